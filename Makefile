@@ -1,0 +1,50 @@
+# Every target is one line and says what it does; `make help` prints them.
+
+PYTHON ?= python3
+SECONDS ?= 60
+BIN := .venv/bin
+RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
+
+.PHONY: help setup demo test lint bench bench-native bench-report fuzz wheel
+
+help: ## print this
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
+
+setup: .venv/built ## make .venv and build the engine into it (needs Python 3.11+ and a Rust toolchain)
+
+demo: setup ## decode frames captured from real Kafka, print what they say and how fast it went
+	$(BIN)/python -m examples.demo
+
+test: setup ## run all tests, Rust's and Python's
+	cargo test --workspace --quiet && $(BIN)/python -m pytest
+
+lint: setup ## check formatting, style, types, layers and the stub of the native module
+	scripts/lint.sh
+
+bench: setup ## measure against other codecs in one run; prints ratios, writes a JSON record
+	$(BIN)/python -m benches.run
+
+bench-native: setup ## measure against codecs in Java, Go and Rust; names the toolchains it lacks
+	$(BIN)/python -m benches.native
+
+bench-report: setup ## draw the last record of `make bench` as a picture
+	$(BIN)/python -m benches.report
+
+fuzz: setup ## fuzz crate and package for SECONDS=60 each; prints executions and edges
+	$(BIN)/python -m fuzz.run --seconds $(SECONDS)
+
+wheel: setup ## build the source archive, and from it a wheel, into dist/
+	CARGO_TARGET_DIR=target $(BIN)/maturin build --release --sdist --out dist
+
+# Stamps, so that a second call does only what has changed.
+
+.venv/installed: pyproject.toml constraints.txt scripts/check_machine.sh
+	PYTHON=$(PYTHON) scripts/check_machine.sh
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+	touch $@
+
+.venv/built: .venv/installed $(RUST)
+	PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --quiet --release --extras cli
+	touch $@
