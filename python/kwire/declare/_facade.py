@@ -1,0 +1,77 @@
+"""What a type checker sees of ``kwire.declare``; never imported by a running program.
+
+The field types are ordinary hints, so that constructors, attributes, patterns and ``decode(type[T]) -> T`` are checked
+like those of any frozen dataclass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, dataclass_transform
+from uuid import UUID
+
+from kwire.declare.unknown_tags import UnknownTags
+from kwire.declare.versions import VersionRange
+
+_T = TypeVar("_T")
+_Response = TypeVar("_Response")
+
+int8: TypeAlias = int
+int16: TypeAlias = int
+int32: TypeAlias = int
+int64: TypeAlias = int
+uint16: TypeAlias = int
+uint32: TypeAlias = int
+float64: TypeAlias = float
+string: TypeAlias = str
+uuid: TypeAlias = UUID
+array: TypeAlias = tuple[_T, ...]
+nullable: TypeAlias = _T | None
+maybe: TypeAlias = _T | None
+
+zero: Any
+
+
+def field(
+    *,
+    default: Any = ...,
+    since: int = 0,
+    until: int | None = None,
+    tag: int | None = None,
+    ignorable: bool = False,
+    nullable_since: int = 0,
+    compact: bool = True,
+    name: str | None = None,
+) -> Any: ...
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+class Struct:
+    unknown_tags: ClassVar[UnknownTags]
+    __kwire_fields__: ClassVar[tuple[Any, ...]]
+
+    def __init_subclass__(cls, *, weakref: bool = ...) -> None: ...
+    def __rich_repr__(self) -> Iterator[Any]: ...
+    def __hash__(self) -> int: ...
+
+
+class Message(Struct):
+    api_key: ClassVar[int]
+    versions: ClassVar[VersionRange]
+    flexible: ClassVar[VersionRange | None]
+    __kwire_response__: ClassVar[str | None]
+
+    def __init_subclass__(
+        cls,
+        *,
+        api_key: int = ...,
+        versions: str = ...,
+        flexible: str = ...,
+        dialect: str | tuple[str, ...] = ...,
+        header_version: int = ...,
+        weakref: bool = ...,
+    ) -> None: ...
+
+
+class Request(Message, Generic[_Response]): ...
+

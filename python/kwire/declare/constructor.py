@@ -1,0 +1,172 @@
+"""Constructors, made for a class when its first instance is.
+
+Rules of this file: a constructor takes keywords only, refuses every value of a wrong type with the path to it, turns
+lists into tuples and nothing into anything else. Numbers out of their field's range are encode's to refuse: what a
+version can hold is known only there.
+"""
+
+from __future__ import annotations
+
+from kwire.declare.field import MISSING, Field
+from kwire.declare.introspect import fields
+from kwire.declare.unknown_tags import NO_TAGS, UnknownTags, unknown_tags
+from kwire.declare.wire_types import (
+    ArrayType,
+    BytesType,
+    MaybeType,
+    NullableType,
+    Primitive,
+    StringType,
+    StructType,
+    WireType,
+)
+from kwire.errors import EncodeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    from kwire.declare.struct import StructMeta
+    from kwire.errors import PathElement
+
+    Check: TypeAlias = Callable[[Any], Any]
+
+
+def make_constructor(cls: StructMeta) -> None:
+    """Give ``cls`` its real ``__init__``."""
+    resolved = fields(cls)  # type: ignore[arg-type]  # every StructMeta class with fields is a Struct
+    names: dict[str, Any] = {
+        "_missing": MISSING,
+        "_no_tags": NO_TAGS,
+        "_tags": _check_tags,
+        "_set_unknown_tags": cls.unknown_tags.__set__,  # type: ignore[attr-defined]  # a slot of Struct
+    }
+    parameters, body = [], []
+    for f in resolved:
+        names[f"_set_{f.name}"] = getattr(cls, f.name).__set__
+        names[f"_check_{f.name}"] = _named(f)
+        if f.default is MISSING:
+            parameters.append(f.name)
+        else:
+            names[f"_default_{f.name}"] = f.default
+            parameters.append(f"{f.name}=_default_{f.name}")
+        exact = _exact_type(f.type)
+        checked = f"_check_{f.name}({f.name})"
+        if exact is not None:
+            checked = f"{f.name} if type({f.name}) is {exact} else {checked}"
+        body.append(f"    _set_{f.name}(self, {checked})")
+    parameters.append("unknown_tags=_no_tags")
+    body.append("    _set_unknown_tags(self, unknown_tags if unknown_tags is _no_tags else _tags(unknown_tags))")
+    source = f"def __init__(self, *, {', '.join(parameters)}):\n" + "\n".join(body)
+    exec(compile(source, f"<constructor of {cls.__qualname__}>", "exec"), names)
+    constructor = names["__init__"]
+    constructor.__qualname__ = f"{cls.__qualname__}.__init__"
+    constructor.__module__ = cls.__module__
+    cls.__init__ = constructor  # type: ignore[misc]  # replaces the one that waited for the first instance
+
+
+def _exact_type(type: WireType) -> str | None:
+    """The Python type whose values need no further look, by name."""
+    match type:
+        case Primitive(is_integer=True):
+            return "int"
+        case Primitive(name="bool"):
+            return "bool"
+        case Primitive(name="float64"):
+            return "float"
+        case StringType():
+            return "str"
+        case BytesType():
+            return "bytes"
+    return None
+
+
+def _named(f: Field) -> Check:
+    check = _check(f.type)
+
+    def check_field(value: Any) -> Any:
+        try:
+            return check(value)
+        except _Refused as refused:
+            raise EncodeError(refused.kind, (f.name, *refused.path), refused.reason) from None
+
+    return check_field
+
+
+class _Refused(Exception):
+    """A wrong value on its way up to the field that holds it."""
+
+    def __init__(self, reason: str, *, null: bool = False) -> None:
+        self.kind = "null_not_allowed" if null else "wrong_type"
+        self.reason = reason
+        self.path: tuple[PathElement, ...] = ()
+
+
+def _check(type: WireType) -> Check:
+    match type:
+        case Primitive(is_integer=True):
+            return _instances_of(int, "an int")
+        case Primitive(name="bool"):
+            return _instances_of(bool, "True or False")
+        case Primitive(name="float64"):
+            return _instances_of(float, "a float")
+        case Primitive(name="uuid"):
+            from uuid import UUID
+
+            return _instances_of(UUID, "a uuid.UUID")
+        case StringType():
+            return _instances_of(str, "a str")
+        case BytesType():
+            return _instances_of(bytes, "bytes")
+        case StructType(struct=struct):
+            return _instances_of(struct, f"a {struct.__name__}")
+        case ArrayType(element=element):
+            return _array_of(element)
+        case NullableType(inner=inner) | MaybeType(inner=inner):
+            check = _check(inner)
+            return lambda value: None if value is None else check(value)
+    raise TypeError(f"{type!r} has no check")
+
+
+def _instances_of(wanted: type, said: str) -> Check:
+    def check(value: Any) -> Any:
+        if isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool)):
+            return value
+        if value is None:
+            raise _Refused(f"{said} is wanted, not None", null=True)
+        raise _Refused(f"{said} is wanted, not {type(value).__name__}")
+
+    return check
+
+
+def _array_of(element: WireType) -> Check:
+    check = _check(element)
+
+    def check_array(value: Any) -> Any:
+        if not isinstance(value, (tuple, list)):
+            if value is None:
+                raise _Refused("a tuple or list is wanted, not None", null=True)
+            raise _Refused(f"a tuple or list is wanted, not {type(value).__name__}")
+        index = 0
+        try:
+            for index, item in enumerate(value):
+                check(item)
+            # Arrays in arrays may hold lists too, so their checked form is kept; other elements stay as they are.
+            if isinstance(element, (ArrayType, NullableType, MaybeType)):
+                return tuple([check(item) for item in value])
+        except _Refused as refused:
+            refused.path = (index, *refused.path)
+            raise
+        return value if type(value) is tuple else tuple(value)
+
+    return check_array
+
+
+def _check_tags(tags: object) -> UnknownTags:
+    try:
+        return unknown_tags(tags)
+    except TypeError as error:
+        raise EncodeError("wrong_type", ("unknown_tags",), str(error)) from None
+    except ValueError as error:
+        raise EncodeError("out_of_range", ("unknown_tags",), str(error)) from None

@@ -1,0 +1,139 @@
+"""A message at one version as the line of text that the engine is given. ``docs/plans.md`` has the grammar.
+
+Rules of this file: the text says all that the engine needs to know about bytes, and a person can read it. What only
+Python needs (the classes, in the order in which the text opens them) goes beside it.
+"""
+
+from __future__ import annotations
+
+from kwire.declare.field import MISSING, Field
+from kwire.declare.introspect import check_version, describe, fields
+from kwire.declare.struct import Message, Struct
+from kwire.declare.wire_types import (
+    ArrayType,
+    BytesType,
+    MaybeType,
+    NullableType,
+    Primitive,
+    StringType,
+    StructType,
+    WireType,
+)
+from kwire.errors import DeclarationError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class PlanSource:
+    """``text``: the line. ``structs``: for each struct that the line opens, in that order, its class."""
+
+    __slots__ = ("structs", "text")
+
+    def __init__(self, text: str, structs: tuple[type[Struct], ...]) -> None:
+        self.text = text
+        self.structs = structs
+
+
+def plan_source(cls: type[Message], version: int) -> PlanSource:
+    """Raises UnsupportedVersion, or DeclarationError for what cannot be said on the wire."""
+    facts = describe(cls)
+    check_version(cls, version)
+    writer = _Writer(version, facts.is_flexible(version))
+    body = writer.struct(cls)
+    return PlanSource(f"{cls.__name__} v{version} {body}", tuple(writer.structs))
+
+
+class _Writer:
+    def __init__(self, version: int, flexible: bool) -> None:
+        self.version = version
+        self.flexible = flexible
+        self.structs: list[type[Struct]] = []
+
+    def struct(self, cls: type[Struct]) -> str:
+        self.structs.append(cls)
+        present, absent = [], []
+        tags: dict[int, str] = {}
+        for f in fields(cls):
+            if not f.stands_in(self.version):
+                absent.append(f"{'~' if f.ignorable else '-'}{f.name}={literal(f.default)}")
+            elif f.tag is None:
+                present.append(f"{f.name}:{self.type(cls, f, f.type)}")
+            else:
+                if not self.flexible:
+                    raise DeclarationError(cls.__name__, f.name, f"version {self.version} is not flexible: no tags")
+                if f.tag in tags:
+                    raise DeclarationError(cls.__name__, f.name, f"tag {f.tag} is {tags[f.tag]}'s already")
+                tags[f.tag] = f.name
+                present.append(f"{f.name}#{f.tag}:{self.type(cls, f, f.type)}={literal(f.default)}")
+        opening, closing = "<>" if self.flexible else "{}"
+        return opening + " ".join(present + absent) + closing
+
+    def type(self, cls: type[Struct], f: Field, type: WireType) -> str:
+        compact = self.flexible and f.compact
+        match type:
+            case Primitive(name=name):
+                return name
+            case StringType():
+                return "compact_string" if compact else "string"
+            case BytesType():
+                return "compact_bytes" if compact else "bytes"
+            case ArrayType(element=element):
+                if minimum_size(element, self.version, self.flexible) == 0:
+                    raise DeclarationError(
+                        cls.__name__, f.name, f"its elements have no bytes in version {self.version}: no count can be believed"
+                    )
+                return f"{'compact' if compact else ''}[{self.type(cls, f, element)}]"
+            case NullableType(inner=inner):
+                null = "?" if type is not f.type or f.may_be_null(self.version) else ""
+                return self.type(cls, f, inner) + null
+            case MaybeType(inner=inner):
+                return f"maybe({self.type(cls, f, inner)})"
+            case StructType(struct=struct):
+                return self.struct(struct)  # type: ignore[arg-type]  # StructMeta makes Structs
+        raise TypeError(f"{type!r} has no text")
+
+
+def minimum_size(type: WireType, version: int, flexible: bool) -> int:
+    """The fewest bytes that a value of ``type`` takes."""
+    match type:
+        case Primitive(size=size):
+            return size
+        case StringType():
+            return 1 if flexible else 2
+        case BytesType() | ArrayType():
+            return 1 if flexible else 4
+        case NullableType(inner=StructType()) | MaybeType():
+            return 1
+        case NullableType(inner=inner):
+            return minimum_size(inner, version, flexible)
+        case StructType(struct=struct):
+            standing = (f for f in fields(struct) if f.tag is None and f.stands_in(version))  # type: ignore[arg-type]
+            return int(flexible) + sum(minimum_size(f.type, version, flexible) for f in standing)
+    raise TypeError(f"{type!r} has no size")
+
+
+def literal(value: Any) -> str:
+    """A default as plans write it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, str):
+        from json import dumps
+
+        return dumps(value)
+    if isinstance(value, bytes):
+        return f'x"{value.hex()}"'
+    if isinstance(value, tuple):
+        return "[]"
+    if isinstance(value, Struct):
+        return "{}"
+    if value is MISSING:
+        raise TypeError("a required field stands in every version")
+    return f'u"{value}"'

@@ -1,0 +1,333 @@
+"""The classes that declarations are made of: ``Struct``, ``Message``, ``Request``.
+
+Rules of this file: making a class is cheap (names, slots and the checks that need no type); everything that needs the
+types of the fields, the constructor included, is made when the class is first used, because a program imports many
+messages and uses few. Instances are immutable and hold immutable things only, hence are acyclic, hence need no
+attention from the garbage collector: the native object layer relies on that.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from kwire.declare.field import MISSING, NO_OPTIONS, Options
+from kwire.declare.unknown_tags import NO_TAGS, UnknownTags, unknown_tags
+from kwire.declare.versions import VersionRange
+from kwire.declare.wire_types import WireType
+from kwire.errors import DeclarationError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
+
+_RESERVED = frozenset(("unknown_tags",))
+_RESERVED_IN_MESSAGES = frozenset(("unknown_tags", "api_key", "versions", "flexible"))
+
+
+class Declared:
+    """A field as the class body has it: its name, its annotation unread, its options."""
+
+    __slots__ = ("annotation", "name", "options", "scope")
+
+    def __init__(self, name: str, annotation: object, options: Options, scope: dict[str, Any] | None) -> None:
+        self.name = name
+        self.annotation = annotation
+        self.options = options
+        self.scope = scope
+
+
+class StructMeta(type):
+    """Makes a class with slots out of annotated names.
+
+    Class keywords of messages: ``api_key``, ``versions``, ``flexible``, ``dialect``, ``header_version``; of any
+    struct: ``weakref=True`` where instances must be weakly referable.
+    """
+
+    __kwire_fields__: tuple[Declared, ...]
+
+    def __new__(
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        api_key: int | None = None,
+        versions: str | None = None,
+        flexible: str | None = None,
+        dialect: str | tuple[str, ...] | None = None,
+        header_version: int | None = None,
+        weakref: bool = False,
+    ) -> StructMeta:
+        declared = _declared_fields(name, bases, namespace)
+        own = tuple(d.name for d in declared if d.name not in _inherited_slots(bases))
+        extra = namespace.get("__slots__", ())
+        extra = (extra,) if isinstance(extra, str) else tuple(extra)
+        if weakref:
+            extra += ("__weakref__",)
+        namespace["__slots__"] = own + extra
+        namespace["__kwire_fields__"] = declared
+        if declared:
+            # Seeded in every class: a class that lacked its own would run its base's constructor.
+            namespace["__init__"] = _first_construction
+        self = super().__new__(cls, name, bases, namespace)
+        keywords = (api_key, versions, flexible, dialect, header_version)
+        if keywords != (None,) * len(keywords):
+            _declare_message(self, *keywords)
+        _adopt(self, declared)
+        return self
+
+    def __init__(self, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: object) -> None:
+        super().__init__(name, bases, namespace)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in ("api_key", "versions", "flexible"):
+            raise AttributeError(f"{self.__name__}.{name} is part of the declaration")
+        super().__setattr__(name, value)
+
+
+def _declared_fields(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> tuple[Declared, ...]:
+    """The fields of a class: its bases', then its own in the order of the body, taken out of ``namespace``."""
+    declared: dict[str, Declared] = {}
+    for base in bases:
+        for inherited in getattr(base, "__kwire_fields__", ()):
+            declared[inherited.name] = inherited
+    if "__annotate_func__" in namespace or "__annotate__" in namespace:
+        raise DeclarationError(name, None, "write 'from __future__ import annotations' at the top of its module")
+    is_message = any(getattr(base, "__kwire_is_message__", False) for base in bases)
+    reserved = _RESERVED_IN_MESSAGES if is_message else _RESERVED
+    scope: dict[str, Any] | None = None
+    annotations = namespace.get("__annotations__", {})
+    for attribute, annotation in annotations.items():
+        if isinstance(annotation, str) and annotation.startswith("ClassVar"):
+            continue
+        if attribute in reserved:
+            raise DeclarationError(name, attribute, "this name is taken: every instance has an attribute of that name")
+        if attribute.startswith("_"):
+            raise DeclarationError(name, attribute, "names of fields do not begin with an underscore")
+        options = namespace.pop(attribute, NO_OPTIONS)
+        if not isinstance(options, Options):
+            options = Options(options, 0, None, None, False, 0, True, None)
+        complaint = options.complaint()
+        if complaint:
+            raise DeclarationError(name, attribute, complaint)
+        if scope is None and isinstance(annotation, str):
+            scope = _enclosing_structs(sys._getframe(2))
+        declared[attribute] = Declared(attribute, annotation, options, scope)
+    for attribute, value in namespace.items():
+        if isinstance(value, Options):
+            raise DeclarationError(name, attribute, "a field needs a type: write its annotation")
+    return tuple(declared.values())
+
+
+def _enclosing_structs(frame: Any) -> dict[str, Any]:
+    """What a class body inside a function can name beyond its module: the structs and types made there so far."""
+    if frame.f_locals is frame.f_globals:
+        return {}
+    return {name: value for name, value in frame.f_locals.items() if isinstance(value, (StructMeta, WireType))}
+
+
+def _inherited_slots(bases: tuple[type, ...]) -> frozenset[str]:
+    return frozenset(d.name for base in bases for d in getattr(base, "__kwire_fields__", ()))
+
+
+def _declare_message(
+    cls: StructMeta,
+    api_key: int | None,
+    versions: str | None,
+    flexible: str | None,
+    dialect: str | tuple[str, ...] | None,
+    header_version: int | None,
+) -> None:
+    """Give ``cls`` what makes it a message; refuse what does not fit together."""
+    name = cls.__name__
+    if not getattr(cls, "__kwire_is_message__", False):
+        raise DeclarationError(name, None, "api_key=, versions= and their like belong to a Message, not to a Struct")
+    if versions is None:
+        raise DeclarationError(name, None, "a message needs versions=")
+    try:
+        supported = VersionRange(versions)
+        flexible_range = VersionRange(flexible) if flexible is not None else None
+    except ValueError as error:
+        raise DeclarationError(name, None, str(error)) from None
+    if api_key is not None and not 0 <= api_key <= 0x7FFF:
+        raise DeclarationError(name, None, f"api_key={api_key} does not fit the header's int16")
+    if flexible_range is not None and flexible_range.lowest > supported.highest:
+        raise DeclarationError(name, None, f"flexible={flexible!r} begins after versions={versions!r} ends")
+    declare = super(StructMeta, cls).__setattr__
+    declare("api_key", -1 if api_key is None else api_key)
+    declare("versions", supported)
+    declare("flexible", flexible_range)
+    cls.__kwire_dialects__ = (dialect,) if isinstance(dialect, str) else dialect or ("kafka",)  # type: ignore[attr-defined]  # made here
+    cls.__kwire_header_version__ = header_version  # type: ignore[attr-defined]  # made here
+    cls.__kwire_plans__ = {}  # type: ignore[attr-defined]  # made here
+
+
+def _adopt(cls: StructMeta, declared: tuple[Declared, ...]) -> None:
+    """Hand the class to the native object layer, where there is one, before it has instances."""
+    if _native_adopt is not None and declared:
+        _native_adopt(cls, tuple(d.name for d in declared))
+
+
+_native_adopt: Any = None
+"""Set by ``kwire.declare.native`` while this package is imported."""
+
+
+def _first_construction(self: Any, **values: Any) -> None:
+    """Stands for a constructor until the first instance is made, then makes the real one for ``type(self)``."""
+    from kwire.declare.constructor import make_constructor
+
+    make_constructor(type(self))
+    self.__init__(**values)
+
+
+class _DataclassFields:
+    """Serves ``__dataclass_fields__``, so that a struct is a dataclass to those who ask, at no cost to the others."""
+
+    def __get__(self, instance: object, owner: StructMeta) -> Any:
+        if not owner.__kwire_fields__:
+            raise AttributeError("__dataclass_fields__")
+        from kwire.declare.dataclass_face import dataclass_fields
+
+        return dataclass_fields(owner)
+
+
+class _DataclassParameters:
+    def __get__(self, instance: object, owner: StructMeta) -> Any:
+        from kwire.declare.dataclass_face import dataclass_parameters
+
+        return dataclass_parameters()
+
+
+class _Signature:
+    def __get__(self, instance: object, owner: StructMeta) -> Any:
+        from kwire.declare.dataclass_face import signature
+
+        return signature(owner)
+
+
+class Struct(metaclass=StructMeta):
+    """A part of a message: annotated names become fields, in the order of the wire.
+
+    Instances are immutable, compare and hash by value, pickle, and are dataclasses to all who ask. ``unknown_tags``
+    holds the tagged fields that the declaration does not know, as ``UnknownTags``.
+    """
+
+    __slots__ = ("unknown_tags",)
+    __kwire_is_message__: ClassVar[bool] = False
+    __dataclass_fields__ = _DataclassFields()
+    __dataclass_params__ = _DataclassParameters()
+    __signature__ = _Signature()
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        _refuse_change(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        _refuse_change(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return _compared(self) == _compared(other)
+
+    def __hash__(self) -> int:
+        return hash(_compared(self))
+
+    def __repr__(self) -> str:
+        parts = [f"{d.name}={getattr(self, d.name)!r}" for d in type(self).__kwire_fields__]
+        if self.unknown_tags:
+            parts.append(f"unknown_tags={self.unknown_tags!r}")
+        return f"{type(self).__qualname__}({', '.join(parts)})"
+
+    def __rich_repr__(self) -> Any:
+        for d in type(self).__kwire_fields__:
+            yield d.name, getattr(self, d.name), d.options.default
+        yield "unknown_tags", self.unknown_tags, NO_TAGS
+
+    def __replace__(self, /, **changes: Any) -> Any:
+        values = {d.name: getattr(self, d.name) for d in type(self).__kwire_fields__}
+        values["unknown_tags"] = self.unknown_tags
+        return type(self)(**(values | changes))
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        values = tuple(getattr(self, d.name) for d in type(self).__kwire_fields__)
+        return _unpickle, (type(self), values, tuple(self.unknown_tags.items()))
+
+
+class Message(Struct):
+    """A body that travels behind a header. ``api_key``: Kafka's number for the API, -1 for the headers themselves.
+
+    ``versions``: those declared, ``flexible``: those with compact lengths and tag sections, or None.
+    """
+
+    __slots__ = ()
+    __kwire_is_message__: ClassVar[bool] = True
+    __kwire_response__: ClassVar[str | None] = None
+    api_key: ClassVar[int]
+    versions: ClassVar[VersionRange]
+    flexible: ClassVar[VersionRange | None]
+
+
+class _RequestBase:
+    """``Request["XResponse"]`` in a list of bases: the base ``Request``, and the name of the response."""
+
+    __slots__ = ("response",)
+
+    def __init__(self, response: str) -> None:
+        self.response = response
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        return (Request,)
+
+
+class Request(Message):
+    """A message that is answered: ``class XRequest(Request["XResponse"], ...)``."""
+
+    __slots__ = ()
+
+    def __class_getitem__(cls, response: object) -> Any:
+        return _RequestBase(response if isinstance(response, str) else getattr(response, "__name__", str(response)))
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            if isinstance(base, _RequestBase):
+                cls.__kwire_response__ = base.response
+
+
+def _compared(instance: Any) -> tuple[object, ...]:
+    """What equality and hash are about: every field and the unknown tags; a NaN stands for its bits."""
+    values = []
+    for d in type(instance).__kwire_fields__:
+        value = getattr(instance, d.name)
+        values.append(value if not isinstance(value, float) else _float_bits(value))
+    values.append(instance.unknown_tags)
+    return tuple(values)
+
+
+def _float_bits(value: float) -> object:
+    if value == value:
+        return value
+    from struct import pack
+
+    return pack(">d", value)
+
+
+def _refuse_change(text: str) -> None:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(text)
+
+
+def _unpickle(cls: StructMeta, values: tuple[Any, ...], tags: tuple[tuple[int, bytes], ...]) -> Any:
+    names = [d.name for d in cls.__kwire_fields__]
+    return cls(**dict(zip(names, values, strict=True)), unknown_tags=dict(tags))
+
+
+__all__ = ["MISSING", "Message", "Request", "Struct", "StructMeta", "UnknownTags", "unknown_tags"]

@@ -1,0 +1,115 @@
+"""Tagged fields that a declaration does not know, kept as they came.
+
+Rules of this file: the bytes are held raw, in the form of the wire (tag, size, content, one after the other), and are
+taken apart only when somebody looks: a frame may carry ten thousand of them. Nearly every object has none and shares
+``NO_TAGS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+
+class UnknownTags(Mapping["int", "bytes"]):
+    """An immutable, hashable mapping of tag to content, ascending by tag."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: bytes = b"") -> None:
+        """``raw``: entries as on the wire, without their count, already known to be in order and whole."""
+        object.__setattr__(self, "_raw", raw)
+
+    @property
+    def raw(self) -> bytes:
+        """The entries as on the wire, without their count."""
+        return self._raw  # type: ignore[no-any-return,attr-defined]  # set by __init__ around __setattr__
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("unknown tags do not change: make new ones from a dict")
+
+    def items(self) -> Any:
+        return tuple(_entries(self.raw))
+
+    def __getitem__(self, tag: int) -> bytes:
+        for found, content in _entries(self.raw):
+            if found == tag:
+                return content
+        raise KeyError(tag)
+
+    def __iter__(self) -> Iterator[int]:
+        return (tag for tag, _ in _entries(self.raw))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in _entries(self.raw))
+
+    def __bool__(self) -> bool:
+        return bool(self.raw)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, UnknownTags):
+            return self.raw == other.raw
+        return Mapping.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return hash((UnknownTags, self.raw))
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items()))
+
+    def __reduce__(self) -> Any:
+        return UnknownTags, (self.raw,)
+
+
+NO_TAGS = UnknownTags()
+"""The unknown tags of nearly every object."""
+
+
+def unknown_tags(tags: object) -> UnknownTags:
+    """Unknown tags out of any mapping of tag to bytes. Raises TypeError or ValueError for another thing."""
+    if isinstance(tags, UnknownTags):
+        return tags
+    if not isinstance(tags, Mapping):
+        raise TypeError(f"unknown_tags is a mapping of tag to bytes, not {type(tags).__name__}")
+    raw = bytearray()
+    for tag in sorted(tags):
+        content = tags[tag]
+        if not isinstance(tag, int) or isinstance(tag, bool) or not isinstance(content, bytes):
+            raise TypeError("unknown_tags maps int to bytes")
+        if not 0 <= tag <= 0xFFFF_FFFF:
+            raise ValueError(f"tag {tag} is not an unsigned 32-bit number")
+        raw += _uvarint(tag) + _uvarint(len(content)) + content
+    return UnknownTags(bytes(raw)) if raw else NO_TAGS
+
+
+def _entries(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    position = 0
+    while position < len(raw):
+        tag, position = _read_uvarint(raw, position)
+        size, position = _read_uvarint(raw, position)
+        yield tag, raw[position : position + size]
+        position += size
+
+
+def _read_uvarint(raw: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = raw[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+
+
+def _uvarint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

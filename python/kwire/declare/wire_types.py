@@ -1,0 +1,166 @@
+"""The types a field may have, as data.
+
+Rules of this file: a type is an immutable value that says what stands on the wire and nothing about how to read or
+write it. The names that declarations use (``int32``, ``array[...]``, ``nullable[...]``) are defined at the end; a type
+checker sees them as ordinary hints instead (``_facade``). Nothing here imports ``typing``: it would cost a small
+program more than all the messages it uses.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kwire.declare.struct import StructMeta
+
+
+class WireType:
+    """The base of all types; compared and hashed by value."""
+
+    __slots__ = ()
+
+    def _key(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]  # same type
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self._key()))})"
+
+    def __call__(self) -> Any:
+        """Types are never called; but ``typing`` takes an object for a type only when it is callable."""
+        raise TypeError(f"{self!r} describes bytes; it makes no values")
+
+
+class Primitive(WireType):
+    """A value of fixed size. ``name``: as declarations and plans write it; ``size``: bytes on the wire.
+
+    Integers have ``lowest`` and ``highest``; for the others both are None.
+    """
+
+    __slots__ = ("highest", "lowest", "name", "size")
+
+    def __init__(self, name: str, size: int, lowest: int | None = None, highest: int | None = None) -> None:
+        self.name = name
+        self.size = size
+        self.lowest = lowest
+        self.highest = highest
+
+    @property
+    def is_integer(self) -> bool:
+        return self.lowest is not None
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class StringType(WireType):
+    """UTF-8 behind its length."""
+
+    __slots__ = ()
+
+
+class BytesType(WireType):
+    """Any bytes behind their number."""
+
+    __slots__ = ()
+
+
+class ArrayType(WireType):
+    """A count, then that many ``element``; a tuple in Python."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: WireType) -> None:
+        self.element = element
+
+
+class NullableType(WireType):
+    """``inner`` or null, by the null that the wire has for it: length -1, compact 0, or a struct's marker."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: WireType) -> None:
+        self.inner = inner
+
+
+class MaybeType(WireType):
+    """KIP-4's MaybeOf: one control byte, 0 for absent, then ``inner``."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: WireType) -> None:
+        self.inner = inner
+
+
+class StructType(WireType):
+    """Another declared struct, in place."""
+
+    __slots__ = ("struct",)
+
+    def __init__(self, struct: StructMeta) -> None:
+        self.struct = struct
+
+
+def _integer(name: str, bits: int, *, signed: bool = True) -> Primitive:
+    span = 1 << bits
+    lowest = -(span >> 1) if signed else 0
+    return Primitive(name, bits // 8, lowest, lowest + span - 1)
+
+
+int8 = _integer("int8", 8)
+int16 = _integer("int16", 16)
+int32 = _integer("int32", 32)
+int64 = _integer("int64", 64)
+uint16 = _integer("uint16", 16, signed=False)
+uint32 = _integer("uint32", 32, signed=False)
+float64 = Primitive("float64", 8)
+boolean = Primitive("bool", 1)
+uuid = Primitive("uuid", 16)
+string = StringType()
+octets = BytesType()
+
+PRIMITIVES = {p.name: p for p in (int8, int16, int32, int64, uint16, uint32, float64, boolean, uuid)}
+
+
+class _Constructor:
+    """What stands before the brackets in ``array[...]``, ``nullable[...]`` and ``maybe[...]``."""
+
+    __slots__ = ("name", "wrap")
+
+    def __init__(self, name: str, wrap: type[ArrayType | NullableType | MaybeType]) -> None:
+        self.name = name
+        self.wrap = wrap
+
+    def __getitem__(self, parameter: object) -> WireType:
+        return self.wrap(wire_type(parameter))
+
+    def __repr__(self) -> str:
+        return f"{self.name}[...]"
+
+
+array = _Constructor("array", ArrayType)
+nullable = _Constructor("nullable", NullableType)
+maybe = _Constructor("maybe", MaybeType)
+
+
+def wire_type(hint: object) -> WireType:
+    """The type that an annotation stands for. Raises TypeError, whose text completes a DeclarationError."""
+    if isinstance(hint, WireType):
+        return hint
+    if hint is bool:
+        return boolean
+    if hint is bytes:
+        return octets
+    if isinstance(hint, type) and hasattr(hint, "__kwire_fields__"):
+        return StructType(hint)  # type: ignore[arg-type]  # only StructMeta makes classes with this attribute
+    if isinstance(hint, _Constructor):
+        raise TypeError(f"{hint.name} needs to know of what: write {hint.name}[int32]")
+    spelled = getattr(hint, "__name__", None) or repr(hint)
+    wanted = {"int": "int8 to int64, uint16 or uint32", "str": "string", "float": "float64"}.get(spelled)
+    raise TypeError(f"{spelled} is not a wire type" + (f": say {wanted}" if wanted else ""))

@@ -1,0 +1,13 @@
+"""Messages of the KIP-4 drafts (dialect ``kip4``); one file an API and layout."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    from kwire.messages import resolve
+
+    return resolve(__name__, name)

@@ -1,0 +1,13 @@
+"""Messages of KIP-584 as drafted (dialect ``kip4``); one file an API."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    from kwire.messages import resolve
+
+    return resolve(__name__, name)
