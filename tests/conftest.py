@@ -1,0 +1,59 @@
+"""Rules for all tests.
+
+A test that did not run has proved nothing, so a skip is a failure and so is an expected failure. What a machine cannot
+run at all (another operating system's limits) is left out of the collection here, by name, for a stated reason.
+
+Hypothesis repeats the same examples on every run, so that a red test is red for everybody. To look for new ones:
+``pytest --hypothesis-profile=exhaustive``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+settings.register_profile(
+    "quick",
+    derandomize=True,
+    database=None,
+    deadline=None,  # the machine may be busy; time is measured elsewhere
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "exhaustive",
+    derandomize=False,
+    deadline=None,
+    max_examples=5_000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("quick")
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+        report.outcome = "failed"
+        report.longrepr = f"skipped, or meant to fail, so it proves nothing: {reason}"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A skipped test, or one that failed as expected, is a failed test."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a module that skips all of itself."""
+    report = yield
+    _refuse_skip(report)
+    return report
