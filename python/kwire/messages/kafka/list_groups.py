@@ -1,0 +1,40 @@
+"""ListGroups: the groups that one broker coordinates; a whole cluster's are the sum of what its brokers answer."""
+
+from __future__ import annotations
+
+from kwire.declare import Message, Request, Struct, array, field, int16, int32, string
+
+
+class ListGroupsRequest(Request["ListGroupsResponse"], api_key=16, versions="0-5", flexible="3+"):
+    """Asks one broker, for itself only."""
+
+    states_filter: array[string] = field(since=4, default=())
+    """States wanted, such as ``Stable`` or ``Empty``, in any case; empty for all (KIP-518, Kafka 2.6)."""
+    types_filter: array[string] = field(since=5, default=())
+    """Types wanted, such as ``classic`` or ``consumer``, in any case; empty for all (KIP-848, Kafka 3.8)."""
+
+
+class ListedGroup(Struct):
+    """A group, told from the others; DescribeGroups and its kin know more."""
+
+    group_id: string
+    """The name that its members gave it."""
+    protocol_type: string
+    """What its members share: ``consumer``, ``connect``; empty when it only holds offsets."""
+    group_state: string = field(since=4, default="", ignorable=True)
+    """Where it stands, such as ``Stable``, ``Empty`` or ``Dead`` (KIP-518)."""
+    group_type: string = field(since=5, default="", ignorable=True)
+    """``classic`` for groups that rebalance by JoinGroup, ``consumer`` for those of KIP-848; later also ``share`` and
+    ``streams``."""
+
+
+class ListGroupsResponse(Message, api_key=16, versions="0-5", flexible="3+"):
+    """What the broker coordinates and the sender may see."""
+
+    throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
+    """Milliseconds the client should hold back because it went over its quota; 0 for none. Since version 2 the answer
+    comes at once, before that the broker had already waited (KIP-219)."""
+    error_code: int16
+    """0; 14 the broker is still loading groups, so that the list may be short; 15 its coordinator does not run."""
+    groups: array[ListedGroup]
+    """Empty when there are none, or none that the sender may see."""

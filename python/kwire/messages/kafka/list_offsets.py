@@ -1,0 +1,82 @@
+"""ListOffsets: the offset that belongs to a point in time, or to one end of a partition. Asked of each leader."""
+
+from __future__ import annotations
+
+from kwire.declare import Message, Request, Struct, array, field, int8, int16, int32, int64, string
+
+
+class PartitionQuery(Struct):
+    """What is asked of one partition."""
+
+    partition_index: int32
+    """Its id within the topic, from 0."""
+    current_leader_epoch: int32 = field(since=4, default=-1, ignorable=True)
+    """The leader's epoch as the client knows it, so that neither is misled by old news (KIP-320, Kafka 2.1); -1 for
+    no check. The answer to a wrong one is 74 or 75."""
+    timestamp: int64
+    """Milliseconds since 1970 (UTC): the first record at or after it. Or -1 the end, -2 the beginning; since version 7
+    -3 the record with the greatest timestamp (KIP-734), 8 -4 the first one on local disk (KIP-405), 9 -5 the last one
+    in remote storage (KIP-1005), 11 -6 the first one not yet there (KIP-1023)."""
+    max_num_offsets: int32 = field(until=0, default=1)
+    """How many offsets to list, from the newest down: version 0 lists the first offsets of log segments."""
+
+
+class TopicQuery(Struct):
+    """The questions about one topic."""
+
+    name: string
+    """The topic's name."""
+    partitions: array[PartitionQuery]
+    """Partitions that the asked broker leads, each at most once."""
+
+
+class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions="0-11", flexible="6+"):
+    """Asks a broker about partitions that it leads."""
+
+    replica_id: int32
+    """-1 from a client; a broker id from a follower, who may see beyond the high watermark; -2 from a debugging tool,
+    which any replica answers."""
+    isolation_level: int8 = field(since=2, default=0)
+    """What "the end" means: 0 the high watermark; 1 the last stable offset, before any transaction still open
+    (KIP-98, Kafka 0.11)."""
+    topics: array[TopicQuery]
+    """What to look up."""
+    timeout_ms: int32 = field(since=10, default=0, ignorable=True)
+    """Milliseconds the broker may spend when it must ask remote storage (KIP-1075, Kafka 4.0)."""
+
+
+class PartitionOffset(Struct):
+    """What was found in one partition."""
+
+    partition_index: int32
+    """Its id within the topic, from 0."""
+    error_code: int16
+    """0; 6 the broker does not lead it; 74 or 75 the client's epoch is old or too new; 78 the new leader cannot tell
+    yet (version 5, KIP-207)."""
+    old_style_offsets: array[int64] = field(until=0, default=())
+    """First offsets of log segments written before the time asked for, from the newest down."""
+    timestamp: int64 = field(since=1, default=-1)
+    """Of the record found, in milliseconds since 1970; -1 when an end was asked for or no record is that late."""
+    offset: int64 = field(since=1, default=-1)
+    """Of the record found; -1 when there is none."""
+    leader_epoch: int32 = field(since=4, default=-1)
+    """Epoch in which the record found was written, to notice later when the log was cut (KIP-320); -1 unknown."""
+
+
+class TopicOffsets(Struct):
+    """What was found in one topic."""
+
+    name: string
+    """The topic's name."""
+    partitions: array[PartitionOffset]
+    """One entry a partition asked for."""
+
+
+class ListOffsetsResponse(Message, api_key=2, versions="0-11", flexible="6+"):
+    """The offsets found."""
+
+    throttle_time_ms: int32 = field(since=2, default=0, ignorable=True)
+    """Milliseconds the client should hold back because it went over its quota; 0 for none. Since version 3 the answer
+    comes at once, before that the broker had already waited (KIP-219)."""
+    topics: array[TopicOffsets]
+    """There is no code for the whole: a failure of everything is repeated in each partition."""

@@ -1,0 +1,27 @@
+"""RenewDelegationToken: let a delegation token live longer, within its maximum age (KIP-48, Kafka 1.1)."""
+
+from __future__ import annotations
+
+from kwire.declare import Message, Request, int16, int32, int64
+
+
+class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"], api_key=39, versions="0-2", flexible="2+"):
+    """Only the token's owner and its renewers may send it, on a connection that they did not open with a token."""
+
+    hmac: bytes
+    """The token's secret, which is also what names it here."""
+    renew_period_ms: int64
+    """Milliseconds from now that the token shall live, cut at its maximum age; below 0 for the broker's
+    ``delegation.token.expiry.time.ms``."""
+
+
+class RenewDelegationTokenResponse(Message, api_key=39, versions="0-2", flexible="2+"):
+    """How long the token now lives."""
+
+    error_code: int16
+    """0; 62 no such token; 63 not the sender's to renew; 64 not on this kind of connection; 66 it had expired."""
+    expiry_timestamp_ms: int64
+    """The new moment of expiry, in milliseconds since 1970 (UTC)."""
+    throttle_time_ms: int32
+    """Milliseconds the client should hold back because it went over its quota; 0 for none. Since version 1 the answer
+    comes at once, before that the broker had already waited (KIP-219)."""
