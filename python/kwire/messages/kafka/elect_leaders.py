@@ -1,20 +1,13 @@
-"""ElectLeaders: ask the controller to choose new leaders for partitions.
+"""ElectLeaders (key 43): give partitions new leaders, the preferred ones or any that live (KIP-183, Kafka 2.2).
 
-First for preferred leaders only (KIP-183, Kafka 2.2), since version 1 for unclean elections too (KIP-460, Kafka 2.4).
+Versions:
+    1  unclean elections; an error for the answer as a whole (KIP-460, Kafka 2.4)
+    2  flexible (KIP-482)
 """
 
 from __future__ import annotations
 
 from kwire.declare import Message, Request, Struct, array, field, int8, int16, int32, nullable, string
-
-
-class TopicPartitions(Struct):
-    """The partitions of one topic that need a leader."""
-
-    topic: string
-    """The topic that the partitions belong to."""
-    partitions: array[int32]
-    """Partition ids."""
 
 
 class ElectLeadersRequest(Request["ElectLeadersResponse"], api_key=43, versions="0-2", flexible="2+"):
@@ -25,19 +18,28 @@ class ElectLeadersRequest(Request["ElectLeadersResponse"], api_key=43, versions=
     at the price of lost records. Version 0 can only do the first."""
     topic_partitions: nullable[array[TopicPartitions]]
     """What to elect for; None for every partition of the cluster."""
-    timeout_ms: int32 = field(default=60000)
+    timeout_ms: int32 = 60000
     """Milliseconds the controller waits for the new leaders to be known before it answers 7 for those that are not."""
 
 
-class PartitionResult(Struct):
-    """How the election in one partition went."""
+class TopicPartitions(Struct):
+    """The partitions of one topic that need a leader."""
 
-    partition_id: int32
-    """Which partition of the topic."""
-    error_code: int16
-    """0 elected; 84 the leader was right already; 80 the first replica is not in sync; 83 no live replica will do."""
-    error_message: nullable[string]
-    """The reason for a person to read; None on success or when the code says it all."""
+    topic: string
+    """The topic that the partitions belong to."""
+    partitions: array[int32]
+    """Which of its partitions, by their ids from 0."""
+
+
+class ElectLeadersResponse(Message, api_key=43, versions="0-2", flexible="2+"):
+    """What became of each election."""
+
+    throttle_time_ms: int32
+    """Milliseconds the client has to wait by itself because of a quota; 0 for none."""
+    error_code: int16 = field(since=1, default=0)
+    """Why the whole request failed, such as 41 (not the controller) or 31 (not allowed); 0 when partitions decide."""
+    replica_election_results: array[ReplicaElectionResult]
+    """By topic; empty when the request failed whole."""
 
 
 class ReplicaElectionResult(Struct):
@@ -49,12 +51,12 @@ class ReplicaElectionResult(Struct):
     """One entry a partition asked for; when all were asked for, those with nothing to do (84) are left out."""
 
 
-class ElectLeadersResponse(Message, api_key=43, versions="0-2", flexible="2+"):
-    """What became of each election."""
+class PartitionResult(Struct):
+    """How the election in one partition went."""
 
-    throttle_time_ms: int32
-    """Milliseconds the client should hold back because it went over its quota; 0 for none."""
-    error_code: int16 = field(since=1, default=0)
-    """Why the whole request failed, such as 41 (not the controller) or 31 (not allowed); 0 when partitions decide."""
-    replica_election_results: array[ReplicaElectionResult]
-    """By topic; empty when the request failed whole."""
+    partition_id: int32
+    """Which partition of the topic."""
+    error_code: int16
+    """0 elected; 84 the leader was right already; 80 the first replica is not in sync; 83 no live replica will do."""
+    error_message: nullable[string]
+    """The reason for a person to read; None on success or when the code says it all."""

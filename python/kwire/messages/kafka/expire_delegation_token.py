@@ -1,4 +1,9 @@
-"""ExpireDelegationToken: shorten, or end at once, the life of a delegation token (KIP-48, Kafka 1.1)."""
+"""ExpireDelegationToken (key 40): shorten, or end at once, the life of a delegation token (KIP-48, Kafka 1.1).
+
+Versions:
+    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    2  flexible (KIP-482)
+"""
 
 from __future__ import annotations
 
@@ -22,5 +27,4 @@ class ExpireDelegationTokenResponse(Message, api_key=40, versions="0-2", flexibl
     expiry_timestamp_ms: int64
     """The moment of expiry, in milliseconds since 1970 (UTC)."""
     throttle_time_ms: int32
-    """Milliseconds the client should hold back because it went over its quota; 0 for none. Since version 1 the answer
-    comes at once, before that the broker had already waited (KIP-219)."""
+    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""

@@ -1,7 +1,12 @@
-"""FindCoordinator: which broker looks after a group, a transactional id or a share group.
+"""FindCoordinator (key 10): which broker looks after a group, a transactional id or a share partition.
 
-Versions 0-3 ask for one key and answer at the top level; since version 4 there are many keys, and the answers stand in
-an array (KIP-699, Kafka 3.0).
+Versions:
+    1  transactional ids; throttle time; error messages (KIP-98, Kafka 0.11)
+    2  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    3  flexible (KIP-482)
+    4  many keys at once, the answers in an array instead of at the top (KIP-699, Kafka 3.0)
+    5  the client understands error 120: abort the transaction (KIP-890)
+    6  share partitions (KIP-932)
 """
 
 from __future__ import annotations
@@ -21,6 +26,25 @@ class FindCoordinatorRequest(Request["FindCoordinatorResponse"], api_key=10, ver
     """The keys to look up, all of the one type."""
 
 
+class FindCoordinatorResponse(Message, api_key=10, versions="0-6", flexible="3+"):
+    """Where the coordinators are."""
+
+    throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
+    """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
+    error_code: int16 = field(until=3, default=0)
+    """As in Coordinator, for the one key."""
+    error_message: nullable[string] = field(since=1, until=3, default=None, ignorable=True)
+    """As in Coordinator, for the one key."""
+    node_id: int32 = field(until=3, default=0)
+    """Broker id of the one coordinator; -1 with an error."""
+    host: string = field(until=3, default="")
+    """Where to connect to it; empty with an error."""
+    port: int32 = field(until=3, default=0)
+    """The TCP port that goes with ``host``; -1 with an error."""
+    coordinators: array[Coordinator] = field(since=4, default=())
+    """One answer a key, each with its own error."""
+
+
 class Coordinator(Struct):
     """The answer to one key."""
 
@@ -36,23 +60,3 @@ class Coordinator(Struct):
     """0; 15 none at the moment, try again; 30 or 53 not allowed to know of this group or transactional id."""
     error_message: nullable[string]
     """The reason for a person to read; None on success."""
-
-
-class FindCoordinatorResponse(Message, api_key=10, versions="0-6", flexible="3+"):
-    """Where the coordinators are."""
-
-    throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
-    """Milliseconds the client should hold back because it went over its quota; 0 for none. Since version 2 the answer
-    comes at once, before that the broker had already waited (KIP-219)."""
-    error_code: int16 = field(until=3, default=0)
-    """As in Coordinator, for the one key."""
-    error_message: nullable[string] = field(since=1, until=3, default=None, ignorable=True)
-    """As in Coordinator, for the one key."""
-    node_id: int32 = field(until=3, default=0)
-    """Broker id of the one coordinator; -1 with an error."""
-    host: string = field(until=3, default="")
-    """Where to connect to it; empty with an error."""
-    port: int32 = field(until=3, default=0)
-    """The TCP port that goes with ``host``; -1 with an error."""
-    coordinators: array[Coordinator] = field(since=4, default=())
-    """One answer a key, each with its own error."""

@@ -1,11 +1,42 @@
-"""LeaderAndIsr: the controller tells a broker which partitions it leads and which it follows.
+"""LeaderAndIsr (key 4): the controller tells a broker which partitions it leads and which it follows.
 
 Gone since Kafka 4.0, where brokers read that out of the log of the KRaft quorum.
+
+Versions:
+    1  tells new replicas from lost ones (KIP-112, Kafka 1.0)
+    2  partitions by topic; broker epochs (KIP-380, Kafka 2.2)
+    3  reassignments that can be told from the rest (KIP-455, Kafka 2.4)
+    4  flexible (KIP-482)
+    5  topic ids; full updates that can be told from partial ones (KIP-516, Kafka 2.8)
+    6  leaders that have to recover (KIP-704, Kafka 3.2)
+    7  controllers of KRaft during a migration (KIP-866, Kafka 3.4)
 """
 
 from __future__ import annotations
 
 from kwire.declare import Message, Request, Struct, array, field, int8, int16, int32, int64, string, uuid, zero
+
+
+class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="0-7", flexible="4+"):
+    """What the receiver shall lead and follow from now on."""
+
+    controller_id: int32
+    """Broker id of the sender."""
+    is_kraft_controller: bool = field(since=7, default=False, name="isKRaftController")
+    """True while a KRaft quorum leads brokers that still stand on ZooKeeper (KIP-866, Kafka 3.4)."""
+    controller_epoch: int32
+    """Rises with each new controller; a broker that has seen a higher one answers 11."""
+    broker_epoch: int64 = field(since=2, default=-1, ignorable=True)
+    """Which life of the receiver is meant: the czxid of its registration (KIP-380, Kafka 2.2); -1 for any. A broker
+    that has registered anew since answers 77."""
+    type: int8 = field(since=5, default=0)
+    """0 not said; 1 only what changed; 2 every partition of the receiver, which may drop all others (KIP-516)."""
+    ungrouped_partition_states: array[PartitionState] = field(until=1, default=())
+    """The partitions, each with the name of its topic."""
+    topic_states: array[TopicState] = field(since=2, default=())
+    """The partitions by topic, so that a name is sent once and not once a partition."""
+    live_leaders: array[LiveLeader]
+    """The live brokers that lead any of these partitions."""
 
 
 class PartitionState(Struct):
@@ -33,8 +64,8 @@ class PartitionState(Struct):
     removing_replicas: array[int32] = field(since=3, default=(), ignorable=True)
     """Those of ``replicas`` that a reassignment takes away when it ends (KIP-455)."""
     is_new: bool = field(since=1, default=False, ignorable=True)
-    """True when the replica is to be made; else a broker that lacks it fears a failed disk and does not make it anew
-    while one is offline (KIP-112, Kafka 1.0)."""
+    """True when the replica is to be made. When it is not, and the broker lacks it while a disk of its is offline, the
+    replica is taken to be on that disk and is not made anew (KIP-112, Kafka 1.0)."""
     leader_recovery_state: int8 = field(since=6, default=0)
     """0 the leader's log is whole; 1 it was elected out of sync and has yet to recover (KIP-704, Kafka 3.2)."""
 
@@ -61,26 +92,15 @@ class LiveLeader(Struct):
     """The TCP port that goes with ``host_name``."""
 
 
-class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="0-7", flexible="4+"):
-    """What the receiver shall lead and follow from now on."""
+class LeaderAndIsrResponse(Message, api_key=4, versions="0-7", flexible="4+"):
+    """What the broker made of it."""
 
-    controller_id: int32
-    """Broker id of the sender."""
-    is_kraft_controller: bool = field(since=7, default=False, name="isKRaftController")
-    """True while a KRaft quorum leads brokers that still stand on ZooKeeper (KIP-866, Kafka 3.4)."""
-    controller_epoch: int32
-    """Rises with each new controller; a broker that has seen a higher one answers 11."""
-    broker_epoch: int64 = field(since=2, default=-1, ignorable=True)
-    """Which life of the receiver is meant: the czxid of its registration (KIP-380, Kafka 2.2); -1 for any. A broker
-    that has registered anew since answers 77."""
-    type: int8 = field(since=5, default=0)
-    """0 not said; 1 only what changed; 2 every partition of the receiver, which may drop all others (KIP-516)."""
-    ungrouped_partition_states: array[PartitionState] = field(until=1, default=())
-    """The partitions, each with the name of its topic."""
-    topic_states: array[TopicState] = field(since=2, default=())
-    """The partitions by topic, so that a name is sent once and not once a partition."""
-    live_leaders: array[LiveLeader]
-    """The live brokers that lead any of these partitions."""
+    error_code: int16
+    """0 the partitions decide; 11 the sender is no longer the controller; 77 it meant an earlier life of the broker."""
+    partition_errors: array[PartitionError] = field(until=4, default=())
+    """The outcomes, each with the name of its topic."""
+    topics: array[TopicErrors] = field(since=5, default=())
+    """The outcomes by topic id (KIP-516)."""
 
 
 class PartitionError(Struct):
@@ -101,14 +121,3 @@ class TopicErrors(Struct):
     """The id from the request."""
     partition_errors: array[PartitionError]
     """One entry a partition of the request."""
-
-
-class LeaderAndIsrResponse(Message, api_key=4, versions="0-7", flexible="4+"):
-    """What the broker made of it."""
-
-    error_code: int16
-    """0 the partitions decide; 11 the sender is no longer the controller; 77 it meant an earlier life of the broker."""
-    partition_errors: array[PartitionError] = field(until=4, default=())
-    """The outcomes, each with the name of its topic."""
-    topics: array[TopicErrors] = field(since=5, default=())
-    """The outcomes by topic id (KIP-516)."""

@@ -1,6 +1,6 @@
-"""ListClientMetricsResources: the names under which subscriptions to client metrics are kept (KIP-1000, Kafka 3.7).
+"""ListClientMetricsResources (key 74): the names of the subscriptions to client metrics (KIP-1000, Kafka 3.7).
 
-The name of key 74 before Kafka 4.1, which calls it ListConfigResources; version 0 of that has the same bytes.
+Kafka 4.1 renamed it to ListConfigResources, whose version 0 has the same bytes.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ class ListClientMetricsResourcesRequest(
     """Asks for all of them; there is nothing to choose."""
 
 
+class ListClientMetricsResourcesResponse(Message, api_key=74, versions="0", flexible="0+"):
+    """All subscriptions of the cluster."""
+
+    throttle_time_ms: int32
+    """Milliseconds the client has to wait by itself because of a quota; 0 for none."""
+    error_code: int16
+    """0, or 31: the sender may not read the cluster's settings."""
+    client_metrics_resources: array[ClientMetricsResource]
+    """Empty when nobody has set one up."""
+
+
 class ClientMetricsResource(Struct):
     """A subscription to client metrics (KIP-714), by name only: DescribeConfigs tells its settings."""
 
     name: string
     """What describes or alters it as a resource of type 16."""
-
-
-class ListClientMetricsResourcesResponse(Message, api_key=74, versions="0", flexible="0+"):
-    """All subscriptions of the cluster."""
-
-    throttle_time_ms: int32
-    """Milliseconds the client should hold back because it went over its quota; 0 for none."""
-    error_code: int16
-    """0, or 31: the sender may not read the cluster's settings."""
-    client_metrics_resources: array[ClientMetricsResource]
-    """Empty when nobody has set one up."""

@@ -1,4 +1,12 @@
-"""ListGroups: the groups that one broker coordinates; a whole cluster's are the sum of what its brokers answer."""
+"""ListGroups (key 16): the groups that one broker coordinates; a cluster's are the sum of its brokers' answers.
+
+Versions:
+    1  throttle time
+    2  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    3  flexible (KIP-482)
+    4  the states of groups (KIP-518, Kafka 2.6)
+    5  the types of groups (KIP-848, Kafka 3.8)
+"""
 
 from __future__ import annotations
 
@@ -14,6 +22,17 @@ class ListGroupsRequest(Request["ListGroupsResponse"], api_key=16, versions="0-5
     """Types wanted, such as ``classic`` or ``consumer``, in any case; empty for all (KIP-848, Kafka 3.8)."""
 
 
+class ListGroupsResponse(Message, api_key=16, versions="0-5", flexible="3+"):
+    """What the broker coordinates and the sender may see."""
+
+    throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
+    """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
+    error_code: int16
+    """0; 14 the broker is still loading groups, so that the list may be short; 15 its coordinator does not run."""
+    groups: array[ListedGroup]
+    """Empty when there are none, or none that the sender may see."""
+
+
 class ListedGroup(Struct):
     """A group, told from the others; DescribeGroups and its kin know more."""
 
@@ -26,15 +45,3 @@ class ListedGroup(Struct):
     group_type: string = field(since=5, default="", ignorable=True)
     """``classic`` for groups that rebalance by JoinGroup, ``consumer`` for those of KIP-848; later also ``share`` and
     ``streams``."""
-
-
-class ListGroupsResponse(Message, api_key=16, versions="0-5", flexible="3+"):
-    """What the broker coordinates and the sender may see."""
-
-    throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
-    """Milliseconds the client should hold back because it went over its quota; 0 for none. Since version 2 the answer
-    comes at once, before that the broker had already waited (KIP-219)."""
-    error_code: int16
-    """0; 14 the broker is still loading groups, so that the list may be short; 15 its coordinator does not run."""
-    groups: array[ListedGroup]
-    """Empty when there are none, or none that the sender may see."""

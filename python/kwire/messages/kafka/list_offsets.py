@@ -1,33 +1,22 @@
-"""ListOffsets: the offset that belongs to a point in time, or to one end of a partition. Asked of each leader."""
+"""ListOffsets (key 2): the offset that belongs to a point in time, or to an end of a partition.
+
+Versions:
+     1  one offset with its time, instead of the first offsets of log segments (KIP-79, Kafka 0.10.1)
+     2  isolation level; throttle time (KIP-98, Kafka 0.11)
+     3  throttled clients are answered first, and have to wait by themselves (KIP-219)
+     4  leader epochs (KIP-320, Kafka 2.1)
+     5  the client understands error 78: the new leader cannot tell yet (KIP-207, Kafka 2.2)
+     6  flexible (KIP-482)
+     7  the record with the greatest time (KIP-734, Kafka 3.0)
+     8  the first record on local disk (KIP-405)
+     9  the last record in remote storage (KIP-1005, Kafka 3.9)
+    10  timeout, for remote storage may be slow (KIP-1075, Kafka 4.0)
+    11  the first record not yet in remote storage (KIP-1023)
+"""
 
 from __future__ import annotations
 
 from kwire.declare import Message, Request, Struct, array, field, int8, int16, int32, int64, string
-
-
-class PartitionQuery(Struct):
-    """What is asked of one partition."""
-
-    partition_index: int32
-    """Its id within the topic, from 0."""
-    current_leader_epoch: int32 = field(since=4, default=-1, ignorable=True)
-    """The leader's epoch as the client knows it, so that neither is misled by old news (KIP-320, Kafka 2.1); -1 for
-    no check. The answer to a wrong one is 74 or 75."""
-    timestamp: int64
-    """Milliseconds since 1970 (UTC): the first record at or after it. Or -1 the end, -2 the beginning; since version 7
-    -3 the record with the greatest timestamp (KIP-734), 8 -4 the first one on local disk (KIP-405), 9 -5 the last one
-    in remote storage (KIP-1005), 11 -6 the first one not yet there (KIP-1023)."""
-    max_num_offsets: int32 = field(until=0, default=1)
-    """How many offsets to list, from the newest down: version 0 lists the first offsets of log segments."""
-
-
-class TopicQuery(Struct):
-    """The questions about one topic."""
-
-    name: string
-    """The topic's name."""
-    partitions: array[PartitionQuery]
-    """Partitions that the asked broker leads, each at most once."""
 
 
 class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions="0-11", flexible="6+"):
@@ -43,6 +32,48 @@ class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions="0-
     """What to look up."""
     timeout_ms: int32 = field(since=10, default=0, ignorable=True)
     """Milliseconds the broker may spend when it must ask remote storage (KIP-1075, Kafka 4.0)."""
+
+
+class TopicQuery(Struct):
+    """The questions about one topic."""
+
+    name: string
+    """The topic's name."""
+    partitions: array[PartitionQuery]
+    """Partitions that the asked broker leads, each at most once."""
+
+
+class PartitionQuery(Struct):
+    """What is asked of one partition."""
+
+    partition_index: int32
+    """Its id within the topic, from 0."""
+    current_leader_epoch: int32 = field(since=4, default=-1, ignorable=True)
+    """The leader's epoch as the client knows it, so that neither is misled by old news (KIP-320, Kafka 2.1); -1 for
+    no check. The answer to a wrong one is 74 or 75."""
+    timestamp: int64
+    """Milliseconds since 1970 (UTC), for the first record as late as that or later; or -1 the end, -2 the beginning, -3
+    the record of the greatest time, -4 the first on local disk, -5 the last in remote storage, -6 the first after it."""
+    max_num_offsets: int32 = field(until=0, default=1)
+    """How many offsets to list, from the newest down: version 0 lists the first offsets of log segments."""
+
+
+class ListOffsetsResponse(Message, api_key=2, versions="0-11", flexible="6+"):
+    """The offsets found."""
+
+    throttle_time_ms: int32 = field(since=2, default=0, ignorable=True)
+    """Milliseconds the client is held back by a quota, 0 for none; from version 3 the client itself has to wait."""
+    topics: array[TopicOffsets]
+    """There is no code for the whole: a failure of everything is repeated in each partition."""
+
+
+class TopicOffsets(Struct):
+    """What was found in one topic."""
+
+    name: string
+    """The topic's name."""
+    partitions: array[PartitionOffset]
+    """One entry a partition asked for."""
 
 
 class PartitionOffset(Struct):
@@ -61,22 +92,3 @@ class PartitionOffset(Struct):
     """Of the record found; -1 when there is none."""
     leader_epoch: int32 = field(since=4, default=-1)
     """Epoch in which the record found was written, to notice later when the log was cut (KIP-320); -1 unknown."""
-
-
-class TopicOffsets(Struct):
-    """What was found in one topic."""
-
-    name: string
-    """The topic's name."""
-    partitions: array[PartitionOffset]
-    """One entry a partition asked for."""
-
-
-class ListOffsetsResponse(Message, api_key=2, versions="0-11", flexible="6+"):
-    """The offsets found."""
-
-    throttle_time_ms: int32 = field(since=2, default=0, ignorable=True)
-    """Milliseconds the client should hold back because it went over its quota; 0 for none. Since version 3 the answer
-    comes at once, before that the broker had already waited (KIP-219)."""
-    topics: array[TopicOffsets]
-    """There is no code for the whole: a failure of everything is repeated in each partition."""

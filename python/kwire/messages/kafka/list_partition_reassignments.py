@@ -1,8 +1,19 @@
-"""ListPartitionReassignments: which partitions are being moved to other brokers right now (KIP-455, Kafka 2.4)."""
+"""ListPartitionReassignments (key 46): which partitions are on the move to other brokers (KIP-455, Kafka 2.4)."""
 
 from __future__ import annotations
 
-from kwire.declare import Message, Request, Struct, array, field, int16, int32, nullable, string
+from kwire.declare import Message, Request, Struct, array, int16, int32, nullable, string
+
+
+class ListPartitionReassignmentsRequest(
+    Request["ListPartitionReassignmentsResponse"], api_key=46, versions="0", flexible="0+"
+):
+    """Asks for moves that have not ended; with ZooKeeper only the controller may be asked."""
+
+    timeout_ms: int32 = 60000
+    """Milliseconds the controller may take to answer."""
+    topics: nullable[array[TopicPartitions]] = None
+    """What to look at; None for every reassignment of the cluster."""
 
 
 class TopicPartitions(Struct):
@@ -14,15 +25,26 @@ class TopicPartitions(Struct):
     """Partition ids; an id that is not being moved is left out of the answer, without an error."""
 
 
-class ListPartitionReassignmentsRequest(
-    Request["ListPartitionReassignmentsResponse"], api_key=46, versions="0", flexible="0+"
-):
-    """Asks for moves that have not ended; with ZooKeeper only the controller may be asked."""
+class ListPartitionReassignmentsResponse(Message, api_key=46, versions="0", flexible="0+"):
+    """The moves under way; empty when there are none."""
 
-    timeout_ms: int32 = field(default=60000)
-    """Milliseconds the controller may take to answer."""
-    topics: nullable[array[TopicPartitions]] = field(default=None)
-    """What to look at; None for every reassignment of the cluster."""
+    throttle_time_ms: int32
+    """Milliseconds the client has to wait by itself because of a quota; 0 for none."""
+    error_code: int16
+    """0, or why nothing is listed, such as 41 (not the controller) or 31 (not allowed)."""
+    error_message: nullable[string]
+    """The reason for a person to read; None on success."""
+    topics: array[OngoingTopicReassignment]
+    """Topics with at least one partition on the move."""
+
+
+class OngoingTopicReassignment(Struct):
+    """A topic with partitions on the move."""
+
+    name: string
+    """The topic's name."""
+    partitions: array[OngoingPartitionReassignment]
+    """Those on the move, no others."""
 
 
 class OngoingPartitionReassignment(Struct):
@@ -36,25 +58,3 @@ class OngoingPartitionReassignment(Struct):
     """Those of ``replicas`` that come; the move is done once they are in sync."""
     removing_replicas: array[int32]
     """Those of ``replicas`` that go when the move is done."""
-
-
-class OngoingTopicReassignment(Struct):
-    """A topic with partitions on the move."""
-
-    name: string
-    """The topic's name."""
-    partitions: array[OngoingPartitionReassignment]
-    """Those on the move, no others."""
-
-
-class ListPartitionReassignmentsResponse(Message, api_key=46, versions="0", flexible="0+"):
-    """The moves under way; empty when there are none."""
-
-    throttle_time_ms: int32
-    """Milliseconds the client should hold back because it went over its quota; 0 for none."""
-    error_code: int16
-    """0, or why nothing is listed, such as 41 (not the controller) or 31 (not allowed)."""
-    error_message: nullable[string]
-    """The reason for a person to read; None on success."""
-    topics: array[OngoingTopicReassignment]
-    """Topics with at least one partition on the move."""

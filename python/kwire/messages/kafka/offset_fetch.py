@@ -1,12 +1,34 @@
-"""OffsetFetch: how far a group has read. Version 0 read from ZooKeeper, all others ask the group's coordinator.
+"""OffsetFetch (key 9): how far a group has read, as its coordinator remembers it.
 
-Versions 0-7 ask for one group at the top level; since version 8 there are many, each in its own struct (KIP-709, Kafka
-3.0).
+Versions:
+     1  kept by the coordinator, in version 0 by ZooKeeper
+     2  null asks for all topics; an error for the answer as a whole (KIP-88, Kafka 0.10.2)
+     3  throttle time
+     4  throttled clients are answered first, and have to wait by themselves (KIP-219)
+     5  leader epochs (KIP-320, Kafka 2.1)
+     6  flexible (KIP-482)
+     7  stable offsets only, if so wished (KIP-447, Kafka 2.5)
+     8  many groups at once, in an array instead of at the top (KIP-709, Kafka 3.0)
+     9  members of the new group protocol (KIP-848)
+    10  topic ids instead of names (KIP-848, Kafka 4.1)
 """
 
 from __future__ import annotations
 
 from kwire.declare import Message, Request, Struct, array, field, int16, int32, int64, nullable, string, uuid, zero
+
+
+class OffsetFetchRequest(Request["OffsetFetchResponse"], api_key=9, versions="0-10", flexible="6+"):
+    """Asks the coordinator of the group, or of all the groups."""
+
+    group_id: string = field(until=7, default="")
+    """The one group whose offsets are wanted."""
+    topics: nullable[array[TopicQuery]] = field(until=7, nullable_since=2, default=())
+    """What to look up; None for all that the group has (KIP-88, Kafka 0.10.2)."""
+    groups: array[GroupQuery] = field(since=8, default=())
+    """The groups, all with the same coordinator."""
+    require_stable: bool = field(since=7, default=False)
+    """True: where a transaction may yet change an offset, answer 88 instead of the old one (KIP-447, Kafka 2.5)."""
 
 
 class TopicQuery(Struct):
@@ -33,17 +55,28 @@ class GroupQuery(Struct):
     """What to look up; None for all that the group has."""
 
 
-class OffsetFetchRequest(Request["OffsetFetchResponse"], api_key=9, versions="0-10", flexible="6+"):
-    """Asks the coordinator of the group, or of all the groups."""
+class OffsetFetchResponse(Message, api_key=9, versions="0-10", flexible="6+"):
+    """How far the groups have read."""
 
-    group_id: string = field(until=7, default="")
-    """The one group whose offsets are wanted."""
-    topics: nullable[array[TopicQuery]] = field(until=7, nullable_since=2, default=())
-    """What to look up; None for all that the group has (KIP-88, Kafka 0.10.2)."""
-    groups: array[GroupQuery] = field(since=8, default=())
-    """The groups, all with the same coordinator."""
-    require_stable: bool = field(since=7, default=False)
-    """True: where a transaction may yet change an offset, answer 88 instead of the old one (KIP-447, Kafka 2.5)."""
+    throttle_time_ms: int32 = field(since=3, default=0, ignorable=True)
+    """Milliseconds the client is held back by a quota, 0 for none; from version 4 the client itself has to wait."""
+    topics: array[TopicOffsets] = field(until=7, default=())
+    """The offsets of the one group."""
+    error_code: int16 = field(since=2, until=7, default=0, ignorable=True)
+    """Why the one group failed whole; versions 0 and 1 repeat that in each partition (KIP-88)."""
+    groups: array[GroupOffsets] = field(since=8, default=())
+    """One entry a group, each with its own error."""
+
+
+class TopicOffsets(Struct):
+    """How far the group has read in one topic."""
+
+    name: string = field(until=9, default="", ignorable=True)
+    """The topic's name, before version 10."""
+    topic_id: uuid = field(since=10, default=zero, ignorable=True)
+    """The topic's id (KIP-848)."""
+    partitions: array[PartitionOffset]
+    """Those asked for, or all that have an offset."""
 
 
 class PartitionOffset(Struct):
@@ -61,17 +94,6 @@ class PartitionOffset(Struct):
     """0; 29 the sender may not read the topic; 88 a transaction is about to change the offset (version 7)."""
 
 
-class TopicOffsets(Struct):
-    """How far the group has read in one topic."""
-
-    name: string = field(until=9, default="", ignorable=True)
-    """The topic's name, before version 10."""
-    topic_id: uuid = field(since=10, default=zero, ignorable=True)
-    """The topic's id (KIP-848)."""
-    partitions: array[PartitionOffset]
-    """Those asked for, or all that have an offset."""
-
-
 class GroupOffsets(Struct):
     """How far one group has read."""
 
@@ -82,17 +104,3 @@ class GroupOffsets(Struct):
     error_code: int16
     """0; 14 the coordinator is still loading, try again; 16 not the coordinator; 30 the sender may not see it; 25 or
     113 the member is unknown or its epoch old (version 9)."""
-
-
-class OffsetFetchResponse(Message, api_key=9, versions="0-10", flexible="6+"):
-    """How far the groups have read."""
-
-    throttle_time_ms: int32 = field(since=3, default=0, ignorable=True)
-    """Milliseconds the client should hold back because it went over its quota; 0 for none. Since version 4 the answer
-    comes at once, before that the broker had already waited (KIP-219)."""
-    topics: array[TopicOffsets] = field(until=7, default=())
-    """The offsets of the one group."""
-    error_code: int16 = field(since=2, until=7, default=0, ignorable=True)
-    """Why the one group failed whole; versions 0 and 1 repeat that in each partition (KIP-88)."""
-    groups: array[GroupOffsets] = field(since=8, default=())
-    """One entry a group, each with its own error."""

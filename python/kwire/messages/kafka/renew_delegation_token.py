@@ -1,4 +1,9 @@
-"""RenewDelegationToken: let a delegation token live longer, within its maximum age (KIP-48, Kafka 1.1)."""
+"""RenewDelegationToken (key 39): let a delegation token live longer, within its maximum age (KIP-48, Kafka 1.1).
+
+Versions:
+    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    2  flexible (KIP-482)
+"""
 
 from __future__ import annotations
 
@@ -23,5 +28,4 @@ class RenewDelegationTokenResponse(Message, api_key=39, versions="0-2", flexible
     expiry_timestamp_ms: int64
     """The new moment of expiry, in milliseconds since 1970 (UTC)."""
     throttle_time_ms: int32
-    """Milliseconds the client should hold back because it went over its quota; 0 for none. Since version 1 the answer
-    comes at once, before that the broker had already waited (KIP-219)."""
+    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""

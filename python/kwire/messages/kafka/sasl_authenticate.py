@@ -1,6 +1,10 @@
-"""SaslAuthenticate: one step of the SASL exchange that SaslHandshake version 1 opened (KIP-152, Kafka 1.0).
+"""SaslAuthenticate (key 36): one step of the SASL exchange that SaslHandshake began (KIP-152, Kafka 1.0).
 
 Before it existed the tokens went over the connection bare, so that a refusal was a closed connection without a word.
+
+Versions:
+    1  sessions that end (KIP-368, Kafka 2.2)
+    2  flexible (KIP-482)
 """
 
 from __future__ import annotations

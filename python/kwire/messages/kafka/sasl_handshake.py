@@ -1,7 +1,10 @@
-"""SaslHandshake: agree on a SASL mechanism (KIP-43, Kafka 0.10).
+"""SaslHandshake (key 17): agree on a SASL mechanism (KIP-43, Kafka 0.10).
 
-After version 0 the tokens follow bare, each behind an int32 size; after version 1 they travel in SaslAuthenticate
-(KIP-152, Kafka 1.0). It never became flexible: a broker must understand it before it knows anything of the client.
+It never became flexible: its versions have the same bytes and differ in what follows on the connection.
+
+Versions:
+    0  the tokens follow bare, each behind an int32 size
+    1  the tokens follow in SaslAuthenticate (KIP-152, Kafka 1.0)
 """
 
 from __future__ import annotations

@@ -1,50 +1,17 @@
-"""StopReplica: the controller tells a broker to stop following partitions, and perhaps to delete its copies.
+"""StopReplica (key 5): the controller tells a broker to stop following partitions, and perhaps to delete its copies.
 
 Gone since Kafka 4.0, where brokers read that out of the log of the KRaft quorum.
+
+Versions:
+    1  partitions by topic; broker epochs (KIP-380, Kafka 2.2)
+    2  flexible (KIP-482)
+    3  leader epochs, and a decision for each partition (KIP-570, Kafka 2.6)
+    4  controllers of KRaft during a migration (KIP-866, Kafka 3.4)
 """
 
 from __future__ import annotations
 
 from kwire.declare import Message, Request, Struct, array, field, int16, int32, int64, string
-
-
-class TopicPartition(Struct):
-    """One partition to stop (version 0)."""
-
-    topic_name: string
-    """The partition's topic."""
-    partition_index: int32
-    """Its id within the topic, from 0."""
-
-
-class TopicPartitions(Struct):
-    """The partitions of one topic to stop (versions 1 and 2)."""
-
-    name: string
-    """The topic's name."""
-    partition_indexes: array[int32]
-    """Partition ids."""
-
-
-class PartitionState(Struct):
-    """One partition to stop, and what to do with the copy (version 3)."""
-
-    partition_index: int32
-    """Its id within the topic, from 0."""
-    leader_epoch: int32 = field(default=-1)
-    """Rises with each change of leader; a broker that has seen a higher one refuses (KIP-570). -1 for no check, -2
-    when the topic is being deleted, which no epoch stops."""
-    delete_partition: bool
-    """True: delete the copy from disk."""
-
-
-class TopicState(Struct):
-    """The partitions of one topic to stop (version 3)."""
-
-    topic_name: string
-    """The topic that the partitions belong to."""
-    partition_states: array[PartitionState]
-    """Those that the receiver holds a replica of."""
 
 
 class StopReplicaRequest(Request["StopReplicaResponse"], api_key=5, versions="0-4", flexible="2+"):
@@ -69,15 +36,43 @@ class StopReplicaRequest(Request["StopReplicaResponse"], api_key=5, versions="0-
     """The partitions by topic, each with its leader epoch and its own fate (KIP-570, Kafka 2.6)."""
 
 
-class PartitionError(Struct):
-    """Whether the broker did as told for one partition."""
+class TopicPartition(Struct):
+    """One partition to stop (version 0)."""
 
     topic_name: string
     """The partition's topic."""
     partition_index: int32
     """Its id within the topic, from 0."""
-    error_code: int16
-    """0; 56 the replica's disk has failed; 74 the leader epoch was older than what the broker knew (version 3)."""
+
+
+class TopicPartitions(Struct):
+    """The partitions of one topic to stop (versions 1 and 2)."""
+
+    name: string
+    """The topic's name."""
+    partition_indexes: array[int32]
+    """Which of its partitions, by their ids from 0."""
+
+
+class TopicState(Struct):
+    """The partitions of one topic to stop (version 3)."""
+
+    topic_name: string
+    """The topic that the partitions belong to."""
+    partition_states: array[PartitionState]
+    """Those that the receiver holds a replica of."""
+
+
+class PartitionState(Struct):
+    """One partition to stop, and what to do with the copy (version 3)."""
+
+    partition_index: int32
+    """Its id within the topic, from 0."""
+    leader_epoch: int32 = -1
+    """Rises with each change of leader; a broker that has seen a higher one refuses (KIP-570). -1 for no check, -2
+    when the topic is being deleted, which no epoch stops."""
+    delete_partition: bool
+    """True: delete the copy from disk."""
 
 
 class StopReplicaResponse(Message, api_key=5, versions="0-4", flexible="2+"):
@@ -87,3 +82,14 @@ class StopReplicaResponse(Message, api_key=5, versions="0-4", flexible="2+"):
     """0 the partitions decide; 11 the sender is no longer the controller; 77 it meant an earlier life of the broker."""
     partition_errors: array[PartitionError]
     """One entry a partition of the request."""
+
+
+class PartitionError(Struct):
+    """Whether the broker did as told for one partition."""
+
+    topic_name: string
+    """The partition's topic."""
+    partition_index: int32
+    """Its id within the topic, from 0."""
+    error_code: int16
+    """0; 56 the replica's disk has failed; 74 the leader epoch was older than what the broker knew (version 3)."""

@@ -1,11 +1,24 @@
-"""UpdateFeatures: raise or lower the version levels that the whole cluster has agreed on (KIP-584, Kafka 2.7).
+"""UpdateFeatures (key 57): raise or lower the feature levels of the whole cluster (KIP-584, Kafka 2.7).
 
-Version 1 names the kind of change (KIP-778, Kafka 3.3); version 2 is all or nothing (KIP-1022, Kafka 4.0).
+Versions:
+    1  kinds of downgrade; can be tried without effect (KIP-778, Kafka 3.3)
+    2  all or nothing, without results for single features (KIP-1022, Kafka 4.0)
 """
 
 from __future__ import annotations
 
 from kwire.declare import Message, Request, Struct, array, field, int8, int16, int32, nullable, string
+
+
+class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], api_key=57, versions="0-2", flexible="0+"):
+    """Asks the controller to change finalized levels, after checking that every broker can live with them."""
+
+    timeout_ms: int32 = 60000
+    """Milliseconds the controller may take; 7 in the answer leaves open whether the change was made."""
+    feature_updates: array[FeatureUpdate]
+    """Each feature at most once; one that is not listed keeps its level."""
+    validate_only: bool = field(since=1, default=False)
+    """True: check everything, change nothing (KIP-778)."""
 
 
 class FeatureUpdate(Struct):
@@ -21,15 +34,17 @@ class FeatureUpdate(Struct):
     """1 upgrade only; 2 downgrade if nothing is lost by it; 3 downgrade even if metadata is lost (KIP-778)."""
 
 
-class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], api_key=57, versions="0-2", flexible="0+"):
-    """Asks the controller to change finalized levels, after checking that every broker can live with them."""
+class UpdateFeaturesResponse(Message, api_key=57, versions="0-2", flexible="0+"):
+    """Whether the levels were changed."""
 
-    timeout_ms: int32 = field(default=60000)
-    """Milliseconds the controller may take; 7 in the answer leaves open whether the change was made."""
-    feature_updates: array[FeatureUpdate]
-    """Each feature at most once; one that is not listed keeps its level."""
-    validate_only: bool = field(since=1, default=False)
-    """True: check everything, change nothing (KIP-778)."""
+    throttle_time_ms: int32
+    """Milliseconds the client has to wait by itself because of a quota; 0 for none."""
+    error_code: int16
+    """0, or why the request failed whole, such as 41 (not the controller) or 31 (not allowed)."""
+    error_message: nullable[string]
+    """The reason for a person to read; None on success."""
+    results: array[UpdatableFeatureResult] = field(until=1, default=(), ignorable=True)
+    """One entry a feature. Gone in version 2, where the first failure undoes everything and stands at the top."""
 
 
 class UpdatableFeatureResult(Struct):
@@ -41,16 +56,3 @@ class UpdatableFeatureResult(Struct):
     """0 changed; 95 a level that some broker lacks, or one that falls without leave (42 with ZooKeeper)."""
     error_message: nullable[string]
     """The reason for a person to read; None on success."""
-
-
-class UpdateFeaturesResponse(Message, api_key=57, versions="0-2", flexible="0+"):
-    """Whether the levels were changed."""
-
-    throttle_time_ms: int32
-    """Milliseconds the client should hold back because it went over its quota; 0 for none."""
-    error_code: int16
-    """0, or why the request failed whole, such as 41 (not the controller) or 31 (not allowed)."""
-    error_message: nullable[string]
-    """The reason for a person to read; None on success."""
-    results: array[UpdatableFeatureResult] = field(until=1, default=(), ignorable=True)
-    """One entry a feature. Gone in version 2, where the first failure undoes everything and stands at the top."""

@@ -1,6 +1,16 @@
-"""UpdateMetadata: the controller tells a broker what the cluster looks like, for its answers to Metadata requests.
+"""UpdateMetadata (key 6): the controller tells a broker what the cluster looks like, for its answers to clients.
 
 Gone since Kafka 4.0, where brokers read that out of the log of the KRaft quorum. The kip4 dialect carries it unchanged.
+
+Versions:
+    1  brokers with several listeners (Kafka 0.9)
+    2  racks (KIP-36, Kafka 0.10)
+    3  names of listeners (KIP-103, Kafka 0.10.2)
+    4  offline replicas (KIP-112, Kafka 1.0)
+    5  partitions by topic; broker epochs (KIP-380, Kafka 2.2)
+    6  flexible (KIP-482)
+    7  topic ids (KIP-516, Kafka 2.8)
+    8  controllers of KRaft during a migration; full updates (KIP-866, Kafka 3.4)
 """
 
 from __future__ import annotations
@@ -20,6 +30,30 @@ from kwire.declare import (
     uuid,
     zero,
 )
+
+
+class UpdateMetadataRequest(
+    Request["UpdateMetadataResponse"], api_key=6, versions="0-8", flexible="6+", dialect=("kafka", "kip4")
+):
+    """What changed since the last one. A broker that lacks a topic here keeps what it knew, except in a full update."""
+
+    controller_id: int32
+    """Broker id of the sender."""
+    is_kraft_controller: bool = field(since=8, default=False, name="isKRaftController")
+    """True while a KRaft quorum leads brokers that still stand on ZooKeeper (KIP-866, Kafka 3.4)."""
+    type: int8 = field(since=8, default=0, tag=0)
+    """0 not said; 1 only what changed; 2 everything, so that a topic which is missing here is gone (KIP-866)."""
+    controller_epoch: int32
+    """Rises with each new controller; a broker that has seen a higher one answers 11."""
+    broker_epoch: int64 = field(since=5, default=-1, ignorable=True)
+    """Which life of the receiver is meant: the czxid of its registration (KIP-380, Kafka 2.2); -1 for any. A broker
+    that has registered anew since answers 77."""
+    ungrouped_partition_states: array[PartitionState] = field(until=4, default=())
+    """The changed partitions, each with the name of its topic."""
+    topic_states: array[TopicState] = field(since=5, default=())
+    """The changed partitions by topic, so that a name is sent once and not once a partition."""
+    live_brokers: array[LiveBroker]
+    """All live brokers, not only the new ones: who is not listed is dead."""
 
 
 class PartitionState(Struct):
@@ -56,19 +90,6 @@ class TopicState(Struct):
     """Only the changed ones, or all of the topic in a full update."""
 
 
-class Endpoint(Struct):
-    """One of the doors of a broker."""
-
-    port: int32
-    """TCP port."""
-    host: string
-    """Name or address to connect to, as the broker advertises it."""
-    listener: string = field(since=3, default="", ignorable=True)
-    """The listener's name (KIP-103, Kafka 0.10.2); before that, one door a security protocol was all there could be."""
-    security_protocol: int16
-    """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
-
-
 class LiveBroker(Struct):
     """A broker that is alive, and how to reach it."""
 
@@ -84,28 +105,17 @@ class LiveBroker(Struct):
     """Where it stands (KIP-36, Kafka 0.10); None when it has no ``broker.rack``."""
 
 
-class UpdateMetadataRequest(
-    Request["UpdateMetadataResponse"], api_key=6, versions="0-8", flexible="6+", dialect=("kafka", "kip4")
-):
-    """What changed since the last one. A broker that lacks a topic here keeps what it knew, except in a full update."""
+class Endpoint(Struct):
+    """One of the doors of a broker."""
 
-    controller_id: int32
-    """Broker id of the sender."""
-    is_kraft_controller: bool = field(since=8, default=False, name="isKRaftController")
-    """True while a KRaft quorum leads brokers that still stand on ZooKeeper (KIP-866, Kafka 3.4)."""
-    type: int8 = field(since=8, default=0, tag=0)
-    """0 not said; 1 only what changed; 2 everything, so that a topic which is missing here is gone (KIP-866)."""
-    controller_epoch: int32
-    """Rises with each new controller; a broker that has seen a higher one answers 11."""
-    broker_epoch: int64 = field(since=5, default=-1, ignorable=True)
-    """Which life of the receiver is meant: the czxid of its registration (KIP-380, Kafka 2.2); -1 for any. A broker
-    that has registered anew since answers 77."""
-    ungrouped_partition_states: array[PartitionState] = field(until=4, default=())
-    """The changed partitions, each with the name of its topic."""
-    topic_states: array[TopicState] = field(since=5, default=())
-    """The changed partitions by topic, so that a name is sent once and not once a partition."""
-    live_brokers: array[LiveBroker]
-    """All live brokers, not only the new ones: who is not listed is dead."""
+    port: int32
+    """TCP port."""
+    host: string
+    """Name or address to connect to, as the broker advertises it."""
+    listener: string = field(since=3, default="", ignorable=True)
+    """The listener's name (KIP-103, Kafka 0.10.2); before that, one door a security protocol was all there could be."""
+    security_protocol: int16
+    """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
 
 
 class UpdateMetadataResponse(Message, api_key=6, versions="0-8", flexible="6+", dialect=("kafka", "kip4")):
