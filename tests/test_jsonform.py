@@ -1,0 +1,385 @@
+"""Messages as JSON: Kafka's own form, as its JsonConverter classes print it."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import replace
+from enum import IntEnum
+from math import inf, isnan, nan
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kwire import EncodeError, UnsupportedVersion, from_json, to_json
+from kwire.declare import (
+    Message,
+    Struct,
+    array,
+    field,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    maybe,
+    nullable,
+    string,
+    uint16,
+    uint32,
+    uuid,
+    zero,
+)
+
+
+class Everything(Message, versions="0"):
+    """One field of every type."""
+
+    flag: bool
+    tiny: int8
+    small: int16
+    medium: int32
+    large: int64
+    port: uint16
+    crc: uint32
+    share: float64
+    id: uuid
+    text: string
+    blob: bytes
+    numbers: array[int32]
+    part: Part
+    parts: array[Part]
+    text_or_null: nullable[string]
+    blob_or_null: nullable[bytes]
+    numbers_or_null: nullable[array[int32]]
+    part_or_null: nullable[Part]
+    number_if_any: maybe[int32]
+    part_if_any: maybe[Part]
+
+
+class Part(Struct):
+    """A struct within."""
+
+    name: string
+
+
+EVERYTHING = Everything(
+    flag=True,
+    tiny=-128,
+    small=-32768,
+    medium=-(2**31),
+    large=2**63 - 1,
+    port=65535,
+    crc=2**32 - 1,
+    share=0.5,
+    id=UUID("fbffbffb-ffbf-fbff-bffb-ffbffbffbffb"),
+    text="aé€😀",
+    blob=b"\xfb\xff\xfe\x00",
+    numbers=(1, 2),
+    part=Part(name="p"),
+    parts=(Part(name="q"), Part(name="r")),
+    text_or_null="t",
+    blob_or_null=b"",
+    numbers_or_null=(),
+    part_or_null=Part(name="s"),
+    number_if_any=0,
+    part_if_any=Part(name=""),
+)
+
+EVERYTHING_IN_JSON = {
+    "flag": True,
+    "tiny": -128,
+    "small": -32768,
+    "medium": -2147483648,
+    "large": 9223372036854775807,
+    "port": 65535,
+    "crc": 4294967295,
+    "share": 0.5,
+    "id": "-_-_-_-_-_-_-_-_-_-_-w",
+    "text": "aé€😀",
+    "blob": "+//+AA==",
+    "numbers": [1, 2],
+    "part": {"name": "p"},
+    "parts": [{"name": "q"}, {"name": "r"}],
+    "textOrNull": "t",
+    "blobOrNull": "",
+    "numbersOrNull": [],
+    "partOrNull": {"name": "s"},
+    "numberIfAny": 0,
+    "partIfAny": {"name": ""},
+}
+
+
+class Changing(Message, versions="0-3", flexible="2+"):
+    """Fields that come, go and change."""
+
+    old_form: string = field(until=0, default="", name="form")
+    new_form: array[string] = field(since=1, default=(), name="form")
+    is_kraft_controller: bool = field(since=1, default=False, name="isKRaftController")
+    hint: int32 = field(since=1, default=-1, ignorable=True)
+    owner: nullable[string] = field(nullable_since=2, default="")
+    epoch: int64 = field(since=2, tag=0, default=-1)
+    share: float64 = field(since=2, tag=1, default=0.0)
+    ranges: array[Range] = field(since=2, tag=7, default=())
+
+
+class Range(Struct):
+    """A struct whose own fields change."""
+
+    lowest: int16
+    highest: int16 = field(since=3, default=32767)
+    id: uuid = field(since=3, tag=0, default=zero)
+
+
+class TestAllTypes:
+    def test_a_message_becomes_its_document(self) -> None:
+        assert to_json(EVERYTHING, version=0) == EVERYTHING_IN_JSON
+
+    def test_a_document_becomes_its_message(self) -> None:
+        assert from_json(Everything, EVERYTHING_IN_JSON, version=0) == EVERYTHING
+
+    def test_a_document_is_json_as_it_is(self) -> None:
+        assert json.loads(json.dumps(to_json(EVERYTHING, version=0))) == EVERYTHING_IN_JSON
+
+    def test_null_stands_for_null_and_for_absence(self) -> None:
+        message = replace(
+            EVERYTHING,
+            text_or_null=None,
+            blob_or_null=None,
+            numbers_or_null=None,
+            part_or_null=None,
+            number_if_any=None,
+            part_if_any=None,
+        )
+        document = to_json(message, version=0)
+        assert [name for name, value in document.items() if value is None] == [
+            "textOrNull",
+            "blobOrNull",
+            "numbersOrNull",
+            "partOrNull",
+            "numberIfAny",
+            "partIfAny",
+        ]
+        assert from_json(Everything, document, version=0) == message
+
+    @pytest.mark.parametrize(("value", "written"), [(inf, "Infinity"), (-inf, "-Infinity"), (nan, "NaN")])
+    def test_a_double_that_json_has_no_number_for_is_spelled(self, value: float, written: str) -> None:
+        document = to_json(replace(EVERYTHING, share=value), version=0)
+        assert document["share"] == written
+        back = from_json(Everything, document, version=0).share
+        assert back == value or (isnan(back) and isnan(value))
+
+    def test_a_double_keeps_its_sign_and_its_smallest_value(self) -> None:
+        for value in (-0.0, 5e-324, 1.7976931348623157e308):
+            document = to_json(replace(EVERYTHING, share=value), version=0)
+            back = from_json(Everything, json.loads(json.dumps(document)), version=0).share
+            assert struct.pack(">d", back) == struct.pack(">d", value)
+
+    def test_a_whole_number_is_a_double_too(self) -> None:
+        """JSON knows one kind of number; many programs write 3.0 as 3."""
+        share = from_json(Everything, EVERYTHING_IN_JSON | {"share": 3}, version=0).share
+        assert (share, type(share)) == (3.0, float)
+
+    def test_the_zero_uuid_is_22_letters(self) -> None:
+        assert to_json(replace(EVERYTHING, id=UUID(int=0)), version=0)["id"] == "A" * 22
+
+    def test_values_are_plain_whatever_class_they_had(self) -> None:
+        class Code(IntEnum):
+            BROKEN = 7
+
+        class Name(str):
+            __slots__ = ()
+
+        document = to_json(replace(EVERYTHING, medium=Code.BROKEN, text=Name("n")), version=0)
+        assert (document["medium"], type(document["medium"])) == (7, int)
+        assert (document["text"], type(document["text"])) == ("n", str)
+
+
+class TestVersions:
+    def test_only_fields_of_the_version_appear(self) -> None:
+        assert to_json(Changing(old_form="a"), version=0) == {"form": "a", "owner": ""}
+        assert to_json(Changing(new_form=("a",)), version=1) == {
+            "form": ["a"],
+            "isKRaftController": False,
+            "hint": -1,
+            "owner": "",
+        }
+
+    def test_two_fields_may_share_a_name_in_different_versions(self) -> None:
+        assert from_json(Changing, {"form": "a", "owner": ""}, version=0) == Changing(old_form="a")
+        assert from_json(Changing, {"form": ["a"], "owner": ""}, version=1) == Changing(new_form=("a",))
+
+    def test_a_tagged_field_is_left_out_at_its_default(self) -> None:
+        assert to_json(Changing(), version=3).keys() == {"form", "isKRaftController", "hint", "owner"}
+
+    def test_a_tagged_field_appears_off_its_default(self) -> None:
+        message = Changing(epoch=0, share=-0.0, ranges=(Range(lowest=1, id=UUID(int=1)),))
+        document = to_json(message, version=3)
+        assert document["epoch"] == 0
+        assert document["ranges"] == [{"lowest": 1, "highest": 32767, "id": "AAAAAAAAAAAAAAAAAAAAAQ"}]
+        assert "share" in document, "minus zero is another double than zero"
+        assert from_json(Changing, document, version=3) == message
+
+    def test_structs_within_follow_the_version_of_the_message(self) -> None:
+        assert to_json(Changing(ranges=(Range(lowest=1),)), version=2)["ranges"] == [{"lowest": 1}]
+
+    def test_an_ignorable_value_is_dropped_where_the_version_lacks_it(self) -> None:
+        assert to_json(Changing(old_form="a", hint=5), version=0) == {"form": "a", "owner": ""}
+
+    @pytest.mark.parametrize(
+        ("message", "version", "path"),
+        [
+            (Changing(is_kraft_controller=True), 0, ("is_kraft_controller",)),
+            (Changing(old_form="a"), 1, ("old_form",)),
+            (Changing(epoch=0), 1, ("epoch",)),
+            (Changing(ranges=(Range(lowest=0), Range(lowest=0, highest=1))), 2, ("ranges", 1, "highest")),
+        ],
+    )
+    def test_any_other_value_is_refused_where_the_version_lacks_it(
+        self, message: Changing, version: int, path: tuple[str | int, ...]
+    ) -> None:
+        with pytest.raises(EncodeError) as caught:
+            to_json(message, version=version)
+        assert (caught.value.kind, caught.value.path) == ("not_in_version", path)
+
+    def test_null_is_refused_before_the_version_that_allows_it(self) -> None:
+        assert to_json(Changing(owner=None), version=2)["owner"] is None
+        for refused in (
+            lambda: to_json(Changing(owner=None), version=1),
+            lambda: from_json(Changing, {"form": [], "owner": None}, version=1),
+        ):
+            with pytest.raises(EncodeError) as caught:
+                refused()
+            assert (caught.value.kind, caught.value.path) == ("null_not_allowed", ("owner",))
+
+    def test_unknown_tags_have_no_place_in_a_document(self) -> None:
+        unknown: dict[str, Any] = {"unknown_tags": {9: b"x"}}
+        assert to_json(Changing(**unknown), version=3) == to_json(Changing(), version=3)
+
+    @pytest.mark.parametrize("version", [-1, 4])
+    def test_other_versions_are_refused(self, version: int) -> None:
+        with pytest.raises(UnsupportedVersion):
+            to_json(Changing(), version=version)
+        with pytest.raises(UnsupportedVersion):
+            from_json(Changing, {}, version=version)
+
+
+class TestReading:
+    def test_what_the_constructor_does_not_need_may_be_missing(self) -> None:
+        assert from_json(Changing, {}, version=3) == Changing()
+
+    @pytest.mark.parametrize("name", EVERYTHING_IN_JSON)
+    def test_what_the_constructor_needs_must_be_there(self, name: str) -> None:
+        document = {key: value for key, value in EVERYTHING_IN_JSON.items() if key != name}
+        with pytest.raises(EncodeError) as caught:
+            from_json(Everything, document, version=0)
+        assert (caught.value.kind, caught.value.path) == ("wrong_type", (name,))
+        assert str(caught.value) == f"{name}: wrong_type: it is missing, and has no default"
+
+    @pytest.mark.parametrize(
+        ("name", "value", "kind", "path"),
+        [
+            ("flag", 1, "wrong_type", ("flag",)),
+            ("flag", None, "null_not_allowed", ("flag",)),
+            ("tiny", 128, "out_of_range", ("tiny",)),
+            ("tiny", True, "wrong_type", ("tiny",)),
+            ("small", -32769, "out_of_range", ("small",)),
+            ("medium", "1", "wrong_type", ("medium",)),
+            ("medium", 1.0, "wrong_type", ("medium",)),
+            ("large", 2**63, "out_of_range", ("large",)),
+            ("port", -1, "out_of_range", ("port",)),
+            ("crc", 2**32, "out_of_range", ("crc",)),
+            ("share", "0.5", "wrong_type", ("share",)),
+            ("share", "infinity", "wrong_type", ("share",)),
+            ("share", 10**400, "out_of_range", ("share",)),
+            ("share", False, "wrong_type", ("share",)),
+            ("id", "", "wrong_type", ("id",)),
+            ("id", "A" * 21, "wrong_type", ("id",)),
+            ("id", "A" * 23, "wrong_type", ("id",)),
+            ("id", "A" * 22 + "==", "wrong_type", ("id",)),
+            ("id", "A" * 21 + "B", "wrong_type", ("id",)),
+            ("id", "+" * 22, "wrong_type", ("id",)),
+            ("id", "é" * 22, "wrong_type", ("id",)),
+            ("id", "00000000-0000-0000-0000-000000000000", "wrong_type", ("id",)),
+            ("text", b"t", "wrong_type", ("text",)),
+            ("text", "\ud800", "invalid_utf8", ("text",)),
+            ("blob", "AA", "wrong_type", ("blob",)),
+            ("blob", "A A=", "wrong_type", ("blob",)),
+            ("blob", "é===", "wrong_type", ("blob",)),
+            ("blob", b"", "wrong_type", ("blob",)),
+            ("numbers", {}, "wrong_type", ("numbers",)),
+            ("numbers", "12", "wrong_type", ("numbers",)),
+            ("numbers", None, "null_not_allowed", ("numbers",)),
+            ("numbers", [1, None], "null_not_allowed", ("numbers", 1)),
+            ("part", [], "wrong_type", ("part",)),
+            ("part", None, "null_not_allowed", ("part",)),
+            ("part", {}, "wrong_type", ("part", "name")),
+            ("parts", [{"name": "q"}, {"name": 5}], "wrong_type", ("parts", 1, "name")),
+            ("partOrNull", {"name": None}, "null_not_allowed", ("partOrNull", "name")),
+            ("numberIfAny", "0", "wrong_type", ("numberIfAny",)),
+            ("partIfAny", {"name": "n", "rank": 1}, "not_in_version", ("partIfAny", "rank")),
+        ],
+    )
+    def test_a_wrong_value_is_refused_where_it_stands(
+        self, name: str, value: object, kind: str, path: tuple[str | int, ...]
+    ) -> None:
+        with pytest.raises(EncodeError) as caught:
+            from_json(Everything, EVERYTHING_IN_JSON | {name: value}, version=0)
+        assert (caught.value.kind, caught.value.path) == (kind, path)
+
+    @pytest.mark.parametrize("document", [None, [], "{}", 5])
+    def test_a_document_is_an_object(self, document: object) -> None:
+        with pytest.raises(EncodeError) as caught:
+            from_json(Changing, document, version=0)
+        assert caught.value.path == ()
+
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("epoch", "it is not in version 1"),
+            ("new_form", "Changing has no such field"),
+            ("unknownTags", "Changing has no such field"),
+        ],
+    )
+    def test_a_name_that_the_version_lacks_is_refused(self, name: str, reason: str) -> None:
+        with pytest.raises(EncodeError) as caught:
+            from_json(Changing, {"form": [], name: []}, version=1)
+        assert (caught.value.kind, caught.value.path, caught.value.reason) == ("not_in_version", (name,), reason)
+
+
+class TestForgedObjects:
+    """Constructors refuse wrong values; these were slipped in behind their backs."""
+
+    @pytest.mark.parametrize(
+        ("name", "value", "kind"),
+        [
+            ("flag", 1, "wrong_type"),
+            ("tiny", False, "wrong_type"),
+            ("tiny", 128, "out_of_range"),
+            ("share", 1, "wrong_type"),
+            ("id", "A" * 22, "wrong_type"),
+            ("text", None, "null_not_allowed"),
+            ("text", "\udfff", "invalid_utf8"),
+            ("blob", bytearray(), "wrong_type"),
+            ("numbers", [1], "wrong_type"),
+            ("part", Range(lowest=1), "wrong_type"),
+            ("part", None, "null_not_allowed"),
+        ],
+    )
+    def test_a_wrong_value_is_refused_where_it_stands(self, name: str, value: object, kind: str) -> None:
+        with pytest.raises(EncodeError) as caught:
+            to_json(forged(EVERYTHING, name, value), version=0)
+        assert (caught.value.kind, caught.value.path) == (kind, (name,))
+
+    def test_a_value_that_was_never_set_is_refused(self) -> None:
+        with pytest.raises(EncodeError) as caught:
+            to_json(Everything.__new__(Everything), version=0)
+        assert str(caught.value) == "flag: wrong_type: bool is wanted, not unset"
+
+
+def forged(message: Everything, name: str, value: object) -> Everything:
+    """A copy of ``message`` that has ``value`` in a slot, whatever the slot is for."""
+    copy: Any = replace(message)
+    getattr(type(copy), name).__set__(copy, value)
+    return copy  # type: ignore[no-any-return]  # Any above, since its type says that it cannot be changed
