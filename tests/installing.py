@@ -1,0 +1,39 @@
+"""Building kwire for an interpreter and installing it where nothing else is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+CONSTRAINTS = ROOT / "constraints.txt"
+
+
+def run(*command: str | Path, **environment: str) -> str:
+    """Run ``command`` at the top of the repository as a user would; its output, or a failure that shows it."""
+    unwanted = ("MAKE", "VIRTUAL_ENV", "PYTHONPATH", "PYTEST_")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=ROOT,
+        env=inherited | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}"
+    return done.stdout
+
+
+def empty_environment(python: str | Path, where: Path) -> Path:
+    """A virtual environment of ``python`` that holds nothing, not even pip; its interpreter."""
+    run(python, "-m", "venv", "--without-pip", where)
+    return where / "bin" / "python"
+
+
+def install(python: Path, *requirements: str | Path) -> None:
+    """Install into the environment of ``python``, at the versions that ``constraints.txt`` pins."""
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "-c", CONSTRAINTS, *requirements)

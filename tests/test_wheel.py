@@ -1,0 +1,79 @@
+"""What people install: a source archive, a wheel made from it alone, and that wheel in an empty environment."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.installing import ROOT, empty_environment, install, run
+
+USE = """
+import sys
+import kwire
+from kwire.messages.kafka import ApiVersionsRequest
+
+assert not kwire.__file__.startswith(sys.argv[1]), kwire.__file__
+message = ApiVersionsRequest(client_software_name="kwire", client_software_version="1")
+data = kwire.encode(message, version=3)
+assert data == bytes.fromhex("06 6b77697265 02 31 00"), data.hex()
+assert kwire.decode(ApiVersionsRequest, data, version=3) == message
+assert kwire.reference.decode(ApiVersionsRequest, data, version=3) == message
+print(*sorted(name for name in sys.modules if name.startswith("kwire._")))
+"""
+
+
+@pytest.fixture(scope="module")
+def dist() -> Path:
+    """The folder that ``make wheel`` fills, from nothing."""
+    folder = ROOT / "dist"
+    shutil.rmtree(folder, ignore_errors=True)
+    run("make", "wheel")
+    return folder
+
+
+def only(folder: Path, pattern: str) -> Path:
+    found = list(folder.glob(pattern))
+    assert len(found) == 1, found
+    return found[0]
+
+
+@pytest.mark.timeout(600)
+def test_the_wheel_holds_the_package_and_nothing_else(dist: Path) -> None:
+    with zipfile.ZipFile(only(dist, "*.whl")) as wheel:
+        names = wheel.namelist()
+
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"kwire"}
+    assert "kwire/py.typed" in names
+    assert "kwire/_kwire.pyi" in names
+    assert len([name for name in names if name.endswith((".so", ".pyd"))]) == 1
+    assert not [name for name in names if "__pycache__" in name]
+    assert [name for name in names if name.endswith("licenses/LICENSE")]
+    assert [name for name in names if name.endswith("entry_points.txt")]
+
+
+@pytest.mark.timeout(600)
+def test_the_source_archive_holds_what_a_build_needs_and_nothing_built(dist: Path) -> None:
+    with tarfile.open(only(dist, "*.tar.gz")) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+
+    assert {"Cargo.lock", "Cargo.toml", "LICENSE", "README.md", "pyproject.toml"} <= names
+    assert {"rust/kwire/src/lib.rs", "rust/kwire-py/src/lib.rs", "python/kwire/__init__.py"} <= names
+    assert not [name for name in names if name.endswith((".so", ".pyd", ".pyc")) or name.startswith("target")]
+
+
+@pytest.mark.timeout(600)
+def test_the_wheel_works_in_an_empty_environment(dist: Path, tmp_path: Path) -> None:
+    python = empty_environment(sys.executable, tmp_path / "empty")
+    wheel = only(dist, "*.whl")
+
+    install(python, "--no-deps", wheel)
+    assert run(python, "-I", "-W", "error", "-c", USE, str(ROOT)).split() == ["kwire._kwire"]
+
+    install(python, f"{wheel}[cli]")
+    assert "decode" in run(python, "-I", "-m", "kwire", "--help")
+    assert run(python.with_name("kwire"), "--help") == run(python, "-I", "-m", "kwire", "--help")
