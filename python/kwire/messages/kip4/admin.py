@@ -12,7 +12,7 @@ class AdminRequest(Request["AdminResponse"], api_key=1006, versions="0", dialect
     """Asks any broker to run a tool that is registered there; it is never a command of the operating system."""
 
     tool: string
-    """Name of the tool, such as ``config``."""
+    """Which tool, such as ``config``; the answer to an unknown one lists those that are known."""
     arguments: array[string]
     """What would follow the tool's name on a command line, a word each."""
 

@@ -17,7 +17,7 @@ class AlterTopicRequest(Request["AlterTopicResponse"], api_key=14, versions="0-1
     """
 
     topic_name: string
-    """Name of an existing topic."""
+    """The topic to change; one that does not exist is error 21."""
     partitions: maybe[int32] = None
     """Number of partitions wanted, never fewer than now; with an assignment it must equal that one's length.
 

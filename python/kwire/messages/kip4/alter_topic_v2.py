@@ -24,7 +24,7 @@ class TopicAlteration(Struct):
     """
 
     topic_name: string
-    """Name of an existing topic."""
+    """The topic to change; one that does not exist is error 3."""
     partitions: int32 = -1
     """Number of partitions wanted; -1 when not set.
 

@@ -13,7 +13,7 @@ class CreateTopicRequest(Request["CreateTopicResponse"], api_key=13, versions="0
     """Asks the controller for a new topic: by numbers, or by a full assignment; with both the assignment wins."""
 
     topic_name: string
-    """Name of the topic to be."""
+    """1 to 249 of the characters ``a-zA-Z0-9._-``, not ``.`` or ``..``; ``.`` and ``_`` count as one."""
     partitions: maybe[int32] = None
     """How many partitions; None when ``replica_assignment`` says it."""
     replicas: maybe[int32] = None

@@ -25,7 +25,7 @@ class TopicCreation(Struct):
     """
 
     topic_name: string
-    """Name of the topic to be."""
+    """1 to 249 of the characters ``a-zA-Z0-9._-``, not ``.`` or ``..``; ``.`` and ``_`` count as one."""
     partitions: int32 = -1
     """How many partitions; -1 when not set."""
     replication_factor: int32 = -1

@@ -12,7 +12,7 @@ class DeleteTopicRequest(Request["DeleteTopicResponse"], api_key=15, versions="0
     """Asks the controller to delete a topic with all that is in it."""
 
     topic_name: string
-    """Name of the topic."""
+    """The topic to delete; one that waits for its deletion already is a success."""
 
 
 class DeleteTopicResponse(Message, api_key=15, versions="0-1", dialect="kip4"):

@@ -10,7 +10,7 @@ class DeleteTopicRequest_V2(Request["DeleteTopicResponse_V2"], api_key=15, versi
     """Asks the controller to delete topics with all that is in them."""
 
     topic_names: array[string]
-    """Names of the topics; one that stands here twice is answered with 1012 and stays."""
+    """The topics to delete; one that is named twice is answered with 1012 and stays."""
 
 
 class DeleteTopicResponse_V2(Message, api_key=15, versions="2", dialect="kip4"):

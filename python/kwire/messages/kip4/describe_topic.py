@@ -13,7 +13,7 @@ class DescribeTopicRequest(Request["DescribeTopicResponse"], api_key=1001, versi
     """Asks the controller about one topic."""
 
     topic_name: string
-    """Name of the topic."""
+    """The topic to describe, in full: there are no patterns."""
 
 
 class DescribeTopicResponse(Message, api_key=1001, versions="0-1", dialect="kip4"):
@@ -31,7 +31,7 @@ class TopicDescription(Struct):
     """A topic in full."""
 
     topic_name: string
-    """Its name."""
+    """The topic asked for."""
     topic_config_details: TopicConfigDetails
     """Its size and its own settings."""
     topic_partition_details: array[TopicPartitionDetails]

@@ -57,6 +57,7 @@ class ErrorCode(IntEnum):
     MULTIPLE_INSTRUCTIONS_FOR_ONE_TOPIC = 1011, "Strict batches allow one kind of change a topic."
     MULTIPLE_TOPIC_INSTRUCTIONS_IN_ONE_BATCH = 1012, "The batch names the topic more than once."
     FEATURE_UPDATE_IN_PROGRESS = 1013, "Another update of features is being written.", True
+    """The draft asks for "a suitable error" and has none (decision D23)."""
 
 
 def not_controller_text(broker_id: int) -> str:

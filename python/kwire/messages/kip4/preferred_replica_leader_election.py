@@ -22,7 +22,7 @@ class TopicPartitions(Struct):
     """Partitions of one topic."""
 
     topic: string
-    """Its name."""
+    """The topic whose partitions these are; one that does not exist is error 3."""
     partition_ids: array[int32]
     """Numbers of the partitions; empty means all of the topic."""
 

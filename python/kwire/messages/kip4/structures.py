@@ -20,7 +20,7 @@ class ConfigEntry(Struct):
     """One setting of a topic. The newer drafts carry the pair where the oldest had the text ``key=value``."""
 
     config_key: string
-    """Name of the setting, such as ``retention.ms``."""
+    """Which setting, such as ``retention.ms``."""
     config_value: string
     """Its value as text, whatever the type of the setting."""
 
@@ -59,6 +59,6 @@ class TopicReassignment(Struct):
     """Where the replicas of one topic shall stand."""
 
     topic: string
-    """Its name."""
+    """The topic whose replicas move; one that does not exist is error 3."""
     partitions: array[PartitionReplicas]
     """The partitions to move, with their whole target list each; partitions left out stay where they are."""

@@ -34,7 +34,7 @@ class TopicMetadata(Struct):
     topic_error_code: int16
     """0, or what is wrong with this topic: ``ErrorCode``."""
     topic_name: string
-    """Its name."""
+    """Which topic it is, also when there is an error."""
     partitions: array[PartitionMetadata]
     """Its partitions; empty when there is an error."""
 

@@ -29,7 +29,7 @@ class TopicStatus(Struct):
     """How far one topic is."""
 
     topic: string
-    """Its name."""
+    """A topic of the request, or of a running reassignment when the request was for all."""
     error_code: int16
     """0, or why nothing can be said about it: ``ErrorCode``."""
     partitions: array[PartitionStatus]

@@ -42,7 +42,7 @@ class ApiVersion(Struct):
     """A request that the broker understands."""
 
     api_key: int16
-    """Its number."""
+    """Its number in request headers, such as 18 for ApiVersions."""
     min_version: int16
     """The oldest version of it that is understood."""
     max_version: int16
@@ -53,7 +53,7 @@ class SupportedFeature(Struct):
     """A feature that the broker's software has."""
 
     name: string
-    """Name of the feature, such as ``group_coordinator``."""
+    """Such as ``group_coordinator``."""
     min_version: int16
     """The lowest version level at which it can work, at least 1."""
     max_version: int16
@@ -64,7 +64,7 @@ class FinalizedFeature(Struct):
     """A feature whose version levels the whole cluster has agreed on."""
 
     name: string
-    """Name of the feature."""
+    """The name under which brokers support it."""
     max_version_level: int16
     """The level in force; it comes before the minimum, other than in ``SupportedFeature``."""
     min_version_level: int16

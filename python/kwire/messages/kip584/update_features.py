@@ -30,7 +30,7 @@ class Feature(Struct):
     """A feature and the level it shall have."""
 
     name: string
-    """Name of the feature, such as ``group_coordinator``."""
+    """Such as ``group_coordinator``; empty, unsupported, or standing twice is error 42."""
     max_version_level: int16
     """The level that shall be in force in the whole cluster; below 1 it means: delete the finalized feature."""
 
@@ -50,7 +50,7 @@ class FeatureResult(Struct):
     """Why one feature could not be changed."""
 
     feature: string
-    """Its name."""
+    """A feature of the request."""
     error_code: int16
     """What was wrong with the change: ``ErrorCode``, mostly 42."""
     error_message: nullable[string] = None
