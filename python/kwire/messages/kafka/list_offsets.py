@@ -52,8 +52,8 @@ class PartitionQuery(Struct):
     """The leader's epoch as the client knows it, so that neither is misled by old news (KIP-320, Kafka 2.1); -1 for
     no check. The answer to a wrong one is 74 or 75."""
     timestamp: int64
-    """Milliseconds since 1970 (UTC), for the first record as late as that or later; or -1 the end, -2 the beginning, -3
-    the record of the greatest time, -4 the first on local disk, -5 the last in remote storage, -6 the first after it."""
+    """Milliseconds since 1970 (UTC), for the first record as late as that or later; or -1 the end, -2 the beginning,
+    -3 the greatest time, -4 the first on local disk, -5 the last in remote storage, -6 the first not yet there."""
     max_num_offsets: int32 = field(until=0, default=1)
     """How many offsets to list, from the newest down: version 0 lists the first offsets of log segments."""
 

@@ -1,0 +1,332 @@
+"""How a message class is found: by dialect, key, kind and version, or by name.
+
+There is no list of messages. So these tests ask for the convention to hold for every file that there is, and for a new
+file to be enough.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from kwire.declare import Message
+from kwire.declare.introspect import describe
+from kwire.errors import KwireError
+from kwire.messages import UnknownMessage, every, find, kafka, kip4, kip584, module_name
+from kwire.messages.headers import RequestHeader, ResponseHeader
+
+DIALECTS = ("kafka", "kip4")
+NAMED_DIFFERENTLY_BY_TWO_RELEASES = {("kafka", 74, "request"), ("kafka", 74, "response")}
+
+MESSAGES = [cls for cls in every() if describe(cls).kind != "header"]
+
+
+def label(value: object) -> str:
+    return f"{value.__module__.split('.')[-2]}-{value.__name__}" if isinstance(value, type) else str(value)
+
+
+# By key
+
+
+@pytest.mark.parametrize(
+    ("dialect", "api_key", "version", "kind", "name"),
+    [
+        ("kafka", 3, 12, "request", "MetadataRequest"),
+        ("kafka", 3, 12, "response", "MetadataResponse"),
+        ("kip4", 3, 0, "request", "TopicMetadataRequest"),
+        ("kip4", 3, 1, "request", "TopicMetadataRequest_V1"),
+        ("kip4", 13, 0, "response", "CreateTopicResponse"),
+        ("kip4", 13, 1, "response", "CreateTopicResponse"),
+        ("kip4", 13, 2, "response", "CreateTopicResponse_V2"),
+        ("kip4", 1006, 0, "request", "AdminRequest"),
+    ],
+)
+def test_a_key_a_kind_and_a_version_name_one_class(
+    dialect: str, api_key: int, version: int, kind: Literal["request", "response"], name: str
+) -> None:
+    assert find(dialect, api_key=api_key, version=version, kind=kind).__name__ == name
+
+
+@pytest.mark.parametrize(
+    ("api_key", "kafka_name", "kip4_name"),
+    [
+        (3, "MetadataRequest", "TopicMetadataRequest"),
+        (14, None, "AlterTopicRequest"),
+        (15, "DescribeGroupsRequest", "DeleteTopicRequest"),
+        (48, "DescribeClientQuotasRequest", "UpdateFeaturesRequest"),
+    ],
+)
+def test_the_same_key_is_another_message_in_another_dialect(
+    api_key: int, kafka_name: str | None, kip4_name: str
+) -> None:
+    assert find("kip4", api_key=api_key, version=0, kind="request").__name__ == kip4_name
+    if kafka_name is None:
+        with pytest.raises(UnknownMessage):
+            find("kafka", api_key=api_key, version=0, kind="request")
+    else:
+        assert find("kafka", api_key=api_key, version=0, kind="request").__name__ == kafka_name
+
+
+def test_a_message_of_two_dialects_is_one_class() -> None:
+    in_kafka = find("kafka", api_key=6, version=8, kind="request")
+    in_kip4 = find("kip4", api_key=6, version=8, kind="request")
+
+    assert in_kafka is in_kip4 is kafka.UpdateMetadataRequest
+
+
+def test_without_a_version_the_class_with_the_newest_versions_is_found() -> None:
+    assert find("kip4", api_key=13, kind="request") is kip4.CreateTopicRequest_V2
+    assert find("kafka", api_key=74, kind="request") is kafka.ListConfigResourcesRequest
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_of_two_names_for_one_key_the_newer_answers_the_look_up(version: int) -> None:
+    found = find("kafka", api_key=74, version=version, kind="response")
+
+    assert found is kafka.ListConfigResourcesResponse
+    assert find("kafka", name="ListClientMetricsResourcesResponse") is kafka.ListClientMetricsResourcesResponse
+
+
+# By name
+
+
+def test_a_name_finds_the_message_of_the_dialect() -> None:
+    assert find("kafka", name="UpdateFeaturesRequest") is kafka.UpdateFeaturesRequest
+    assert find("kip4", name="UpdateFeaturesRequest") is kip584.UpdateFeaturesRequest
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_headers_belong_to_both_dialects(dialect: str) -> None:
+    assert find(dialect, name="RequestHeader") is RequestHeader
+    assert find(dialect, name="ResponseHeader") is ResponseHeader
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("MetadataRequest", "metadata"),
+        ("DescribeTopicPartitionsResponse", "describe_topic_partitions"),
+        ("TopicMetadataRequest_V1", "topic_metadata_v1"),
+        ("LeaderAndIsrRequest", "leader_and_isr"),
+    ],
+)
+def test_the_module_of_a_message_follows_from_its_name(name: str, module: str) -> None:
+    assert module_name(name) == module
+
+
+# What every declaration keeps to
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=label)
+def test_every_message_stands_where_its_name_says(message: type[Message]) -> None:
+    package, _, module = message.__module__.rpartition(".")
+
+    assert module == module_name(message.__name__)
+    assert getattr(sys.modules[package], message.__name__) is message
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=label)
+def test_every_message_is_found_by_name_and_in_each_of_its_versions(message: type[Message]) -> None:
+    facts = describe(message)
+    for dialect in facts.dialects:
+        assert find(dialect, name=facts.name) is message
+        for version in facts.versions:
+            found = find(dialect, api_key=facts.api_key, version=version, kind=facts.kind)
+            if (dialect, facts.api_key, facts.kind) not in NAMED_DIFFERENTLY_BY_TWO_RELEASES:
+                assert found is message
+
+
+@pytest.mark.parametrize("request_class", [m for m in MESSAGES if describe(m).kind == "request"], ids=label)
+def test_every_request_has_a_response_of_its_key_and_versions(request_class: type[Message]) -> None:
+    facts = describe(request_class)
+    assert facts.response is not None
+    for dialect in facts.dialects:
+        answer = describe(find(dialect, name=facts.response))
+
+        assert answer.kind == "response"
+        assert (answer.api_key, answer.versions) == (facts.api_key, facts.versions)
+        assert dialect in answer.dialects
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_messages_of_a_dialect_are_those_that_name_it(dialect: str) -> None:
+    of_the_dialect = every(dialect)
+    keys = [describe(cls).api_key for cls in of_the_dialect if describe(cls).kind != "header"]
+
+    assert set(of_the_dialect) == {cls for cls in every() if dialect in describe(cls).dialects}
+    assert keys == sorted(keys)
+
+
+def test_headers_come_last() -> None:
+    kinds = [describe(cls).kind for cls in every()]
+
+    assert kinds.count("header") == 2
+    assert kinds[-2:] == ["header", "header"]
+
+
+# What is not there
+
+
+@pytest.mark.parametrize(
+    ("dialect", "asked", "text"),
+    [
+        ("kafka", {"api_key": 9999, "kind": "request"}, "dialect kafka has no request with key 9999"),
+        ("kafka", {"api_key": 1000, "kind": "request"}, "dialect kafka has no request with key 1000"),
+        (
+            "kafka",
+            {"api_key": 3, "version": 99, "kind": "response"},
+            "dialect kafka has no response with key 3 version 99",
+        ),
+        ("kip4", {"api_key": 3, "version": 2, "kind": "request"}, "dialect kip4 has no request with key 3 version 2"),
+        ("kafka", {"name": "PublishRequest"}, "dialect kafka has no message PublishRequest"),
+        ("kafka", {"name": "ClusterMetadataRequest"}, "dialect kafka has no message ClusterMetadataRequest"),
+        ("kip4", {"name": "MetadataRequest"}, "dialect kip4 has no message MetadataRequest"),
+    ],
+    ids=["key", "key of another dialect", "version", "gap", "name", "name of another dialect", "name of Kafka's"],
+)
+def test_what_is_not_declared_is_refused_in_words(dialect: str, asked: dict[str, object], text: str) -> None:
+    with pytest.raises(UnknownMessage) as caught:
+        find(dialect, **asked)  # type: ignore[arg-type]  # a mixture of names and numbers
+
+    assert str(caught.value) == text
+    assert isinstance(caught.value, KwireError)
+    assert isinstance(caught.value, LookupError)
+    assert caught.value.dialect == dialect
+    assert {name: getattr(caught.value, name) for name in asked} == asked
+
+
+def test_a_dialect_that_nobody_speaks_is_refused() -> None:
+    with pytest.raises(UnknownMessage, match="kip5"):
+        find("kip5", name="MetadataRequest")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "Metadata", "metadata", "Request", "Struct", "kafka.metadata.MetadataRequest", "../MetadataRequest", "_V1"],
+)
+def test_a_name_that_no_message_can_have_is_unknown_too(name: str) -> None:
+    with pytest.raises(UnknownMessage):
+        find("kafka", name=name)
+
+
+def test_a_struct_is_no_message_even_where_its_name_leads_to_a_module() -> None:
+    assert kip4.TopicMetadataRequest_V1.__module__ == "kwire.messages.kip4.topic_metadata_v1"
+
+    with pytest.raises(UnknownMessage):
+        find("kip4", name="TopicMetadata")
+
+
+@pytest.mark.parametrize("asked", [{}, {"api_key": 3}, {"kind": "request"}, {"version": 3}], ids=str)
+def test_half_a_question_is_a_mistake_of_the_caller(asked: dict[str, object]) -> None:
+    with pytest.raises(TypeError, match="api_key= and kind="):
+        find("kafka", **asked)  # type: ignore[arg-type]  # as above
+
+
+def test_a_package_says_which_message_it_lacks() -> None:
+    with pytest.raises(AttributeError, match=r"kwire\.messages\.kafka has no message PublishRequest"):
+        _ = kafka.PublishRequest
+
+
+# What a look-up imports
+
+
+def run_python(program: str, *arguments: str | Path) -> str:
+    """The output of ``program`` in a fresh interpreter, where nothing has been looked up yet."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+IMPORTED_APIS = "print(*sorted(m for m in sys.modules if m.startswith('kwire.messages.') and m.count('.') == 3))"
+
+
+@pytest.mark.parametrize(
+    "look_up",
+    [
+        "from kwire.messages.kafka import ElectLeadersRequest",
+        "from kwire.messages import find; find('kafka', name='ElectLeadersRequest')",
+        "import kwire.messages.kafka; kwire.messages.kafka.ElectLeadersResponse",
+    ],
+)
+def test_looking_for_one_name_imports_one_module(look_up: str) -> None:
+    imported = run_python(f"import sys; {look_up}; {IMPORTED_APIS}").split()
+
+    assert imported == ["kwire.messages.kafka.elect_leaders"]
+
+
+# A new message
+
+
+NEW_MESSAGE = '''
+"""Weather (key 5000): what it is like outside the data centre."""
+
+from __future__ import annotations
+
+from kwire.declare import Message, Request, int16, string
+
+
+class DescribeWeatherRequest(Request["DescribeWeatherResponse"], api_key=5000, versions="0-1"):
+    """Asks any broker with a window."""
+
+    place: string
+    """Where to look."""
+
+
+class DescribeWeatherResponse(Message, api_key=5000, versions="0-1"):
+    """What was seen."""
+
+    celsius: int16
+    """Temperature in the shade."""
+'''
+
+LOOK_UP_IN_A_PACKAGE_WITH_ONE_MORE_FOLDER = """
+import sys
+import kwire.messages.kafka as package
+
+package.__path__.append(sys.argv[1])
+
+from kwire.messages import every, find
+
+by_name = find("kafka", name="DescribeWeatherRequest")
+assert by_name is find("kafka", api_key=5000, version=1, kind="request")
+assert by_name is package.DescribeWeatherRequest
+assert by_name in every("kafka")
+assert find("kafka", api_key=5000, kind="response").__name__ == "DescribeWeatherResponse"
+print(by_name(place="Oslo"))
+"""
+
+
+def test_a_new_message_is_one_new_file_and_no_other_edit(tmp_path: Path) -> None:
+    (tmp_path / "describe_weather.py").write_text(NEW_MESSAGE, encoding="utf-8")
+
+    shown = run_python(LOOK_UP_IN_A_PACKAGE_WITH_ONE_MORE_FOLDER, tmp_path)
+
+    assert shown == "DescribeWeatherRequest(place='Oslo')\n"
+
+
+LOOK_UP_A_BROKEN_FILE = """
+import sys
+import kwire.messages.kafka as package
+
+package.__path__.append(sys.argv[1])
+
+from kwire.messages import find
+
+try:
+    find("kafka", name="DescribeWeatherRequest")
+except ModuleNotFoundError as error:
+    print(error.name)
+"""
+
+
+def test_a_mistake_in_a_file_is_not_taken_for_a_file_that_is_missing(tmp_path: Path) -> None:
+    broken = NEW_MESSAGE.replace("from kwire.declare import", "from kwire.declarations import")
+    (tmp_path / "describe_weather.py").write_text(broken, encoding="utf-8")
+
+    assert run_python(LOOK_UP_A_BROKEN_FILE, tmp_path) == "kwire.declarations\n"
