@@ -1,0 +1,64 @@
+"""aiokafka: pure Python, the same structures of fields as kafka-python had before it compiled them.
+
+It stops at version 5 of MetadataResponse and version 2 of ApiVersionsResponse, so it only joins where those are
+measured.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aiokafka.protocol import metadata as schema
+from typing_extensions import override
+
+from benches.content import NO_UUID, Broker, Metadata, Partition, Topic
+from benches.peers.peer import Codec, Peer, Unable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Aiokafka(Peer):
+    name = "aiokafka"
+    distribution = "aiokafka"
+    imports = "from aiokafka.protocol.metadata import MetadataResponse_v5"
+
+    @override
+    def codec(self, message: str, version: int) -> Codec:
+        match message:
+            case "MetadataResponse" if version <= 5:
+                cls = getattr(schema, f"MetadataResponse_v{version}")
+                return Codec(decode=cls.decode, encode=cls.encode, content=metadata)
+            case "MetadataResponse":
+                raise Unable("it stops at version 5")
+            case "ApiVersionsResponse":
+                raise Unable("it stops at version 2")
+            case _:
+                raise Unable(f"{message} is not among its structures")
+
+
+def metadata(message: Any) -> Metadata:
+    return Metadata(
+        throttle_time_ms=getattr(message, "throttle_time_ms", 0),
+        brokers=tuple(Broker(*broker) for broker in message.brokers),
+        cluster_id=getattr(message, "cluster_id", None),
+        controller_id=message.controller_id,
+        topics=tuple(
+            Topic(error_code, name, NO_UUID, is_internal, tuple(partition(*each) for each in partitions))
+            for error_code, name, is_internal, partitions in message.topics
+        ),
+    )
+
+
+def partition(
+    error_code: int,
+    index: int,
+    leader: int,
+    replicas: Sequence[int],
+    in_sync: Sequence[int],
+    offline: Sequence[int] = (),
+) -> Partition:
+    return Partition(error_code, index, leader, -1, tuple(replicas), tuple(in_sync), tuple(offline))
+
+
+PEER = Aiokafka()

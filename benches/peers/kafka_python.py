@@ -1,0 +1,110 @@
+"""kafka-python: pure Python, with coders that it compiles from Kafka's schemas on first use.
+
+Its `encode(version=...)` fails for a decoded message, which already knows its version, so that is left out.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
+from typing_extensions import override
+
+from benches.content import (
+    CARRIED,
+    OPERATIONS_NOT_ASKED_FOR,
+    ApiVersion,
+    ApiVersions,
+    Broker,
+    FinalizedFeature,
+    Metadata,
+    Partition,
+    SupportedFeature,
+    Topic,
+)
+from benches.peers.peer import Codec, Peer, Unable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class KafkaPython(Peer):
+    name = "kafka-python"
+    distribution = "kafka-python"
+    imports = "from kafka.protocol.metadata import MetadataResponse"
+
+    @override
+    def codec(self, message: str, version: int) -> Codec:
+        content: Callable[[Any], Metadata | ApiVersions]
+        match message:
+            case "MetadataResponse":
+                cls, content = MetadataResponse, partial(metadata, version)
+            case "ApiVersionsResponse":
+                cls, content = ApiVersionsResponse, api_versions
+            case _:
+                raise Unable(f"{message} is not in its schema")
+        return Codec(decode=partial(cls.decode, version=version), encode=cls.encode, content=content)
+
+
+def field(part: Any, name: str, version: int) -> Any:
+    """A field that this version may lack; reading it would then give kafka-python's own default."""
+    known = CARRIED[name]
+    return getattr(part, name) if version in known.versions else known.otherwise
+
+
+def operations(part: Any) -> int:
+    """A set of bits; None stands for the one that says nobody asked."""
+    bits = part.authorized_operations
+    return OPERATIONS_NOT_ASKED_FOR if bits is None else sum(1 << bit for bit in bits)
+
+
+def metadata(version: int, message: Any) -> Metadata:
+    return Metadata(
+        throttle_time_ms=field(message, "throttle_time_ms", version),
+        brokers=tuple(Broker(each.node_id, each.host, each.port, each.rack) for each in message.brokers),
+        cluster_id=field(message, "cluster_id", version),
+        controller_id=message.controller_id,
+        topics=tuple(
+            Topic(
+                error_code=topic.error_code,
+                name=topic.name,
+                topic_id=field(topic, "topic_id", version),
+                is_internal=topic.is_internal,
+                partitions=tuple(
+                    Partition(
+                        error_code=each.error_code,
+                        partition_index=each.partition_index,
+                        leader_id=each.leader_id,
+                        leader_epoch=field(each, "leader_epoch", version),
+                        replica_nodes=tuple(each.replica_nodes),
+                        isr_nodes=tuple(each.isr_nodes),
+                        offline_replicas=tuple(field(each, "offline_replicas", version)),
+                    )
+                    for each in topic.partitions
+                ),
+                topic_authorized_operations=operations(topic),
+            )
+            for topic in message.topics
+        ),
+        cluster_authorized_operations=operations(message),
+    )
+
+
+def api_versions(message: Any) -> ApiVersions:
+    return ApiVersions(
+        error_code=message.error_code,
+        api_keys=tuple(ApiVersion(each.api_key, each.min_version, each.max_version) for each in message.api_keys),
+        throttle_time_ms=message.throttle_time_ms,
+        supported_features=tuple(
+            SupportedFeature(each.name, each.min_version, each.max_version) for each in message.supported_features
+        ),
+        finalized_features_epoch=message.finalized_features_epoch,
+        finalized_features=tuple(
+            FinalizedFeature(each.name, each.max_version_level, each.min_version_level)
+            for each in message.finalized_features
+        ),
+    )
+
+
+PEER = KafkaPython()

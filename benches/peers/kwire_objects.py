@@ -1,0 +1,120 @@
+"""What engine and reference share here: the classes of the messages, and the way back from them to content."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from benches.content import (
+    ApiVersion,
+    ApiVersions,
+    Broker,
+    ConfigEntry,
+    Content,
+    FinalizedFeature,
+    LagPartition,
+    LagTopic,
+    Metadata,
+    Partition,
+    ReplicaLag,
+    SupportedFeature,
+    Topic,
+    TopicMetadata,
+)
+from kwire.messages import find
+
+if TYPE_CHECKING:
+    from kwire.declare import Message
+
+DIALECTS = {"MetadataResponse": "kafka", "ApiVersionsResponse": "kafka", "TopicMetadataResponse_V1": "kip4"}
+
+
+def message_class(name: str) -> type[Message]:
+    """The class of a message that is measured."""
+    return find(DIALECTS[name], name=name)
+
+
+def content(message: Any) -> Content:
+    """A message of kwire, as plain tuples."""
+    match type(message).__name__:
+        case "MetadataResponse":
+            return metadata(message)
+        case "TopicMetadataResponse_V1":
+            return topic_metadata(message)
+        case _:
+            return api_versions(message)
+
+
+def metadata(message: Any) -> Metadata:
+    return Metadata(
+        throttle_time_ms=message.throttle_time_ms,
+        brokers=tuple(Broker(each.node_id, each.host, each.port, each.rack) for each in message.brokers),
+        cluster_id=message.cluster_id,
+        controller_id=message.controller_id,
+        topics=tuple(
+            Topic(
+                error_code=topic.error_code,
+                name=topic.name,
+                topic_id=topic.topic_id,
+                is_internal=topic.is_internal,
+                partitions=tuple(
+                    Partition(
+                        error_code=each.error_code,
+                        partition_index=each.partition_index,
+                        leader_id=each.leader_id,
+                        leader_epoch=each.leader_epoch,
+                        replica_nodes=each.replica_nodes,
+                        isr_nodes=each.isr_nodes,
+                        offline_replicas=each.offline_replicas,
+                    )
+                    for each in topic.partitions
+                ),
+                topic_authorized_operations=topic.topic_authorized_operations,
+            )
+            for topic in message.topics
+        ),
+        cluster_authorized_operations=message.cluster_authorized_operations,
+    )
+
+
+def topic_metadata(message: Any) -> TopicMetadata:
+    return TopicMetadata(
+        brokers=tuple(Broker(each.node_id, each.host, each.port) for each in message.brokers),
+        topics=tuple(
+            LagTopic(
+                topic_error_code=topic.topic_error_code,
+                topic_name=topic.topic_name,
+                partitions=tuple(
+                    LagPartition(
+                        partition_error_code=each.partition_error_code,
+                        partition_id=each.partition_id,
+                        leader=each.leader,
+                        replicas_lag=tuple(
+                            ReplicaLag(replica.replica_id, replica.lag) for replica in each.replicas_lag
+                        ),
+                        isr=each.isr,
+                    )
+                    for each in topic.partitions
+                ),
+                config_entries=tuple(
+                    ConfigEntry(entry.config_key, entry.config_value) for entry in topic.config_entries
+                ),
+            )
+            for topic in message.topics
+        ),
+    )
+
+
+def api_versions(message: Any) -> ApiVersions:
+    return ApiVersions(
+        error_code=message.error_code,
+        api_keys=tuple(ApiVersion(each.api_key, each.min_version, each.max_version) for each in message.api_keys),
+        throttle_time_ms=message.throttle_time_ms,
+        supported_features=tuple(
+            SupportedFeature(each.name, each.min_version, each.max_version) for each in message.supported_features
+        ),
+        finalized_features_epoch=message.finalized_features_epoch,
+        finalized_features=tuple(
+            FinalizedFeature(each.name, each.max_version_level, each.min_version_level)
+            for each in message.finalized_features
+        ),
+    )

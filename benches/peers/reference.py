@@ -1,0 +1,30 @@
+"""The reference codec of kwire: pure Python, written to be read."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from typing_extensions import override
+
+import kwire.reference
+from benches.peers.kwire_objects import content, message_class
+from benches.peers.peer import Codec, Peer
+
+
+class Reference(Peer):
+    name = "reference"
+    distribution = "kwire"
+    imports = "import kwire.reference"
+
+    @override
+    def codec(self, message: str, version: int) -> Codec:
+        cls = message_class(message)
+        return Codec(
+            decode=partial(kwire.reference.decode, cls, version=version),
+            encode=partial(kwire.reference.encode, version=version),
+            content=content,
+            validate=partial(kwire.reference.validate, cls, version=version),
+        )
+
+
+PEER = Reference()

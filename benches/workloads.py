@@ -1,0 +1,289 @@
+"""The workloads: what is decoded and encoded, made from a seed.
+
+    python -m benches.workloads b --version 12 --replicas kafka-like --seed 1 --out FILE
+
+writes the bytes of one; equal arguments give equal bytes on every machine and every Python.
+
+| name | message | what it holds |
+|---|---|---|
+| a | MetadataResponse | 10 brokers, 100 topics of 10 partitions, 3 replicas |
+| b | MetadataResponse | 30 brokers, 5,000 topics of 20 partitions, 3 replicas |
+| ka, kb | TopicMetadataResponse_V1 | the brokers, topics and partitions of a and b, with the lag of each replica |
+| v | ApiVersionsResponse | 60 keys, 5 supported and 5 finalized features: 690 bytes |
+
+Common to all: broker ids from 1 upwards (`--first-broker 1001` for ids as ZooKeeper gave them out, which CPython does
+not keep ready-made), host names of 35 characters, topic names of 25 to 35, every replica in sync and none offline,
+the leader the first of the replicas, no racks (as Kafka's plain placement supposes), no errors, no configs, nobody
+asked for permitted operations.
+
+Three things are choices, because a codec may profit from them:
+
+* `replicas`: `kafka-like` (Kafka's placement, whose lists repeat) or `random` (every partition its own triple).
+* `epochs`: real partitions differ in theirs. `young` is a cluster that is restarted now and then: nine in ten
+  partitions between 0 and 5, the others up to 60. `old` spreads them evenly up to 2,000, beyond the integers that
+  CPython keeps ready-made. `zero` is a cluster that never lost a leader.
+* `lags`: `zero`, or `mixed`: 37 % of all replicas behind by up to 5,000 messages. A leader is never behind itself, so
+  the followers are, at 55.5 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import string
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+from typing import Literal, TypeAlias
+from uuid import UUID
+
+from benches import wire
+from benches.assignment import kafka_like, random_triples
+from benches.content import (
+    ApiVersion,
+    ApiVersions,
+    Broker,
+    Content,
+    FinalizedFeature,
+    LagPartition,
+    LagTopic,
+    Metadata,
+    Partition,
+    ReplicaLag,
+    SupportedFeature,
+    Topic,
+    TopicMetadata,
+)
+
+Name: TypeAlias = Literal["a", "b", "ka", "kb", "v"]
+Replicas: TypeAlias = Literal["kafka-like", "random"]
+Epochs: TypeAlias = Literal["young", "old", "zero"]
+Lags: TypeAlias = Literal["zero", "mixed"]
+
+REPLICATION_FACTOR = 3
+SHARE_OF_FOLLOWERS_BEHIND = 0.37 * REPLICATION_FACTOR / (REPLICATION_FACTOR - 1)
+
+
+@dataclass(frozen=True)
+class Size:
+    brokers: int
+    topics: int
+    partitions_each: int
+
+    @property
+    def partitions(self) -> int:
+        return self.topics * self.partitions_each
+
+
+SMALL = Size(brokers=10, topics=100, partitions_each=10)
+LARGE = Size(brokers=30, topics=5_000, partitions_each=20)
+SIZES: dict[Name, Size] = {"a": SMALL, "b": LARGE, "ka": SMALL, "kb": LARGE}
+LOWEST_AND_HIGHEST_VERSION: dict[Name, tuple[int, int]] = {
+    "a": (1, 12),
+    "b": (1, 12),
+    "ka": (1, 1),
+    "kb": (1, 1),
+    "v": (3, 3),
+}
+MESSAGES: dict[Name, str] = {
+    "a": "MetadataResponse",
+    "b": "MetadataResponse",
+    "ka": "TopicMetadataResponse_V1",
+    "kb": "TopicMetadataResponse_V1",
+    "v": "ApiVersionsResponse",
+}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One message, by what it is made from."""
+
+    name: Name
+    version: int
+    replicas: Replicas = "kafka-like"
+    epochs: Epochs = "young"
+    lags: Lags = "zero"
+    seed: int = 1
+    first_broker: int = 1
+
+    def __post_init__(self) -> None:
+        lowest, highest = LOWEST_AND_HIGHEST_VERSION[self.name]
+        if not lowest <= self.version <= highest:
+            raise ValueError(f"{self.name} is made in versions {lowest} to {highest}, not {self.version}")
+
+    @property
+    def message(self) -> str:
+        """The name of its message class."""
+        return MESSAGES[self.name]
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions it tells about; 0 where there are none to count."""
+        return SIZES[self.name].partitions if self.name in SIZES else 0
+
+    def __str__(self) -> str:
+        match self.name:
+            case "v":
+                return f"v v{self.version}"
+            case "ka" | "kb":
+                return f"{self.name} v{self.version} {self.replicas}, lags {self.lags}"
+            case _:
+                return f"{self.name} v{self.version} {self.replicas}"
+
+    def content(self) -> Content:
+        """What it says, as far as its version can."""
+        return content(self)
+
+    def body(self) -> bytes:
+        """Its bytes."""
+        return wire.body(self.content(), self.version)
+
+
+@lru_cache(maxsize=1)
+def content(workload: Workload) -> Content:
+    """What a workload says; the last one is kept, since tests and peers ask for the same one in turn."""
+    random = Random(workload.seed)
+    match workload.name:
+        case "a" | "b":
+            return metadata(random, workload).at(workload.version)
+        case "ka" | "kb":
+            return topic_metadata(random, workload)
+        case "v":
+            return api_versions(random)
+
+
+def metadata(random: Random, workload: Workload) -> Metadata:
+    size = SIZES[workload.name]
+    members = brokers(size, workload.first_broker)
+    return Metadata(
+        throttle_time_ms=0,
+        brokers=members,
+        cluster_id="".join(random.choices(string.ascii_letters + string.digits, k=22)),
+        controller_id=random.choice(members).node_id,
+        topics=tuple(
+            Topic(
+                error_code=0,
+                name=name,
+                topic_id=UUID(bytes=random.randbytes(16), version=4),
+                is_internal=False,
+                partitions=tuple(
+                    Partition(0, index, replicas[0], leader_epoch(random, workload.epochs), replicas, replicas)
+                    for index, replicas in enumerate(placement(random, workload, members))
+                ),
+            )
+            for name in topic_names(random, size.topics)
+        ),
+    )
+
+
+def topic_metadata(random: Random, workload: Workload) -> TopicMetadata:
+    size = SIZES[workload.name]
+    members = brokers(size, workload.first_broker)
+    return TopicMetadata(
+        brokers=members,
+        topics=tuple(
+            LagTopic(
+                topic_error_code=0,
+                topic_name=name,
+                partitions=tuple(
+                    LagPartition(0, index, replicas[0], replica_lags(random, workload.lags, replicas), replicas)
+                    for index, replicas in enumerate(placement(random, workload, members))
+                ),
+            )
+            for name in topic_names(random, size.topics)
+        ),
+    )
+
+
+def api_versions(random: Random) -> ApiVersions:
+    """Features by their real names, which happen to make the message 690 bytes long."""
+    features = (
+        ("metadata.version", 1, 30),
+        ("kraft.version", 0, 1),
+        ("transaction.version", 0, 2),
+        ("group.version", 0, 1),
+        ("eligible.leader.replicas.version", 0, 1),
+    )
+    return ApiVersions(
+        error_code=0,
+        api_keys=tuple(ApiVersion(key, 0, random.randint(0, 17)) for key in range(60)),
+        throttle_time_ms=0,
+        supported_features=tuple(SupportedFeature(*feature) for feature in features),
+        finalized_features_epoch=random.randrange(100_000),
+        finalized_features=tuple(FinalizedFeature(name, highest, highest) for name, _, highest in features),
+    )
+
+
+def brokers(size: Size, first_broker: int) -> tuple[Broker, ...]:
+    return tuple(
+        Broker(node_id, f"broker-{node_id:05}.kafka.prod.example.com", 9092)
+        for node_id in range(first_broker, first_broker + size.brokers)
+    )
+
+
+def topic_names(random: Random, number: int) -> list[str]:
+    """Distinct names of 25 to 35 characters, in the random order in which brokers report them."""
+    names: set[str] = set()
+    ordered: list[str] = []
+    while len(ordered) < number:
+        name = "".join(random.choices(string.ascii_lowercase + "-.", k=random.randint(25, 35)))
+        if name not in names:
+            names.add(name)
+            ordered.append(name)
+    return ordered
+
+
+def placement(random: Random, workload: Workload, members: tuple[Broker, ...]) -> list[tuple[int, ...]]:
+    place = kafka_like if workload.replicas == "kafka-like" else random_triples
+    ids = [broker.node_id for broker in members]
+    return place(random, ids, SIZES[workload.name].partitions_each, REPLICATION_FACTOR)
+
+
+def leader_epoch(random: Random, epochs: Epochs) -> int:
+    match epochs:
+        case "young":
+            return random.randint(0, 5) if random.random() < 0.9 else random.randint(6, 60)
+        case "old":
+            return random.randint(0, 2_000)
+        case "zero":
+            return 0
+
+
+def replica_lags(random: Random, lags: Lags, replicas: tuple[int, ...]) -> tuple[ReplicaLag, ...]:
+    leader, *followers = replicas
+    behind = [lags == "mixed" and random.random() < SHARE_OF_FOLLOWERS_BEHIND for _ in followers]
+    return (
+        ReplicaLag(leader, 0),
+        *(
+            ReplicaLag(each, random.randint(1, 5_000) if late else 0)
+            for each, late in zip(followers, behind, strict=True)
+        ),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benches.workloads", description="Write the bytes of a workload.")
+    parser.add_argument("name", choices=list(MESSAGES))
+    parser.add_argument("--version", type=int, help="version of the message; its highest if not given")
+    parser.add_argument("--replicas", "--flavour", choices=["kafka-like", "random"], default="kafka-like")
+    parser.add_argument("--epochs", choices=["young", "old", "zero"], default="young")
+    parser.add_argument("--lags", choices=["zero", "mixed"], default="zero")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first-broker", type=int, default=1, help="the lowest broker id")
+    parser.add_argument("--out", type=Path, required=True, help="the file to write")
+    given = parser.parse_args()
+    version = LOWEST_AND_HIGHEST_VERSION[given.name][1] if given.version is None else given.version
+    try:
+        workload = Workload(
+            given.name, version, given.replicas, given.epochs, given.lags, given.seed, given.first_broker
+        )
+    except ValueError as error:
+        parser.error(str(error))
+    body = workload.body()
+    given.out.write_bytes(body)
+    print(f"{workload}: {len(body):,} bytes of {workload.message} in {given.out}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
