@@ -1,0 +1,332 @@
+//! Whatever holds the values into bytes.
+//!
+//! Rules of this file: the walker owns everything that can be wrong with a value (ranges, nulls, lengths, tags); a
+//! source only answers what it holds. Errors are as exact as decode's: the first wrong value in the order of the wire,
+//! with its path.
+
+use crate::decode::put_uvarint;
+use crate::error::{EncodeError, EncodeKind};
+use crate::plan::{Element, Length, Literal, Plan, Primitive, Struct, Tagged, Type};
+use crate::reader::LONGEST_STRING;
+
+/// The result of everything that can meet a wrong value.
+pub type Encoded<T> = Result<T, Box<EncodeError>>;
+
+/// Holds the values to write. A node is a value somewhere in it.
+///
+/// Every method that asks for a type answers `WrongType` when the node has another, and `NullNotAllowed` for null.
+pub trait Source<'s> {
+    /// A value.
+    type Node: Copy;
+
+    /// Whether it is null.
+    fn is_null(&self, node: Self::Node) -> bool;
+    /// An integer; `OutOfRange` when it does not fit 64 bits.
+    fn integer(&self, node: Self::Node) -> Encoded<i64>;
+    /// A bool.
+    fn boolean(&self, node: Self::Node) -> Encoded<bool>;
+    /// A double.
+    fn float(&self, node: Self::Node) -> Encoded<f64>;
+    /// The bytes of a uuid.
+    fn uuid(&self, node: Self::Node) -> Encoded<[u8; 16]>;
+    /// Show a string's UTF-8; `InvalidUtf8` when it has none.
+    fn string<T>(&self, node: Self::Node, show: impl FnOnce(&[u8]) -> Encoded<T>) -> Encoded<T>;
+    /// Bytes.
+    fn bytes(&self, node: Self::Node) -> Encoded<&'s [u8]>;
+    /// The number of elements of an array.
+    fn array(&self, node: Self::Node) -> Encoded<usize>;
+    /// An element of an array.
+    fn item(&self, array: Self::Node, index: usize) -> Self::Node;
+    /// See that a node is such a struct, and that the fields it has beyond the plan's may be left out: else
+    /// `NotInVersion`, with the field's name pushed on the path.
+    fn structure(&self, node: Self::Node, plan: &Struct) -> Encoded<()>;
+    /// A field of a struct, by [`crate::plan::Field::position`].
+    fn field(&self, node: Self::Node, plan: &Struct, position: usize) -> Encoded<Self::Node>;
+    /// The unknown tags of a struct in the form of [`crate::decode::Visitor::unknown_tags`].
+    fn unknown_tags(&self, node: Self::Node, plan: &Struct) -> Encoded<&'s [u8]>;
+    /// Append all elements of an array of fixed-size values, when the source has a faster way than one by one.
+    ///
+    /// False when it has not, or met a value that it would rather have looked at closely; then `out` is as before.
+    fn packed(&self, _array: Self::Node, _kind: Primitive, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+    /// The bytes that this very node was written as before, in `out`; for sources whose nodes have an identity.
+    fn written(&mut self, _node: Self::Node, _plan: &Struct) -> Option<(usize, usize)> {
+        None
+    }
+    /// A struct was written as these bytes of `out`.
+    fn remember(&mut self, _node: Self::Node, _plan: &Struct, _start: usize, _end: usize) {}
+}
+
+/// Append a whole message to `out`; after an error `out` holds some of it.
+pub fn encode<'s, S: Source<'s>>(plan: &Plan, source: &mut S, root: S::Node, out: &mut Vec<u8>) -> Encoded<()> {
+    structure(&plan.root, source, root, out)
+}
+
+fn structure<'s, S: Source<'s>>(plan: &Struct, source: &mut S, node: S::Node, out: &mut Vec<u8>) -> Encoded<()> {
+    source.structure(node, plan)?;
+    if !plan.flexible && !source.unknown_tags(node, plan).map_err(in_unknown_tags)?.is_empty() {
+        return Err(clash("this version has no tags".into()));
+    }
+    for field in &plan.fields {
+        source
+            .field(node, plan, field.position)
+            .and_then(|held| value(&field.kind, source, held, out))
+            .map_err(|error| error.in_field(&field.name))?;
+    }
+    if plan.flexible {
+        tags(plan, source, node, out)?;
+    }
+    Ok(())
+}
+
+fn value<'s, S: Source<'s>>(kind: &Type, source: &mut S, node: S::Node, out: &mut Vec<u8>) -> Encoded<()> {
+    match kind {
+        Type::Primitive(kind) => primitive(*kind, source, node, out),
+        Type::String(length) => {
+            if length.nullable && source.is_null(node) {
+                put_null(*length, false, out);
+                return Ok(());
+            }
+            source.string(node, |text| {
+                if text.len() > LONGEST_STRING {
+                    return Err(EncodeError::new(
+                        EncodeKind::TooLong,
+                        format!("{} bytes, of which {LONGEST_STRING} can be said", text.len()),
+                    ));
+                }
+                put_length(*length, text.len(), false, out)?;
+                out.extend_from_slice(text);
+                Ok(())
+            })
+        }
+        Type::Bytes(length) => {
+            if length.nullable && source.is_null(node) {
+                put_null(*length, true, out);
+                return Ok(());
+            }
+            let bytes = source.bytes(node)?;
+            put_length(*length, bytes.len(), true, out)?;
+            out.extend_from_slice(bytes);
+            Ok(())
+        }
+        Type::Array(length, element) => {
+            if length.nullable && source.is_null(node) {
+                put_null(*length, true, out);
+                return Ok(());
+            }
+            array(*length, element, source, node, out)
+        }
+        Type::Struct(body) => structure(body, source, node, out),
+        Type::NullableStruct(body) => {
+            if source.is_null(node) {
+                out.push(0xff);
+                return Ok(());
+            }
+            out.push(1);
+            structure(body, source, node, out)
+        }
+        Type::Maybe(inner) => {
+            if source.is_null(node) {
+                out.push(0);
+                return Ok(());
+            }
+            out.push(1);
+            value(inner, source, node, out)
+        }
+    }
+}
+
+#[inline]
+fn primitive<'s, S: Source<'s>>(kind: Primitive, source: &S, node: S::Node, out: &mut Vec<u8>) -> Encoded<()> {
+    match kind {
+        Primitive::Bool => out.push(source.boolean(node)?.into()),
+        Primitive::Int8 => out.extend_from_slice(&fit::<i8>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Int16 => out.extend_from_slice(&fit::<i16>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Int32 => out.extend_from_slice(&fit::<i32>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Int64 => out.extend_from_slice(&source.integer(node)?.to_be_bytes()),
+        Primitive::Uint16 => out.extend_from_slice(&fit::<u16>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Uint32 => out.extend_from_slice(&fit::<u32>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Float64 => out.extend_from_slice(&source.float(node)?.to_bits().to_be_bytes()),
+        Primitive::Uuid => out.extend_from_slice(&source.uuid(node)?),
+    }
+    Ok(())
+}
+
+#[inline]
+fn fit<N: TryFrom<i64>>(value: i64) -> Encoded<N> {
+    N::try_from(value).map_err(|_| {
+        EncodeError::new(EncodeKind::OutOfRange, format!("{value} does not fit {} bytes", size_of::<N>()))
+    })
+}
+
+#[inline]
+fn array<'s, S: Source<'s>>(
+    length: Length,
+    element: &Element,
+    source: &mut S,
+    node: S::Node,
+    out: &mut Vec<u8>,
+) -> Encoded<()> {
+    let count = source.array(node)?;
+    put_length(length, count, true, out)?;
+    // One reservation an array; what it is too small for grows by doubling.
+    out.reserve(count.saturating_mul(element.smallest));
+    match &element.kind {
+        Type::Primitive(kind) => {
+            if source.packed(node, *kind, out) {
+                return Ok(());
+            }
+            for index in 0..count {
+                let item = source.item(node, index);
+                primitive(*kind, source, item, out).map_err(|error| error.in_element(index))?;
+            }
+        }
+        Type::Struct(body) => {
+            for index in 0..count {
+                let item = source.item(node, index);
+                if let Some((start, end)) = source.written(item, body) {
+                    out.extend_from_within(start..end);
+                    continue;
+                }
+                let start = out.len();
+                structure(body, source, item, out).map_err(|error| error.in_element(index))?;
+                source.remember(item, body, start, out.len());
+            }
+        }
+        kind => {
+            for index in 0..count {
+                let item = source.item(node, index);
+                value(kind, source, item, out).map_err(|error| error.in_element(index))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn tags<'s, S: Source<'s>>(plan: &Struct, source: &mut S, node: S::Node, out: &mut Vec<u8>) -> Encoded<()> {
+    let raw = source.unknown_tags(node, plan).map_err(in_unknown_tags)?;
+    if raw.is_empty() && plan.tagged.is_empty() {
+        out.push(0);
+        return Ok(());
+    }
+    let unknown = entries(raw)?;
+    for (tag, _) in &unknown {
+        if plan.tagged.binary_search_by_key(tag, |tagged| tagged.tag).is_ok() {
+            return Err(clash(format!("tag {tag} is a declared field's")));
+        }
+    }
+    let mut unknown = unknown.into_iter().peekable();
+    let (mut count, mut section) = (0u32, Vec::new());
+    for Tagged { tag, field, default } in &plan.tagged {
+        while let Some((_, entry)) = unknown.next_if(|(unknown, _)| unknown < tag) {
+            section.extend_from_slice(entry);
+            count += 1;
+        }
+        let mut content = Vec::new();
+        let written = source
+            .field(node, plan, field.position)
+            .and_then(|held| {
+                value(&field.kind, source, held, &mut content)?;
+                is_default(&field.kind, source, held, default)
+            })
+            .map_err(|error| error.in_field(&field.name))?;
+        if !written {
+            put_uvarint(&mut section, *tag);
+            let size = u32::try_from(content.len()).map_err(|_| {
+                EncodeError::new(EncodeKind::TooLong, "a tag holds less than 4 GiB").in_field(&field.name)
+            })?;
+            put_uvarint(&mut section, size);
+            section.extend_from_slice(&content);
+            count += 1;
+        }
+    }
+    for (_, entry) in unknown {
+        section.extend_from_slice(entry);
+        count += 1;
+    }
+    put_uvarint(out, count);
+    out.extend_from_slice(&section);
+    Ok(())
+}
+
+/// Whether a value that has the field's type is the field's default.
+fn is_default<'s, S: Source<'s>>(kind: &Type, source: &S, node: S::Node, default: &Literal) -> Encoded<bool> {
+    if source.is_null(node) {
+        return Ok(matches!(default, Literal::Null));
+    }
+    Ok(match (kind, default) {
+        (Type::Primitive(Primitive::Bool), Literal::Bool(default)) => source.boolean(node)? == *default,
+        (Type::Primitive(Primitive::Float64), Literal::Float(default)) => {
+            source.float(node)?.to_bits() == default.to_bits()
+        }
+        (Type::Primitive(Primitive::Uuid), Literal::Uuid(default)) => source.uuid(node)? == *default,
+        (Type::Primitive(_), Literal::Int(default)) => source.integer(node)? == *default,
+        (Type::String(_), Literal::Text(default)) => source.string(node, |text| Ok(text == default.as_bytes()))?,
+        (Type::Bytes(_), Literal::Bytes(default)) => source.bytes(node)? == &**default,
+        (Type::Array(..), Literal::EmptyArray) => source.array(node)? == 0,
+        _ => false,
+    })
+}
+
+#[inline]
+fn put_length(length: Length, count: usize, wide: bool, out: &mut Vec<u8>) -> Encoded<()> {
+    let too_long = || EncodeError::new(EncodeKind::TooLong, format!("{count} is more than its length can say"));
+    let count = i32::try_from(count).map_err(|_| too_long())?;
+    if length.compact {
+        put_uvarint(out, count.unsigned_abs() + 1);
+    } else if wide {
+        out.extend_from_slice(&count.to_be_bytes());
+    } else {
+        out.extend_from_slice(&i16::try_from(count).map_err(|_| too_long())?.to_be_bytes());
+    }
+    Ok(())
+}
+
+fn put_null(length: Length, wide: bool, out: &mut Vec<u8>) {
+    match (length.compact, wide) {
+        (true, _) => out.push(0),
+        (false, true) => out.extend_from_slice(&(-1i32).to_be_bytes()),
+        (false, false) => out.extend_from_slice(&(-1i16).to_be_bytes()),
+    }
+}
+
+/// Unknown tags taken apart: number, and the whole entry.
+fn entries(raw: &[u8]) -> Encoded<Vec<(u32, &[u8])>> {
+    let mut entries = Vec::new();
+    let mut rest = raw;
+    while !rest.is_empty() {
+        let (tag, after_tag) = split_uvarint(rest)?;
+        let (size, content) = split_uvarint(after_tag)?;
+        let after = content.get(size as usize..).ok_or_else(torn)?;
+        entries.push((tag, &rest[..rest.len() - after.len()]));
+        rest = after;
+    }
+    Ok(entries)
+}
+
+fn split_uvarint(bytes: &[u8]) -> Encoded<(u32, &[u8])> {
+    let mut value = 0u32;
+    for (index, byte) in bytes.iter().take(5).enumerate() {
+        value |= u32::from(byte & 0x7f) << (7 * index);
+        if *byte < 0x80 {
+            return Ok((value, &bytes[index + 1..]));
+        }
+    }
+    Err(torn())
+}
+
+#[cold]
+fn torn() -> Box<EncodeError> {
+    in_unknown_tags(EncodeError::new(EncodeKind::WrongType, "these are no whole entries"))
+}
+
+#[cold]
+fn clash(reason: String) -> Box<EncodeError> {
+    in_unknown_tags(EncodeError::new(EncodeKind::TagClash, reason))
+}
+
+#[cold]
+fn in_unknown_tags(error: Box<EncodeError>) -> Box<EncodeError> {
+    error.in_field(&"unknown_tags".into())
+}

@@ -1,0 +1,330 @@
+//! Plan texts into plans; `docs/plans.md` has the grammar.
+//!
+//! Rules of this file: recursive descent with a bounded depth, one look ahead, every error with its place. Whatever
+//! the text, parsing takes time and memory in proportion to it and never panics.
+
+use std::sync::Arc;
+
+use crate::error::PlanError;
+use crate::plan::{Absent, Element, Field, Length, Literal, Plan, Primitive, Struct, Tagged, Type};
+
+/// How deep structs, arrays and maybes may stand in each other. Kafka's messages need 9.
+const MAX_DEPTH: usize = 64;
+
+type Result<T> = std::result::Result<T, PlanError>;
+
+impl std::str::FromStr for Plan {
+    type Err = PlanError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut parser = Parser { text, position: 0, structs: 0, depth: 0 };
+        let name = parser.name()?;
+        parser.expect(" v")?;
+        let version = parser.number::<u16>()?;
+        parser.expect(" ")?;
+        let root = parser.structure()?;
+        if parser.position != text.len() {
+            return Err(parser.error("the plan ends here, the text goes on"));
+        }
+        Ok(Self { name: name.into(), version, root, structs: parser.structs })
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    position: usize,
+    structs: usize,
+    depth: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn error(&self, reason: impl Into<String>) -> PlanError {
+        PlanError { offset: self.position, reason: reason.into() }
+    }
+
+    fn rest(&self) -> &'t str {
+        &self.text[self.position..]
+    }
+
+    fn next_is(&self, what: &str) -> bool {
+        self.rest().starts_with(what)
+    }
+
+    fn accept(&mut self, what: &str) -> bool {
+        let found = self.next_is(what);
+        if found {
+            self.position += what.len();
+        }
+        found
+    }
+
+    fn expect(&mut self, what: &str) -> Result<()> {
+        if self.accept(what) { Ok(()) } else { Err(self.error(format!("{what:?} is wanted"))) }
+    }
+
+    /// What comes next as long as `part` holds; may be empty.
+    fn take_while(&mut self, part: impl Fn(u8) -> bool) -> &'t str {
+        let length = self.rest().bytes().take_while(|byte| byte.is_ascii() && part(*byte)).count();
+        let taken = &self.rest()[..length];
+        self.position += length;
+        taken
+    }
+
+    fn name(&mut self) -> Result<&'t str> {
+        let start = self.position;
+        let name = self.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
+            self.position = start;
+            return Err(self.error("a name is wanted"));
+        }
+        Ok(name)
+    }
+
+    fn number<N: std::str::FromStr>(&mut self) -> Result<N> {
+        let start = self.position;
+        let digits = self.take_while(|byte| byte.is_ascii_digit());
+        digits.parse().map_err(|_| {
+            self.position = start;
+            self.error("a number that fits is wanted")
+        })
+    }
+
+    fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth == MAX_DEPTH {
+            return Err(self.error(format!("types stand in each other more than {MAX_DEPTH} deep")));
+        }
+        self.depth += 1;
+        let parsed = parse(self);
+        self.depth -= 1;
+        parsed
+    }
+
+    fn structure(&mut self) -> Result<Struct> {
+        self.deeper(Self::structure_body)
+    }
+
+    fn structure_body(&mut self) -> Result<Struct> {
+        let flexible = self.accept("<");
+        if !flexible {
+            self.expect("{")?;
+        }
+        let end = if flexible { ">" } else { "}" };
+        let index = self.structs;
+        self.structs += 1;
+        let (mut fields, mut tagged, mut absent) = (Vec::new(), Vec::new(), Vec::new());
+        let mut names = std::collections::HashSet::new();
+        while !self.accept(end) {
+            if !names.is_empty() {
+                self.expect(" ")?;
+            }
+            let start = self.position;
+            let mark = if self.accept("-") {
+                Some(false)
+            } else if self.accept("~") {
+                Some(true)
+            } else {
+                None
+            };
+            let name = self.name()?;
+            if !names.insert(name) {
+                self.position = start;
+                return Err(self.error(format!("there is a field {name} already")));
+            }
+            let name: Arc<str> = name.into();
+            if let Some(ignorable) = mark {
+                self.expect("=")?;
+                absent.push(Absent { name, ignorable, default: self.literal()? });
+            } else if self.accept("#") {
+                if !flexible {
+                    return Err(self.error("a struct in braces has no tags: write <>"));
+                }
+                tagged.push(self.tagged(name)?);
+            } else {
+                self.expect(":")?;
+                fields.push(Field { name, kind: self.kind()?, position: 0 });
+            }
+        }
+        tagged.sort_by_key(|tagged| tagged.tag);
+        if let Some(pair) = tagged.windows(2).find(|pair| pair[0].tag == pair[1].tag) {
+            return Err(self.error(format!("tag {} stands twice", pair[0].tag)));
+        }
+        let places = fields.iter_mut().chain(tagged.iter_mut().map(|tagged| &mut tagged.field));
+        places.enumerate().for_each(|(position, field)| field.position = position);
+        Ok(Struct::new(index, flexible, fields, tagged, absent))
+    }
+
+    fn tagged(&mut self, name: Arc<str>) -> Result<Tagged> {
+        let tag = self.number::<u32>()?;
+        self.expect(":")?;
+        let start = self.position;
+        let kind = self.kind()?;
+        if matches!(kind, Type::Struct(_) | Type::Maybe(_)) {
+            self.position = start;
+            return Err(self.error("a tagged field is neither a maybe nor a struct that cannot be null"));
+        }
+        self.expect("=")?;
+        let start = self.position;
+        let default = self.literal()?;
+        if !agrees(&kind, &default) {
+            self.position = start;
+            return Err(self.error(format!("this is no default for {kind}")));
+        }
+        Ok(Tagged { tag, field: Field { name, kind, position: 0 }, default })
+    }
+
+    fn kind(&mut self) -> Result<Type> {
+        self.deeper(Self::kind_body)
+    }
+
+    fn kind_body(&mut self) -> Result<Type> {
+        if self.next_is("<") || self.next_is("{") {
+            let body = Box::new(self.structure()?);
+            return Ok(if self.accept("?") { Type::NullableStruct(body) } else { Type::Struct(body) });
+        }
+        if self.accept("maybe(") {
+            let inner = self.kind()?;
+            self.expect(")")?;
+            return Ok(Type::Maybe(Box::new(inner)));
+        }
+        let start = self.position;
+        let compact_array = self.accept("compact[");
+        if compact_array || self.accept("[") {
+            let inside = self.position;
+            let kind = self.kind()?;
+            self.expect("]")?;
+            let smallest = kind.smallest();
+            if smallest == 0 {
+                self.position = inside;
+                return Err(self.error("elements without bytes: no count of them could be believed"));
+            }
+            let length = Length { compact: compact_array, nullable: self.accept("?") };
+            return Ok(Type::Array(length, Box::new(Element { kind, smallest })));
+        }
+        let name = self.name()?;
+        if let Some(primitive) = Primitive::ALL.into_iter().find(|primitive| primitive.name() == name) {
+            return Ok(Type::Primitive(primitive));
+        }
+        let (compact, plain) = name.strip_prefix("compact_").map_or((false, name), |plain| (true, plain));
+        let length = Length { compact, nullable: self.accept("?") };
+        match plain {
+            "string" => Ok(Type::String(length)),
+            "bytes" => Ok(Type::Bytes(length)),
+            _ => {
+                self.position = start;
+                Err(self.error(format!("{name} is no type")))
+            }
+        }
+    }
+
+    fn literal(&mut self) -> Result<Literal> {
+        for (text, literal) in [
+            ("null", Literal::Null),
+            ("true", Literal::Bool(true)),
+            ("false", Literal::Bool(false)),
+            ("[]", Literal::EmptyArray),
+            ("{}", Literal::Struct),
+            ("inf", Literal::Float(f64::INFINITY)),
+            ("-inf", Literal::Float(f64::NEG_INFINITY)),
+            ("nan", Literal::Float(f64::NAN)),
+        ] {
+            if self.accept(text) {
+                return Ok(literal);
+            }
+        }
+        if self.accept("x\"") {
+            let bytes = self.hex_digits("")?;
+            return Ok(Literal::Bytes(bytes.into()));
+        }
+        if self.accept("u\"") {
+            let bytes = self.hex_digits("-")?;
+            return bytes.try_into().map(Literal::Uuid).map_err(|_| self.error("a uuid has 16 bytes"));
+        }
+        if self.accept("\"") {
+            return self.text().map(Literal::Text);
+        }
+        self.numeral()
+    }
+
+    fn numeral(&mut self) -> Result<Literal> {
+        let start = self.position;
+        let digits = self.take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e'));
+        let parsed = if digits.contains(['.', 'e']) {
+            digits.parse().ok().map(Literal::Float)
+        } else {
+            digits.parse().ok().map(Literal::Int)
+        };
+        parsed.ok_or_else(|| {
+            self.position = start;
+            self.error("a literal is wanted")
+        })
+    }
+
+    /// Pairs of hex digits up to the closing quote; characters of `between` may stand among them.
+    fn hex_digits(&mut self, between: &str) -> Result<Vec<u8>> {
+        let inside = self.take_while(|byte| byte.is_ascii_hexdigit() || between.contains(char::from(byte)));
+        self.expect("\"")?;
+        let digits: Vec<u32> = inside.chars().filter_map(|digit| digit.to_digit(16)).collect();
+        if digits.len() % 2 != 0 {
+            return Err(self.error("hex digits come in pairs"));
+        }
+        Ok(digits.chunks_exact(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap_or(u8::MAX)).collect())
+    }
+
+    /// A text as JSON writes it, in ASCII, up to the closing quote.
+    fn text(&mut self) -> Result<Box<str>> {
+        let mut units: Vec<u16> = Vec::new();
+        loop {
+            let plain = self.take_while(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\');
+            units.extend(plain.encode_utf16());
+            if self.accept("\"") {
+                return String::from_utf16(&units).map(Into::into).map_err(|_| self.error("half a surrogate pair"));
+            }
+            self.expect("\\")?;
+            let start = self.position;
+            let escaped = self.rest().bytes().next();
+            self.position += usize::from(escaped.is_some_and(|byte| byte.is_ascii()));
+            units.push(match escaped {
+                Some(plain @ (b'"' | b'\\' | b'/')) => plain.into(),
+                Some(b'b') => 0x08,
+                Some(b'f') => 0x0c,
+                Some(b'n') => 0x0a,
+                Some(b'r') => 0x0d,
+                Some(b't') => 0x09,
+                Some(b'u') => {
+                    let digits = self.rest().get(..4).filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
+                    let unit = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok());
+                    self.position += if unit.is_some() { 4 } else { 0 };
+                    unit.ok_or_else(|| self.error("four hex digits are wanted"))?
+                }
+                _ => {
+                    self.position = start;
+                    return Err(self.error("no such escape"));
+                }
+            });
+        }
+    }
+}
+
+/// Whether a default is a value of a type.
+fn agrees(kind: &Type, default: &Literal) -> bool {
+    match (kind, default) {
+        (Type::Primitive(Primitive::Bool), Literal::Bool(_))
+        | (Type::Primitive(Primitive::Float64), Literal::Float(_))
+        | (Type::Primitive(Primitive::Uuid), Literal::Uuid(_))
+        | (Type::String(_), Literal::Text(_))
+        | (Type::Bytes(_), Literal::Bytes(_))
+        | (Type::Array(..), Literal::EmptyArray)
+        | (Type::NullableStruct(_), Literal::Null) => true,
+        (Type::String(length) | Type::Bytes(length) | Type::Array(length, _), Literal::Null) => length.nullable,
+        (Type::Primitive(primitive), Literal::Int(value)) => match primitive {
+            Primitive::Int8 => i8::try_from(*value).is_ok(),
+            Primitive::Int16 => i16::try_from(*value).is_ok(),
+            Primitive::Int32 => i32::try_from(*value).is_ok(),
+            Primitive::Int64 => true,
+            Primitive::Uint16 => u16::try_from(*value).is_ok(),
+            Primitive::Uint32 => u32::try_from(*value).is_ok(),
+            Primitive::Bool | Primitive::Float64 | Primitive::Uuid => false,
+        },
+        _ => false,
+    }
+}

@@ -1,0 +1,382 @@
+//! Plans: what the walkers follow.
+//!
+//! Rules of this file: a plan is data, complete and checked once it exists; whoever holds one need not check again that
+//! tags ascend or that array elements have bytes. Its text form (`Display`) parses back to the same plan.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// One message at one version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The message's name.
+    pub name: Box<str>,
+    /// The version.
+    pub version: u16,
+    /// Its body.
+    pub root: Struct,
+    /// How many structs the plan opens, the root included.
+    pub structs: usize,
+}
+
+/// A struct: its fields in the order of the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Struct {
+    /// The how-manieth struct that the text opens; 0 is the root.
+    pub index: usize,
+    /// Whether it ends with a tag section.
+    pub flexible: bool,
+    /// Fields on the wire.
+    pub fields: Vec<Field>,
+    /// Tagged fields, ascending.
+    pub tagged: Vec<Tagged>,
+    /// Fields that this version lacks.
+    pub absent: Vec<Absent>,
+    /// How to go through `fields`: runs of fixed size, and single ones.
+    pub(crate) steps: Vec<Step>,
+    /// The fewest bytes that it takes.
+    pub(crate) smallest: usize,
+    /// Whether it holds no other struct: then it is worth remembering by its bytes.
+    pub(crate) leaf: bool,
+}
+
+/// A field on the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub kind: Type,
+    /// Its place among the fields, then the tagged ones, of its struct: what visitors and sources know it by.
+    pub position: usize,
+}
+
+/// A field in the tag section.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tagged {
+    /// Its number.
+    pub tag: u32,
+    /// Name, type, position.
+    pub field: Field,
+    /// The value that is not written, and that stands where the tag is missing.
+    pub default: Literal,
+}
+
+/// A field that this version lacks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Absent {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Whether a value set in it is dropped silently.
+    pub ignorable: bool,
+    /// What it holds.
+    pub default: Literal,
+}
+
+/// A part of a struct that is gone through in one go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// Fields `first..last` are fixed and take `size` bytes together: one look at the bounds for all.
+    Run { first: usize, last: usize, size: usize },
+    /// One field of another size.
+    Single { field: usize },
+}
+
+/// Types of fixed size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names say it all")]
+pub enum Primitive {
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint16,
+    Uint32,
+    Float64,
+    Uuid,
+}
+
+impl Primitive {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Bool,
+        Self::Int8,
+        Self::Int16,
+        Self::Int32,
+        Self::Int64,
+        Self::Uint16,
+        Self::Uint32,
+        Self::Float64,
+        Self::Uuid,
+    ];
+
+    /// As plans write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Int8 => "int8",
+            Self::Int16 => "int16",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Uint16 => "uint16",
+            Self::Uint32 => "uint32",
+            Self::Float64 => "float64",
+            Self::Uuid => "uuid",
+        }
+    }
+
+    /// Bytes on the wire.
+    #[inline]
+    pub fn size(self) -> usize {
+        match self {
+            Self::Bool | Self::Int8 => 1,
+            Self::Int16 | Self::Uint16 => 2,
+            Self::Int32 | Self::Uint32 => 4,
+            Self::Int64 | Self::Float64 => 8,
+            Self::Uuid => 16,
+        }
+    }
+}
+
+/// The type of a field or element.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Type {
+    /// A value of fixed size.
+    Primitive(Primitive),
+    /// UTF-8 behind its length.
+    String(Length),
+    /// Bytes behind their number.
+    Bytes(Length),
+    /// A count, then elements.
+    Array(Length, Box<Element>),
+    /// A struct in place.
+    Struct(Box<Struct>),
+    /// A marker, 1 or -1, then the struct if 1.
+    NullableStruct(Box<Struct>),
+    /// KIP-4's `MaybeOf`: a control byte, then the value unless 0.
+    Maybe(Box<Type>),
+}
+
+/// How a length is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length {
+    /// An unsigned varint of length + 1, rather than int16 (strings) or int32.
+    pub compact: bool,
+    /// Whether there may be null in its place.
+    pub nullable: bool,
+}
+
+/// What an array holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Element {
+    /// Its type.
+    pub kind: Type,
+    /// The fewest bytes that one takes; never 0.
+    pub(crate) smallest: usize,
+}
+
+/// A default as plans write it.
+#[derive(Clone, Debug)]
+pub enum Literal {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// `-1`
+    Int(i64),
+    /// `0.0`
+    Float(f64),
+    /// `"text"`, as JSON writes it
+    Text(Box<str>),
+    /// `x"00ff"`
+    Bytes(Box<[u8]>),
+    /// `u"00000000-0000-0000-0000-000000000000"`
+    Uuid([u8; 16]),
+    /// `[]`
+    EmptyArray,
+    /// `{}`: a struct whose every field is at its default; only where the field is absent
+    Struct,
+}
+
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) | (Self::EmptyArray, Self::EmptyArray) | (Self::Struct, Self::Struct) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Int(a), Self::Int(b)) => a == b,
+            // By bits, as everywhere in this crate: a NaN equals itself.
+            (Self::Float(a), Self::Float(b)) => a.to_bits() == b.to_bits(),
+            (Self::Text(a), Self::Text(b)) => a == b,
+            (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            (Self::Uuid(a), Self::Uuid(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Type {
+    /// The fewest bytes that a value takes.
+    pub(crate) fn smallest(&self) -> usize {
+        match self {
+            Self::Primitive(primitive) => primitive.size(),
+            Self::String(length) => {
+                if length.compact {
+                    1
+                } else {
+                    2
+                }
+            }
+            Self::Bytes(length) | Self::Array(length, _) => {
+                if length.compact {
+                    1
+                } else {
+                    4
+                }
+            }
+            Self::Struct(body) => body.smallest,
+            Self::NullableStruct(_) | Self::Maybe(_) => 1,
+        }
+    }
+
+    fn holds_struct(&self) -> bool {
+        match self {
+            Self::Primitive(_) | Self::String(_) | Self::Bytes(_) => false,
+            Self::Array(_, element) => element.kind.holds_struct(),
+            Self::Struct(_) | Self::NullableStruct(_) => true,
+            Self::Maybe(inner) => inner.holds_struct(),
+        }
+    }
+}
+
+impl Struct {
+    /// A struct of these parts; works out steps and sizes. `fields` and `tagged` have their positions already.
+    pub(crate) fn new(index: usize, flexible: bool, fields: Vec<Field>, tagged: Vec<Tagged>, absent: Vec<Absent>) -> Self {
+        let smallest = fields
+            .iter()
+            .fold(usize::from(flexible), |sum: usize, field| sum.saturating_add(field.kind.smallest()));
+        let leaf = !fields.iter().chain(tagged.iter().map(|t| &t.field)).any(|field| field.kind.holds_struct());
+        Self { index, flexible, steps: steps(&fields), fields, tagged, absent, smallest, leaf }
+    }
+
+    /// The fewest bytes that it takes.
+    pub fn smallest(&self) -> usize {
+        self.smallest
+    }
+
+    /// Fields and tagged fields by position.
+    pub fn named(&self) -> impl Iterator<Item = &Field> {
+        self.fields.iter().chain(self.tagged.iter().map(|tagged| &tagged.field))
+    }
+}
+
+fn steps(fields: &[Field]) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for (index, field) in fields.iter().enumerate() {
+        match (&field.kind, steps.last_mut()) {
+            (Type::Primitive(primitive), Some(Step::Run { last, size, .. })) => {
+                *last = index + 1;
+                *size += primitive.size();
+            }
+            (Type::Primitive(primitive), _) => {
+                steps.push(Step::Run { first: index, last: index + 1, size: primitive.size() });
+            }
+            _ => steps.push(Step::Single { field: index }),
+        }
+    }
+    steps
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} v{} {}", self.name, self.version, self.root)
+    }
+}
+
+impl fmt::Display for Struct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut space = "";
+        f.write_str(if self.flexible { "<" } else { "{" })?;
+        for field in &self.fields {
+            write!(f, "{space}{}:{}", field.name, field.kind)?;
+            space = " ";
+        }
+        for Tagged { tag, field, default } in &self.tagged {
+            write!(f, "{space}{}#{tag}:{}={default}", field.name, field.kind)?;
+            space = " ";
+        }
+        for Absent { name, ignorable, default } in &self.absent {
+            write!(f, "{space}{}{name}={default}", if *ignorable { '~' } else { '-' })?;
+            space = " ";
+        }
+        f.write_str(if self.flexible { ">" } else { "}" })
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (length, nullable) = match self {
+            Self::Primitive(primitive) => return f.write_str(primitive.name()),
+            Self::Struct(body) => return write!(f, "{body}"),
+            Self::NullableStruct(body) => return write!(f, "{body}?"),
+            Self::Maybe(inner) => return write!(f, "maybe({inner})"),
+            Self::String(length) | Self::Bytes(length) | Self::Array(length, _) => {
+                (length, if length.nullable { "?" } else { "" })
+            }
+        };
+        match self {
+            Self::String(_) => write!(f, "{}string{nullable}", if length.compact { "compact_" } else { "" }),
+            Self::Bytes(_) => write!(f, "{}bytes{nullable}", if length.compact { "compact_" } else { "" }),
+            Self::Array(_, element) => {
+                write!(f, "{}[{}]{nullable}", if length.compact { "compact" } else { "" }, element.kind)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Int(value) => write!(f, "{value}"),
+            Self::Float(value) if value.is_nan() => f.write_str("nan"),
+            Self::Float(value) if value.is_infinite() => f.write_str(if *value > 0.0 { "inf" } else { "-inf" }),
+            Self::Float(value) => write!(f, "{value:?}"),
+            Self::Text(text) => write_text(f, text),
+            Self::Bytes(bytes) => {
+                f.write_str("x\"")?;
+                write_hex(f, bytes)?;
+                f.write_str("\"")
+            }
+            Self::Uuid(bytes) => {
+                f.write_str("u\"")?;
+                for (index, part) in [&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]].iter().enumerate() {
+                    f.write_str(if index == 0 { "" } else { "-" })?;
+                    write_hex(f, part)?;
+                }
+                f.write_str("\"")
+            }
+            Self::EmptyArray => f.write_str("[]"),
+            Self::Struct => f.write_str("{}"),
+        }
+    }
+}
+
+fn write_hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+}
+
+fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str("\"")?;
+    let mut units = [0; 2];
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => write!(f, "\\{character}")?,
+            ' '..='~' => write!(f, "{character}")?,
+            _ => character.encode_utf16(&mut units).iter().try_for_each(|unit| write!(f, "\\u{unit:04x}"))?,
+        }
+    }
+    f.write_str("\"")
+}

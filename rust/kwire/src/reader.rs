@@ -1,0 +1,126 @@
+//! A bounded reader: bytes from here to the end of a message, or of a tag.
+//!
+//! Rules of this file: nothing is read without a look at what is left; a length becomes a child reader or a slice,
+//! never a number that somebody trusts later. Offsets are counted from the start of the whole input.
+
+use crate::error::{DecodeKind, Stop};
+
+/// The longest string that Kafka's own code accepts, whatever its length field could say.
+pub(crate) const LONGEST_STRING: usize = 0x7fff;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+    /// Offset of the byte after `rest`.
+    end: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(input: &'a [u8]) -> Self {
+        Self { rest: input, end: input.len() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn offset(&self) -> usize {
+        self.end - self.rest.len()
+    }
+
+    #[inline(always)]
+    pub(crate) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    #[inline(always)]
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Go on after bytes that are known to be there; more than are left means all of them.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, count: usize) {
+        self.rest = self.rest.get(count..).unwrap_or_default();
+    }
+
+    /// `count` bytes; short of them, the error stands at `start`, where the value began.
+    #[inline(always)]
+    pub(crate) fn take<E>(&mut self, count: usize, start: usize) -> Result<&'a [u8], Stop<E>> {
+        match self.rest.split_at_checked(count) {
+            Some((taken, rest)) => {
+                self.rest = rest;
+                Ok(taken)
+            }
+            None => Err(Stop::short(start, count as u64, self.left())),
+        }
+    }
+
+    /// A child that ends after `count` bytes.
+    #[inline]
+    pub(crate) fn child<E>(&mut self, count: usize, start: usize) -> Result<Self, Stop<E>> {
+        let rest = self.take(count, start)?;
+        Ok(Self { rest, end: start + count })
+    }
+
+    #[inline(always)]
+    pub(crate) fn array<const N: usize, E>(&mut self) -> Result<[u8; N], Stop<E>> {
+        match self.rest.split_first_chunk::<N>() {
+            Some((taken, rest)) => {
+                self.rest = rest;
+                Ok(*taken)
+            }
+            None => Err(Stop::short(self.offset(), N as u64, self.left())),
+        }
+    }
+
+    /// An unsigned varint of at most 32 bits.
+    #[inline(always)]
+    pub(crate) fn uvarint<E>(&mut self) -> Result<u32, Stop<E>> {
+        match self.rest.split_first() {
+            Some((&byte, rest)) if byte < 0x80 => {
+                self.rest = rest;
+                Ok(byte.into())
+            }
+            _ => self.long_uvarint(),
+        }
+    }
+
+    #[inline(never)]
+    fn long_uvarint<E>(&mut self) -> Result<u32, Stop<E>> {
+        let start = self.offset();
+        let mut value = 0u32;
+        for (index, &byte) in self.rest.iter().take(5).enumerate() {
+            if index == 4 && byte > 0x0f {
+                return Err(Stop::at(DecodeKind::VarintOverflow, start));
+            }
+            value |= u32::from(byte & 0x7f) << (7 * index);
+            if byte < 0x80 {
+                self.skip(index + 1);
+                return Ok(value);
+            }
+        }
+        // Fewer than five bytes were left: the fifth would have ended it, one way or the other.
+        Err(Stop::short(start, 1, 0))
+    }
+
+    /// The length of a string, bytes or array; None for null.
+    #[inline(always)]
+    pub(crate) fn length<E>(&mut self, compact: bool, nullable: bool, wide: bool) -> Result<Option<usize>, Stop<E>> {
+        let start = self.offset();
+        let length = if compact {
+            i64::from(self.uvarint()?) - 1
+        } else if wide {
+            i32::from_be_bytes(self.array()?).into()
+        } else {
+            i16::from_be_bytes(self.array()?).into()
+        };
+        match usize::try_from(length) {
+            Ok(length) => Ok(Some(length)),
+            Err(_) if length == -1 && nullable => Ok(None),
+            Err(_) => Err(Self::bad_length(length, start)),
+        }
+    }
+
+    #[cold]
+    fn bad_length<E>(length: i64, start: usize) -> Stop<E> {
+        Stop::at(if length == -1 { DecodeKind::NullNotAllowed } else { DecodeKind::NegativeLength }, start)
+    }
+}

@@ -1,0 +1,285 @@
+//! Messages as plain Rust values: what tests, fuzzing and benchmarks of this crate decode to and encode from.
+//!
+//! Rules of this file: a value borrows from the input what it can, and knows only what is on the wire: fields that a
+//! version lacks do not exist here.
+
+use std::convert::Infallible;
+
+use crate::decode::{Text, Visitor, decode};
+use crate::encode::{Encoded, Source, encode};
+use crate::error::{DecodeError, EncodeError, EncodeKind, Stop};
+use crate::plan::{Literal, Plan, Primitive, Struct};
+
+/// A value on the wire.
+#[derive(Clone, Debug)]
+pub enum Value<'a> {
+    /// Null, or an absent maybe.
+    Null,
+    /// A bool.
+    Bool(bool),
+    /// An integer of any width.
+    Int(i64),
+    /// A double; equal to another by bits.
+    Float(f64),
+    /// A uuid.
+    Uuid([u8; 16]),
+    /// A string.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// An array of fixed-size values, as on the wire.
+    Packed(Primitive, &'a [u8]),
+    /// Another array.
+    Array(Box<[Value<'a>]>),
+    /// A struct: its fields by position, then in flexible versions its unknown tags ([`Value::Tags`] or null).
+    Struct(Box<[Value<'a>]>),
+    /// Unknown tags: tag, size, content, one after the other.
+    Tags(Box<[u8]>),
+}
+
+impl PartialEq for Value<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Float(a), Self::Float(b)) => a.to_bits() == b.to_bits(),
+            (Self::Uuid(a), Self::Uuid(b)) => a == b,
+            (Self::Text(a), Self::Text(b)) => a == b,
+            (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            (Self::Packed(a, x), Self::Packed(b, y)) => a == b && x == y,
+            (Self::Array(a), Self::Array(b)) | (Self::Struct(a), Self::Struct(b)) => a == b,
+            (Self::Tags(a), Self::Tags(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl<'a> Value<'a> {
+    /// Decode a body.
+    pub fn decode(plan: &'a Plan, input: &'a [u8]) -> Result<Self, Box<DecodeError>> {
+        decode(plan, input, &mut Tree).map_err(|stop| match stop {
+            Stop::Bytes(error) => error,
+            Stop::Visitor(never) => match never {},
+        })
+    }
+
+    /// Encode a body.
+    pub fn encode(&'a self, plan: &Plan) -> Encoded<Vec<u8>> {
+        let mut out = Vec::new();
+        encode(plan, &mut Held(std::marker::PhantomData), Node::Tree(self), &mut out)?;
+        Ok(out)
+    }
+}
+
+fn primitive<'a>(kind: Primitive, bytes: &[u8]) -> Value<'a> {
+    match kind {
+        Primitive::Bool => Value::Bool(bytes.iter().any(|byte| *byte != 0)),
+        Primitive::Float64 => Value::Float(f64::from_bits(unsigned(bytes))),
+        Primitive::Uuid => Value::Uuid(bytes.try_into().unwrap_or_default()),
+        Primitive::Int8 | Primitive::Int16 | Primitive::Int32 | Primitive::Int64 => Value::Int(signed(bytes)),
+        Primitive::Uint16 | Primitive::Uint32 => Value::Int(unsigned(bytes).cast_signed()),
+    }
+}
+
+/// Big-endian, up to eight bytes.
+fn unsigned(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// Big-endian two's complement, up to eight bytes.
+fn signed(bytes: &[u8]) -> i64 {
+    let unused = 64 - 8 * bytes.len().clamp(1, 8);
+    (unsigned(bytes) << unused).cast_signed() >> unused
+}
+
+/// Builds values.
+struct Tree;
+
+impl<'a> Visitor<'a> for Tree {
+    type Value = Value<'a>;
+    type Struct = Vec<Value<'a>>;
+    type Array = Vec<Value<'a>>;
+    type Error = Infallible;
+
+    fn primitive(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Value<'a>, Infallible> {
+        Ok(primitive(kind, bytes))
+    }
+    fn string(&mut self, text: Text<'a>) -> Result<Value<'a>, Infallible> {
+        Ok(Value::Text(text.as_str()))
+    }
+    fn bytes(&mut self, bytes: &'a [u8]) -> Result<Value<'a>, Infallible> {
+        Ok(Value::Bytes(bytes))
+    }
+    fn null(&mut self) -> Result<Value<'a>, Infallible> {
+        Ok(Value::Null)
+    }
+    fn packed(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Value<'a>, Infallible> {
+        if kind == Primitive::Bool && bytes.iter().any(|byte| *byte > 1) {
+            // Any non-zero byte is true, and is written back as 1.
+            return Ok(Value::Array(bytes.iter().map(|byte| Value::Bool(*byte != 0)).collect()));
+        }
+        Ok(Value::Packed(kind, bytes))
+    }
+    fn begin_array(&mut self, count: usize) -> Result<Vec<Value<'a>>, Infallible> {
+        Ok(Vec::with_capacity(count))
+    }
+    fn item(&mut self, array: &mut Vec<Value<'a>>, _: usize, value: Value<'a>) {
+        array.push(value);
+    }
+    fn end_array(&mut self, array: Vec<Value<'a>>) -> Result<Value<'a>, Infallible> {
+        Ok(Value::Array(array.into()))
+    }
+    fn begin_struct(&mut self, plan: &'a Struct) -> Result<Vec<Value<'a>>, Infallible> {
+        let mut body = Vec::with_capacity(plan.fields.len() + plan.tagged.len() + usize::from(plan.flexible));
+        if plan.flexible {
+            body.resize(plan.fields.len(), Value::Null);
+            body.extend(plan.tagged.iter().map(|tagged| literal(&tagged.default)));
+            body.push(Value::Null);
+        }
+        Ok(body)
+    }
+    fn field(&mut self, body: &mut Vec<Value<'a>>, plan: &'a Struct, position: usize, value: Value<'a>) {
+        match body.get_mut(position) {
+            Some(place) if plan.flexible => *place = value,
+            _ => body.push(value),
+        }
+    }
+    fn tagged_field(&mut self, body: &mut Vec<Value<'a>>, _: &'a Struct, position: usize, value: Value<'a>) {
+        if let Some(place) = body.get_mut(position) {
+            *place = value;
+        }
+    }
+    fn unknown_tags(&mut self, body: &mut Vec<Value<'a>>, _: &'a Struct, raw: &[u8]) -> Result<(), Infallible> {
+        if let Some(last) = body.last_mut() {
+            *last = Value::Tags(raw.into());
+        }
+        Ok(())
+    }
+    fn end_struct(&mut self, body: Vec<Value<'a>>, _: &'a Struct) -> Result<Value<'a>, Infallible> {
+        Ok(Value::Struct(body.into()))
+    }
+}
+
+/// A default as a value.
+fn literal(default: &Literal) -> Value<'_> {
+    match default {
+        // No tagged field has a struct for its default: the parser sees to that.
+        Literal::Null | Literal::Struct => Value::Null,
+        Literal::Bool(value) => Value::Bool(*value),
+        Literal::Int(value) => Value::Int(*value),
+        Literal::Float(value) => Value::Float(*value),
+        Literal::Uuid(value) => Value::Uuid(*value),
+        Literal::Text(value) => Value::Text(value),
+        Literal::Bytes(value) => Value::Bytes(value),
+        Literal::EmptyArray => Value::Array(Box::default()),
+    }
+}
+
+/// Answers for values.
+struct Held<'v>(std::marker::PhantomData<&'v Value<'v>>);
+
+/// A node: a value in a tree, or an element of a packed array.
+#[derive(Clone, Copy)]
+enum Node<'v> {
+    Tree(&'v Value<'v>),
+    Element(Primitive, &'v [u8]),
+}
+
+impl<'v> Node<'v> {
+    /// The value, as itself or made from the wire's bytes.
+    fn with<T>(self, wanted: &str, read: impl FnOnce(&Value<'v>) -> Option<T>) -> Encoded<T> {
+        let found = match self {
+            Self::Tree(value) => read(value),
+            Self::Element(kind, bytes) => read(&primitive(kind, bytes)),
+        };
+        found.ok_or_else(|| self.not(wanted))
+    }
+
+    #[cold]
+    fn not(self, wanted: &str) -> Box<EncodeError> {
+        let kind = if matches!(self, Self::Tree(Value::Null)) { EncodeKind::NullNotAllowed } else { EncodeKind::WrongType };
+        EncodeError::new(kind, format!("{wanted} is wanted"))
+    }
+}
+
+impl<'v> Source<'v> for Held<'v> {
+    type Node = Node<'v>;
+
+    fn is_null(&self, node: Node<'v>) -> bool {
+        matches!(node, Node::Tree(Value::Null))
+    }
+    fn integer(&self, node: Node<'v>) -> Encoded<i64> {
+        node.with("an integer", |value| if let Value::Int(value) = value { Some(*value) } else { None })
+    }
+    fn boolean(&self, node: Node<'v>) -> Encoded<bool> {
+        node.with("a bool", |value| if let Value::Bool(value) = value { Some(*value) } else { None })
+    }
+    fn float(&self, node: Node<'v>) -> Encoded<f64> {
+        node.with("a float", |value| if let Value::Float(value) = value { Some(*value) } else { None })
+    }
+    fn uuid(&self, node: Node<'v>) -> Encoded<[u8; 16]> {
+        node.with("a uuid", |value| if let Value::Uuid(value) = value { Some(*value) } else { None })
+    }
+    fn string<T>(&self, node: Node<'v>, show: impl FnOnce(&[u8]) -> Encoded<T>) -> Encoded<T> {
+        match node {
+            Node::Tree(Value::Text(text)) => show(text.as_bytes()),
+            _ => Err(node.not("a string")),
+        }
+    }
+    fn bytes(&self, node: Node<'v>) -> Encoded<&'v [u8]> {
+        match node {
+            Node::Tree(Value::Bytes(bytes)) => Ok(bytes),
+            _ => Err(node.not("bytes")),
+        }
+    }
+    fn array(&self, node: Node<'v>) -> Encoded<usize> {
+        match node {
+            Node::Tree(Value::Array(items)) => Ok(items.len()),
+            Node::Tree(Value::Packed(kind, bytes)) => Ok(bytes.len() / kind.size()),
+            _ => Err(node.not("an array")),
+        }
+    }
+    fn item(&self, array: Node<'v>, index: usize) -> Node<'v> {
+        let found = match array {
+            Node::Tree(Value::Array(items)) => items.get(index).map(Node::Tree),
+            Node::Tree(Value::Packed(kind, bytes)) => {
+                bytes.chunks_exact(kind.size()).nth(index).map(|bytes| Node::Element(*kind, bytes))
+            }
+            _ => None,
+        };
+        found.unwrap_or(Node::Tree(&Value::Null))
+    }
+    fn structure(&self, node: Node<'v>, plan: &Struct) -> Encoded<()> {
+        let wanted = plan.fields.len() + plan.tagged.len() + usize::from(plan.flexible);
+        match node {
+            Node::Tree(Value::Struct(fields)) if fields.len() == wanted => Ok(()),
+            _ => Err(node.not("a struct")),
+        }
+    }
+    fn field(&self, node: Node<'v>, _: &Struct, position: usize) -> Encoded<Node<'v>> {
+        match node {
+            Node::Tree(Value::Struct(fields)) => fields.get(position).map(Node::Tree),
+            _ => None,
+        }
+        .ok_or_else(|| node.not("a struct"))
+    }
+    fn unknown_tags(&self, node: Node<'v>, plan: &Struct) -> Encoded<&'v [u8]> {
+        match node {
+            Node::Tree(Value::Struct(fields)) if plan.flexible => match fields.last() {
+                Some(Value::Tags(raw)) => Ok(raw),
+                _ => Ok(&[]),
+            },
+            _ => Ok(&[]),
+        }
+    }
+    fn packed(&self, array: Node<'v>, kind: Primitive, out: &mut Vec<u8>) -> bool {
+        match array {
+            Node::Tree(Value::Packed(held, bytes)) if *held == kind => {
+                out.extend_from_slice(bytes);
+                true
+            }
+            _ => false,
+        }
+    }
+}
