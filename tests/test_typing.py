@@ -1,7 +1,6 @@
 """What type checkers make of declarations: right uses pass, and mypy and pyright find every wanted mistake.
 
-``typing/mistakes.py`` says at the end of a line which rules it breaks, as in ``# mypy: misc; pyright: reportCallIssue``.
-A checker that is not named finds nothing there, and is known not to.
+``typing/mistakes.py`` says at the end of a line which rules it breaks: ``# mypy: misc; pyright: reportCallIssue``. A checker that is not named finds nothing there, and is known not to.
 """
 
 from __future__ import annotations
