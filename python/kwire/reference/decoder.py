@@ -1,0 +1,371 @@
+"""Bytes to objects, by following the declarations.
+
+Rules of this file: a function that reads one type is made once for each place of a message where the type stands, and
+those of a struct call those of its fields; there is nothing between the declaration and these functions. A reader
+checks what is left before it takes anything, and an error says where the faulty value begins.
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Format
+from struct import unpack
+from uuid import UUID
+
+from kwire.declare.unknown_tags import NO_TAGS, UnknownTags
+from kwire.declare.wire_types import (
+    ArrayType,
+    BytesType,
+    MaybeType,
+    NullableType,
+    Primitive,
+    StringType,
+    StructType,
+    WireType,
+    boolean,
+    int8,
+    int16,
+    int32,
+)
+from kwire.errors import DecodeError
+from kwire.reference.formats import FORMATS, LONGEST_STRING, uvarint
+from kwire.reference.layout import Layout, layout_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias, TypeVar
+
+    from kwire.declare import Message
+    from kwire.errors import DecodeKind, PathElement
+
+    M = TypeVar("M", bound=Message)
+    BytesLike: TypeAlias = bytes | bytearray | memoryview
+    Read: TypeAlias = Callable[["Input"], Any]
+
+
+def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
+    """Read the body of one message: ``kwire.decode``, in Python alone."""
+    readers = cls.__dict__.get("__kwire_readers__")
+    if readers is None:
+        readers = cls.__kwire_readers__ = {}  # type: ignore[attr-defined]  # a cache of this module's
+    read = readers.get(version)
+    if read is None:
+        read = readers[version] = Readers(layout_of(cls, version)).message()
+    return read(Input(data))  # type: ignore[no-any-return]  # it makes instances of cls
+
+
+def validate(cls: type[Message], data: BytesLike, *, version: int) -> None:
+    """Raise what ``decode`` would raise."""
+    decode(cls, data, version=version)
+
+
+class Input:
+    """Bytes, how far they are read, where they end for the value at hand, and the path to that value."""
+
+    __slots__ = ("data", "end", "path", "position")
+
+    def __init__(self, data: BytesLike) -> None:
+        self.data = data if type(data) is bytes else bytes(memoryview(data))
+        self.position = 0
+        self.end = len(self.data)
+        self.path: list[PathElement] = []
+
+    def take(self, size: int, start: int) -> bytes:
+        """The next ``size`` bytes, for a value that began at ``start``."""
+        position = self.position
+        stop = position + size
+        if stop > self.end:
+            raise self.fault("truncated", start, size, self.end - position)
+        self.position = stop
+        return self.data[position:stop]
+
+    def fault(self, kind: DecodeKind, offset: int, wanted: int | None = None, left: int | None = None) -> DecodeError:
+        return DecodeError(kind, offset, tuple(self.path), wanted, left)
+
+
+def read_uvarint(source: Input) -> int:
+    """An unsigned varint of at most five bytes and 32 bits; a longer one than needed is fine."""
+    start = position = source.position
+    value = shift = 0
+    while True:
+        if position >= source.end:
+            raise source.fault("truncated", start, 1, 0)
+        byte = source.data[position]
+        position += 1
+        if shift == 28 and byte > 0x0F:
+            raise source.fault("varint_overflow", start)
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            source.position = position
+            return value
+        shift += 7
+
+
+def read_compact_length(source: Input) -> int:
+    """Compact lengths are one more than they say, so that 0 is left for null; that is -1 here."""
+    return read_uvarint(source) - 1
+
+
+def read_fixed(type: Primitive) -> Read:
+    """The function that reads a type of fixed size."""
+    unpack = Format(">" + FORMATS[type.name]).unpack_from
+    size = type.size
+
+    def read(source: Input) -> Any:
+        start = source.position
+        stop = start + size
+        if stop > source.end:
+            raise source.fault("truncated", start, size, source.end - start)
+        source.position = stop
+        return unpack(source.data, start)[0]
+
+    return read
+
+
+def read_uuid(source: Input) -> UUID:
+    return UUID(bytes=source.take(16, source.position))
+
+
+def read_sized(source: Input, size: int, read: Read) -> Any:
+    """What the next ``size`` bytes hold, all of them and nothing beyond."""
+    start = source.position
+    outer_end = source.end
+    if size > outer_end - start:
+        raise source.fault("truncated", start, size, outer_end - start)
+    source.end = start + size
+    value = read(source)
+    if source.position < source.end:
+        raise source.fault("tag_size", start, size, source.end - source.position)
+    source.end = outer_end
+    return value
+
+
+def read_rest(source: Input) -> bytes:
+    return source.take(source.end - source.position, source.position)
+
+
+def refuse_unbelievable(source: Input, start: int, wanted: int) -> None:
+    """Refuse the count at ``start`` when its smallest elements alone need more than is left."""
+    left = source.end - source.position
+    if wanted > left:
+        raise source.fault("count_exceeds_input", start, wanted, left)
+
+
+class Readers:
+    """Makes the functions that read one version of a message."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.structs: dict[object, Read] = {}
+
+    def part(self, type: str, read: Read) -> Read:  # noqa: ARG002  # for watchers
+        """Every byte is read by a function that went through here: a hook for those who want to watch."""
+        return read
+
+    def message(self) -> Read:
+        read_body = self.struct(self.layout)
+
+        def read_message(source: Input) -> Any:
+            message = read_body(source)
+            if source.position < source.end:
+                raise source.fault("trailing_bytes", source.position, 0, source.end - source.position)
+            return message
+
+        return read_message
+
+    def struct(self, layout: Layout) -> Read:
+        if layout.struct not in self.structs:
+            self.structs[layout.struct] = self._struct(layout)
+        return self.structs[layout.struct]
+
+    def _struct(self, layout: Layout) -> Read:
+        struct: Any = layout.struct
+        make = struct.__new__
+        standing = [
+            (placed.name, placed.member.__set__, self.read(placed.type, layout, placed.compact))
+            for placed in layout.standing
+        ]
+        defaults = [(placed.member.__set__, placed.default) for placed in layout.tagged.values()]
+        defaults += [(getattr(struct, f.name).__set__, f.default) for f in layout.absent]
+        set_unknown_tags = struct.unknown_tags.__set__
+        read_tags = self.tag_section(layout) if layout.flexible else None
+
+        def read_struct(source: Input) -> Any:
+            instance = make(struct)
+            path = source.path
+            path.append("")
+            for name, set_field, read in standing:
+                path[-1] = name
+                set_field(instance, read(source))
+            path.pop()
+            for set_field, default in defaults:
+                set_field(instance, default)
+            set_unknown_tags(instance, NO_TAGS if read_tags is None else read_tags(source, instance))
+            return instance
+
+        return read_struct
+
+    def tag_section(self, layout: Layout) -> Callable[[Input, Any], UnknownTags]:
+        known = {
+            tag: (placed.name, placed.member.__set__, self.read(placed.type, layout, placed.compact))
+            for tag, placed in layout.tagged.items()
+        }
+        read_count = self.part("tag count", read_uvarint)
+        read_tag = self.part("tag", read_uvarint)
+        read_size = self.part("tag size", read_uvarint)
+        read_unknown = self.part("unknown tag", read_rest)
+
+        def read_tags(source: Input, instance: Any) -> UnknownTags:
+            start = source.position
+            count = read_count(source)
+            if count == 0:
+                return NO_TAGS
+            refuse_unbelievable(source, start, count * 2)
+            unknown = bytearray()
+            highest = -1
+            for _ in range(count):
+                start = source.position
+                tag = read_tag(source)
+                if tag <= highest:
+                    raise source.fault("tag_order", start)
+                highest = tag
+                if tag in known:
+                    name, set_field, read = known[tag]
+                    source.path.append(name)
+                    set_field(instance, read_sized(source, read_size(source), read))
+                    source.path.pop()
+                else:
+                    size = read_size(source)
+                    unknown += uvarint(tag) + uvarint(size) + read_sized(source, size, read_unknown)
+            return UnknownTags(bytes(unknown)) if unknown else NO_TAGS
+
+        return read_tags
+
+    def read(self, type: WireType, layout: Layout, compact: bool, *, nullable: bool = False) -> Read:
+        """The function that reads ``type``, in a field of ``layout`` whose lengths are ``compact`` or not."""
+        match type:
+            case Primitive():
+                return self.primitive(type)
+            case StringType():
+                return self.string(compact, nullable)
+            case BytesType():
+                return self.octets(compact, nullable)
+            case ArrayType(element=element):
+                return self.array(element, layout, compact, nullable)
+            case NullableType(inner=StructType(struct=struct)):
+                return self.nullable_struct(self.struct(layout.of(struct)))
+            case NullableType(inner=inner):
+                return self.read(inner, layout, compact, nullable=True)
+            case MaybeType(inner=inner):
+                return self.maybe(self.read(inner, layout, compact))
+            case StructType(struct=struct):
+                return self.struct(layout.of(struct))
+        raise TypeError(f"{type!r} cannot be read")
+
+    def primitive(self, type: Primitive) -> Read:
+        return self.part(type.name, read_uuid if type.name == "uuid" else read_fixed(type))
+
+    def string(self, compact: bool, nullable: bool) -> Read:
+        read_length = self.length(compact, nullable, int16)
+
+        def read_string(source: Input) -> str | None:
+            start = source.position
+            length = read_length(source)
+            if length is None:
+                return None
+            if length > LONGEST_STRING:
+                raise source.fault("too_long", start)
+            try:
+                return source.take(length, start).decode()
+            except UnicodeDecodeError:
+                raise source.fault("invalid_utf8", start) from None
+
+        return self.part("compact_string" if compact else "string", read_string)
+
+    def octets(self, compact: bool, nullable: bool) -> Read:
+        read_length = self.length(compact, nullable, int32)
+
+        def read_octets(source: Input) -> bytes | None:
+            start = source.position
+            length = read_length(source)
+            return None if length is None else source.take(length, start)
+
+        return self.part("compact_bytes" if compact else "bytes", read_octets)
+
+    def array(self, element: WireType, layout: Layout, compact: bool, nullable: bool) -> Read:
+        read_count = self.part("count", self.length(compact, nullable, int32))
+        if isinstance(element, Primitive) and element.is_integer:
+            return self.integers(element, read_count)
+        return self.elements(self.read(element, layout, compact), layout.smallest(element, compact), read_count)
+
+    def elements(self, read_element: Read, smallest: int, read_count: Read) -> Read:
+        def read_elements(source: Input) -> tuple[Any, ...] | None:
+            start = source.position
+            count = read_count(source)
+            if count is None:
+                return None
+            refuse_unbelievable(source, start, count * smallest)
+            path = source.path
+            path.append(0)
+            elements = []
+            for index in range(count):
+                path[-1] = index
+                elements.append(read_element(source))
+            path.pop()
+            return tuple(elements)
+
+        return read_elements
+
+    def integers(self, element: Primitive, read_count: Read) -> Read:
+        """Integers hold no faults, so an array of them is read at once."""
+        code = FORMATS[element.name]
+        size = element.size
+
+        def read_integers(source: Input) -> tuple[int, ...] | None:
+            start = source.position
+            count = read_count(source)
+            if count is None:
+                return None
+            refuse_unbelievable(source, start, count * size)
+            return unpack(f">{count}{code}", source.take(count * size, start))
+
+        return read_integers
+
+    def nullable_struct(self, read_struct: Read) -> Read:
+        read_marker = self.part("marker", read_fixed(int8))
+
+        def read_nullable_struct(source: Input) -> Any:
+            start = source.position
+            marker = read_marker(source)
+            if marker == 1:
+                return read_struct(source)
+            if marker == -1:
+                return None
+            raise source.fault("invalid_marker", start)
+
+        return read_nullable_struct
+
+    def maybe(self, read_inner: Read) -> Read:
+        read_control = self.part("control", read_fixed(boolean))
+
+        def read_maybe(source: Input) -> Any:
+            return read_inner(source) if read_control(source) else None
+
+        return read_maybe
+
+    def length(self, compact: bool, nullable: bool, classic: Primitive) -> Read:
+        """The function that reads the length of a string or of bytes, or the count of an array; None for null."""
+        read = read_compact_length if compact else read_fixed(classic)
+
+        def read_length(source: Input) -> int | None:
+            start = source.position
+            length: int = read(source)
+            if length >= 0:
+                return length
+            if length < -1:
+                raise source.fault("negative_length", start)
+            if not nullable:
+                raise source.fault("null_not_allowed", start)
+            return None
+
+        return read_length

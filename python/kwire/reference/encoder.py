@@ -1,0 +1,313 @@
+"""Objects to bytes, by following the declarations.
+
+Rules of this file: as in the decoder, a function that writes one type is made once for each place where the type
+stands. Constructors refuse wrong values, but objects can be forged around them, so every value is checked again.
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Format
+from uuid import UUID
+
+from kwire.declare.unknown_tags import UnknownTags
+from kwire.declare.wire_types import (
+    ArrayType,
+    BytesType,
+    MaybeType,
+    NullableType,
+    Primitive,
+    StringType,
+    StructType,
+    WireType,
+    int16,
+    int32,
+)
+from kwire.errors import EncodeError
+from kwire.reference.formats import FORMATS, LARGEST_COUNT, LONGEST_STRING, uvarint
+from kwire.reference.layout import Layout, is_default, layout_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    from kwire.declare import Message
+    from kwire.errors import EncodeKind, PathElement
+
+    Write: TypeAlias = Callable[["Output", Any], None]
+
+
+def encode(message: Message, *, version: int) -> bytes:
+    """Write the body of one message: ``kwire.encode``, in Python alone."""
+    cls: Any = type(message)
+    writers = cls.__dict__.get("__kwire_writers__")
+    if writers is None:
+        writers = cls.__kwire_writers__ = {}
+    write = writers.get(version)
+    if write is None:
+        write = writers[version] = Writers(layout_of(cls, version)).message()
+    output = Output()
+    write(output, message)
+    return bytes(output.data)
+
+
+class Output:
+    """The bytes written so far, and the path to the value at hand."""
+
+    __slots__ = ("data", "path")
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.path: list[PathElement] = []
+
+    def fault(self, kind: EncodeKind, reason: str) -> EncodeError:
+        return EncodeError(kind, tuple(self.path), reason)
+
+    def wrong_type(self, wanted: str, value: object) -> EncodeError:
+        """The error for a value of another type than the one that is ``wanted``."""
+        if value is None:
+            return self.fault("null_not_allowed", f"{wanted} is wanted, not None")
+        found = "nothing" if value is UNSET else type(value).__name__
+        return self.fault("wrong_type", f"{wanted} is wanted, not {found}")
+
+
+UNSET = object()
+"""Stands for the value of a slot that was never filled."""
+
+
+class Writers:
+    """Makes the functions that write one version of a message."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.structs: dict[object, Write] = {}
+
+    def message(self) -> Write:
+        return self.struct(self.layout)
+
+    def struct(self, layout: Layout) -> Write:
+        if layout.struct not in self.structs:
+            self.structs[layout.struct] = self._struct(layout)
+        return self.structs[layout.struct]
+
+    def _struct(self, layout: Layout) -> Write:
+        struct: Any = layout.struct
+        standing = [
+            (placed.name, getter(placed.member), self.write(placed.type, layout, placed.compact))
+            for placed in layout.standing
+        ]
+        absent = [(f.name, getter(getattr(struct, f.name)), f.default) for f in layout.absent if not f.ignorable]
+        get_unknown_tags = getter(struct.unknown_tags)
+        write_tags = self.tag_section(layout) if layout.flexible else None
+
+        def write_struct(output: Output, value: Any) -> None:
+            if not isinstance(value, struct):
+                raise output.wrong_type(f"a {struct.__name__}", value)
+            path = output.path
+            path.append("")
+            for name, get, default in absent:
+                path[-1] = name
+                refuse_loss(output, get(value), default, layout.version)
+            path[-1] = "unknown_tags"
+            unknown = get_unknown_tags(value)
+            if not isinstance(unknown, UnknownTags):
+                raise output.wrong_type("UnknownTags", unknown)
+            if unknown and write_tags is None:
+                raise output.fault("tag_clash", f"version {layout.version} has no tags")
+            for name, get, write in standing:
+                path[-1] = name
+                write(output, get(value))
+            path.pop()
+            if write_tags is not None:
+                write_tags(output, value, unknown)
+
+        return write_struct
+
+    def tag_section(self, layout: Layout) -> Callable[[Output, Any, UnknownTags], None]:
+        known = [
+            (tag, placed.name, getter(placed.member), self.write(placed.type, layout, placed.compact), placed.default)
+            for tag, placed in sorted(layout.tagged.items())
+        ]
+
+        def write_tags(output: Output, value: Any, unknown: UnknownTags) -> None:
+            contents = dict(unknown.items()) if unknown else {}
+            for tag, name, *_ in known:
+                if tag in contents:
+                    output.path.append("unknown_tags")
+                    raise output.fault("tag_clash", f"tag {tag} is {name}'s")
+            section = output.data
+            for tag, name, get, write, default in known:
+                output.path.append(name)
+                output.data = bytearray()
+                content = get(value)
+                write(output, content)
+                if not is_default(content, default):
+                    contents[tag] = output.data
+                output.path.pop()
+            output.data = section
+            section += uvarint(len(contents))
+            for tag, content in sorted(contents.items()):
+                section += uvarint(tag) + uvarint(len(content)) + content
+
+        return write_tags
+
+    def write(self, type: WireType, layout: Layout, compact: bool, *, nullable: bool = False) -> Write:
+        """The function that writes ``type``, in a field of ``layout`` whose lengths are ``compact`` or not."""
+        match type:
+            case Primitive(name="bool"):
+                return write_bool
+            case Primitive(name="float64"):
+                return write_float
+            case Primitive(name="uuid"):
+                return write_uuid
+            case Primitive():
+                return integer(type)
+            case StringType():
+                return string(length(compact, int16), nullable)
+            case BytesType():
+                return octets(length(compact, int32), nullable)
+            case ArrayType(element=element):
+                return array(length(compact, int32), nullable, self.write(element, layout, compact))
+            case NullableType(inner=StructType(struct=struct)):
+                return prefixed(b"\x01", b"\xff", self.struct(layout.of(struct)))
+            case NullableType(inner=inner):
+                return self.write(inner, layout, compact, nullable=True)
+            case MaybeType(inner=inner):
+                return prefixed(b"\x01", b"\x00", self.write(inner, layout, compact))
+            case StructType(struct=struct):
+                return self.struct(layout.of(struct))
+        raise TypeError(f"{type!r} cannot be written")
+
+
+def getter(member: Any) -> Callable[[Any], Any]:
+    """The function that takes a field's value out of an object, ``UNSET`` where there is none."""
+    get = member.__get__
+
+    def get_value(instance: Any) -> Any:
+        try:
+            return get(instance)
+        except AttributeError:
+            return UNSET
+
+    return get_value
+
+
+def refuse_loss(output: Output, value: object, default: object, version: int) -> None:
+    """Refuse a value that this version has no place for, unless it says nothing."""
+    if value is UNSET:
+        raise output.wrong_type("a value", value)
+    if not is_default(value, default):
+        raise output.fault("not_in_version", f"version {version} has no place for {value!r}")
+
+
+def integer(type: Primitive) -> Write:
+    pack = Format(">" + FORMATS[type.name]).pack
+    lowest, highest = type.lowest, type.highest
+    assert lowest is not None
+    assert highest is not None
+
+    def write_integer(output: Output, value: Any) -> None:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise output.wrong_type("an int", value)
+        if not lowest <= value <= highest:
+            raise output.fault("out_of_range", f"{type!r} goes from {lowest} to {highest}, not to {value}")
+        output.data += pack(value)
+
+    return write_integer
+
+
+def write_bool(output: Output, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise output.wrong_type("True or False", value)
+    output.data += b"\x01" if value else b"\x00"
+
+
+_pack_float = Format(">d").pack
+
+
+def write_float(output: Output, value: Any) -> None:
+    if not isinstance(value, float):
+        raise output.wrong_type("a float", value)
+    output.data += _pack_float(value)
+
+
+def write_uuid(output: Output, value: Any) -> None:
+    if not isinstance(value, UUID):
+        raise output.wrong_type("a uuid.UUID", value)
+    output.data += value.bytes
+
+
+def string(write_length: Write, nullable: bool) -> Write:
+    def write_string(output: Output, value: Any) -> None:
+        if value is None and nullable:
+            write_length(output, None)
+            return
+        if not isinstance(value, str):
+            raise output.wrong_type("a str", value)
+        try:
+            encoded = str.encode(value)
+        except UnicodeEncodeError:
+            raise output.fault("invalid_utf8", "it holds half of a surrogate pair") from None
+        if len(encoded) > LONGEST_STRING:
+            raise output.fault("too_long", f"{len(encoded)} bytes of UTF-8 are more than {LONGEST_STRING}")
+        write_length(output, len(encoded))
+        output.data += encoded
+
+    return write_string
+
+
+def octets(write_length: Write, nullable: bool) -> Write:
+    def write_octets(output: Output, value: Any) -> None:
+        if value is None and nullable:
+            write_length(output, None)
+            return
+        if not isinstance(value, bytes):
+            raise output.wrong_type("bytes", value)
+        write_length(output, len(value))
+        output.data += value
+
+    return write_octets
+
+
+def array(write_count: Write, nullable: bool, write_element: Write) -> Write:
+    def write_array(output: Output, value: Any) -> None:
+        if value is None and nullable:
+            write_count(output, None)
+            return
+        if not isinstance(value, tuple):
+            raise output.wrong_type("a tuple", value)
+        write_count(output, len(value))
+        path = output.path
+        path.append(0)
+        for index, element in enumerate(value):
+            path[-1] = index
+            write_element(output, element)
+        path.pop()
+
+    return write_array
+
+
+def prefixed(present: bytes, absent: bytes, write_inner: Write) -> Write:
+    """A byte that says whether there is a value, then the value."""
+
+    def write_prefixed(output: Output, value: Any) -> None:
+        if value is None:
+            output.data += absent
+        else:
+            output.data += present
+            write_inner(output, value)
+
+    return write_prefixed
+
+
+def length(compact: bool, classic: Primitive) -> Write:
+    """The function that writes the length of a string or of bytes, or the count of an array; None stands for null."""
+    pack = Format(">" + FORMATS[classic.name]).pack
+
+    def write_length(output: Output, value: int | None) -> None:
+        if value is not None and value > LARGEST_COUNT:
+            raise output.fault("too_long", f"{value} is more than {LARGEST_COUNT}")
+        counted = -1 if value is None else value
+        output.data += uvarint(counted + 1) if compact else pack(counted)
+
+    return write_length
