@@ -66,7 +66,7 @@ class StructMeta(type):
             extra += ("__weakref__",)
         namespace["__slots__"] = own + extra
         namespace["__kwire_fields__"] = declared
-        if declared:
+        if bases:
             # Seeded in every class: a class that lacked its own would run its base's constructor.
             namespace["__init__"] = _first_construction
         self = super().__new__(cls, name, bases, namespace)
