@@ -61,4 +61,4 @@ class AlteredResourceResult(Struct):
     resource_type: int8
     """What it is, as in the request."""
     resource_name: string
-    """Its name, as in the request."""
+    """The topic, group or broker id it is about, as the request spelled it."""

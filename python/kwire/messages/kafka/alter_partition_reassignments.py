@@ -21,7 +21,7 @@ class AlterPartitionReassignmentsRequest(
     allow_replication_factor_change: bool = field(since=1, default=True)
     """Whether a partition may end up with more or fewer copies than it has; if not, that is error 38."""
     topics: array[ReassignedTopic]
-    """The topics with partitions to move."""
+    """What to move, grouped by topic."""
 
 
 class ReassignedTopic(Struct):

@@ -56,7 +56,7 @@ class ScramUserResult(Struct):
     """Whether the credentials of one user were changed: all that were asked for, or none."""
 
     user: string
-    """The name of the user."""
+    """Whose credentials these are; named once even when several were changed."""
     error_code: int16
     """0, 31 not permitted, 33 unknown mechanism, 91 no such credential, 92 named twice, 93 iterations out of range."""
     error_message: nullable[string]

@@ -68,7 +68,7 @@ class ConsumerGroupMember(Struct):
     client_host: string
     """The address it last connected from, with a ``/`` before it."""
     subscribed_topic_names: array[string]
-    """The topics it subscribed to by name."""
+    """Those it listed one by one, in no order; empty when it chose by expression alone."""
     subscribed_topic_regex: nullable[string] = None
     """The RE2 expression it subscribed by; None, or empty from older brokers, when there is none."""
     assignment: Assignment
@@ -83,7 +83,7 @@ class Assignment(Struct):
     """A set of partitions."""
 
     topic_partitions: array[AssignedTopic]
-    """The partitions, by topic."""
+    """Grouped by topic; empty when the member has nothing to read."""
 
 
 class AssignedTopic(Struct):

@@ -30,7 +30,7 @@ class TokenRenewer(Struct):
     principal_type: string
     """The kind of principal, ``User``."""
     principal_name: string
-    """The name of the user."""
+    """Who it is, e.g. ``alice``, without the kind before it."""
 
 
 class CreateDelegationTokenResponse(Message, api_key=38, versions="0-3", flexible="2+"):

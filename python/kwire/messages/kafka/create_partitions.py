@@ -26,7 +26,7 @@ class WidenedTopic(Struct):
     """One topic and how wide it shall be."""
 
     name: string
-    """The topic to widen."""
+    """An existing topic that is to get more partitions."""
     count: int32
     """How many partitions it shall have in all, the present ones included; must be more than now."""
     assignments: nullable[array[NewPartition]]

@@ -16,7 +16,7 @@ class DeleteRecordsRequest(Request["DeleteRecordsResponse"], api_key=21, version
     """Moves the start of some partitions forward, each for itself."""
 
     topics: array[TrimmedTopic]
-    """The topics to delete from."""
+    """Where records shall go, grouped by topic."""
     timeout_ms: int32
     """Milliseconds to wait until all live replicas have dropped the records; then the partition answers 7."""
 
@@ -25,7 +25,7 @@ class TrimmedTopic(Struct):
     """The partitions of one topic."""
 
     name: string
-    """The topic to delete from."""
+    """To which the partitions below belong; this API knows no topic ids."""
     partitions: array[TrimmedPartition]
     """The partitions to delete from, with the new start of each."""
 

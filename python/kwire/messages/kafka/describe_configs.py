@@ -16,7 +16,7 @@ class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, ver
     """Asks for settings of some resources. Those of a broker must be asked of that broker, else error 42."""
 
     resources: array[ResourceQuery]
-    """What to describe."""
+    """Whose settings are wanted, and which of them."""
     include_synonyms: bool = field(since=1, default=False)
     """Whether to tell for each setting all the places where it is set, in order of precedence."""
     include_documentation: bool = field(since=3, default=False)
@@ -53,7 +53,7 @@ class ResourceConfigs(Struct):
     resource_type: int8
     """What it is, as in the request."""
     resource_name: string
-    """Its name, as in the request."""
+    """The topic, group or broker id it is about, as the request spelled it."""
     configs: array[ConfigEntry]
     """Its settings; those left at their defaults are among them."""
 

@@ -26,7 +26,7 @@ class TokenPrincipal(Struct):
     principal_type: string
     """The kind of principal, ``User``."""
     principal_name: string
-    """The name of the user."""
+    """Who it is, e.g. ``alice``, without the kind before it."""
 
 
 class DescribeDelegationTokenResponse(Message, api_key=41, versions="0-3", flexible="2+"):

@@ -21,7 +21,7 @@ class ProducedTopicQuery(Struct):
     name: string
     """The topic to which the partitions belong."""
     partition_indexes: array[int32]
-    """The numbers of the partitions."""
+    """Which of its partitions; the broker that is asked must lead them."""
 
 
 class DescribeProducersResponse(Message, api_key=61, versions="0", flexible="0+"):

@@ -1,0 +1,70 @@
+"""Every message, struct and field says what it means, where editors and documentation tools look for it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire import messages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = Path(messages.__path__[0])
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+SAYS_NOTHING = frozenset(
+    ("a", "an", "and", "as", "at", "by", "for", "from", "in", "is", "it", "of", "on", "or", "that", "the", "this", "to")
+)
+
+
+def declarations(path: Path) -> Iterator[ast.ClassDef]:
+    """The structs and messages that a module declares."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ClassDef) and any(_names_a_struct(base) for base in node.bases):
+            yield node
+
+
+def _names_a_struct(base: ast.expr) -> bool:
+    name = base.value if isinstance(base, ast.Subscript) else base
+    return isinstance(name, ast.Name) and name.id in {"Struct", "Message", "Request"}
+
+
+def documented_fields(declaration: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """Each field with the string that stands under it, empty where there is none."""
+    for node, below in zip(declaration.body, [*declaration.body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            match below:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield node.target.id, text
+                case _:
+                    yield node.target.id, ""
+
+
+def words(text: str) -> set[str]:
+    """The words of a text or a name that carry its meaning; plural and singular count as one."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    return {word.removesuffix("s") for word in re.findall(r"[a-z0-9]+", apart.lower())} - SAYS_NOTHING
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE).with_suffix("")))
+def test_modules_and_classes_say_what_they_are_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    for declaration in declarations(path):
+        assert ast.get_docstring(declaration), declaration.name
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE).with_suffix("")))
+def test_fields_say_more_than_their_names(path: Path) -> None:
+    for declaration in declarations(path):
+        for name, text in documented_fields(declaration):
+            told = words(text) - words(name) - words(declaration.name)
+            assert len(told) > 1, f"{declaration.name}.{name} only says: {text!r}"
+
+
+def test_an_echo_is_not_taken_for_documentation() -> None:
+    assert not words("The hosts of this LiveBroker.") - words("host") - words("LiveBroker")
+    assert len(words("The advertised name, to be resolved by the client.") - words("host")) > 1
