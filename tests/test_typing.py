@@ -1,6 +1,7 @@
 """What type checkers make of declarations: right uses pass, and mypy and pyright find every wanted mistake.
 
-``typing/mistakes.py`` says at the end of a line which rules it breaks: ``# mypy: misc; pyright: reportCallIssue``. A checker that is not named finds nothing there, and is known not to.
+``typing/mistakes.py`` says at the end of a line which rules it breaks: ``# mypy misc; pyright reportCallIssue``. A
+checker that is not named finds nothing there, and is known not to.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def wanted(checker: str) -> Findings:
     """What the comments of ``mistakes.py`` say of ``checker``."""
     findings: Findings = {}
     for number, line in enumerate(MISTAKES.read_text(encoding="utf-8").splitlines(), 1):
-        if said := re.search(rf"# .*\b{checker}: ([\w-]+(?:, [\w-]+)*)", line):
+        if said := re.search(rf"  # .*\b{checker} ([\w-]+(?:, [\w-]+)*)", line):
             findings[number] = set(said[1].split(", "))
     return findings
 

@@ -27,81 +27,81 @@ class BrewResponse(Message, api_key=900, versions="0-3", flexible="2+"):
 
 
 # A declaration that cannot be.
-class KeyIsText(Message, api_key="900", versions="0"):  # mypy: arg-type; pyright: reportArgumentType, reportGeneralTypeIssues
+class KeyIsText(Message, api_key="900", versions="0"):  # mypy arg-type; pyright reportArgumentType, reportGeneralTypeIssues
     node_id: int32
 
 
-class VersionsAreANumber(Message, api_key=900, versions=0):  # mypy: arg-type; pyright: reportArgumentType, reportGeneralTypeIssues
+class VersionsAreANumber(Message, api_key=900, versions=0):  # mypy arg-type; pyright reportArgumentType, reportGeneralTypeIssues
     node_id: int32
 
 
-class NoSuchKeyword(Message, api_key=900, versions="0", flexibel="0+"):  # mypy: call-arg; pyright: reportCallIssue, reportGeneralTypeIssues
+class NoSuchKeyword(Message, api_key=900, versions="0", flexibel="0+"):  # mypy call-arg; pyright reportCallIssue, reportGeneralTypeIssues
     node_id: int32
 
 
-class PartWithKey(Struct, api_key=900, versions="0"):  # mypy: call-arg; pyright: reportCallIssue, reportGeneralTypeIssues
+class PartWithKey(Struct, api_key=900, versions="0"):  # mypy call-arg; pyright reportCallIssue, reportGeneralTypeIssues
     node_id: int32
 
 
 class DefaultOfAnotherType(Struct):
-    node_id: int32 = "none"  # mypy: assignment; pyright: reportAssignmentType
+    node_id: int32 = "none"  # mypy assignment; pyright reportAssignmentType
 
 
 class NullWhereNoneIsAllowed(Struct):
-    host: string = None  # mypy: assignment; pyright: reportAssignmentType
+    host: string = None  # mypy assignment; pyright reportAssignmentType
 
 
 class NoSuchOption(Struct):
-    host: string = field(from_version=1, default="")  # mypy: call-arg; pyright: reportCallIssue, reportUnknownVariableType
+    host: string = field(from_version=1, default="")  # mypy call-arg; pyright reportCallIssue, reportUnknownVariableType
 
 
 class OptionsByPosition(Struct):
-    host: string = field(1, default="")  # mypy: misc; pyright: reportCallIssue, reportUnknownVariableType
+    host: string = field(1, default="")  # mypy misc; pyright reportCallIssue, reportUnknownVariableType
 
 
 class SinceIsText(Struct):
-    host: string = field(since="1", default="")  # mypy: arg-type; pyright: reportArgumentType
+    host: string = field(since="1", default="")  # mypy arg-type; pyright reportArgumentType
 
 
 class UnknownType(Struct):
-    node_id: int33  # mypy: name-defined; pyright: reportUndefinedVariable
+    node_id: int33  # mypy name-defined; pyright reportUndefinedVariable
 
 
 # Construction.
-Brewer(node_id=1)  # mypy: call-arg; pyright: reportCallIssue
-Brewer(1, "a")  # mypy: call-arg; pyright: reportCallIssue
-Brewer(node_id="1", host="a")  # mypy: arg-type; pyright: reportArgumentType
-Brewer(node_id=1, host=None)  # mypy: arg-type; pyright: reportArgumentType
-Brewer(node_id=1, host="a", shelf="b")  # mypy: call-arg; pyright: reportCallIssue
-Brewer(node_id=1, host="a", unknown_tags={"seven": b""})  # mypy: call-arg; pyright: reportCallIssue
-BrewRequest(topics="not an array of strings")  # mypy: arg-type; pyright: reportArgumentType
-BrewResponse(brewers=(1, 2))  # mypy: arg-type; pyright: reportArgumentType
+Brewer(node_id=1)  # mypy call-arg; pyright reportCallIssue
+Brewer(1, "a")  # mypy call-arg; pyright reportCallIssue
+Brewer(node_id="1", host="a")  # mypy arg-type; pyright reportArgumentType
+Brewer(node_id=1, host=None)  # mypy arg-type; pyright reportArgumentType
+Brewer(node_id=1, host="a", shelf="b")  # mypy call-arg; pyright reportCallIssue
+Brewer(node_id=1, host="a", unknown_tags={"seven": b""})  # mypy call-arg; pyright reportCallIssue
+BrewRequest(topics="not an array of strings")  # mypy arg-type; pyright reportArgumentType
+BrewResponse(brewers=(1, 2))  # mypy arg-type; pyright reportArgumentType
 
 # Use.
 brewer = Brewer(node_id=1, host="a")
 response = BrewResponse(brewers=(brewer,))
-brewer.node_id = 2  # mypy: misc; pyright: reportAttributeAccessIssue
-brewer.shelf = 2  # mypy: attr-defined; pyright: reportAttributeAccessIssue
-del brewer.host  # pyright: reportAttributeAccessIssue
-print(brewer.shelf)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
-response.brewers.append(brewer)  # mypy: attr-defined; pyright: reportAttributeAccessIssue, reportUnknownMemberType
-response.brewers[0].node_id = 3  # mypy: misc; pyright: reportAttributeAccessIssue
-print(response.controller.host)  # mypy: union-attr; pyright: reportOptionalMemberAccess
-brewer.rack.upper()  # mypy: union-attr; pyright: reportOptionalMemberAccess
-length: int = brewer.host  # mypy: assignment; pyright: reportAssignmentType
-BrewRequest.versions = "0-9"  # mypy: assignment; pyright: reportAttributeAccessIssue
+brewer.node_id = 2  # mypy misc; pyright reportAttributeAccessIssue
+brewer.shelf = 2  # mypy attr-defined; pyright reportAttributeAccessIssue
+del brewer.host  # pyright reportAttributeAccessIssue
+print(brewer.shelf)  # mypy attr-defined; pyright reportAttributeAccessIssue
+response.brewers.append(brewer)  # mypy attr-defined; pyright reportAttributeAccessIssue, reportUnknownMemberType
+response.brewers[0].node_id = 3  # mypy misc; pyright reportAttributeAccessIssue
+print(response.controller.host)  # mypy union-attr; pyright reportOptionalMemberAccess
+brewer.rack.upper()  # mypy union-attr; pyright reportOptionalMemberAccess
+length: int = brewer.host  # mypy assignment; pyright reportAssignmentType
+BrewRequest.versions = "0-9"  # mypy assignment; pyright reportAttributeAccessIssue
 
 match brewer:
-    case Brewer(shelf=1):  # mypy: misc
+    case Brewer(shelf=1):  # mypy misc
         pass
     case _:
         pass
 
 # Bytes and back.
-kwire.decode(BrewResponse, b"")  # mypy: call-arg; pyright: reportCallIssue
-kwire.decode(BrewResponse, b"", 3)  # mypy: call-arg; pyright: reportCallIssue
-kwire.decode(BrewResponse, "text", version=3)  # mypy: arg-type; pyright: reportArgumentType
-kwire.decode("BrewResponse", b"", version=3)  # mypy: arg-type; pyright: reportArgumentType
-kwire.encode(response)  # mypy: call-arg; pyright: reportCallIssue
-kwire.encode(b"", version=3)  # mypy: arg-type; pyright: reportArgumentType
-request: BrewRequest = kwire.decode(BrewResponse, b"", version=3)  # mypy: assignment; pyright: reportAssignmentType
+kwire.decode(BrewResponse, b"")  # mypy call-arg; pyright reportCallIssue
+kwire.decode(BrewResponse, b"", 3)  # mypy call-arg; pyright reportCallIssue
+kwire.decode(BrewResponse, "text", version=3)  # mypy arg-type; pyright reportArgumentType
+kwire.decode("BrewResponse", b"", version=3)  # mypy arg-type; pyright reportArgumentType
+kwire.encode(response)  # mypy call-arg; pyright reportCallIssue
+kwire.encode(b"", version=3)  # mypy arg-type; pyright reportArgumentType
+request: BrewRequest = kwire.decode(BrewResponse, b"", version=3)  # mypy assignment; pyright reportAssignmentType
