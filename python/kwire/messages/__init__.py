@@ -106,12 +106,27 @@ def module_name(name: str) -> str:
 def _find_by_name(dialect: str, name: str) -> type[Message]:
     from kwire.declare.introspect import describe
 
+    if not name.isidentifier():
+        raise UnknownMessage(dialect, name=name)
     for family in (*_FAMILIES_OF[dialect], "headers"):
         module = _import(f"{__name__}.{family}" + ("" if family == "headers" else f".{module_name(name)}"))
-        cls: type[Message] | None = getattr(module, name, None)
-        if cls is not None and dialect in describe(cls).dialects:
-            return cls
+        cls = getattr(module, name, None)
+        # A struct may bear the very name that leads to its module: KIP-4's TopicMetadata does.
+        if module is not None and _is_message_of(module.__name__, cls) and dialect in describe(cls).dialects:
+            return cls  # type: ignore[no-any-return]  # a message, as has just been seen
     raise UnknownMessage(dialect, name=name)
+
+
+def _is_message_of(module: str, value: object) -> bool:
+    """Whether ``value`` is a message that ``module`` declares, and not a struct or something imported."""
+    from kwire.declare.struct import Message
+
+    return (
+        isinstance(value, type)
+        and issubclass(value, Message)
+        and "versions" in vars(value)
+        and value.__module__ == module
+    )
 
 
 def _import(module: str) -> ModuleType | None:
@@ -153,8 +168,6 @@ def _enter(index: Index, cls: type[Message]) -> None:
 def _declared_everywhere() -> list[type[Message]]:
     from pkgutil import iter_modules
 
-    from kwire.declare.struct import Message
-
     names = [f"{__name__}.headers"]
     for family in FAMILIES:
         package = _import(f"{__name__}.{family}")
@@ -166,8 +179,5 @@ def _declared_everywhere() -> list[type[Message]]:
         value
         for name in names
         for value in vars(sys.modules[name]).values()
-        if isinstance(value, type)
-        and issubclass(value, Message)
-        and "versions" in vars(value)
-        and value.__module__ == name
+        if _is_message_of(name, value)
     ]
