@@ -1,0 +1,144 @@
+"""A record as tables for the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from benches.targets import TARGETS
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from benches.imports import Import
+    from benches.interleave import Operation, Samples
+    from benches.record import Held, Record, Timing
+    from benches.targets import Figure, Target, Verdict
+
+STYLES: dict[Verdict, str] = {"goal": "bold green", "met": "green", "missed": "bold red", "not measured": "dim"}
+
+
+def heading(record: Record) -> RenderableType:
+    machine = record.machine
+    where = f"{machine.python}, {machine.processor}, {machine.cores} cores, load {machine.load[0]:.1f}"
+    lines = [
+        f"kwire {record.commit} on {where}",
+        f"CPU time, median of {record.rounds} rounds in shuffled order, ± half the distance between quartiles",
+    ]
+    if record.quick:
+        lines.append("A quick look: too few rounds to be quoted.")
+    return Text("\n".join(lines))
+
+
+def timing(timing: Timing) -> RenderableType:
+    """Nanoseconds for a partition, or for a message that has none; how many times as fast kwire is."""
+    each = timing.workload.partitions or 1
+    unit = "ns a partition" if timing.workload.partitions else "ns a message"
+    table = Table(title=f"{timing.workload}: {timing.bytes:,} bytes, {unit}", title_justify="left")
+    table.add_column("")
+    for column in ("decode", "kwire", "free", "with it", "encode", "kwire "):
+        table.add_column(column, justify="right", no_wrap=True)
+    peers = list(dict.fromkeys(samples.peer for samples in timing.samples))
+    for peer in peers:
+        table.add_row(
+            peer,
+            taken(timing, peer, "decode", each),
+            times(timing, peer, "decode"),
+            freed(timing, peer, each),
+            times(timing, peer, "decode", freeing=True),
+            taken(timing, peer, "encode", each),
+            times(timing, peer, "encode"),
+        )
+    if (validated := timing.find("kwire", "validate")) is not None:
+        table.add_row("kwire, validate", with_spread(validated, each))
+    if timing.unable:
+        table.caption = "; ".join(f"{peer}: {reason}" for peer, reason in timing.unable.items())
+        table.caption_justify = "left"
+    return table
+
+
+def taken(timing: Timing, peer: str, operation: Operation, each: int) -> str:
+    samples = timing.find(peer, operation)
+    if samples is None:
+        return ""
+    return with_spread(samples, each)
+
+
+def with_spread(samples: Samples, each: int) -> str:
+    """Three digits are what a median of a dozen rounds is good for."""
+    taken = samples.median_ns / each
+    return f"{taken:,.{0 if taken >= 100 else 1}f} ±{samples.spread / 2:3.0%}"
+
+
+def freed(timing: Timing, peer: str, each: int) -> str:
+    samples = timing.find(peer, "decode")
+    return "" if samples is None else f"{samples.median_free_ns / each:,.1f}"
+
+
+def times(timing: Timing, peer: str, operation: Operation, *, freeing: bool = False) -> str:
+    ours, theirs = timing.find("kwire", operation), timing.find(peer, operation)
+    if ours is None or theirs is None or peer == "kwire":
+        return ""
+    if freeing:
+        ratio = (theirs.median_ns + theirs.median_free_ns) / (ours.median_ns + ours.median_free_ns)
+    else:
+        ratio = theirs.median_ns / ours.median_ns
+    return f"{ratio:.2f}x" if ratio < 10 else f"{ratio:.0f}x"
+
+
+def held(held: Held) -> RenderableType:
+    each = held.workload.partitions
+    table = Table(title=f"{held.workload}, while it is held", title_justify="left")
+    for column in ("", "bytes a partition", "resident", "peak", "collection, ms", "idle, ms"):
+        table.add_column(column, justify="right" if column else "left")
+    for memory in held.memory:
+        table.add_row(
+            memory.peer,
+            f"{memory.held_bytes / each:.0f}",
+            "?" if memory.resident_bytes is None else f"{memory.resident_bytes / each:.0f}",
+            "?" if memory.peak_bytes is None else f"{memory.peak_bytes / each:.0f}",
+            f"{memory.collect_ns / 1e6:.1f}",
+            f"{memory.idle_collect_ns / 1e6:.1f}",
+        )
+    return table
+
+
+def imports(imports: list[Import]) -> RenderableType:
+    table = Table(title="Import, CPU ms over a bare interpreter", title_justify="left")
+    table.add_column("")
+    table.add_column("ms", justify="right")
+    table.add_column("statement")
+    for each in imports:
+        table.add_row(each.peer, f"{each.median_ns / 1e6:.1f}", each.statement)
+    return table
+
+
+def targets(record: Record) -> RenderableType:
+    table = Table(title="Targets", title_justify="left")
+    for column in ("", "at least", "goal", "now", "", "the worst of"):
+        table.add_column(column, justify="right" if column in {"at least", "goal", "now"} else "left")
+    for target in TARGETS:
+        figure = target.figure(record)
+        verdict = target.verdict(figure)
+        table.add_row(
+            target.what,
+            number(target, target.at_least),
+            number(target, target.goal),
+            number(target, figure.value),
+            Text(verdict, style=STYLES[verdict]),
+            parts(figure),
+        )
+    return table
+
+
+def parts(figure: Figure) -> str:
+    """What it is the worst of; nothing when it is the only one."""
+    if len(figure.parts) < 2:
+        return ""
+    return ", ".join(f"{workload} {value:.3g}" for workload, value in figure.parts.items())
+
+
+def number(target: Target, value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}{target.unit}"

@@ -1,0 +1,153 @@
+"""What we mean to reach: each figure with what it must be at least, and what we want to be known for.
+
+A figure is worked out from a record alone, as a ratio of medians. One that covers several workloads is the worst of
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benches.interleave import Operation
+    from benches.record import Record, Timing
+    from benches.workloads import Workload
+
+Verdict: TypeAlias = Literal["goal", "met", "missed", "not measured"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What a record says to a target."""
+
+    value: float | None
+    parts: dict[str, float]
+    """Of which it is the worst, where there are several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    what: str
+    at_least: float
+    goal: float
+    figure: Callable[[Record], Figure]
+    unit: str = "x"
+    lower_is_better: bool = False
+
+    def verdict(self, figure: Figure) -> Verdict:
+        if figure.value is None:
+            return "not measured"
+        if self.reaches(figure.value, self.goal):
+            return "goal"
+        return "met" if self.reaches(figure.value, self.at_least) else "missed"
+
+    def reaches(self, value: float, mark: float) -> bool:
+        return value <= mark if self.lower_is_better else value >= mark
+
+
+def speed(
+    chosen: Callable[[Workload], bool],
+    operation: Operation,
+    other: str,
+    *,
+    ours: str = "kwire",
+    other_operation: Operation | None = None,
+    freeing: bool = False,
+) -> Callable[[Record], Figure]:
+    """How many times as fast as another, at its worst over the chosen workloads."""
+
+    def cost(timing: Timing, peer: str, operation: Operation) -> float | None:
+        samples = timing.find(peer, operation)
+        if samples is None:
+            return None
+        return samples.median_ns + (samples.median_free_ns if freeing else 0)
+
+    def figure(record: Record) -> Figure:
+        parts = {}
+        for timing in record.timings:
+            if chosen(timing.workload):
+                mine, theirs = cost(timing, ours, operation), cost(timing, other, other_operation or operation)
+                if mine is not None and theirs is not None:
+                    parts[str(timing.workload)] = theirs / mine
+        return Figure(min(parts.values(), default=None), parts)
+
+    return figure
+
+
+def share_of_held(chosen: Callable[[Workload], bool], other: str) -> Callable[[Record], Figure]:
+    """Bytes that our message holds, as a share of another's."""
+
+    def figure(record: Record) -> Figure:
+        for held in record.held:
+            mine, theirs = held.find("kwire"), held.find(other)
+            if chosen(held.workload) and mine is not None and theirs is not None:
+                return Figure(mine.held_bytes / theirs.held_bytes, {})
+        return Figure(None, {})
+
+    return figure
+
+
+def import_time(record: Record) -> Figure:
+    """Milliseconds that importing kwire takes."""
+    taken = next((each.median_ns / 1e6 for each in record.imports if each.peer == "kwire"), None)
+    return Figure(taken, {})
+
+
+def a(workload: Workload) -> bool:
+    return workload.name == "a"
+
+
+def b(workload: Workload) -> bool:
+    return workload.name == "b"
+
+
+def b_kafka_like(workload: Workload) -> bool:
+    return b(workload) and workload.replicas == "kafka-like"
+
+
+def b_random(workload: Workload) -> bool:
+    return b(workload) and workload.replicas == "random"
+
+
+def kb_without_lag(workload: Workload) -> bool:
+    return workload.name == "kb" and workload.lags == "zero"
+
+
+def v(workload: Workload) -> bool:
+    return workload.name == "v"
+
+
+TARGETS = (
+    Target("decode (a), x msgspec", 2.8, 3.5, speed(a, "decode", "msgspec")),
+    Target("decode (a), x kio", 7, 9, speed(a, "decode", "kio")),
+    Target("decode (a), x kafka-python", 38, 50, speed(a, "decode", "kafka-python")),
+    Target("decode (b) Kafka-like, x msgspec", 5, 8, speed(b_kafka_like, "decode", "msgspec")),
+    Target("decode (b) Kafka-like, x kio", 15, 22, speed(b_kafka_like, "decode", "kio")),
+    Target("decode (b) Kafka-like, x kafka-python", 40, 60, speed(b_kafka_like, "decode", "kafka-python")),
+    Target("decode (b) random, x msgspec", 4, 5, speed(b_random, "decode", "msgspec")),
+    Target("decode (b) random, x kio", 12, 15, speed(b_random, "decode", "kio")),
+    Target("decode (b) random, x kafka-python", 36, 45, speed(b_random, "decode", "kafka-python")),
+    Target("decode + free (b) Kafka-like, x msgspec", 4.2, 6, speed(b_kafka_like, "decode", "msgspec", freeing=True)),
+    Target("encode (a), x msgspec", 2.2, 3, speed(a, "encode", "msgspec")),
+    Target("encode (a), x kio", 150, 200, speed(a, "encode", "kio")),
+    Target("encode (a), x kafka-python", 70, 90, speed(a, "encode", "kafka-python")),
+    Target("encode (b), x msgspec", 1.5, 2.5, speed(b, "encode", "msgspec")),
+    Target("decode (v), x msgspec", 1.5, 2, speed(v, "decode", "msgspec")),
+    Target("encode (v), x msgspec", 1.0, 1.5, speed(v, "encode", "msgspec")),
+    Target("decode (kb) lag 0, x msgspec", 4.5, 6, speed(kb_without_lag, "decode", "msgspec")),
+    Target("validate (b), x msgspec's decode", 25, 40, speed(b, "validate", "msgspec", other_operation="decode")),
+    Target(
+        "bytes held (b) Kafka-like v1, share of msgspec's",
+        0.45,
+        0.38,
+        share_of_held(b_kafka_like, "msgspec"),
+        unit="",
+        lower_is_better=True,
+    ),
+    Target("import with one message, over bare Python", 20, 8, import_time, unit=" ms", lower_is_better=True),
+    Target("reference decode (a), x kafka-python", 0.3, 1, speed(a, "decode", "kafka-python", ours="reference")),
+    Target("reference encode (a), x kafka-python", 0.3, 1, speed(a, "encode", "kafka-python", ours="reference")),
+)
