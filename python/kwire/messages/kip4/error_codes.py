@@ -31,6 +31,14 @@ class ErrorCode(IntEnum):
         member.retriable = retriable
         return member
 
+    @classmethod
+    def of(cls, number: int) -> ErrorCode | int:
+        """The code by its name, where it has one here; else the number itself."""
+        try:
+            return cls(number)
+        except ValueError:
+            return number
+
     NO_ERROR = 0, "It worked, or was started."
     UNKNOWN_TOPIC_OR_PARTITION = 3, "There is no such topic or partition.", True
     REQUEST_TIMED_OUT = 7, "The time given to the request was not enough; whether it took effect is unknown.", True
