@@ -24,7 +24,7 @@ class ErrorCode(IntEnum):
     text: str
     retriable: bool
 
-    def __new__(cls, number: int, text: str, retriable: bool = False) -> Self:
+    def __new__(cls, number: int, text: str = "", retriable: bool = False) -> Self:
         member = int.__new__(cls, number)
         member._value_ = number
         member.text = text
