@@ -31,7 +31,7 @@ class TopicDescription(Struct):
     """A topic in full."""
 
     topic_name: string
-    """The topic asked for."""
+    """As the request spelled it."""
     topic_config_details: TopicConfigDetails
     """Its size and its own settings."""
     topic_partition_details: array[TopicPartitionDetails]

@@ -9,7 +9,7 @@ class Broker(Struct):
     """A live broker and where clients reach it."""
 
     node_id: int32
-    """The broker.id of its settings."""
+    """What its settings call ``broker.id``; unique in the cluster."""
     host: string
     """Name or address, as the broker advertises it; resolving it is left to the client."""
     port: int32

@@ -25,7 +25,7 @@ class TopicMetadataResponse(Message, api_key=3, versions="0", dialect="kip4"):
     brokers: array[Broker]
     """The brokers alive now, in no particular order."""
     topics: array[TopicMetadata]
-    """The topics asked for."""
+    """One entry for each that the request named, or all that exist; unknown ones carry their error."""
 
 
 class TopicMetadata(Struct):

@@ -23,7 +23,7 @@ class TopicMetadataResponse_V1(Message, api_key=3, versions="1", dialect="kip4")
     brokers: array[Broker]
     """The brokers alive now, in no particular order."""
     topics: array[TopicMetadata]
-    """The topics asked for."""
+    """One entry for each that the request named, or all that exist; unknown ones carry their error."""
 
 
 class TopicMetadata(Struct):

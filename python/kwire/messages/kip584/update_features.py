@@ -50,7 +50,7 @@ class FeatureResult(Struct):
     """Why one feature could not be changed."""
 
     feature: string
-    """A feature of the request."""
+    """Which feature, by the name that the request gave."""
     error_code: int16
     """What was wrong with the change: ``ErrorCode``, mostly 42."""
     error_message: nullable[string] = None
