@@ -52,7 +52,7 @@ class AlterPartitionReassignmentsResponse(Message, api_key=45, versions="0-1", f
     error_code: int16
     """Why the whole request failed: 7 timed out, 31 not permitted, 41 not the controller; 0 when partitions decide."""
     error_message: nullable[string]
-    """That reason in words; None when there is nothing to add to the code."""
+    """That reason in words; None, from older brokers empty, when there is nothing to add."""
     responses: array[ReassignedTopicResult]
     """One entry a topic of the request; empty when the request failed as a whole."""
 

@@ -40,7 +40,7 @@ class ApiVersionsResponse(Message, api_key=18, versions="0-5", flexible="3+", he
     throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
     """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
     supported_features: array[SupportedFeature] = field(since=3, tag=0, default=(), ignorable=True)
-    """What this node's software could do if the cluster agreed to (KIP-584), e.g. ``metadata.version`` 1 to 29."""
+    """What this node's software could do if the cluster agreed to (KIP-584), e.g. ``metadata.version`` 7 to 33."""
     finalized_features_epoch: int64 = field(since=3, tag=1, default=-1, ignorable=True)
     """Grows with every change of the finalized features, so the greatest is the newest; -1 when none are known."""
     finalized_features: array[FinalizedFeature] = field(since=3, tag=2, default=(), ignorable=True)

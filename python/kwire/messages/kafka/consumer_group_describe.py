@@ -33,7 +33,7 @@ class ConsumerGroup(Struct):
     """One group, its members, and how far they are with their assignment."""
 
     error_code: int16
-    """0, 14 or 15 try again, 16 not the coordinator, 24 bad id, 30 not permitted, 69 no such group of this protocol."""
+    """0, 14 or 15 try again, 16 not the coordinator, 30 not permitted, 35 no such protocol here, 69 no such group."""
     error_message: nullable[string] = None
     """What exactly was wrong, in words; None on success."""
     group_id: string

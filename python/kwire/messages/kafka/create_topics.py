@@ -80,13 +80,13 @@ class CreatedTopic(Struct):
     error_code: int16
     """0, 7 timed out, 17 bad name, 36 exists; bad 37 count, 38 factor, 39 replicas, 40 setting; 41 wrong broker."""
     error_message: nullable[string] = field(since=1, default="", ignorable=True)
-    """What exactly was wrong, in words; None when there is nothing to add to the code."""
+    """What exactly was wrong, in words; None or empty when there is nothing to add to the code."""
     num_partitions: int32 = field(since=5, default=-1, ignorable=True)
     """How many partitions it got; -1 on error, or when the caller may not see the topic's settings."""
     replication_factor: int16 = field(since=5, default=-1, ignorable=True)
     """How many copies of each partition; -1 in the same cases as ``num_partitions``."""
     configs: nullable[array[CreatedTopicConfig]] = field(since=5, default=(), ignorable=True)
-    """All settings in force for the topic, inherited ones too; None when the caller may not see them."""
+    """All settings in force, inherited ones too; empty on error, None when the caller may not see them."""
     topic_config_error_code: int16 = field(since=5, tag=0, default=0, ignorable=True)
     """Why details are missing of a topic that was made: 29 when the caller may not see its settings; 0 otherwise."""
 

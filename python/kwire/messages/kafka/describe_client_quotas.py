@@ -39,7 +39,7 @@ class DescribeClientQuotasResponse(Message, api_key=48, versions="0-1", flexible
     error_code: int16
     """0, 31 not permitted, 42 an unknown type, or the same type twice."""
     error_message: nullable[string]
-    """What exactly was wrong, in words; None on success."""
+    """What exactly was wrong, in words; None or empty on success."""
     entries: nullable[array[QuotaEntry]]
     """The entities that matched and have limits; None on error."""
 

@@ -49,7 +49,7 @@ class ResourceConfigs(Struct):
     error_code: int16
     """0, 3 no such topic, 17 bad name, 29 or 31 not permitted, 42 another broker's settings or an unknown type."""
     error_message: nullable[string]
-    """What exactly was wrong, in words; None when there is nothing to add to the code."""
+    """What exactly was wrong, in words; None or empty when there is nothing to add to the code."""
     resource_type: int8
     """What it is, as in the request."""
     resource_name: string

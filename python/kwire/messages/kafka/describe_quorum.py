@@ -124,4 +124,4 @@ class QuorumListener(Struct):
     host: string
     """The name or address to connect to."""
     port: uint16
-    """The TCP port, the one number of the protocol that is unsigned."""
+    """The TCP port; an unsigned number, which is rare in this protocol."""

@@ -63,7 +63,7 @@ class TopicDescription(Struct):
     partitions: array[PartitionDescription]
     """Its partitions by number, those of this page only."""
     topic_authorized_operations: int32 = -2147483648
-    """What the caller may do with the topic, bit n for ACL operation n; -2147483648 when not known."""
+    """What the caller may do with the topic, always told: bit n for ACL operation n; -2147483648 when not known."""
 
 
 class PartitionDescription(Struct):

@@ -29,7 +29,7 @@ class DescribeUserScramCredentialsResponse(Message, api_key=50, versions="0", fl
     error_code: int16
     """Why the whole request failed, e.g. 31 not permitted; 0 when the users' own codes decide."""
     error_message: nullable[string]
-    """That reason in words; None on success."""
+    """That reason in words; None or empty on success."""
     results: array[ScramUser]
     """One entry a user: those asked for, or all."""
 
