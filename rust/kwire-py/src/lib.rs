@@ -1,7 +1,27 @@
 //! The native module `kwire._kwire`: the kwire crate, handed to Python.
+//!
+//! Rules of this crate: `unsafe` stands in the files named for it and nowhere else; everything that can be wrong with
+//! bytes or values is found by the kwire crate, everything Python-shaped is here.
+
+#![deny(unsafe_code)]
+
+mod errors;
+mod memo;
+mod plan;
+#[allow(unsafe_code, reason = "writes slots of objects that it allocates")]
+mod unsafe_builder;
+#[allow(unsafe_code, reason = "takes the collector's header from classes whose instances need none")]
+mod unsafe_objects;
+#[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]
+mod unsafe_source;
 
 use pyo3::prelude::*;
 
 /// The engine behind `kwire`; its functions are public through that package only.
 #[pymodule(gil_used = true)]
-mod _kwire {}
+mod _kwire {
+    #[pymodule_export]
+    use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::unsafe_objects::adopt;
+}

@@ -50,12 +50,8 @@ pub trait Source<'s> {
     fn packed(&self, _array: Self::Node, _kind: Primitive, _out: &mut Vec<u8>) -> bool {
         false
     }
-    /// The bytes that this very node was written as before, in `out`; for sources whose nodes have an identity.
-    fn written(&mut self, _node: Self::Node, _plan: &Struct) -> Option<(usize, usize)> {
-        None
-    }
-    /// A struct was written as these bytes of `out`.
-    fn remember(&mut self, _node: Self::Node, _plan: &Struct, _start: usize, _end: usize) {}
+    /// What follows goes to another buffer: places in the one before are of no use there.
+    fn other_buffer(&mut self) {}
 }
 
 /// Append a whole message to `out`; after an error `out` holds some of it.
@@ -185,13 +181,7 @@ fn array<'s, S: Source<'s>>(
         Type::Struct(body) => {
             for index in 0..count {
                 let item = source.item(node, index);
-                if let Some((start, end)) = source.written(item, body) {
-                    out.extend_from_within(start..end);
-                    continue;
-                }
-                let start = out.len();
                 structure(body, source, item, out).map_err(|error| error.in_element(index))?;
-                source.remember(item, body, start, out.len());
             }
         }
         kind => {
@@ -224,14 +214,16 @@ fn tags<'s, S: Source<'s>>(plan: &Struct, source: &mut S, node: S::Node, out: &m
             count += 1;
         }
         let mut content = Vec::new();
-        let written = source
+        source.other_buffer();
+        let at_default = source
             .field(node, plan, field.position)
             .and_then(|held| {
                 value(&field.kind, source, held, &mut content)?;
                 is_default(&field.kind, source, held, default)
             })
             .map_err(|error| error.in_field(&field.name))?;
-        if !written {
+        source.other_buffer();
+        if !at_default {
             put_uvarint(&mut section, *tag);
             let size = u32::try_from(content.len()).map_err(|_| {
                 EncodeError::new(EncodeKind::TooLong, "a tag holds less than 4 GiB").in_field(&field.name)

@@ -222,8 +222,10 @@ impl EncodeError {
         Box::new(Self { kind, path: Path::default(), reason: reason.into() })
     }
 
+    /// The same error, one field further out.
     #[cold]
-    pub(crate) fn in_field(mut self: Box<Self>, name: &Arc<str>) -> Box<Self> {
+    #[must_use]
+    pub fn in_field(mut self: Box<Self>, name: &Arc<str>) -> Box<Self> {
         self.path.push_outer(PathElement::Name(Arc::clone(name)));
         self
     }

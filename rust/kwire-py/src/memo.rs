@@ -1,0 +1,127 @@
+//! Values that were built before in the same call, found again by the bytes they were built from.
+//!
+//! Rules of this file: a table remembers places in the input, not bytes, and a find is believed only after the bytes at
+//! both places were compared; so no hash, stale entry or foreign mask can give a wrong value. Entries of earlier calls
+//! are told apart by a generation. A table that rarely finds anything switches itself off for the rest of the call.
+
+/// Tables stay below this many entries, which is where they leave the second-level cache.
+const MOST_ENTRIES: usize = 1 << 15;
+const FEWEST_ENTRIES: usize = 1 << 8;
+/// How many look-ups make a judgement, and how many of them must find something.
+const SAMPLE: u32 = 512;
+const WORTHWHILE: u32 = SAMPLE / 5;
+
+/// A direct-mapped table from bytes of one input to values.
+pub(crate) struct Memo<T> {
+    entries: Vec<Entry<T>>,
+    generation: u32,
+    asked: u32,
+    found: u32,
+    pub(crate) on: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Entry<T> {
+    generation: u32,
+    start: u32,
+    length: u32,
+    value: Option<T>,
+}
+
+impl<T: Copy> Memo<T> {
+    pub(crate) fn new() -> Self {
+        Self { entries: Vec::new(), generation: 0, asked: 0, found: 0, on: false }
+    }
+
+    /// Forget everything and get ready for an input. Small inputs are not worth a table, those past 4 GiB have no room
+    /// in its entries.
+    pub(crate) fn begin(&mut self, input: &[u8], smallest_input: usize) {
+        self.asked = 0;
+        self.found = 0;
+        self.on = input.len() >= smallest_input && u32::try_from(input.len()).is_ok();
+        if !self.on {
+            return;
+        }
+        let wanted = (input.len() / 48).next_power_of_two().clamp(FEWEST_ENTRIES, MOST_ENTRIES);
+        self.generation = self.generation.wrapping_add(1);
+        if self.entries.len() < wanted || self.generation == 0 {
+            self.entries.clear();
+            self.entries.resize(wanted, Entry { generation: 0, start: 0, length: 0, value: None });
+            self.generation = 1;
+        }
+    }
+
+    /// The value that was put for exactly `bytes`. `hash` is theirs.
+    #[inline]
+    pub(crate) fn get(&mut self, input: &[u8], bytes: &[u8], hash: u64) -> Option<T> {
+        self.asked += 1;
+        if self.asked == SAMPLE {
+            self.on = self.found >= WORTHWHILE;
+            self.asked = 0;
+            self.found = 0;
+        }
+        let place = self.place(hash);
+        let entry = self.entries.get(place)?;
+        if entry.generation != self.generation || entry.length as usize != bytes.len() {
+            return None;
+        }
+        let before = input.get(entry.start as usize..)?.get(..bytes.len())?;
+        if same(before, bytes) {
+            self.found += 1;
+            entry.value
+        } else {
+            None
+        }
+    }
+
+    /// Remember the value of `bytes`, which begin at `start` of the input.
+    #[inline]
+    pub(crate) fn put(&mut self, start: usize, bytes: &[u8], hash: u64, value: T) {
+        let place = self.place(hash);
+        let (generation, Ok(start), Ok(length)) = (self.generation, u32::try_from(start), u32::try_from(bytes.len())) else {
+            return;
+        };
+        if let Some(entry) = self.entries.get_mut(place) {
+            *entry = Entry { generation, start, length, value: Some(value) };
+        }
+    }
+
+    #[inline]
+    fn place(&self, hash: u64) -> usize {
+        // The table's own length, always: a mask kept beside it was somebody's memory bug once.
+        (hash >> 32) as usize & self.entries.len().wrapping_sub(1)
+    }
+}
+
+/// Equality of short byte strings without a call to `memcmp`.
+#[inline(always)]
+pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match (a.last_chunk::<8>(), b.last_chunk::<8>()) {
+        (Some(a_end), Some(b_end)) => {
+            let chunks = a.chunks_exact(8).zip(b.chunks_exact(8));
+            u64::from_ne_bytes(*a_end) == u64::from_ne_bytes(*b_end) && chunks.into_iter().all(|(a, b)| a == b)
+        }
+        _ => a.iter().zip(b).all(|(a, b)| a == b),
+    }
+}
+
+/// A hash for tables in memory: quick, and good enough in its upper half. Nothing is believed because of it.
+#[inline(always)]
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut hash = bytes.len() as u64;
+    let mut mix = |word: u64| hash = (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+    let mut chunks = bytes.chunks_exact(8);
+    for chunk in &mut chunks {
+        mix(chunk.first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk)));
+    }
+    if let Some(end) = bytes.last_chunk::<8>() {
+        mix(u64::from_le_bytes(*end));
+    } else {
+        mix(chunks.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+    }
+    hash ^ hash >> 29
+}

@@ -1,0 +1,104 @@
+//! The door: a compiled plan with the classes it builds.
+
+use std::sync::Mutex;
+
+use kwire::plan::{Struct, Type};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyType};
+
+use crate::errors::{decode_error, encode_error, plan_error};
+use crate::unsafe_builder::{Caches, Layout, build};
+use crate::unsafe_source;
+
+/// A message at one version, ready to decode and encode.
+#[pyclass(frozen, module = "kwire._kwire")]
+pub(crate) struct Plan {
+    plan: kwire::Plan,
+    layouts: Vec<Layout>,
+    /// Taken for a call and put back after it; a second thread in the meantime makes its own.
+    caches: Mutex<Option<Box<Caches>>>,
+}
+
+#[pymethods]
+impl Plan {
+    /// `text`: a plan. `structs`: for each struct that it opens, in that order, the class, and the defaults of the
+    /// fields that the plan says are absent.
+    #[new]
+    fn new(
+        text: &str,
+        structs: Vec<(Bound<'_, PyType>, Bound<'_, PyDict>)>,
+    ) -> PyResult<Self> {
+        let plan: kwire::Plan = text.parse().map_err(|error| plan_error(&error))?;
+        let mut opened = Vec::with_capacity(plan.structs);
+        open(&plan.root, &mut opened);
+        if opened.len() != structs.len() {
+            return Err(PyValueError::new_err(format!("the plan opens {} structs, not {}", opened.len(), structs.len())));
+        }
+        let layouts = opened.iter().zip(&structs).map(|(body, (class, absent))| Layout::new(body, class, absent));
+        let layouts = layouts.collect::<PyResult<Vec<_>>>()?;
+        Ok(Self { plan, layouts, caches: Mutex::new(None) })
+    }
+
+    /// The plan's text.
+    #[getter]
+    fn text(&self) -> String {
+        self.plan.to_string()
+    }
+
+    /// Bytes-like to object.
+    fn decode<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let data = immutable(data)?;
+        let taken = self.caches.lock().ok().and_then(|mut caches| caches.take());
+        let mut caches = taken.unwrap_or_else(|| Box::new(Caches::new(self.layouts.len())));
+        let built = build(py, &self.plan, &self.layouts, data.as_bytes(), &mut caches);
+        if let Ok(mut place) = self.caches.lock() {
+            *place = Some(caches);
+        }
+        built.map_err(|error| error.map_or_else(|raised| raised, |error| decode_error(py, &error)))
+    }
+
+    /// Object to bytes.
+    fn encode<'py>(&self, py: Python<'py>, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        unsafe_source::encode(py, &self.plan, &self.layouts, message)?.map_err(|error| encode_error(py, &error))
+    }
+
+    /// Bytes-like to nothing, or to what is wrong with it.
+    fn validate(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let data = immutable(data)?;
+        let bytes = data.as_bytes();
+        // Long inputs let other threads run meanwhile: bytes do not change.
+        let checked = if bytes.len() < 1 << 16 {
+            kwire::validate(&self.plan, bytes)
+        } else {
+            py.detach(|| kwire::validate(&self.plan, bytes))
+        };
+        checked.map_err(|error| decode_error(py, &error))
+    }
+}
+
+/// The structs of a plan in the order in which its text opens them.
+fn open<'p>(body: &'p Struct, opened: &mut Vec<&'p Struct>) {
+    fn open_type<'p>(kind: &'p Type, opened: &mut Vec<&'p Struct>) {
+        match kind {
+            Type::Struct(body) | Type::NullableStruct(body) => open(body, opened),
+            Type::Array(_, element) => open_type(&element.kind, opened),
+            Type::Maybe(inner) => open_type(inner, opened),
+            Type::Primitive(_) | Type::String(_) | Type::Bytes(_) => {}
+        }
+    }
+    opened.push(body);
+    body.named().for_each(|field| open_type(&field.kind, opened));
+}
+
+/// The data as bytes that nobody can change under our eyes; other bytes-likes are copied, which costs little.
+fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(bytes.clone());
+    }
+    if pyo3::buffer::PyUntypedBuffer::get(data).is_err() {
+        let found = data.get_type().name()?.to_string();
+        return Err(PyTypeError::new_err(format!("a bytes-like object is wanted, not {found}")));
+    }
+    Ok(data.py().get_type::<PyBytes>().call1((data,))?.cast_into()?)
+}

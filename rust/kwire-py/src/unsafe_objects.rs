@@ -1,0 +1,293 @@
+//! Struct classes without a garbage-collector header, and what the interpreter then needs from us.
+//!
+//! Instances of a declared class hold numbers, strings, bytes, uuids, None, tuples of such, and other structs: they
+//! cannot stand in a cycle, so the collector's header is 16 bytes and much time for nothing (building a large message
+//! from tracked objects costs six times as much). `adopt` takes the header away from a class before it has instances.
+//!
+//! Rules of this file, on which every block below relies:
+//! 1. An adopted class is a heap type whose instances are exactly: the object header, then slots that hold a reference
+//!    or null, up to `tp_basicsize`. `adopt` refuses any other class (a dict, weak references, a finalizer, foreign
+//!    slots); refused classes keep the collector and work all the same.
+//! 2. CPython's own `subtype_dealloc` does not clear the slots of a type without a header, so `dealloc` does.
+//! 3. A cycle can be forced with `object.__setattr__`; it leaks. Nothing else goes wrong.
+
+use std::ffi::c_int;
+use std::mem::size_of;
+use std::os::raw::c_ulong;
+use std::ptr::null_mut;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple, PyType};
+
+/// The head of a member descriptor, as `descrobject.h` has it (public since CPython 2, the same up to 3.13).
+#[repr(C)]
+struct MemberDescriptor {
+    object: ffi::PyObject,
+    owner: *mut ffi::PyTypeObject,
+    name: *mut ffi::PyObject,
+    qualified_name: *mut ffi::PyObject,
+    member: *mut ffi::PyMemberDef,
+}
+
+const HEADER: usize = size_of::<ffi::PyObject>();
+const SLOT: usize = size_of::<*mut ffi::PyObject>();
+
+/// The offset of a slot in instances of `class`, when `name` is one that holds any object.
+pub(crate) fn slot_offset(class: &Bound<'_, PyType>, name: &Bound<'_, PyString>) -> PyResult<usize> {
+    let descriptor = class.getattr(name)?;
+    let not_a_slot = || PyTypeError::new_err(format!("{class}.{name} is not a slot"));
+    // SAFETY: the descriptor is an object of type `member_descriptor`, checked first, hence has the layout above, and
+    // its member definition lives as long as the class that owns it, which `class` keeps alive.
+    unsafe {
+        if ffi::Py_TYPE(descriptor.as_ptr()) != &raw mut ffi::PyMemberDescr_Type {
+            return Err(not_a_slot());
+        }
+        let descriptor = descriptor.as_ptr().cast::<MemberDescriptor>();
+        let member = &*(*descriptor).member;
+        if member.type_code != ffi::Py_T_OBJECT_EX || ffi::PyType_IsSubtype(class.as_type_ptr(), (*descriptor).owner) == 0 {
+            return Err(not_a_slot());
+        }
+        usize::try_from(member.offset).map_err(|_| not_a_slot())
+    }
+}
+
+/// Whether instances are free of the collector's header; then they have the form of rule 1.
+pub(crate) fn is_adopted(class: *mut ffi::PyTypeObject) -> bool {
+    // SAFETY: callers pass a live type object.
+    unsafe { (*class).tp_dealloc.is_some_and(|found| std::ptr::fn_addr_eq(found, dealloc as ffi::destructor)) }
+}
+
+/// Take the collector's header from a class that has no instances yet, and give it native equality and hash.
+///
+/// False, and nothing done, for a class that rule 1 does not fit.
+#[pyfunction]
+pub(crate) fn adopt(class: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyResult<bool> {
+    if cfg!(any(Py_GIL_DISABLED, py_sys_config = "Py_DEBUG", py_sys_config = "Py_TRACE_REFS")) {
+        return Ok(false);
+    }
+    let mut offsets = vec![slot_offset(class, &PyString::new(class.py(), "unknown_tags"))?];
+    for name in names {
+        offsets.push(slot_offset(class, name.cast::<PyString>()?)?);
+    }
+    offsets.sort_unstable();
+    let consecutive = offsets.iter().enumerate().all(|(index, offset)| *offset == HEADER + index * SLOT);
+    let fresh_methods = ["__eq__", "__hash__"].into_iter().map(|name| is_own_of_struct(class, name));
+    let native_methods = fresh_methods.collect::<PyResult<Vec<bool>>>()?.into_iter().all(|own| own);
+    let kind = class.as_type_ptr();
+    // SAFETY: `kind` is a live heap type made a moment ago by `type.__new__`, seen by no other thread (the GIL is held)
+    // and without instances. The fields written are those that CPython itself derives from the header flag: without the
+    // flag `PyType_GenericAlloc` allocates none, `tp_free` must be the plain one, and `tp_traverse` is never called.
+    unsafe {
+        let end = HEADER + offsets.len() * SLOT;
+        let plain = (*kind).tp_flags & ffi::Py_TPFLAGS_HEAPTYPE != 0
+            && (*kind).tp_itemsize == 0
+            && (*kind).tp_dictoffset == 0
+            && (*kind).tp_weaklistoffset == 0
+            && (*kind).tp_finalize.is_none()
+            && (*kind).tp_del.is_none()
+            && (*kind).tp_flags & MANAGED == 0
+            && usize::try_from((*kind).tp_basicsize) == Ok(end);
+        if !(plain && consecutive) {
+            return Ok(false);
+        }
+        (*kind).tp_flags &= !ffi::Py_TPFLAGS_HAVE_GC;
+        (*kind).tp_traverse = None;
+        (*kind).tp_clear = None;
+        (*kind).tp_alloc = Some(ffi::PyType_GenericAlloc);
+        (*kind).tp_free = Some(ffi::PyObject_Free);
+        (*kind).tp_dealloc = Some(dealloc);
+        if native_methods {
+            (*kind).tp_richcompare = Some(compare);
+            (*kind).tp_hash = Some(hash);
+        }
+        ffi::PyType_Modified(kind);
+    }
+    Ok(true)
+}
+
+/// A dict or weak references that the interpreter keeps before the object (3.12 and later); no bit on 3.11 for weak
+/// references, whose place is `tp_weaklistoffset` there.
+const MANAGED: c_ulong = if cfg!(Py_3_12) { (1 << 3) | (1 << 4) } else { 1 << 4 };
+
+/// Whether a method is still the one of `Struct`, whose meaning the native one has.
+fn is_own_of_struct(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
+    let of_struct = class.py().import("kwire.declare.struct")?.getattr("Struct");
+    match of_struct {
+        Ok(of_struct) => Ok(class.getattr(name)?.is(&of_struct.getattr(name)?)),
+        // `Struct` itself is being made: it has no fields, and is not adopted.
+        Err(_) => Ok(false),
+    }
+}
+
+/// The part of an instance that `dealloc` owns: that of the nearest adopted class, since a subclass with a header may
+/// have slots of its own, which CPython clears before it comes here.
+unsafe fn slots<'a>(object: *mut ffi::PyObject) -> &'a mut [*mut ffi::PyObject] {
+    // SAFETY: callers pass an instance of an adopted class or of a subclass of one, so the loop ends at that class, and
+    // by rule 1 its slots lie between header and `tp_basicsize`. The slice is used while the caller owns the object.
+    unsafe {
+        let mut class = ffi::Py_TYPE(object);
+        while !is_adopted(class) {
+            class = (*class).tp_base;
+        }
+        let size = usize::try_from((*class).tp_basicsize).unwrap_or(HEADER);
+        std::slice::from_raw_parts_mut(object.byte_add(HEADER).cast(), (size - HEADER) / SLOT)
+    }
+}
+
+/// Free an instance whose last reference went.
+///
+/// Structs that die with it are freed in a loop, chained through their reference counts, which nobody needs any more:
+/// a chain forced with `object.__setattr__` may be longer than the stack is deep.
+unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
+    let mut object = object;
+    let mut chain: *mut ffi::PyObject = null_mut();
+    loop {
+        // SAFETY: `object` has no references left and is ours to take apart; each slot holds a reference or null, and
+        // is given up once. A struct whose last reference this was is dead too and unreachable, so the word of its
+        // reference count is free to hold the chain. Its class is alive: an instance holds a reference to it, which
+        // goes last.
+        unsafe {
+            for held in slots(object) {
+                let held = *held;
+                if held.is_null() {
+                    continue;
+                }
+                if ffi::Py_REFCNT(held) == 1 && is_adopted(ffi::Py_TYPE(held)) {
+                    *held.cast::<*mut ffi::PyObject>() = chain;
+                    chain = held;
+                } else {
+                    ffi::Py_DECREF(held);
+                }
+            }
+            let class = ffi::Py_TYPE(object);
+            if let Some(free) = (*class).tp_free {
+                free(object.cast());
+            }
+            ffi::Py_DECREF(class.cast());
+            if chain.is_null() {
+                return;
+            }
+            object = chain;
+            chain = *object.cast::<*mut ffi::PyObject>();
+        }
+    }
+}
+
+/// `==` and `!=`: the same class, and all slots equal, unknown tags included. Other comparisons are not ours.
+unsafe extern "C" fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject, operation: c_int) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter passes live objects, `a` of a class that has this function, so an adopted one.
+    unsafe {
+        if !matches!(operation, ffi::Py_EQ | ffi::Py_NE) || ffi::Py_TYPE(a) != ffi::Py_TYPE(b) {
+            return ffi::Py_NewRef(ffi::Py_NotImplemented());
+        }
+        let equal = match all_equal(slots(a), slots(b)) {
+            Some(equal) => equal,
+            None => return null_mut(),
+        };
+        let answer = if equal == (operation == ffi::Py_EQ) { ffi::Py_True() } else { ffi::Py_False() };
+        ffi::Py_NewRef(answer)
+    }
+}
+
+/// None when an exception is set.
+unsafe fn all_equal(a: &[*mut ffi::PyObject], b: &[*mut ffi::PyObject]) -> Option<bool> {
+    if a.len() != b.len() {
+        return Some(false);
+    }
+    for (a, b) in a.iter().zip(b) {
+        // SAFETY: as the caller's.
+        if !unsafe { equal(*a, *b) }? {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+/// Equality of two held values: by identity, floats by bits where they are no numbers, tuples by element.
+unsafe fn equal(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> Option<bool> {
+    // SAFETY: both are null or live objects held by live structs. Comparing tuples can meet themselves only when
+    // somebody forced a cycle; the recursion check turns that into an exception.
+    unsafe {
+        if a == b {
+            return Some(true);
+        }
+        if a.is_null() || b.is_null() {
+            return Some(false);
+        }
+        if ffi::PyFloat_CheckExact(a) != 0 && ffi::PyFloat_CheckExact(b) != 0 {
+            let (a, b) = (ffi::PyFloat_AS_DOUBLE(a), ffi::PyFloat_AS_DOUBLE(b));
+            return Some(a == b || a.to_bits() == b.to_bits());
+        }
+        if ffi::PyTuple_CheckExact(a) != 0 && ffi::PyTuple_CheckExact(b) != 0 {
+            if ffi::Py_EnterRecursiveCall(c" while comparing messages".as_ptr()) != 0 {
+                return None;
+            }
+            let answer = all_equal(elements(a), elements(b));
+            ffi::Py_LeaveRecursiveCall();
+            return answer;
+        }
+        match ffi::PyObject_RichCompareBool(a, b, ffi::Py_EQ) {
+            -1 => None,
+            answer => Some(answer != 0),
+        }
+    }
+}
+
+/// The elements of a tuple.
+pub(crate) unsafe fn elements<'a>(tuple: *mut ffi::PyObject) -> &'a [*mut ffi::PyObject] {
+    // SAFETY: callers pass a live tuple and do not keep the slice longer than it.
+    unsafe {
+        let tuple = tuple.cast::<ffi::PyTupleObject>();
+        let count = usize::try_from((*tuple).ob_base.ob_size).unwrap_or(0);
+        std::slice::from_raw_parts((&raw const (*tuple).ob_item).cast(), count)
+    }
+}
+
+unsafe extern "C" fn hash(object: *mut ffi::PyObject) -> ffi::Py_hash_t {
+    // SAFETY: the interpreter passes a live instance of a class that has this function.
+    match unsafe { hash_all(slots(object), 0x4b57_4952) } {
+        // -1 says that an exception is set.
+        Some(-1) => -2,
+        Some(hash) => hash,
+        None => -1,
+    }
+}
+
+/// Equal values have equal hashes; None when an exception is set.
+unsafe fn hash_all(values: &[*mut ffi::PyObject], seed: u64) -> Option<ffi::Py_hash_t> {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut state = seed;
+    for value in values {
+        // SAFETY: as the caller's.
+        let hash = unsafe { hash_one(*value) }?;
+        state = (state.rotate_left(31) ^ (hash as i64).cast_unsigned()).wrapping_mul(FACTOR);
+    }
+    Some((state ^ state >> 32).cast_signed() as ffi::Py_hash_t)
+}
+
+unsafe fn hash_one(value: *mut ffi::PyObject) -> Option<ffi::Py_hash_t> {
+    // SAFETY: null or a live object held by a live struct; the recursion check as in `equal`.
+    unsafe {
+        if value.is_null() {
+            return Some(0);
+        }
+        if ffi::PyFloat_CheckExact(value) != 0 && ffi::PyFloat_AS_DOUBLE(value).is_nan() {
+            // Python hashes a NaN by its address; here equal bits are equal.
+            return Some(ffi::PyFloat_AS_DOUBLE(value).to_bits().cast_signed() as ffi::Py_hash_t);
+        }
+        if ffi::PyTuple_CheckExact(value) != 0 {
+            if ffi::Py_EnterRecursiveCall(c" while hashing a message".as_ptr()) != 0 {
+                return None;
+            }
+            let answer = hash_all(elements(value), 0x5455_504c);
+            ffi::Py_LeaveRecursiveCall();
+            return answer;
+        }
+        match ffi::PyObject_Hash(value) {
+            -1 => None,
+            hash => Some(hash),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Bytes out of Python objects.
+//!
+//! Rules of this file, on which every block below relies:
+//! 1. The GIL is held throughout, and what is read hangs on the message that the caller holds; messages are immutable,
+//!    so borrowed pointers stay good for the call. The one thing that runs Python code, `unknown_tags` of a forged
+//!    object, is refused by its type first.
+//! 2. A slot is read only after its object was seen to be an instance of the class that the offsets come from.
+
+use std::cell::Cell;
+
+use kwire::encode::{Encoded, Source};
+use kwire::plan::{Primitive, Struct};
+use kwire::{EncodeError, EncodeKind};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::unsafe_builder::{Layout, Uuids, unknown_tags_class};
+use crate::unsafe_objects::elements;
+
+type Node = *mut ffi::PyObject;
+
+/// Reads Python objects.
+pub(crate) struct Objects<'s, 'py> {
+    py: Python<'py>,
+    layouts: &'s [Layout],
+    uuids: Option<&'s Uuids>,
+    /// The offset of `_raw` in `UnknownTags`.
+    raw: usize,
+    tags_class: *mut ffi::PyTypeObject,
+    /// The int32 array written last, and where.
+    last_array: Cell<(Node, usize, usize)>,
+}
+
+impl<'s, 'py> Objects<'s, 'py> {
+    pub(crate) fn new(py: Python<'py>, layouts: &'s [Layout]) -> PyResult<Self> {
+        Ok(Self {
+            py,
+            layouts,
+            uuids: None,
+            raw: raw_offset(py)?,
+            tags_class: unknown_tags_class(py)?.as_type_ptr(),
+            last_array: Cell::new((std::ptr::null_mut(), 0, 0)),
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn slot(object: Node, offset: usize) -> Node {
+        // SAFETY: rule 2.
+        unsafe { object.byte_add(offset).cast::<Node>().read() }
+    }
+
+    /// What to say of a node of another type.
+    #[cold]
+    fn not(&self, wanted: &str, node: Node) -> Box<EncodeError> {
+        // SAFETY: null, or a live object (rule 1).
+        unsafe {
+            if node.is_null() {
+                return EncodeError::new(EncodeKind::WrongType, format!("{wanted} is wanted, nothing was set"));
+            }
+            if node == ffi::Py_None() {
+                return EncodeError::new(EncodeKind::NullNotAllowed, format!("{wanted} is wanted, not None"));
+            }
+            let found = Borrowed::from_ptr(self.py, node).get_type().name().map(|name| name.to_string());
+            let found = found.unwrap_or_else(|_| "another object".to_owned());
+            EncodeError::new(EncodeKind::WrongType, format!("{wanted} is wanted, not {found}"))
+        }
+    }
+}
+
+fn raw_offset(py: Python<'_>) -> PyResult<usize> {
+    static OFFSET: pyo3::sync::PyOnceLock<usize> = pyo3::sync::PyOnceLock::new();
+    OFFSET
+        .get_or_try_init(py, || {
+            crate::unsafe_objects::slot_offset(unknown_tags_class(py)?, &pyo3::types::PyString::new(py, "_raw"))
+        })
+        .copied()
+}
+
+impl<'s> Source<'s> for Objects<'s, '_> {
+    type Node = Node;
+
+    #[inline]
+    fn is_null(&self, node: Node) -> bool {
+        // SAFETY: compares addresses.
+        node == unsafe { ffi::Py_None() }
+    }
+
+    #[inline]
+    fn integer(&self, node: Node) -> Encoded<i64> {
+        // SAFETY: null, or a live object (rule 1); `PyLong_AsLongLongAndOverflow` of an int runs no Python code.
+        unsafe {
+            if node.is_null() || ffi::PyLong_Check(node) == 0 || ffi::PyBool_Check(node) != 0 {
+                return Err(self.not("an int", node));
+            }
+            let mut overflow = 0;
+            let value = ffi::PyLong_AsLongLongAndOverflow(node, &raw mut overflow);
+            if overflow != 0 {
+                return Err(EncodeError::new(EncodeKind::OutOfRange, "it does not fit 64 bits"));
+            }
+            Ok(value)
+        }
+    }
+
+    fn boolean(&self, node: Node) -> Encoded<bool> {
+        // SAFETY: compares addresses.
+        unsafe {
+            if node == ffi::Py_True() {
+                Ok(true)
+            } else if node == ffi::Py_False() {
+                Ok(false)
+            } else {
+                Err(self.not("a bool", node))
+            }
+        }
+    }
+
+    fn float(&self, node: Node) -> Encoded<f64> {
+        // SAFETY: null, or a live object (rule 1).
+        unsafe {
+            if node.is_null() || ffi::PyFloat_Check(node) == 0 {
+                return Err(self.not("a float", node));
+            }
+            Ok(ffi::PyFloat_AS_DOUBLE(node))
+        }
+    }
+
+    fn uuid(&self, node: Node) -> Encoded<[u8; 16]> {
+        let uuids = match self.uuids {
+            Some(uuids) => uuids,
+            None => Uuids::get(self.py).map_err(|error| EncodeError::new(EncodeKind::WrongType, error.to_string()))?,
+        };
+        // SAFETY: null, or a live object; its slot is read once it is known to be a `uuid.UUID` (rule 2).
+        unsafe {
+            if node.is_null() || ffi::PyObject_TypeCheck(node, uuids.class.as_ptr().cast()) == 0 {
+                return Err(self.not("a uuid.UUID", node));
+            }
+            let number = Self::slot(node, uuids.number);
+            if number.is_null() || ffi::PyLong_Check(number) == 0 {
+                return Err(self.not("a uuid.UUID with a number", number));
+            }
+            let number = Borrowed::from_ptr(self.py, number).extract::<u128>();
+            number.map(u128::to_be_bytes).map_err(|_| EncodeError::new(EncodeKind::OutOfRange, "a uuid has 16 bytes"))
+        }
+    }
+
+    #[inline]
+    fn string<T>(&self, node: Node, show: impl FnOnce(&[u8]) -> Encoded<T>) -> Encoded<T> {
+        // SAFETY: null, or a live str; a compact ASCII one has `length` bytes at its data pointer, which is its UTF-8.
+        unsafe {
+            if node.is_null() || ffi::PyUnicode_Check(node) == 0 {
+                return Err(self.not("a str", node));
+            }
+            if ffi::PyUnicode_IS_COMPACT_ASCII(node) != 0 {
+                let length = usize::try_from(ffi::PyUnicode_GET_LENGTH(node)).unwrap_or(0);
+                return show(std::slice::from_raw_parts(ffi::PyUnicode_DATA(node).cast(), length));
+            }
+            // Not `PyUnicode_AsUTF8AndSize`: it would keep a copy with the string for as long as that lives.
+            let encoded = ffi::PyUnicode_AsUTF8String(node);
+            if encoded.is_null() {
+                ffi::PyErr_Clear();
+                return Err(EncodeError::new(EncodeKind::InvalidUtf8, "a surrogate stands alone"));
+            }
+            let encoded = Bound::from_owned_ptr(self.py, encoded).cast_into_unchecked::<PyBytes>();
+            show(encoded.as_bytes())
+        }
+    }
+
+    fn bytes(&self, node: Node) -> Encoded<&'s [u8]> {
+        // SAFETY: null, or a live object; bytes do not change, and hang on the message (rule 1).
+        unsafe {
+            if node.is_null() || ffi::PyBytes_Check(node) == 0 {
+                return Err(self.not("bytes", node));
+            }
+            let length = usize::try_from(ffi::PyBytes_Size(node)).unwrap_or(0);
+            Ok(std::slice::from_raw_parts(ffi::PyBytes_AsString(node).cast(), length))
+        }
+    }
+
+    #[inline]
+    fn array(&self, node: Node) -> Encoded<usize> {
+        // SAFETY: null, or a live object (rule 1).
+        unsafe {
+            if node.is_null() || ffi::PyTuple_Check(node) == 0 {
+                return Err(self.not("a tuple", node));
+            }
+            Ok(elements(node).len())
+        }
+    }
+
+    #[inline(always)]
+    fn item(&self, array: Node, index: usize) -> Node {
+        // SAFETY: the walker asked `array` first, so this is a tuple.
+        unsafe { elements(array).get(index).copied().unwrap_or(std::ptr::null_mut()) }
+    }
+
+    #[inline]
+    fn structure(&self, node: Node, plan: &Struct) -> Encoded<()> {
+        let layout = &self.layouts[plan.index];
+        // SAFETY: null, or a live object; slots are read once its class is known (rule 2). `PyObject_RichCompareBool`
+        // compares values of the field's own types, or whatever somebody forged into the slot, which the message keeps.
+        unsafe {
+            if node.is_null() || ffi::PyObject_TypeCheck(node, layout.type_pointer()) == 0 {
+                return Err(self.not("a struct of the declared class", node));
+            }
+            for (absent, (offset, default)) in plan.absent.iter().zip(&layout.absent) {
+                let held = Self::slot(node, *offset);
+                if held == default.as_ptr() || absent.ignorable {
+                    continue;
+                }
+                if !is_same(held, default.as_ptr()) {
+                    let reason = "this version does not have it, and it is set";
+                    return Err(EncodeError::new(EncodeKind::NotInVersion, reason).in_field(&absent.name));
+                }
+            }
+            Ok(())
+        }
+    }
+
+    #[inline(always)]
+    fn field(&self, node: Node, plan: &Struct, position: usize) -> Encoded<Node> {
+        // SAFETY: the walker asked `structure` first (rule 2). An unset slot gives null, which every reader refuses.
+        Ok(unsafe { Self::slot(node, self.layouts[plan.index].offsets[position]) })
+    }
+
+    #[inline]
+    fn unknown_tags(&self, node: Node, plan: &Struct) -> Encoded<&'s [u8]> {
+        // SAFETY: as in `field`; the tags' own slot is read once their class is known, and bytes hang on the message.
+        unsafe {
+            let tags = Self::slot(node, self.layouts[plan.index].unknown_tags);
+            if tags.is_null() || ffi::PyObject_TypeCheck(tags, self.tags_class) == 0 {
+                return Err(self.not("UnknownTags", tags));
+            }
+            self.bytes(Self::slot(tags, self.raw))
+        }
+    }
+
+    #[inline]
+    fn packed(&self, array: Node, kind: Primitive, out: &mut Vec<u8>) -> bool {
+        if kind != Primitive::Int32 {
+            return false;
+        }
+        let (before, start, end) = self.last_array.get();
+        if array == before {
+            out.extend_from_within(start..end);
+            return true;
+        }
+        // SAFETY: the walker asked `array` first, so this is a tuple; exact ints convert without running Python code.
+        let items = unsafe { elements(array) };
+        let start = out.len();
+        for item in items {
+            let value = unsafe {
+                if item.is_null() || ffi::PyLong_CheckExact(*item) == 0 {
+                    out.truncate(start);
+                    return false;
+                }
+                let mut overflow = 0;
+                let value = ffi::PyLong_AsLongLongAndOverflow(*item, &raw mut overflow);
+                if overflow == 0 { i32::try_from(value).ok() } else { None }
+            };
+            let Some(value) = value else {
+                out.truncate(start);
+                return false;
+            };
+            out.extend_from_slice(&value.to_be_bytes());
+        }
+        self.last_array.set((array, start, out.len()));
+        true
+    }
+
+    fn other_buffer(&mut self) {
+        self.last_array.set((std::ptr::null_mut(), 0, 0));
+    }
+
+}
+
+/// Equality that tells bool from int and floats by bits; a comparison that raises is a difference.
+unsafe fn is_same(held: Node, default: Node) -> bool {
+    // SAFETY: null, or live objects.
+    unsafe {
+        if held.is_null() || ffi::PyBool_Check(held) != ffi::PyBool_Check(default) {
+            return false;
+        }
+        if ffi::PyFloat_Check(held) != 0 && ffi::PyFloat_Check(default) != 0 {
+            return ffi::PyFloat_AS_DOUBLE(held).to_bits() == ffi::PyFloat_AS_DOUBLE(default).to_bits();
+        }
+        match ffi::PyObject_RichCompareBool(held, default, ffi::Py_EQ) {
+            -1 => {
+                ffi::PyErr_Clear();
+                false
+            }
+            answer => answer != 0,
+        }
+    }
+}
+
+/// Write `message`. The outer error is an exception of Python's own.
+pub(crate) fn encode<'py>(
+    py: Python<'py>,
+    plan: &kwire::Plan,
+    layouts: &[Layout],
+    message: &Bound<'py, PyAny>,
+) -> PyResult<Encoded<Bound<'py, PyBytes>>> {
+    let mut objects = Objects::new(py, layouts)?;
+    let mut out = Vec::new();
+    let written = kwire::encode::encode(plan, &mut objects, message.as_ptr(), &mut out);
+    Ok(written.map(|()| PyBytes::new(py, &out)))
+}
