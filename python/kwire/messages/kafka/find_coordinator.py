@@ -33,7 +33,7 @@ class FindCoordinatorResponse(Message, api_key=10, versions="0-6", flexible="3+"
     """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
     error_code: int16 = field(until=3, default=0)
     """As in Coordinator, for the one key."""
-    error_message: nullable[string] = field(since=1, until=3, default=None, ignorable=True)
+    error_message: nullable[string] = field(since=1, until=3, default="", ignorable=True)
     """As in Coordinator, for the one key."""
     node_id: int32 = field(until=3, default=0)
     """Broker id of the one coordinator; -1 with an error."""

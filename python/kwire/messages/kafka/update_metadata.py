@@ -101,8 +101,8 @@ class LiveBroker(Struct):
     """The TCP port that goes with ``v0_host``."""
     endpoints: array[Endpoint] = field(since=1, default=(), ignorable=True)
     """All its listeners; several since brokers speak SSL and SASL (Kafka 0.9)."""
-    rack: nullable[string] = field(since=2, default=None, ignorable=True)
-    """Where it stands (KIP-36, Kafka 0.10); None when it has no ``broker.rack``."""
+    rack: nullable[string] = field(since=2, default="", ignorable=True)
+    """Where it stands (KIP-36, Kafka 0.10); None when it has no ``broker.rack``, '' where the version cannot say."""
 
 
 class Endpoint(Struct):
