@@ -1,18 +1,24 @@
-"""Messages as JSON: Kafka's own form, as its JsonConverter classes print it."""
+"""Messages as JSON: Kafka's own form, as its JsonConverter classes print it.
+
+``tests/data/vectors.jsonl.xz`` holds bodies and the documents that those classes made of them, for every message.
+"""
 
 from __future__ import annotations
 
 import json
+import lzma
 import struct
 from dataclasses import replace
 from enum import IntEnum
+from functools import cache
 from math import inf, isnan, nan
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from kwire import EncodeError, UnsupportedVersion, from_json, to_json
+from kwire import EncodeError, UnsupportedVersion, from_json, messages, reference, to_json
 from kwire.declare import (
     Message,
     Struct,
@@ -346,6 +352,38 @@ class TestReading:
         with pytest.raises(EncodeError) as caught:
             from_json(Changing, {"form": [], name: []}, version=1)
         assert (caught.value.kind, caught.value.path, caught.value.reason) == ("not_in_version", (name,), reason)
+
+
+@cache
+def vectors() -> dict[str, list[dict[str, Any]]]:
+    """What Kafka's own classes wrote, by the name of the message."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    with lzma.open(Path(__file__).parent / "data" / "vectors.jsonl.xz") as lines:
+        for line in lines:
+            vector = json.loads(line)
+            found.setdefault(vector["message"], []).append(vector)
+    return found
+
+
+def same_json(one: object, other: object) -> bool:
+    """Whether two documents say the same; unlike ``==`` it tells true from 1 and 1 from 1.0."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+@pytest.mark.parametrize("cls", messages.every("kafka"), ids=lambda cls: cls.__name__)
+class TestKafkasOwnDocuments:
+    def test_a_body_becomes_the_document_that_kafka_prints(self, cls: type[Message]) -> None:
+        for vector in vectors()[cls.__name__]:
+            version = vector["version"]
+            message = reference.decode(cls, bytes.fromhex(vector["hex"]), version=version)
+            assert same_json(to_json(message, version=version), vector["json"]), (version, vector["case"])
+
+    def test_the_document_becomes_the_body_that_kafka_writes(self, cls: type[Message]) -> None:
+        for vector in vectors()[cls.__name__]:
+            version = vector["version"]
+            if "unknown_tags" not in vector:  # those have no place in a document
+                message = from_json(cls, vector["json"], version=version)
+                assert reference.encode(message, version=version).hex() == vector["hex"], (version, vector["case"])
 
 
 class TestForgedObjects:
