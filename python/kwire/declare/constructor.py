@@ -36,8 +36,15 @@ if TYPE_CHECKING:
 def make_constructor(cls: StructMeta) -> None:
     """Give ``cls`` its real ``__init__``."""
     resolved = fields(cls)  # type: ignore[arg-type]  # every StructMeta class with fields is a Struct
+    # Every name in the source but those of the fields begins with an underscore, as theirs do not: a field may be called
+    # `type`, `int` or `self`.
     names: dict[str, Any] = {
-        "_missing": MISSING,
+        "_type": type,
+        "_int": int,
+        "_bool": bool,
+        "_float": float,
+        "_str": str,
+        "_bytes": bytes,
         "_no_tags": NO_TAGS,
         "_tags": _check_tags,
         "_set_unknown_tags": cls.unknown_tags.__set__,  # type: ignore[attr-defined]  # a slot of Struct
@@ -54,11 +61,11 @@ def make_constructor(cls: StructMeta) -> None:
         exact = _exact_type(f.type)
         checked = f"_check_{f.name}({f.name})"
         if exact is not None:
-            checked = f"{f.name} if type({f.name}) is {exact} else {checked}"
-        body.append(f"    _set_{f.name}(self, {checked})")
+            checked = f"{f.name} if _type({f.name}) is _{exact} else {checked}"
+        body.append(f"    _set_{f.name}(_self, {checked})")
     parameters.append("unknown_tags=_no_tags")
-    body.append("    _set_unknown_tags(self, unknown_tags if unknown_tags is _no_tags else _tags(unknown_tags))")
-    source = f"def __init__(self, *, {', '.join(parameters)}):\n" + "\n".join(body)
+    body.append("    _set_unknown_tags(_self, unknown_tags if unknown_tags is _no_tags else _tags(unknown_tags))")
+    source = f"def __init__(_self, /, *, {', '.join(parameters)}):\n" + "\n".join(body)
     exec(compile(source, f"<constructor of {cls.__qualname__}>", "exec"), names)
     constructor = names["__init__"]
     constructor.__qualname__ = f"{cls.__qualname__}.__init__"

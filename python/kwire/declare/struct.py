@@ -172,7 +172,7 @@ _native_adopt: Any = None
 """Set by ``kwire.declare.native`` while this package is imported."""
 
 
-def _first_construction(self: Any, **values: Any) -> None:
+def _first_construction(self: Any, /, **values: Any) -> None:
     """Stands for a constructor until the first instance is made, then makes the real one for ``type(self)``."""
     from kwire.declare.constructor import make_constructor
 
