@@ -4,9 +4,10 @@ Rules of this file.
 
 * The clock is the CPU time of this thread. Neighbours on the machine still cost cache and frequency, so only ratios
   within one run mean anything; and since they come and go, every round lets every codec run once, in shuffled order.
-* The collector is on, as programs have it, and never called. Objects that it tracks make it run while they are decoded;
-  that is part of their price. Calling it between samples would also give memory back to the system, and charge every
-  codec for getting it again: a fifth of msgspec's time.
+* The collector is on, as programs have it. Objects that it tracks make it run while they are decoded; that is part of
+  their price. That it then also walks what the benchmark itself keeps alive would not be, so this is frozen.
+* A sample begins with a full collection, so that nobody inherits another's debts, and with calls that do not count:
+  a collection also gives memory back to the system, and getting it again was a fifth of msgspec's time.
 * A sample is made of groups of calls. A group is long enough for the clock, keeps its results until the clock has
   stopped, and then frees them under a clock of their own.
 * Decoding happens while nothing else is alive. Encoding cannot: every codec's message is alive all the time.
@@ -16,6 +17,7 @@ Rules of this file.
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from itertools import repeat
 from statistics import median, quantiles
@@ -76,9 +78,12 @@ def take_turns(contestants: Sequence[Contestant], rounds: int, random: Random) -
     """Time every contestant once a round."""
     shapes = {id(each): Shape.of(each) for each in contestants}
     taken: dict[int, list[tuple[float, float]]] = {id(each): [] for each in contestants}
+    gc.collect()
+    gc.freeze()
     for _ in range(rounds):
         for contestant in random.sample(contestants, len(contestants)):
             taken[id(contestant)].append(sample(contestant, shapes[id(contestant)]))
+    gc.unfreeze()
     return [
         Samples(
             each.peer,
@@ -113,6 +118,8 @@ class Shape:
 
 def sample(contestant: Contestant, shape: Shape) -> tuple[float, float]:
     """Nanoseconds for one call, and for freeing its result."""
+    gc.collect()
+    time_group(contestant, shape.group)
     call_ns = free_ns = 0
     for _ in range(shape.groups):
         called, freed = time_group(contestant, shape.group)
