@@ -1,0 +1,170 @@
+"""What kwire is held against: bytes that Kafka's own Java classes wrote, and frames that real programs exchanged.
+
+The archives in ``tests/data`` are read once a process.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kwire import messages
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+class Vector(NamedTuple):
+    """A body out of Kafka's Java classes. ``unknown_tags``: (path, tag, content), the path as ``/topics/0``."""
+
+    message: str
+    version: int
+    case: str
+    body: bytes
+    json: Any
+    unknown_tags: frozenset[tuple[str, int, bytes]]
+
+    @property
+    def name(self) -> str:
+        return f"{self.message} v{self.version} {self.case}"
+
+
+class Mutant(NamedTuple):
+    """A damaged body, and what Java makes of it.
+
+    Where Java accepts it (``json`` is not None): how many bytes it read, what it writes for it (None where it cannot),
+    and the unknown tags at the top.
+    """
+
+    message: str
+    version: int
+    body: bytes
+    json: Any
+    consumed: int
+    rewritten: bytes | None
+    unknown_tags: frozenset[tuple[int, bytes]]
+
+    @property
+    def name(self) -> str:
+        return f"{self.message} v{self.version} {self.body.hex()}"
+
+
+class Probe(NamedTuple):
+    """One question put to Java by a body made by hand."""
+
+    question: str
+    message: str
+    version: int
+    body: bytes
+    accepted: bool
+    consumed: int
+    json: Any
+
+
+class Exchange(NamedTuple):
+    """A request that a real client sent and the answer of a real broker, without their sizes.
+
+    ``source``, ``line``: where it stands, the line counted from 1.
+    """
+
+    source: str
+    line: int
+    api_key: int
+    version: int
+    client: str | None
+    request: bytes
+    response: bytes
+
+    @property
+    def name(self) -> str:
+        return f"{self.source}:{self.line}"
+
+
+@cache
+def vectors() -> dict[str, list[Vector]]:
+    """All vectors, by message."""
+    found: dict[str, list[Vector]] = {}
+    for entry in _lines("vectors.jsonl"):
+        tags = frozenset((each["path"], each["tag"], bytes.fromhex(each["data"])) for each in entry.get("unknown_tags", ()))
+        vector = Vector(
+            entry["message"], entry["version"], entry["case"], bytes.fromhex(entry["hex"]), entry["json"], tags
+        )
+        found.setdefault(vector.message, []).append(vector)
+    return found
+
+
+@cache
+def mutants() -> list[Mutant]:
+    return [_mutant(entry) for entry in _lines("mutants.jsonl")]
+
+
+def _mutant(entry: Any) -> Mutant:
+    body = bytes.fromhex(entry["hex"])
+    rewritten = None
+    match entry.get("rewrite"):
+        case "same":
+            rewritten = body[: entry["consumed"]]
+        case "differs":
+            rewritten = bytes.fromhex(entry["rewrite_hex"])
+    tags = frozenset((each["tag"], bytes.fromhex(each["data"])) for each in entry.get("unknown_tags_top", ()))
+    return Mutant(
+        entry["message"], entry["version"], body, entry.get("json"), entry.get("consumed", 0), rewritten, tags
+    )
+
+
+_PROBE = re.compile(
+    r"(?P<question>.+?) \| (?P<message>\w+) v(?P<version>-?\d+) \| (?P<body>[0-9a-f ]*)-> "
+    r"(?:(?P<error>error) .*|ok consumed=(?P<consumed>\d+)/\d+ rewrite=.*? json=(?P<json>\{.*?\})(?: unknown=.*)?)\n"
+)
+
+
+@cache
+def probes() -> list[Probe]:
+    """The probes that are one body and one answer; the file has some prose about other matters too."""
+    text = lzma.open(DATA / "java-probes.txt.xz", "rt", encoding="utf-8").read()
+    return [
+        Probe(
+            match["question"],
+            match["message"],
+            int(match["version"]),
+            bytes.fromhex(match["body"]),
+            match["error"] is None,
+            int(match["consumed"] or 0),
+            json.loads(match["json"]) if match["json"] else None,
+        )
+        for match in _PROBE.finditer(text)
+    ]
+
+
+@cache
+def exchanges() -> list[Exchange]:
+    return [
+        Exchange(
+            source,
+            line,
+            entry["api_key"],
+            entry["api_version"],
+            entry["client"],
+            bytes.fromhex(entry["request_hex"]),
+            bytes.fromhex(entry["response_hex"]),
+        )
+        for source in ("frames", "frames-realclients")
+        for line, entry in enumerate(_lines(f"{source}.jsonl"), 1)
+    ]
+
+
+def _lines(name: str) -> list[Any]:
+    with lzma.open(DATA / f"{name}.xz", "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def message_class(name: str) -> Any:
+    return messages.find("kafka", name=name)
+
+
+def canonical(document: Any) -> str:
+    """JSON as a value: the order of names does not count, but False is not 0."""
+    return json.dumps(document, sort_keys=True)

@@ -1,0 +1,107 @@
+"""Every body that Kafka's own Java classes wrote becomes an object and the same bytes again, and says the same in JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwire import from_json, to_json
+from kwire.declare import Struct
+from kwire.declare.introspect import fields
+from kwire.reference import spans
+from tests.proof.codecs import BOTH, Codec, through_both
+from tests.proof.material import Vector, canonical, message_class, vectors
+
+each_message = pytest.mark.parametrize("message", sorted(vectors()))
+
+
+def test_the_engine_is_the_compiled_one() -> None:
+    """Else all that is said here about the engine would be said about the reference twice."""
+    import kwire._kwire
+
+    assert kwire._kwire.__file__ is not None
+    assert not kwire._kwire.__file__.endswith(".py")
+
+
+@each_message
+@through_both
+def test_bytes_become_an_object_and_the_same_bytes_again(codec: Codec, message: str) -> None:
+    cls = message_class(message)
+    for vector in vectors()[message]:
+        codec.validate(cls, vector.body, version=vector.version)
+        decoded = codec.decode(cls, vector.body, version=vector.version)
+        assert codec.encode(decoded, version=vector.version) == vector.body, vector.name
+
+
+@each_message
+@through_both
+def test_the_object_says_what_kafka_says(codec: Codec, message: str) -> None:
+    cls = message_class(message)
+    for vector in vectors()[message]:
+        decoded = codec.decode(cls, vector.body, version=vector.version)
+        assert canonical(to_json(decoded, version=vector.version)) == canonical(vector.json), vector.name
+        assert unknown_tags_of(decoded) == vector.unknown_tags, vector.name
+
+
+@each_message
+def test_both_codecs_make_equal_objects(message: str) -> None:
+    cls = message_class(message)
+    for vector in vectors()[message]:
+        by_engine, by_reference = (codec.decode(cls, vector.body, version=vector.version) for codec in BOTH)
+        assert by_engine == by_reference, vector.name
+        assert hash(by_engine) == hash(by_reference), vector.name
+        assert repr(by_engine) == repr(by_reference), vector.name
+
+
+@each_message
+def test_a_decoded_object_equals_the_constructed_one(message: str) -> None:
+    """``from_json`` goes through constructors, so it shows what the codecs, which go around them, must build."""
+    cls = message_class(message)
+    for vector in vectors()[message]:
+        if not vector.unknown_tags:
+            constructed = from_json(cls, vector.json, version=vector.version)
+            for codec in BOTH:
+                assert codec.decode(cls, vector.body, version=vector.version) == constructed, vector.name
+                assert codec.encode(constructed, version=vector.version) == vector.body, vector.name
+
+
+@each_message
+def test_spans_cover_every_byte_once(message: str) -> None:
+    for vector in vectors()[message]:
+        found, error = spans(message_class(message), vector.body, version=vector.version)
+        assert error is None
+        assert [span.start for span in found] == [0, *(span.end for span in found)][: len(found)], vector.name
+        assert len(vector.body) == (found[-1].end if found else 0), vector.name
+
+
+@through_both
+def test_every_prefix_of_a_small_body_is_an_error(codec: Codec) -> None:
+    for message in vectors():
+        smallest = min(vectors()[message], key=lambda vector: len(vector.body))
+        for length in range(len(smallest.body)):
+            assert refuses(codec, smallest, smallest.body[:length]), f"{smallest.name} cut to {length}"
+
+
+def refuses(codec: Codec, vector: Vector, body: bytes) -> bool:
+    from kwire import DecodeError
+
+    cls = message_class(vector.message)
+    with pytest.raises(DecodeError):
+        codec.validate(cls, body, version=vector.version)
+    with pytest.raises(DecodeError):
+        codec.decode(cls, body, version=vector.version)
+    return True
+
+
+def unknown_tags_of(value: Any, path: str = "") -> frozenset[tuple[str, int, bytes]]:
+    """All unknown tags below ``value``, with paths as the vectors write them."""
+    found: set[tuple[str, int, bytes]] = set()
+    if isinstance(value, Struct):
+        found.update((path or "/", tag, content) for tag, content in value.unknown_tags.items())
+        for f in fields(type(value)):
+            found |= unknown_tags_of(getattr(value, f.name), f"{path}/{f.json_name}")
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            found |= unknown_tags_of(item, f"{path}/{index}")
+    return frozenset(found)
