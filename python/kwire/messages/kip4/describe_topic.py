@@ -35,7 +35,7 @@ class TopicDescription(Struct):
     topic_config_details: TopicConfigDetails
     """Its size and its own settings."""
     topic_partition_details: array[TopicPartitionDetails]
-    """One entry each, with leader and replicas, in the order of their numbers."""
+    """One entry each, with the brokers that lead and hold it."""
 
 
 class TopicConfigDetails(Struct):
