@@ -88,7 +88,9 @@ def vectors() -> dict[str, list[Vector]]:
     """All vectors, by message."""
     found: dict[str, list[Vector]] = {}
     for entry in _lines("vectors.jsonl"):
-        tags = frozenset((each["path"], each["tag"], bytes.fromhex(each["data"])) for each in entry.get("unknown_tags", ()))
+        tags = frozenset(
+            (each["path"], each["tag"], bytes.fromhex(each["data"])) for each in entry.get("unknown_tags", ())
+        )
         vector = Vector(
             entry["message"], entry["version"], entry["case"], bytes.fromhex(entry["hex"]), entry["json"], tags
         )
@@ -124,7 +126,7 @@ _PROBE = re.compile(
 @cache
 def probes() -> list[Probe]:
     """The probes that are one body and one answer; the file has some prose about other matters too."""
-    text = lzma.open(DATA / "java-probes.txt.xz", "rt", encoding="utf-8").read()
+    text = lzma.decompress((DATA / "java-probes.txt.xz").read_bytes()).decode()
     return [
         Probe(
             match["question"],
@@ -157,8 +159,8 @@ def exchanges() -> list[Exchange]:
 
 
 def _lines(name: str) -> list[Any]:
-    with lzma.open(DATA / f"{name}.xz", "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+    text = lzma.decompress((DATA / f"{name}.xz").read_bytes()).decode()
+    return [json.loads(line) for line in text.split("\n") if line]
 
 
 def message_class(name: str) -> Any:
