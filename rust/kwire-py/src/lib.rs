@@ -10,6 +10,10 @@ mod memo;
 mod plan;
 #[allow(unsafe_code, reason = "writes slots of objects that it allocates")]
 mod unsafe_builder;
+#[allow(unsafe_code, reason = "writes a bytes object while it is still nobody else's")]
+mod unsafe_bytes;
+#[allow(unsafe_code, reason = "knows where the interpreter keeps its small integers")]
+mod unsafe_constants;
 #[allow(unsafe_code, reason = "takes the collector's header from classes whose instances need none")]
 mod unsafe_objects;
 #[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]

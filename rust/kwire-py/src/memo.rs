@@ -7,16 +7,20 @@
 /// Tables stay below this many entries, which is where they leave the second-level cache.
 const MOST_ENTRIES: usize = 1 << 15;
 const FEWEST_ENTRIES: usize = 1 << 8;
-/// How many look-ups make a judgement, and how many of them must find something.
-const SAMPLE: u32 = 512;
-const WORTHWHILE: u32 = SAMPLE / 5;
+/// A table is judged after this many look-ups for the first time. What repeats at all repeats more and more as the
+/// table fills, so one find in `PROMISING` is enough then.
+const FIRST_JUDGEMENT: usize = 2048;
+const PROMISING: usize = 50;
+/// Later it is judged whenever half of it could have been filled anew, and must find one in so many.
+const WORTHWHILE: usize = 6;
 
 /// A direct-mapped table from bytes of one input to values.
 pub(crate) struct Memo<T> {
     entries: Vec<Entry<T>>,
     generation: u32,
-    asked: u32,
-    found: u32,
+    asked: usize,
+    found: usize,
+    judged_at: usize,
     pub(crate) on: bool,
 }
 
@@ -30,7 +34,7 @@ struct Entry<T> {
 
 impl<T: Copy> Memo<T> {
     pub(crate) fn new() -> Self {
-        Self { entries: Vec::new(), generation: 0, asked: 0, found: 0, on: false }
+        Self { entries: Vec::new(), generation: 0, asked: 0, found: 0, judged_at: FIRST_JUDGEMENT, on: false }
     }
 
     /// Forget everything and get ready for an input. Small inputs are not worth a table, those past 4 GiB have no room
@@ -38,6 +42,7 @@ impl<T: Copy> Memo<T> {
     pub(crate) fn begin(&mut self, input: &[u8], smallest_input: usize) {
         self.asked = 0;
         self.found = 0;
+        self.judged_at = FIRST_JUDGEMENT;
         self.on = input.len() >= smallest_input && u32::try_from(input.len()).is_ok();
         if !self.on {
             return;
@@ -55,10 +60,8 @@ impl<T: Copy> Memo<T> {
     #[inline]
     pub(crate) fn get(&mut self, input: &[u8], bytes: &[u8], hash: u64) -> Option<T> {
         self.asked += 1;
-        if self.asked == SAMPLE {
-            self.on = self.found >= WORTHWHILE;
-            self.asked = 0;
-            self.found = 0;
+        if self.asked == self.judged_at {
+            self.judge();
         }
         let place = self.place(hash);
         let entry = self.entries.get(place)?;
@@ -72,6 +75,15 @@ impl<T: Copy> Memo<T> {
         } else {
             None
         }
+    }
+
+    #[cold]
+    fn judge(&mut self) {
+        let first = self.judged_at == FIRST_JUDGEMENT;
+        self.on = self.found * (if first { PROMISING } else { WORTHWHILE }) >= self.asked;
+        self.judged_at = FIRST_JUDGEMENT.max(self.entries.len() / 2) + 1;
+        self.asked = 0;
+        self.found = 0;
     }
 
     /// Remember the value of `bytes`, which begin at `start` of the input.

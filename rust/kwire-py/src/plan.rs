@@ -1,6 +1,7 @@
 //! The door: a compiled plan with the classes it builds.
 
 use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
 
 use kwire::plan::{Struct, Type};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -18,6 +19,8 @@ pub(crate) struct Plan {
     layouts: Vec<Layout>,
     /// Taken for a call and put back after it; a second thread in the meantime makes its own.
     caches: Mutex<Option<Box<Caches>>>,
+    /// How many bytes the last encoding gave.
+    length: AtomicUsize,
 }
 
 #[pymethods]
@@ -37,7 +40,7 @@ impl Plan {
         }
         let layouts = opened.iter().zip(&structs).map(|(body, (class, absent))| Layout::new(body, class, absent));
         let layouts = layouts.collect::<PyResult<Vec<_>>>()?;
-        Ok(Self { plan, layouts, caches: Mutex::new(None) })
+        Ok(Self { plan, layouts, caches: Mutex::new(None), length: AtomicUsize::new(0) })
     }
 
     /// The plan's text.
@@ -60,7 +63,7 @@ impl Plan {
 
     /// Object to bytes.
     fn encode<'py>(&self, py: Python<'py>, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        unsafe_source::encode(py, &self.plan, &self.layouts, message)?.map_err(|error| encode_error(py, &error))
+        unsafe_source::encode(py, &self.plan, &self.layouts, message, &self.length)?.map_err(|error| encode_error(py, &error))
     }
 
     /// Bytes-like to nothing, or to what is wrong with it.

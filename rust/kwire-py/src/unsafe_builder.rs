@@ -19,6 +19,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::memo::{Memo, hash, same};
+use crate::unsafe_constants::Constants;
 use crate::unsafe_objects::{is_adopted, slot_offset};
 
 /// Below this size of input, tables cost more than they find.
@@ -160,6 +161,22 @@ unsafe fn write(object: *mut ffi::PyObject, offset: usize, value: *mut ffi::PyOb
     unsafe { object.byte_add(offset).cast::<*mut ffi::PyObject>().write(value) }
 }
 
+/// Make the count of a new object 1.
+#[inline(always)]
+unsafe fn set_first_reference(object: *mut ffi::PyObject) {
+    // SAFETY: the object is ours, and this field is its count.
+    unsafe {
+        #[cfg(Py_3_12)]
+        {
+            (*object).ob_refcnt.ob_refcnt = 1;
+        }
+        #[cfg(not(Py_3_12))]
+        {
+            (*object).ob_refcnt = 1;
+        }
+    }
+}
+
 /// A reference that goes when decoding stops half-way.
 pub(crate) struct Owned(NonNull<ffi::PyObject>);
 
@@ -275,6 +292,7 @@ pub(crate) struct Builder<'a, 'py> {
     layouts: &'a [Layout],
     input: &'a [u8],
     caches: &'a mut Caches,
+    constants: &'static Constants,
     /// The array before this one, since a partition's ISR mostly is its replicas.
     last_array: Option<(Primitive, &'a [u8], NonNull<ffi::PyObject>)>,
     tracked: bool,
@@ -285,7 +303,7 @@ impl<'a, 'py> Builder<'a, 'py> {
         caches.begin(input);
         // One class that may stand in a cycle makes everything that may hold an instance of it the collector's.
         let tracked = layouts.iter().any(Layout::is_tracked);
-        Self { py, layouts, input, caches, last_array: None, tracked }
+        Self { py, layouts, input, caches, constants: Constants::get(py), last_array: None, tracked }
     }
 
     fn start_of(&self, bytes: &[u8]) -> usize {
@@ -296,8 +314,11 @@ impl<'a, 'py> Builder<'a, 'py> {
     fn integer(&mut self, value: i64) -> Result<Owned, Raised> {
         // SAFETY: makes a new reference, or null with an exception set. Cached pointers live by rule 2.
         unsafe {
-            // The interpreter has its own objects for small numbers.
-            if (-5..=256).contains(&value) || !self.caches.arrays.on {
+            // The interpreter has its own objects for small numbers; to ask it for one costs more than to know it.
+            if let Some(small) = self.constants.small(value) {
+                return Ok(Owned::borrowed(small));
+            }
+            if !self.caches.arrays.on {
                 return Owned::new(ffi::PyLong_FromLongLong(value));
             }
             let Ok(key) = i32::try_from(value) else {
@@ -336,8 +357,11 @@ impl<'a, 'py> Builder<'a, 'py> {
         // in the input. Without the collector's eye on it, nobody sees it half-filled; it cannot stand in a cycle
         // unless something tracked comes into it, and then it stays tracked.
         unsafe {
+            if count == 0 {
+                return Ok(Owned::borrowed(self.constants.empty_tuple));
+            }
             let tuple = Owned::new(ffi::PyTuple_New(count.cast_signed()))?;
-            if !self.tracked && count > 0 {
+            if !self.tracked {
                 ffi::PyObject_GC_UnTrack(tuple.0.as_ptr().cast());
             }
             Ok(tuple)
@@ -411,6 +435,9 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
 
     #[inline]
     fn packed(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Owned, Raised> {
+        if bytes.is_empty() {
+            return self.new_tuple(0);
+        }
         if let Some((before, of, tuple)) = self.last_array
             && before == kind
             && same(of, bytes)
@@ -465,7 +492,12 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
                     ffi::PyErr_NoMemory();
                     return Err(Raised);
                 }
-                ffi::PyObject_Init(memory.cast(), class)
+                let object = memory.cast::<ffi::PyObject>();
+                // What `PyObject_Init` does, without the call.
+                (*object).ob_type = class;
+                ffi::Py_INCREF(class.cast());
+                set_first_reference(object);
+                object
             } else {
                 ffi::PyType_GenericAlloc(class, 0)
             };

@@ -7,15 +7,18 @@
 //! 2. A slot is read only after its object was seen to be an instance of the class that the offsets come from.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kwire::encode::{Encoded, Source};
+use kwire::encode::{Encoded, Sink, Source};
 use kwire::plan::{Primitive, Struct};
 use kwire::{EncodeError, EncodeKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::unsafe_builder::{Layout, Uuids, unknown_tags_class};
+use crate::unsafe_builder::{Layout, Uuids, no_tags, unknown_tags_class};
+use crate::unsafe_bytes::Growing;
+use crate::unsafe_constants::Constants;
 use crate::unsafe_objects::elements;
 
 type Node = *mut ffi::PyObject;
@@ -24,7 +27,8 @@ type Node = *mut ffi::PyObject;
 pub(crate) struct Objects<'s, 'py> {
     py: Python<'py>,
     layouts: &'s [Layout],
-    uuids: Option<&'s Uuids>,
+    constants: &'static Constants,
+    no_tags: Node,
     /// The offset of `_raw` in `UnknownTags`.
     raw: usize,
     tags_class: *mut ffi::PyTypeObject,
@@ -37,7 +41,8 @@ impl<'s, 'py> Objects<'s, 'py> {
         Ok(Self {
             py,
             layouts,
-            uuids: None,
+            constants: Constants::get(py),
+            no_tags: no_tags(py)?.as_ptr(),
             raw: raw_offset(py)?,
             tags_class: unknown_tags_class(py)?.as_type_ptr(),
             last_array: Cell::new((std::ptr::null_mut(), 0, 0)),
@@ -48,6 +53,23 @@ impl<'s, 'py> Objects<'s, 'py> {
     unsafe fn slot(object: Node, offset: usize) -> Node {
         // SAFETY: rule 2.
         unsafe { object.byte_add(offset).cast::<Node>().read() }
+    }
+
+    /// The value of an int, not of a subclass, that fits.
+    #[inline(always)]
+    fn exact_int32(&self, node: Node) -> Option<i32> {
+        if let Some(value) = self.constants.value(node) {
+            return i32::try_from(value).ok();
+        }
+        // SAFETY: null, or a live object (rule 1).
+        unsafe {
+            if node.is_null() || ffi::PyLong_CheckExact(node) == 0 {
+                return None;
+            }
+            let mut overflow = 0;
+            let value = ffi::PyLong_AsLongLongAndOverflow(node, &raw mut overflow);
+            if overflow == 0 { i32::try_from(value).ok() } else { None }
+        }
     }
 
     /// What to say of a node of another type.
@@ -88,6 +110,9 @@ impl<'s> Source<'s> for Objects<'s, '_> {
 
     #[inline]
     fn integer(&self, node: Node) -> Encoded<i64> {
+        if let Some(value) = self.constants.value(node) {
+            return Ok(value);
+        }
         // SAFETY: null, or a live object (rule 1); `PyLong_AsLongLongAndOverflow` of an int runs no Python code.
         unsafe {
             if node.is_null() || ffi::PyLong_Check(node) == 0 || ffi::PyBool_Check(node) != 0 {
@@ -126,10 +151,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
     }
 
     fn uuid(&self, node: Node) -> Encoded<[u8; 16]> {
-        let uuids = match self.uuids {
-            Some(uuids) => uuids,
-            None => Uuids::get(self.py).map_err(|error| EncodeError::new(EncodeKind::WrongType, error.to_string()))?,
-        };
+        let uuids = Uuids::get(self.py).map_err(|error| EncodeError::new(EncodeKind::WrongType, error.to_string()))?;
         // SAFETY: null, or a live object; its slot is read once it is known to be a `uuid.UUID` (rule 2).
         unsafe {
             if node.is_null() || ffi::PyObject_TypeCheck(node, uuids.class.as_ptr().cast()) == 0 {
@@ -228,6 +250,9 @@ impl<'s> Source<'s> for Objects<'s, '_> {
         // SAFETY: as in `field`; the tags' own slot is read once their class is known, and bytes hang on the message.
         unsafe {
             let tags = Self::slot(node, self.layouts[plan.index].unknown_tags);
+            if tags == self.no_tags {
+                return Ok(&[]);
+            }
             if tags.is_null() || ffi::PyObject_TypeCheck(tags, self.tags_class) == 0 {
                 return Err(self.not("UnknownTags", tags));
             }
@@ -236,33 +261,27 @@ impl<'s> Source<'s> for Objects<'s, '_> {
     }
 
     #[inline]
-    fn packed(&self, array: Node, kind: Primitive, out: &mut Vec<u8>) -> bool {
+    fn packed(&self, array: Node, kind: Primitive, out: &mut impl Sink) -> bool {
         if kind != Primitive::Int32 {
             return false;
         }
         let (before, start, end) = self.last_array.get();
         if array == before {
-            out.extend_from_within(start..end);
+            out.repeat(start..end);
             return true;
         }
-        // SAFETY: the walker asked `array` first, so this is a tuple; exact ints convert without running Python code.
-        let items = unsafe { elements(array) };
         let start = out.len();
-        for item in items {
-            let value = unsafe {
-                if item.is_null() || ffi::PyLong_CheckExact(*item) == 0 {
+        // SAFETY: the walker asked `array` first, so this is a tuple.
+        for items in unsafe { elements(array) }.chunks(16) {
+            let mut gathered = [0; 64];
+            for (item, place) in items.iter().zip(gathered.as_chunks_mut::<4>().0) {
+                let Some(value) = self.exact_int32(*item) else {
                     out.truncate(start);
                     return false;
-                }
-                let mut overflow = 0;
-                let value = ffi::PyLong_AsLongLongAndOverflow(*item, &raw mut overflow);
-                if overflow == 0 { i32::try_from(value).ok() } else { None }
-            };
-            let Some(value) = value else {
-                out.truncate(start);
-                return false;
-            };
-            out.extend_from_slice(&value.to_be_bytes());
+                };
+                *place = value.to_be_bytes();
+            }
+            out.put(&gathered[..items.len() * 4]);
         }
         self.last_array.set((array, start, out.len()));
         true
@@ -294,15 +313,22 @@ unsafe fn is_same(held: Node, default: Node) -> bool {
     }
 }
 
-/// Write `message`. The outer error is an exception of Python's own.
+/// Write `message`; `length` is that of the last one, a good guess at this one's. The outer error is an exception of
+/// Python's own.
 pub(crate) fn encode<'py>(
     py: Python<'py>,
     plan: &kwire::Plan,
     layouts: &[Layout],
     message: &Bound<'py, PyAny>,
+    length: &AtomicUsize,
 ) -> PyResult<Encoded<Bound<'py, PyBytes>>> {
     let mut objects = Objects::new(py, layouts)?;
-    let mut out = Vec::new();
-    let written = kwire::encode::encode(plan, &mut objects, message.as_ptr(), &mut out);
-    Ok(written.map(|()| PyBytes::new(py, &out)))
+    let mut out = Growing::new(py, length.load(Ordering::Relaxed));
+    match kwire::encode::encode(plan, &mut objects, message.as_ptr(), &mut out) {
+        Ok(()) => {
+            length.store(out.len(), Ordering::Relaxed);
+            out.finish(py).map(Ok)
+        }
+        Err(error) => Ok(Err(error)),
+    }
 }

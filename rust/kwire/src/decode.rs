@@ -4,6 +4,7 @@
 //! markers); a visitor only builds, so no visitor accepts what another refuses. The walker is compiled once for each
 //! visitor, which is chosen at the door.
 
+use crate::encode::put_uvarint;
 use crate::error::{DecodeKind, Stop};
 use crate::plan::{Element, Field, Length, Plan, Primitive, Step, Struct, Type};
 use crate::reader::{LONGEST_STRING, Reader};
@@ -343,13 +344,4 @@ fn tagged_value<'a, V: Visitor<'a>>(
     } else {
         Err(Stop::sized(DecodeKind::TagSize, start, size.into(), content.left()))
     }
-}
-
-/// Append an unsigned varint.
-pub(crate) fn put_uvarint(out: &mut Vec<u8>, mut value: u32) {
-    while value > 0x7f {
-        out.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
-    }
-    out.push(value.to_le_bytes()[0]);
 }

@@ -4,13 +4,58 @@
 //! source only answers what it holds. Errors are as exact as decode's: the first wrong value in the order of the wire,
 //! with its path.
 
-use crate::decode::put_uvarint;
 use crate::error::{EncodeError, EncodeKind};
-use crate::plan::{Element, Length, Literal, Plan, Primitive, Struct, Tagged, Type};
+use crate::plan::{Element, Field, Length, Literal, Plan, Primitive, Step, Struct, Tagged, Type};
 use crate::reader::LONGEST_STRING;
 
 /// The result of everything that can meet a wrong value.
 pub type Encoded<T> = Result<T, Box<EncodeError>>;
+
+/// Takes the bytes: a `Vec`, or a buffer that belongs to somebody's heap.
+pub trait Sink {
+    /// How many bytes it holds.
+    fn len(&self) -> usize;
+    /// Whether it holds none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Get ready for so many more.
+    fn reserve(&mut self, additional: usize);
+    /// Append.
+    fn put(&mut self, bytes: &[u8]);
+    /// Append bytes that it holds already.
+    fn repeat(&mut self, held: std::ops::Range<usize>);
+    /// Drop all bytes from `len` on.
+    fn truncate(&mut self, len: usize);
+}
+
+impl Sink for Vec<u8> {
+    fn len(&self) -> usize {
+        Self::len(self)
+    }
+    fn reserve(&mut self, additional: usize) {
+        Self::reserve(self, additional);
+    }
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+    fn repeat(&mut self, held: std::ops::Range<usize>) {
+        self.extend_from_within(held);
+    }
+    fn truncate(&mut self, len: usize) {
+        Self::truncate(self, len);
+    }
+}
+
+/// Append an unsigned varint.
+#[inline(always)]
+pub(crate) fn put_uvarint(out: &mut impl Sink, mut value: u32) {
+    while value > 0x7f {
+        out.put(&[value.to_le_bytes()[0] | 0x80]);
+        value >>= 7;
+    }
+    out.put(&[value.to_le_bytes()[0]]);
+}
 
 /// Holds the values to write. A node is a value somewhere in it.
 ///
@@ -47,7 +92,7 @@ pub trait Source<'s> {
     /// Append all elements of an array of fixed-size values, when the source has a faster way than one by one.
     ///
     /// False when it has not, or met a value that it would rather have looked at closely; then `out` is as before.
-    fn packed(&self, _array: Self::Node, _kind: Primitive, _out: &mut Vec<u8>) -> bool {
+    fn packed(&self, _array: Self::Node, _kind: Primitive, _out: &mut impl Sink) -> bool {
         false
     }
     /// What follows goes to another buffer: places in the one before are of no use there.
@@ -55,20 +100,26 @@ pub trait Source<'s> {
 }
 
 /// Append a whole message to `out`; after an error `out` holds some of it.
-pub fn encode<'s, S: Source<'s>>(plan: &Plan, source: &mut S, root: S::Node, out: &mut Vec<u8>) -> Encoded<()> {
+pub fn encode<'s, S: Source<'s>, O: Sink>(plan: &Plan, source: &mut S, root: S::Node, out: &mut O) -> Encoded<()> {
     structure(&plan.root, source, root, out)
 }
 
-fn structure<'s, S: Source<'s>>(plan: &Struct, source: &mut S, node: S::Node, out: &mut Vec<u8>) -> Encoded<()> {
+fn structure<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
     source.structure(node, plan)?;
     if !plan.flexible && !source.unknown_tags(node, plan).map_err(in_unknown_tags)?.is_empty() {
         return Err(clash("this version has no tags".into()));
     }
-    for field in &plan.fields {
-        source
-            .field(node, plan, field.position)
-            .and_then(|held| value(&field.kind, source, held, out))
-            .map_err(|error| error.in_field(&field.name))?;
+    for step in &plan.steps {
+        match *step {
+            Step::Run { first, last, .. } => run(plan, &plan.fields[first..last], source, node, out)?,
+            Step::Single { field } => {
+                let field = &plan.fields[field];
+                source
+                    .field(node, plan, field.position)
+                    .and_then(|held| value(&field.kind, source, held, out))
+                    .map_err(|error| error.in_field(&field.name))?;
+            }
+        }
     }
     if plan.flexible {
         tags(plan, source, node, out)?;
@@ -76,9 +127,34 @@ fn structure<'s, S: Source<'s>>(plan: &Struct, source: &mut S, node: S::Node, ou
     Ok(())
 }
 
-fn value<'s, S: Source<'s>>(kind: &Type, source: &mut S, node: S::Node, out: &mut Vec<u8>) -> Encoded<()> {
+#[inline(always)]
+fn run<'s, S: Source<'s>, O: Sink>(
+    plan: &Struct,
+    fields: &[Field],
+    source: &S,
+    node: S::Node,
+    out: &mut O,
+) -> Encoded<()> {
+    let mut gathered = Gathered::new();
+    for field in fields {
+        let Type::Primitive(kind) = field.kind else { continue };
+        source
+            .field(node, plan, field.position)
+            .and_then(|held| primitive(kind, source, held, &mut gathered, out))
+            .map_err(|error| error.in_field(&field.name))?;
+    }
+    gathered.flush(out);
+    Ok(())
+}
+
+fn value<'s, S: Source<'s>, O: Sink>(kind: &Type, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
     match kind {
-        Type::Primitive(kind) => primitive(*kind, source, node, out),
+        Type::Primitive(kind) => {
+            let mut gathered = Gathered::new();
+            primitive(*kind, source, node, &mut gathered, out)?;
+            gathered.flush(out);
+            Ok(())
+        }
         Type::String(length) => {
             if length.nullable && source.is_null(node) {
                 put_null(*length, false, out);
@@ -92,7 +168,7 @@ fn value<'s, S: Source<'s>>(kind: &Type, source: &mut S, node: S::Node, out: &mu
                     ));
                 }
                 put_length(*length, text.len(), false, out)?;
-                out.extend_from_slice(text);
+                out.put(text);
                 Ok(())
             })
         }
@@ -103,7 +179,7 @@ fn value<'s, S: Source<'s>>(kind: &Type, source: &mut S, node: S::Node, out: &mu
             }
             let bytes = source.bytes(node)?;
             put_length(*length, bytes.len(), true, out)?;
-            out.extend_from_slice(bytes);
+            out.put(bytes);
             Ok(())
         }
         Type::Array(length, element) => {
@@ -116,35 +192,72 @@ fn value<'s, S: Source<'s>>(kind: &Type, source: &mut S, node: S::Node, out: &mu
         Type::Struct(body) => structure(body, source, node, out),
         Type::NullableStruct(body) => {
             if source.is_null(node) {
-                out.push(0xff);
+                out.put(&[0xff]);
                 return Ok(());
             }
-            out.push(1);
+            out.put(&[1]);
             structure(body, source, node, out)
         }
         Type::Maybe(inner) => {
             if source.is_null(node) {
-                out.push(0);
+                out.put(&[0]);
                 return Ok(());
             }
-            out.push(1);
+            out.put(&[1]);
             value(inner, source, node, out)
         }
     }
 }
 
-#[inline]
-fn primitive<'s, S: Source<'s>>(kind: Primitive, source: &S, node: S::Node, out: &mut Vec<u8>) -> Encoded<()> {
+/// Fixed-size values are gathered here, so that the sink is asked once for a run of them.
+struct Gathered {
+    bytes: [u8; Self::ROOM],
+    length: usize,
+}
+
+impl Gathered {
+    const ROOM: usize = 64;
+
+    fn new() -> Self {
+        Self { bytes: [0; Self::ROOM], length: 0 }
+    }
+
+    #[inline(always)]
+    fn put<const N: usize, O: Sink>(&mut self, value: [u8; N], out: &mut O) {
+        if let Some(place) = self.bytes[self.length..].first_chunk_mut() {
+            *place = value;
+            self.length += N;
+            return;
+        }
+        self.flush(out);
+        out.put(&value);
+    }
+
+    #[inline(always)]
+    fn flush<O: Sink>(&mut self, out: &mut O) {
+        out.put(&self.bytes[..self.length]);
+        self.length = 0;
+    }
+}
+
+#[inline(always)]
+fn primitive<'s, S: Source<'s>, O: Sink>(
+    kind: Primitive,
+    source: &S,
+    node: S::Node,
+    gathered: &mut Gathered,
+    out: &mut O,
+) -> Encoded<()> {
     match kind {
-        Primitive::Bool => out.push(source.boolean(node)?.into()),
-        Primitive::Int8 => out.extend_from_slice(&fit::<i8>(source.integer(node)?)?.to_be_bytes()),
-        Primitive::Int16 => out.extend_from_slice(&fit::<i16>(source.integer(node)?)?.to_be_bytes()),
-        Primitive::Int32 => out.extend_from_slice(&fit::<i32>(source.integer(node)?)?.to_be_bytes()),
-        Primitive::Int64 => out.extend_from_slice(&source.integer(node)?.to_be_bytes()),
-        Primitive::Uint16 => out.extend_from_slice(&fit::<u16>(source.integer(node)?)?.to_be_bytes()),
-        Primitive::Uint32 => out.extend_from_slice(&fit::<u32>(source.integer(node)?)?.to_be_bytes()),
-        Primitive::Float64 => out.extend_from_slice(&source.float(node)?.to_bits().to_be_bytes()),
-        Primitive::Uuid => out.extend_from_slice(&source.uuid(node)?),
+        Primitive::Bool => gathered.put([source.boolean(node)?.into()], out),
+        Primitive::Int8 => gathered.put(fit::<i8>(source.integer(node)?)?.to_be_bytes(), out),
+        Primitive::Int16 => gathered.put(fit::<i16>(source.integer(node)?)?.to_be_bytes(), out),
+        Primitive::Int32 => gathered.put(fit::<i32>(source.integer(node)?)?.to_be_bytes(), out),
+        Primitive::Int64 => gathered.put(source.integer(node)?.to_be_bytes(), out),
+        Primitive::Uint16 => gathered.put(fit::<u16>(source.integer(node)?)?.to_be_bytes(), out),
+        Primitive::Uint32 => gathered.put(fit::<u32>(source.integer(node)?)?.to_be_bytes(), out),
+        Primitive::Float64 => gathered.put(source.float(node)?.to_bits().to_be_bytes(), out),
+        Primitive::Uuid => gathered.put(source.uuid(node)?, out),
     }
     Ok(())
 }
@@ -157,12 +270,12 @@ fn fit<N: TryFrom<i64>>(value: i64) -> Encoded<N> {
 }
 
 #[inline]
-fn array<'s, S: Source<'s>>(
+fn array<'s, S: Source<'s>, O: Sink>(
     length: Length,
     element: &Element,
     source: &mut S,
     node: S::Node,
-    out: &mut Vec<u8>,
+    out: &mut O,
 ) -> Encoded<()> {
     let count = source.array(node)?;
     put_length(length, count, true, out)?;
@@ -173,10 +286,12 @@ fn array<'s, S: Source<'s>>(
             if source.packed(node, *kind, out) {
                 return Ok(());
             }
+            let mut gathered = Gathered::new();
             for index in 0..count {
                 let item = source.item(node, index);
-                primitive(*kind, source, item, out).map_err(|error| error.in_element(index))?;
+                primitive(*kind, source, item, &mut gathered, out).map_err(|error| error.in_element(index))?;
             }
+            gathered.flush(out);
         }
         Type::Struct(body) => {
             for index in 0..count {
@@ -194,10 +309,10 @@ fn array<'s, S: Source<'s>>(
     Ok(())
 }
 
-fn tags<'s, S: Source<'s>>(plan: &Struct, source: &mut S, node: S::Node, out: &mut Vec<u8>) -> Encoded<()> {
+fn tags<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
     let raw = source.unknown_tags(node, plan).map_err(in_unknown_tags)?;
     if raw.is_empty() && plan.tagged.is_empty() {
-        out.push(0);
+        out.put(&[0]);
         return Ok(());
     }
     let unknown = entries(raw)?;
@@ -207,13 +322,13 @@ fn tags<'s, S: Source<'s>>(plan: &Struct, source: &mut S, node: S::Node, out: &m
         }
     }
     let mut unknown = unknown.into_iter().peekable();
-    let (mut count, mut section) = (0u32, Vec::new());
+    let (mut count, mut section): (u32, Vec<u8>) = (0, Vec::new());
     for Tagged { tag, field, default } in &plan.tagged {
         while let Some((_, entry)) = unknown.next_if(|(unknown, _)| unknown < tag) {
             section.extend_from_slice(entry);
             count += 1;
         }
-        let mut content = Vec::new();
+        let mut content: Vec<u8> = Vec::new();
         source.other_buffer();
         let at_default = source
             .field(node, plan, field.position)
@@ -238,7 +353,7 @@ fn tags<'s, S: Source<'s>>(plan: &Struct, source: &mut S, node: S::Node, out: &m
         count += 1;
     }
     put_uvarint(out, count);
-    out.extend_from_slice(&section);
+    out.put(&section);
     Ok(())
 }
 
@@ -262,24 +377,24 @@ fn is_default<'s, S: Source<'s>>(kind: &Type, source: &S, node: S::Node, default
 }
 
 #[inline]
-fn put_length(length: Length, count: usize, wide: bool, out: &mut Vec<u8>) -> Encoded<()> {
+fn put_length<O: Sink>(length: Length, count: usize, wide: bool, out: &mut O) -> Encoded<()> {
     let too_long = || EncodeError::new(EncodeKind::TooLong, format!("{count} is more than its length can say"));
     let count = i32::try_from(count).map_err(|_| too_long())?;
     if length.compact {
         put_uvarint(out, count.unsigned_abs() + 1);
     } else if wide {
-        out.extend_from_slice(&count.to_be_bytes());
+        out.put(&count.to_be_bytes());
     } else {
-        out.extend_from_slice(&i16::try_from(count).map_err(|_| too_long())?.to_be_bytes());
+        out.put(&i16::try_from(count).map_err(|_| too_long())?.to_be_bytes());
     }
     Ok(())
 }
 
-fn put_null(length: Length, wide: bool, out: &mut Vec<u8>) {
+fn put_null<O: Sink>(length: Length, wide: bool, out: &mut O) {
     match (length.compact, wide) {
-        (true, _) => out.push(0),
-        (false, true) => out.extend_from_slice(&(-1i32).to_be_bytes()),
-        (false, false) => out.extend_from_slice(&(-1i16).to_be_bytes()),
+        (true, _) => out.put(&[0]),
+        (false, true) => out.put(&(-1i32).to_be_bytes()),
+        (false, false) => out.put(&(-1i16).to_be_bytes()),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 
 use crate::decode::{Text, Visitor, decode};
-use crate::encode::{Encoded, Source, encode};
+use crate::encode::{Encoded, Sink, Source, encode};
 use crate::error::{DecodeError, EncodeError, EncodeKind, Stop};
 use crate::plan::{Literal, Plan, Primitive, Struct};
 
@@ -273,10 +273,10 @@ impl<'v> Source<'v> for Held<'v> {
             _ => Ok(&[]),
         }
     }
-    fn packed(&self, array: Node<'v>, kind: Primitive, out: &mut Vec<u8>) -> bool {
+    fn packed(&self, array: Node<'v>, kind: Primitive, out: &mut impl Sink) -> bool {
         match array {
             Node::Tree(Value::Packed(held, bytes)) if *held == kind => {
-                out.extend_from_slice(bytes);
+                out.put(bytes);
                 true
             }
             _ => false,

@@ -1,0 +1,129 @@
+//! A `bytes` object that grows while it is written.
+//!
+//! Rules of this file: the object is ours alone until `finish`, so its bytes may be written and its address may change.
+//! `length` bytes are written, `capacity` are there. When memory runs out the exception waits until `finish`, and
+//! everything put meanwhile is thrown away.
+
+use std::ops::Range;
+use std::ptr::null_mut;
+
+use kwire::encode::Sink;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+unsafe extern "C" {
+    /// Public in `bytesobject.h`, missing from the bindings.
+    fn _PyBytes_Resize(object: *mut *mut ffi::PyObject, size: ffi::Py_ssize_t) -> std::ffi::c_int;
+}
+
+pub(crate) struct Growing {
+    object: *mut ffi::PyObject,
+    data: *mut u8,
+    length: usize,
+    capacity: usize,
+}
+
+impl Growing {
+    /// An empty one with room for `capacity` bytes.
+    pub(crate) fn new(_: Python<'_>, capacity: usize) -> Self {
+        let mut made = Self { object: null_mut(), data: null_mut(), length: 0, capacity: 0 };
+        // SAFETY: without a source the bytes are not initialised; none is read before it is written.
+        made.adopt(unsafe { ffi::PyBytes_FromStringAndSize(std::ptr::null(), capacity.cast_signed()) }, capacity);
+        made
+    }
+
+    fn adopt(&mut self, object: *mut ffi::PyObject, capacity: usize) {
+        self.object = object;
+        if object.is_null() {
+            (self.data, self.length, self.capacity) = (null_mut(), 0, 0);
+        } else {
+            // SAFETY: a live bytes object.
+            (self.data, self.capacity) = (unsafe { ffi::PyBytes_AsString(object) }.cast(), capacity);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, additional: usize) {
+        let wanted = self.length.saturating_add(additional).max(self.capacity.saturating_mul(2)).max(64);
+        self.resize(wanted);
+    }
+
+    fn resize(&mut self, capacity: usize) {
+        if self.object.is_null() {
+            return;
+        }
+        let mut object = self.object;
+        // SAFETY: nobody else holds the object. On failure it is gone, `object` null and `MemoryError` set.
+        unsafe { _PyBytes_Resize(&raw mut object, capacity.min(isize::MAX.unsigned_abs()).cast_signed()) };
+        self.adopt(object, capacity);
+    }
+
+    /// The object, cut to what was written; an error when memory ran out on the way.
+    pub(crate) fn finish(mut self, py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
+        if self.length != self.capacity {
+            self.resize(self.length);
+        }
+        let object = std::mem::replace(&mut self.object, null_mut());
+        if object.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        // SAFETY: hands over the one reference; it is a bytes object.
+        Ok(unsafe { Bound::from_owned_ptr(py, object).cast_into_unchecked() })
+    }
+}
+
+impl Drop for Growing {
+    fn drop(&mut self) {
+        // SAFETY: null, or the one reference that is ours; the GIL is held where this type is used.
+        unsafe { ffi::Py_XDECREF(self.object) }
+    }
+}
+
+impl Sink for Growing {
+    fn len(&self) -> usize {
+        self.length
+    }
+
+    fn reserve(&mut self, additional: usize) {
+        if self.capacity - self.length < additional {
+            self.grow(additional);
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, bytes: &[u8]) {
+        if self.capacity - self.length < bytes.len() {
+            self.grow(bytes.len());
+            if self.object.is_null() {
+                return;
+            }
+        }
+        // SAFETY: that many bytes are free behind `length`, seen above; `bytes` is somebody else's memory.
+        unsafe { self.data.add(self.length).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        self.length += bytes.len();
+    }
+
+    #[inline]
+    fn repeat(&mut self, held: Range<usize>) {
+        let count = held.len();
+        if held.start > held.end || held.end > self.length {
+            return;
+        }
+        if self.capacity - self.length < count {
+            self.grow(count);
+            if self.object.is_null() {
+                return;
+            }
+        }
+        // SAFETY: the range lies in what is written, the target behind it, so they do not overlap; both were seen to
+        // be in bounds.
+        unsafe { self.data.add(self.length).copy_from_nonoverlapping(self.data.add(held.start), count) };
+        self.length += count;
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.length = self.length.min(len);
+    }
+}
