@@ -6,20 +6,25 @@ Rules of this file.
   within one run mean anything; and since they come and go, every round lets every codec run once, in shuffled order.
 * The collector is on, as programs have it. Objects that it tracks make it run while they are decoded; that is part of
   their price. That it then also walks what the benchmark itself keeps alive would not be, so this is frozen.
-* A sample begins with a full collection, so that nobody inherits another's debts, and with calls that do not count:
-  a collection also gives memory back to the system, and getting it again was a fifth of msgspec's time.
-* A sample is made of groups of calls. A group is long enough for the clock, keeps its results until the clock has
-  stopped, and then frees them under a clock of their own.
+* A sample begins with a full collection, so that nobody inherits another's debts.
+* Memory is warm. CPython gives an arena back to the system as soon as nothing is left in it, so that where arenas
+  happen to end decides who has to fetch one again in every call. So something is left in enough of them. What it
+  costs to decode into cold memory is told beside the bytes held.
+* A result is kept until the clock has stopped, and then freed under a clock of its own. Messages of microseconds are
+  decoded a few at a time, because of what the clock itself costs. A few only, and as many for everybody: results that
+  nobody would have kept make the collector run, and outgrow the free lists, by which they cost up to half as much
+  again.
 * Decoding happens while nothing else is alive. Encoding cannot: every codec's message is alive all the time.
-* The content has to be gone by now. A hundred thousand tuples more would be the collector's work, and only some codecs'
-  loss.
+* The content has to be gone by now. A hundred thousand tuples more would be the collector's work, and only some
+  codecs' loss.
 """
 
 from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
-from itertools import repeat
+from functools import cache
+from itertools import pairwise, repeat
 from statistics import median, quantiles
 from time import thread_time_ns
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -30,10 +35,13 @@ if TYPE_CHECKING:
 
 Operation: TypeAlias = Literal["decode", "encode", "validate"]
 
-GROUP_NS = 200_000
-"""A group lasts at least this long: a thousand times what reading the clock costs."""
 SAMPLE_NS = 10_000_000
-"""A sample lasts at least this long, in as many groups as it takes."""
+"""A sample lasts about this long, in as many groups as it takes, or as long as one group."""
+WARM_MEMORY = 64 << 20
+"""Bytes, twice what the most wasteful codec needs for the largest message."""
+ARENA = 1 << 20
+PIN = 400
+"""The size of an object that comes from an arena, as those beyond 512 bytes do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +82,10 @@ class Samples:
         return (upper - lower) / middle
 
 
-def take_turns(contestants: Sequence[Contestant], rounds: int, random: Random) -> list[Samples]:
-    """Time every contestant once a round."""
-    shapes = {id(each): Shape.of(each) for each in contestants}
+def take_turns(contestants: Sequence[Contestant], together: int, rounds: int, random: Random) -> list[Samples]:
+    """Time every contestant once a round, so many results of it alive together."""
+    shapes = {id(each): Shape.of(each, together) for each in contestants}
+    pins = pin_arenas()
     taken: dict[int, list[tuple[float, float]]] = {id(each): [] for each in contestants}
     gc.collect()
     gc.freeze()
@@ -84,6 +93,7 @@ def take_turns(contestants: Sequence[Contestant], rounds: int, random: Random) -
         for contestant in random.sample(contestants, len(contestants)):
             taken[id(contestant)].append(sample(contestant, shapes[id(contestant)]))
     gc.unfreeze()
+    del pins
     return [
         Samples(
             each.peer,
@@ -108,24 +118,36 @@ class Shape:
         return self.group * self.groups
 
     @classmethod
-    def of(cls, contestant: Contestant) -> Shape:
-        """Found by trying, which also warms the contestant up."""
-        group = 1
-        while (lasts := time_group(contestant, group)[0]) < GROUP_NS:
-            group *= 2
+    def of(cls, contestant: Contestant, group: int) -> Shape:
+        """Found by trying, after a call that warms it up."""
+        time_group(contestant, 1)
+        lasts, _ = time_group(contestant, group)
         return cls(group, max(1, round(SAMPLE_NS / lasts)))
+
+
+def pin_arenas() -> list[bytes]:
+    """Small objects, one or more in each of as many arenas as the largest message needs."""
+    objects = [bytes(PIN) for _ in range(WARM_MEMORY // PIN)]
+    return objects[:: ARENA // PIN // 2]
 
 
 def sample(contestant: Contestant, shape: Shape) -> tuple[float, float]:
     """Nanoseconds for one call, and for freeing its result."""
     gc.collect()
-    time_group(contestant, shape.group)
     call_ns = free_ns = 0
     for _ in range(shape.groups):
         called, freed = time_group(contestant, shape.group)
         call_ns += called
         free_ns += freed
-    return call_ns / shape.calls, free_ns / shape.calls
+    reading = clock_ns() * shape.groups
+    return (call_ns - reading) / shape.calls, (free_ns - reading) / shape.calls
+
+
+@cache
+def clock_ns() -> int:
+    """What reading the clock costs."""
+    readings = [thread_time_ns() for _ in range(1001)]
+    return round(median(later - earlier for earlier, later in pairwise(readings)))
 
 
 def time_group(contestant: Contestant, group: int) -> tuple[int, int]:

@@ -7,6 +7,8 @@ Every measurement is a process of its own, which holds nothing but the codec, it
   What the allocator adds by rounding up, it does not see.
 * *Resident* is the growth of the process, rounding and all, as far as the system reports it; *peak* is how far the
   process grew while it decoded, which includes buffers that were given back before the end.
+* *Cold* is the time of that first decoding, into memory that the system has yet to hand out. Every page costs: a codec
+  that holds less is spared as much.
 * *Collect* is one full collection with the tree alive. Programs pay it again and again for as long as they hold the
   tree. *Idle* is the same without the tree.
 """
@@ -41,6 +43,7 @@ RESET_PEAK = Path("/proc/self/clear_refs")
 @dataclass(frozen=True, slots=True)
 class Memory:
     peer: str
+    cold_ns: int
     held_bytes: int
     resident_bytes: int | None
     peak_bytes: int | None
@@ -67,7 +70,9 @@ def measure_here(module: str, workload: Workload, payload: bytes) -> Memory:
     before = resident()
     if before is not None:
         RESET_PEAK.write_text("5")
+    start = thread_time_ns()
     tree = codec.decode(payload)
+    cold = thread_time_ns() - start
     after, peak = resident(), resident("VmHWM")
     collect = collection()
 
@@ -81,6 +86,7 @@ def measure_here(module: str, workload: Workload, payload: bytes) -> Memory:
 
     return Memory(
         peer=peer.name,
+        cold_ns=cold,
         held_bytes=held,
         resident_bytes=None if before is None or after is None else after - before,
         peak_bytes=None if before is None or peak is None else peak - before,

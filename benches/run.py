@@ -43,6 +43,11 @@ QUICK_SUITE = (Workload("a", 12), Workload("b", 12), Workload("kb", 1), Workload
 HELD = Workload("b", 1)
 """The workload of which is told what it costs to hold."""
 
+SMALL = 10_000
+"""Bytes up to which a message takes too little time for the clock,"""
+TOGETHER = 16
+"""so that this many are decoded at a time."""
+
 SLOW = ("aiokafka", "reference")
 LARGE = 10_000
 """Partitions from which on the slow peers would need most of the run's time, and tell no more than on (a)."""
@@ -125,17 +130,18 @@ def time(workload: Workload, peers: dict[str, Peer], rounds: int, random: Random
     size = len(workload.body())
     forget_content()
 
+    together = 1 if size > SMALL else TOGETHER
     decoding = [Contestant(name, "decode", codec.decode, payload) for name, (codec, payload) in codecs.items()]
     decoding += [
         Contestant(name, "validate", codec.validate, payload)
         for name, (codec, payload) in codecs.items()
         if codec.validate is not None
     ]
-    samples = take_turns(decoding, rounds, random)
+    samples = take_turns(decoding, together, rounds, random)
     encoding = [
         Contestant(name, "encode", codec.encode, codec.decode(payload)) for name, (codec, payload) in codecs.items()
     ]
-    samples += take_turns(encoding, rounds, random)
+    samples += take_turns(encoding, together, rounds, random)
     return Timing(workload, size, samples, unable)
 
 

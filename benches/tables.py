@@ -90,8 +90,8 @@ def times(timing: Timing, peer: str, operation: Operation, *, freeing: bool = Fa
 
 def held(held: Held) -> RenderableType:
     each = held.workload.partitions
-    table = Table(title=f"{held.workload}, while it is held", title_justify="left")
-    for column in ("", "bytes a partition", "resident", "peak", "collection, ms", "idle, ms"):
+    table = Table(title=f"{held.workload}, while it is held; bytes and ns a partition", title_justify="left")
+    for column in ("", "bytes each", "resident", "peak", "cold decode, ns", "collection, ms", "idle, ms"):
         table.add_column(column, justify="right" if column else "left")
     for memory in held.memory:
         table.add_row(
@@ -99,6 +99,7 @@ def held(held: Held) -> RenderableType:
             f"{memory.held_bytes / each:.0f}",
             "?" if memory.resident_bytes is None else f"{memory.resident_bytes / each:.0f}",
             "?" if memory.peak_bytes is None else f"{memory.peak_bytes / each:.0f}",
+            f"{memory.cold_ns / each:.0f}",
             f"{memory.collect_ns / 1e6:.1f}",
             f"{memory.idle_collect_ns / 1e6:.1f}",
         )
