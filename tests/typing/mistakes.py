@@ -69,11 +69,11 @@ class UnknownType(Struct):
 
 # Construction.
 Brewer(node_id=1)  # mypy call-arg; pyright reportCallIssue
-Brewer(1, "a")  # mypy call-arg; pyright reportCallIssue
+Brewer(1, "a")  # mypy arg-type, call-arg; pyright reportCallIssue
 Brewer(node_id="1", host="a")  # mypy arg-type; pyright reportArgumentType
 Brewer(node_id=1, host=None)  # mypy arg-type; pyright reportArgumentType
 Brewer(node_id=1, host="a", shelf="b")  # mypy call-arg; pyright reportCallIssue
-Brewer(node_id=1, host="a", unknown_tags={"seven": b""})  # mypy call-arg; pyright reportCallIssue
+Brewer(node_id=1, host="a", unknown_tags={"seven": b""})  # mypy dict-item; pyright reportArgumentType
 BrewRequest(topics="not an array of strings")  # mypy arg-type; pyright reportArgumentType
 BrewResponse(brewers=(1, 2))  # mypy arg-type; pyright reportArgumentType
 
@@ -105,3 +105,9 @@ kwire.decode("BrewResponse", b"", version=3)  # mypy arg-type; pyright reportArg
 kwire.encode(response)  # mypy call-arg; pyright reportCallIssue
 kwire.encode(b"", version=3)  # mypy arg-type; pyright reportArgumentType
 request: BrewRequest = kwire.decode(BrewResponse, b"", version=3)  # mypy assignment; pyright reportAssignmentType
+nothing = kwire.validate(BrewResponse, b"", version=3).brewers  # mypy attr-defined, func-returns-value; pyright reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType
+kwire.to_json(response, version="3")  # mypy arg-type; pyright reportArgumentType
+kwire.from_json(BrewRequest, {}, version=3).brewers  # mypy attr-defined; pyright reportAttributeAccessIssue, reportUnknownMemberType
+kwire.plan(brewer, version=3)  # mypy arg-type; pyright reportArgumentType
+kwire.reference.decode(BrewResponse, [0], version=3)  # mypy arg-type; pyright reportArgumentType
+kwire.decodee(BrewResponse, b"", version=3)  # mypy attr-defined; pyright reportAttributeAccessIssue, reportUnknownMemberType
