@@ -19,7 +19,13 @@ fn path<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyTuple>> {
 pub(crate) fn decode_error(py: Python<'_>, error: &DecodeError) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let made = CLASS.import(py, "kwire.errors", "DecodeError").and_then(|class| {
-        class.call1((error.kind.name(), error.offset, path(py, &error.path)?, error.wanted, error.left))
+        class.call1((
+            error.kind.name(),
+            error.offset,
+            path(py, &error.path)?,
+            error.wanted,
+            error.left,
+        ))
     });
     made.map_or_else(|failed| failed, PyErr::from_value)
 }

@@ -14,7 +14,10 @@ mod unsafe_builder;
 mod unsafe_bytes;
 #[allow(unsafe_code, reason = "knows where the interpreter keeps its small integers")]
 mod unsafe_constants;
-#[allow(unsafe_code, reason = "takes the collector's header from classes whose instances need none")]
+#[allow(
+    unsafe_code,
+    reason = "takes the collector's header from classes whose instances need none"
+)]
 mod unsafe_objects;
 #[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]
 mod unsafe_source;

@@ -4,15 +4,20 @@
 //! both places were compared; so no hash, stale entry or foreign mask can give a wrong value. Entries of earlier calls
 //! are told apart by a generation. A table that rarely finds anything switches itself off for the rest of the call.
 
-/// Tables stay below this many entries, which is where they leave the second-level cache.
+/// Tables stay below this many entries: beyond it they crowd out of the cache what they are to save.
 const MOST_ENTRIES: usize = 1 << 15;
 const FEWEST_ENTRIES: usize = 1 << 8;
-/// A table is judged after this many look-ups for the first time. What repeats at all repeats more and more as the
-/// table fills, so one find in `PROMISING` is enough then.
+/// A table is judged after this many look-ups for the first time, then whenever half of it could have been filled anew.
 const FIRST_JUDGEMENT: usize = 2048;
-const PROMISING: usize = 50;
-/// Later it is judged whenever half of it could have been filled anew, and must find one in so many.
-const WORTHWHILE: usize = 6;
+
+/// How often a table must find something to be worth its look-ups, in percent.
+#[derive(Clone, Copy)]
+pub(crate) struct Worth {
+    /// At the first judgement. What repeats at all repeats more and more as the table fills.
+    pub(crate) first: usize,
+    /// Later.
+    pub(crate) later: usize,
+}
 
 /// A direct-mapped table from bytes of one input to values.
 pub(crate) struct Memo<T> {
@@ -21,6 +26,8 @@ pub(crate) struct Memo<T> {
     asked: usize,
     found: usize,
     judged_at: usize,
+    worth: Worth,
+    wanted: usize,
     pub(crate) on: bool,
 }
 
@@ -33,8 +40,18 @@ struct Entry<T> {
 }
 
 impl<T: Copy> Memo<T> {
-    pub(crate) fn new() -> Self {
-        Self { entries: Vec::new(), generation: 0, asked: 0, found: 0, judged_at: FIRST_JUDGEMENT, on: false }
+    pub(crate) fn new(worth: Worth) -> Self {
+        let entries = Vec::new();
+        Self {
+            entries,
+            generation: 0,
+            asked: 0,
+            found: 0,
+            judged_at: FIRST_JUDGEMENT,
+            worth,
+            wanted: 0,
+            on: false,
+        }
     }
 
     /// Forget everything and get ready for an input. Small inputs are not worth a table, those past 4 GiB have no room
@@ -47,11 +64,12 @@ impl<T: Copy> Memo<T> {
         if !self.on {
             return;
         }
-        let wanted = (input.len() / 48).next_power_of_two().clamp(FEWEST_ENTRIES, MOST_ENTRIES);
+        self.wanted = (input.len() / 48)
+            .next_power_of_two()
+            .clamp(FEWEST_ENTRIES, MOST_ENTRIES);
         self.generation = self.generation.wrapping_add(1);
-        if self.entries.len() < wanted || self.generation == 0 {
+        if self.generation == 0 {
             self.entries.clear();
-            self.entries.resize(wanted, Entry { generation: 0, start: 0, length: 0, value: None });
             self.generation = 1;
         }
     }
@@ -80,7 +98,8 @@ impl<T: Copy> Memo<T> {
     #[cold]
     fn judge(&mut self) {
         let first = self.judged_at == FIRST_JUDGEMENT;
-        self.on = self.found * (if first { PROMISING } else { WORTHWHILE }) >= self.asked;
+        let wanted = if first { self.worth.first } else { self.worth.later };
+        self.on = self.found * 100 >= self.asked * wanted;
         self.judged_at = FIRST_JUDGEMENT.max(self.entries.len() / 2) + 1;
         self.asked = 0;
         self.found = 0;
@@ -89,13 +108,37 @@ impl<T: Copy> Memo<T> {
     /// Remember the value of `bytes`, which begin at `start` of the input.
     #[inline]
     pub(crate) fn put(&mut self, start: usize, bytes: &[u8], hash: u64, value: T) {
+        if self.entries.len() < self.wanted {
+            self.make_entries();
+        }
         let place = self.place(hash);
-        let (generation, Ok(start), Ok(length)) = (self.generation, u32::try_from(start), u32::try_from(bytes.len())) else {
+        let (generation, Ok(start), Ok(length)) = (self.generation, u32::try_from(start), u32::try_from(bytes.len()))
+        else {
             return;
         };
         if let Some(entry) = self.entries.get_mut(place) {
-            *entry = Entry { generation, start, length, value: Some(value) };
+            *entry = Entry {
+                generation,
+                start,
+                length,
+                value: Some(value),
+            };
         }
+    }
+
+    /// Entries are made when there is something to put: most plans have tables that nobody asks.
+    #[cold]
+    fn make_entries(&mut self) {
+        self.entries.clear();
+        self.entries.resize(
+            self.wanted,
+            Entry {
+                generation: 0,
+                start: 0,
+                length: 0,
+                value: None,
+            },
+        );
     }
 
     #[inline]
@@ -133,7 +176,10 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     if let Some(end) = bytes.last_chunk::<8>() {
         mix(u64::from_le_bytes(*end));
     } else {
-        mix(chunks.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        mix(chunks
+            .remainder()
+            .iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte)));
     }
     hash ^ hash >> 29
 }

@@ -28,19 +28,28 @@ impl Plan {
     /// `text`: a plan. `structs`: for each struct that it opens, in that order, the class, and the defaults of the
     /// fields that the plan says are absent.
     #[new]
-    fn new(
-        text: &str,
-        structs: Vec<(Bound<'_, PyType>, Bound<'_, PyDict>)>,
-    ) -> PyResult<Self> {
+    fn new(text: &str, structs: Vec<(Bound<'_, PyType>, Bound<'_, PyDict>)>) -> PyResult<Self> {
         let plan: kwire::Plan = text.parse().map_err(|error| plan_error(&error))?;
         let mut opened = Vec::with_capacity(plan.structs);
         open(&plan.root, &mut opened);
         if opened.len() != structs.len() {
-            return Err(PyValueError::new_err(format!("the plan opens {} structs, not {}", opened.len(), structs.len())));
+            return Err(PyValueError::new_err(format!(
+                "the plan opens {} structs, not {}",
+                opened.len(),
+                structs.len()
+            )));
         }
-        let layouts = opened.iter().zip(&structs).map(|(body, (class, absent))| Layout::new(body, class, absent));
+        let layouts = opened
+            .iter()
+            .zip(&structs)
+            .map(|(body, (class, absent))| Layout::new(body, class, absent));
         let layouts = layouts.collect::<PyResult<Vec<_>>>()?;
-        Ok(Self { plan, layouts, caches: Mutex::new(None), length: AtomicUsize::new(0) })
+        Ok(Self {
+            plan,
+            layouts,
+            caches: Mutex::new(None),
+            length: AtomicUsize::new(0),
+        })
     }
 
     /// The plan's text.
@@ -63,7 +72,8 @@ impl Plan {
 
     /// Object to bytes.
     fn encode<'py>(&self, py: Python<'py>, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        unsafe_source::encode(py, &self.plan, &self.layouts, message, &self.length)?.map_err(|error| encode_error(py, &error))
+        unsafe_source::encode(py, &self.plan, &self.layouts, message, &self.length)?
+            .map_err(|error| encode_error(py, &error))
     }
 
     /// Bytes-like to nothing, or to what is wrong with it.
@@ -101,7 +111,9 @@ fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     }
     if pyo3::buffer::PyUntypedBuffer::get(data).is_err() {
         let found = data.get_type().name()?.to_string();
-        return Err(PyTypeError::new_err(format!("a bytes-like object is wanted, not {found}")));
+        return Err(PyTypeError::new_err(format!(
+            "a bytes-like object is wanted, not {found}"
+        )));
     }
     Ok(data.py().get_type::<PyBytes>().call1((data,))?.cast_into()?)
 }

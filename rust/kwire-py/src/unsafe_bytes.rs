@@ -4,6 +4,7 @@
 //! `length` bytes are written, `capacity` are there. When memory runs out the exception waits until `finish`, and
 //! everything put meanwhile is thrown away.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::null_mut;
 
@@ -17,6 +18,9 @@ unsafe extern "C" {
     fn _PyBytes_Resize(object: *mut *mut ffi::PyObject, size: ffi::Py_ssize_t) -> std::ffi::c_int;
 }
 
+/// Ranges up to this long are repeated as one block.
+const BLOCK: usize = 32;
+
 pub(crate) struct Growing {
     object: *mut ffi::PyObject,
     data: *mut u8,
@@ -27,9 +31,17 @@ pub(crate) struct Growing {
 impl Growing {
     /// An empty one with room for `capacity` bytes.
     pub(crate) fn new(_: Python<'_>, capacity: usize) -> Self {
-        let mut made = Self { object: null_mut(), data: null_mut(), length: 0, capacity: 0 };
+        let mut made = Self {
+            object: null_mut(),
+            data: null_mut(),
+            length: 0,
+            capacity: 0,
+        };
         // SAFETY: without a source the bytes are not initialised; none is read before it is written.
-        made.adopt(unsafe { ffi::PyBytes_FromStringAndSize(std::ptr::null(), capacity.cast_signed()) }, capacity);
+        made.adopt(
+            unsafe { ffi::PyBytes_FromStringAndSize(std::ptr::null(), capacity.cast_signed()) },
+            capacity,
+        );
         made
     }
 
@@ -46,7 +58,11 @@ impl Growing {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, additional: usize) {
-        let wanted = self.length.saturating_add(additional).max(self.capacity.saturating_mul(2)).max(64);
+        let wanted = self
+            .length
+            .saturating_add(additional)
+            .max(self.capacity.saturating_mul(2))
+            .max(64);
         self.resize(wanted);
     }
 
@@ -101,11 +117,29 @@ impl Sink for Growing {
             }
         }
         // SAFETY: that many bytes are free behind `length`, seen above; `bytes` is somebody else's memory.
-        unsafe { self.data.add(self.length).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        unsafe {
+            self.data
+                .add(self.length)
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+        };
         self.length += bytes.len();
     }
 
-    #[inline]
+    #[inline(always)]
+    fn put_array<const N: usize>(&mut self, bytes: [u8; N]) {
+        // As `put`, of a length that the compiler knows: a store instead of a call.
+        if self.capacity - self.length < N {
+            self.grow(N);
+            if self.object.is_null() {
+                return;
+            }
+        }
+        // SAFETY: as in `put`; bytes have no alignment.
+        unsafe { self.data.add(self.length).cast::<[u8; N]>().write_unaligned(bytes) };
+        self.length += N;
+    }
+
+    #[inline(always)]
     fn repeat(&mut self, held: Range<usize>) {
         let count = held.len();
         if held.start > held.end || held.end > self.length {
@@ -117,9 +151,18 @@ impl Sink for Growing {
                 return;
             }
         }
-        // SAFETY: the range lies in what is written, the target behind it, so they do not overlap; both were seen to
-        // be in bounds.
-        unsafe { self.data.add(self.length).copy_from_nonoverlapping(self.data.add(held.start), count) };
+        // SAFETY: the range lies in what is written, the target behind it; both were seen to be in bounds. Short ranges
+        // are copied as a block with whatever stands behind them, where there is room for one: a store instead of a
+        // call. The block is read whole before it is written, and what it wrote too much is overwritten next.
+        unsafe {
+            let (from, to) = (self.data.add(held.start), self.data.add(self.length));
+            if count <= BLOCK && self.capacity - self.length >= BLOCK {
+                let block = from.cast::<[MaybeUninit<u8>; BLOCK]>().read_unaligned();
+                to.cast::<[MaybeUninit<u8>; BLOCK]>().write_unaligned(block);
+            } else {
+                to.copy_from_nonoverlapping(from, count);
+            }
+        }
         self.length += count;
     }
 

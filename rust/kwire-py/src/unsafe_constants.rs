@@ -64,13 +64,21 @@ impl Constants {
         }
         // SAFETY: in bounds of the array that was measured; without one, `first` is null and so is the sum for
         // index 0, and nothing is read through it here. `NonNull` refuses null; `span` tells the other case.
-        if self.span == 0 { None } else { NonNull::new(unsafe { self.first.byte_add(index as usize * self.stride) }) }
+        if self.span == 0 {
+            None
+        } else {
+            NonNull::new(unsafe { self.first.byte_add(index as usize * self.stride) })
+        }
     }
 
     /// The value of an object that is one of the small integers.
     #[inline(always)]
     pub(crate) fn value(&self, object: *mut ffi::PyObject) -> Option<i64> {
         let distance = (object as usize).wrapping_sub(self.first as usize);
-        if distance < self.span { Some((distance / self.stride) as i64 + LOWEST) } else { None }
+        if distance < self.span {
+            Some((distance / self.stride) as i64 + LOWEST)
+        } else {
+            None
+        }
     }
 }

@@ -46,7 +46,9 @@ pub(crate) fn slot_offset(class: &Bound<'_, PyType>, name: &Bound<'_, PyString>)
         }
         let descriptor = descriptor.as_ptr().cast::<MemberDescriptor>();
         let member = &*(*descriptor).member;
-        if member.type_code != ffi::Py_T_OBJECT_EX || ffi::PyType_IsSubtype(class.as_type_ptr(), (*descriptor).owner) == 0 {
+        if member.type_code != ffi::Py_T_OBJECT_EX
+            || ffi::PyType_IsSubtype(class.as_type_ptr(), (*descriptor).owner) == 0
+        {
             return Err(not_a_slot());
         }
         usize::try_from(member.offset).map_err(|_| not_a_slot())
@@ -56,7 +58,11 @@ pub(crate) fn slot_offset(class: &Bound<'_, PyType>, name: &Bound<'_, PyString>)
 /// Whether instances are free of the collector's header; then they have the form of rule 1.
 pub(crate) fn is_adopted(class: *mut ffi::PyTypeObject) -> bool {
     // SAFETY: callers pass a live type object.
-    unsafe { (*class).tp_dealloc.is_some_and(|found| std::ptr::fn_addr_eq(found, dealloc as ffi::destructor)) }
+    unsafe {
+        (*class)
+            .tp_dealloc
+            .is_some_and(|found| std::ptr::fn_addr_eq(found, dealloc as ffi::destructor))
+    }
 }
 
 /// Take the collector's header from a class that has no instances yet, and give it native equality and hash.
@@ -64,7 +70,11 @@ pub(crate) fn is_adopted(class: *mut ffi::PyTypeObject) -> bool {
 /// False, and nothing done, for a class that rule 1 does not fit.
 #[pyfunction]
 pub(crate) fn adopt(class: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyResult<bool> {
-    if cfg!(any(Py_GIL_DISABLED, py_sys_config = "Py_DEBUG", py_sys_config = "Py_TRACE_REFS")) {
+    if cfg!(any(
+        Py_GIL_DISABLED,
+        py_sys_config = "Py_DEBUG",
+        py_sys_config = "Py_TRACE_REFS"
+    )) {
         return Ok(false);
     }
     let mut offsets = vec![slot_offset(class, &PyString::new(class.py(), "unknown_tags"))?];
@@ -72,9 +82,17 @@ pub(crate) fn adopt(class: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> Py
         offsets.push(slot_offset(class, name.cast::<PyString>()?)?);
     }
     offsets.sort_unstable();
-    let consecutive = offsets.iter().enumerate().all(|(index, offset)| *offset == HEADER + index * SLOT);
-    let fresh_methods = ["__eq__", "__hash__"].into_iter().map(|name| is_own_of_struct(class, name));
-    let native_methods = fresh_methods.collect::<PyResult<Vec<bool>>>()?.into_iter().all(|own| own);
+    let consecutive = offsets
+        .iter()
+        .enumerate()
+        .all(|(index, offset)| *offset == HEADER + index * SLOT);
+    let fresh_methods = ["__eq__", "__hash__"]
+        .into_iter()
+        .map(|name| is_own_of_struct(class, name));
+    let native_methods = fresh_methods
+        .collect::<PyResult<Vec<bool>>>()?
+        .into_iter()
+        .all(|own| own);
     let kind = class.as_type_ptr();
     // SAFETY: `kind` is a live heap type made a moment ago by `type.__new__`, seen by no other thread (the GIL is held)
     // and without instances. The fields written are those that CPython itself derives from the header flag: without the
@@ -186,7 +204,11 @@ unsafe extern "C" fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject, opera
             Some(equal) => equal,
             None => return null_mut(),
         };
-        let answer = if equal == (operation == ffi::Py_EQ) { ffi::Py_True() } else { ffi::Py_False() };
+        let answer = if equal == (operation == ffi::Py_EQ) {
+            ffi::Py_True()
+        } else {
+            ffi::Py_False()
+        };
         ffi::Py_NewRef(answer)
     }
 }

@@ -83,7 +83,10 @@ impl<'s, 'py> Objects<'s, 'py> {
             if node == ffi::Py_None() {
                 return EncodeError::new(EncodeKind::NullNotAllowed, format!("{wanted} is wanted, not None"));
             }
-            let found = Borrowed::from_ptr(self.py, node).get_type().name().map(|name| name.to_string());
+            let found = Borrowed::from_ptr(self.py, node)
+                .get_type()
+                .name()
+                .map(|name| name.to_string());
             let found = found.unwrap_or_else(|_| "another object".to_owned());
             EncodeError::new(EncodeKind::WrongType, format!("{wanted} is wanted, not {found}"))
         }
@@ -162,7 +165,9 @@ impl<'s> Source<'s> for Objects<'s, '_> {
                 return Err(self.not("a uuid.UUID with a number", number));
             }
             let number = Borrowed::from_ptr(self.py, number).extract::<u128>();
-            number.map(u128::to_be_bytes).map_err(|_| EncodeError::new(EncodeKind::OutOfRange, "a uuid has 16 bytes"))
+            number
+                .map(u128::to_be_bytes)
+                .map_err(|_| EncodeError::new(EncodeKind::OutOfRange, "a uuid has 16 bytes"))
         }
     }
 
@@ -272,16 +277,12 @@ impl<'s> Source<'s> for Objects<'s, '_> {
         }
         let start = out.len();
         // SAFETY: the walker asked `array` first, so this is a tuple.
-        for items in unsafe { elements(array) }.chunks(16) {
-            let mut gathered = [0; 64];
-            for (item, place) in items.iter().zip(gathered.as_chunks_mut::<4>().0) {
-                let Some(value) = self.exact_int32(*item) else {
-                    out.truncate(start);
-                    return false;
-                };
-                *place = value.to_be_bytes();
-            }
-            out.put(&gathered[..items.len() * 4]);
+        for item in unsafe { elements(array) } {
+            let Some(value) = self.exact_int32(*item) else {
+                out.truncate(start);
+                return false;
+            };
+            out.put_array(value.to_be_bytes());
         }
         self.last_array.set((array, start, out.len()));
         true
@@ -290,7 +291,6 @@ impl<'s> Source<'s> for Objects<'s, '_> {
     fn other_buffer(&mut self) {
         self.last_array.set((std::ptr::null_mut(), 0, 0));
     }
-
 }
 
 /// Equality that tells bool from int and floats by bits; a comparison that raises is a difference.

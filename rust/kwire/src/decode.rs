@@ -74,6 +74,16 @@ pub trait Visitor<'a> {
     /// Its end.
     fn end_struct(&mut self, body: Self::Struct, plan: &'a Struct) -> Result<Self::Value, Self::Error>;
 
+    /// An array that was built before from just these bytes, which are all of its elements: structs without structs
+    /// inside, of fixed size.
+    #[inline(always)]
+    fn recall_array(&mut self, _plan: &'a Struct, _bytes: &'a [u8]) -> Option<Self::Value> {
+        None
+    }
+    /// An array for which `recall_array` had nothing was built.
+    #[inline(always)]
+    fn remember_array(&mut self, _plan: &'a Struct, _bytes: &'a [u8], _value: &Self::Value) {}
+
     /// A value that was built before from bytes with which `rest` begins, and how many they are.
     ///
     /// What a struct becomes depends on its bytes alone, and no encoding of one begins another; so equal bytes may give
@@ -88,13 +98,22 @@ pub trait Visitor<'a> {
 }
 
 /// Walk a whole message.
-pub fn decode<'a, V: Visitor<'a>>(plan: &'a Plan, input: &'a [u8], visitor: &mut V) -> Result<V::Value, Stop<V::Error>> {
+pub fn decode<'a, V: Visitor<'a>>(
+    plan: &'a Plan,
+    input: &'a [u8],
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
     let mut reader = Reader::new(input);
     let value = structure(&plan.root, &mut reader, visitor)?;
     if reader.left() == 0 {
         Ok(value)
     } else {
-        Err(Stop::sized(DecodeKind::TrailingBytes, reader.offset(), 0, reader.left()))
+        Err(Stop::sized(
+            DecodeKind::TrailingBytes,
+            reader.offset(),
+            0,
+            reader.left(),
+        ))
     }
 }
 
@@ -144,7 +163,9 @@ fn run<'a, V: Visitor<'a>>(
     }
     for field in fields {
         let Type::Primitive(kind) = field.kind else { continue };
-        let Some((value, rest)) = bytes.split_at_checked(kind.size()) else { break };
+        let Some((value, rest)) = bytes.split_at_checked(kind.size()) else {
+            break;
+        };
         let value = visitor.primitive(kind, value).map_err(Stop::Visitor)?;
         visitor.field(body, plan, field.position, value);
         bytes = rest;
@@ -220,7 +241,12 @@ fn string<'a, V: Visitor<'a>>(
     }
     let bytes = reader.take(count, start)?;
     match std::str::from_utf8(bytes) {
-        Ok(text) => visitor.string(Text { text, ascii: !V::BLIND && bytes.is_ascii() }).map_err(Stop::Visitor),
+        Ok(text) => visitor
+            .string(Text {
+                text,
+                ascii: !V::BLIND && bytes.is_ascii(),
+            })
+            .map_err(Stop::Visitor),
         Err(_) => Err(Stop::at(DecodeKind::InvalidUtf8, start)),
     }
 }
@@ -248,12 +274,28 @@ fn array<'a, V: Visitor<'a>>(
             visitor.packed(*primitive, bytes).map_err(Stop::Visitor)
         }
         Type::Struct(body) => {
+            // Elements of fixed size: the array is these bytes.
+            let fixed = if body.fixed {
+                reader.rest().get(..count * element.smallest)
+            } else {
+                None
+            };
+            if let Some(bytes) = fixed
+                && let Some(value) = visitor.recall_array(body, bytes)
+            {
+                reader.skip(bytes.len());
+                return Ok(value);
+            }
             let mut items = visitor.begin_array(count).map_err(Stop::Visitor)?;
             for index in 0..count {
                 let value = item(body, reader, visitor).map_err(|stop| stop.in_element(index))?;
                 visitor.item(&mut items, index, value);
             }
-            visitor.end_array(items).map_err(Stop::Visitor)
+            let value = visitor.end_array(items).map_err(Stop::Visitor)?;
+            if let Some(bytes) = fixed {
+                visitor.remember_array(body, bytes, &value);
+            }
+            Ok(value)
         }
         kind => {
             let mut items = visitor.begin_array(count).map_err(Stop::Visitor)?;
@@ -327,7 +369,11 @@ fn tags<'a, V: Visitor<'a>>(
             }
         }
     }
-    if unknown.is_empty() { Ok(()) } else { visitor.unknown_tags(body, plan, &unknown).map_err(Stop::Visitor) }
+    if unknown.is_empty() {
+        Ok(())
+    } else {
+        visitor.unknown_tags(body, plan, &unknown).map_err(Stop::Visitor)
+    }
 }
 
 fn tagged_value<'a, V: Visitor<'a>>(

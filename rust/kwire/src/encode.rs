@@ -23,6 +23,11 @@ pub trait Sink {
     fn reserve(&mut self, additional: usize);
     /// Append.
     fn put(&mut self, bytes: &[u8]);
+    /// Append a few bytes whose number the compiler knows.
+    #[inline(always)]
+    fn put_array<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.put(&bytes);
+    }
     /// Append bytes that it holds already.
     fn repeat(&mut self, held: std::ops::Range<usize>);
     /// Drop all bytes from `len` on.
@@ -51,10 +56,10 @@ impl Sink for Vec<u8> {
 #[inline(always)]
 pub(crate) fn put_uvarint(out: &mut impl Sink, mut value: u32) {
     while value > 0x7f {
-        out.put(&[value.to_le_bytes()[0] | 0x80]);
+        out.put_array([value.to_le_bytes()[0] | 0x80]);
         value >>= 7;
     }
-    out.put(&[value.to_le_bytes()[0]]);
+    out.put_array([value.to_le_bytes()[0]]);
 }
 
 /// Holds the values to write. A node is a value somewhere in it.
@@ -135,25 +140,21 @@ fn run<'s, S: Source<'s>, O: Sink>(
     node: S::Node,
     out: &mut O,
 ) -> Encoded<()> {
-    let mut gathered = Gathered::new();
     for field in fields {
         let Type::Primitive(kind) = field.kind else { continue };
         source
             .field(node, plan, field.position)
-            .and_then(|held| primitive(kind, source, held, &mut gathered, out))
+            .and_then(|held| primitive(kind, source, held, out))
             .map_err(|error| error.in_field(&field.name))?;
     }
-    gathered.flush(out);
     Ok(())
 }
 
 fn value<'s, S: Source<'s>, O: Sink>(kind: &Type, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
     match kind {
         Type::Primitive(kind) => {
-            let mut gathered = Gathered::new();
-            primitive(*kind, source, node, &mut gathered, out)?;
-            gathered.flush(out);
-            Ok(())
+            out.reserve(kind.size());
+            primitive(*kind, source, node, out)
         }
         Type::String(length) => {
             if length.nullable && source.is_null(node) {
@@ -192,72 +193,35 @@ fn value<'s, S: Source<'s>, O: Sink>(kind: &Type, source: &mut S, node: S::Node,
         Type::Struct(body) => structure(body, source, node, out),
         Type::NullableStruct(body) => {
             if source.is_null(node) {
-                out.put(&[0xff]);
+                out.put_array([0xff]);
                 return Ok(());
             }
-            out.put(&[1]);
+            out.put_array([1]);
             structure(body, source, node, out)
         }
         Type::Maybe(inner) => {
             if source.is_null(node) {
-                out.put(&[0]);
+                out.put_array([0]);
                 return Ok(());
             }
-            out.put(&[1]);
+            out.put_array([1]);
             value(inner, source, node, out)
         }
     }
 }
 
-/// Fixed-size values are gathered here, so that the sink is asked once for a run of them.
-struct Gathered {
-    bytes: [u8; Self::ROOM],
-    length: usize,
-}
-
-impl Gathered {
-    const ROOM: usize = 64;
-
-    fn new() -> Self {
-        Self { bytes: [0; Self::ROOM], length: 0 }
-    }
-
-    #[inline(always)]
-    fn put<const N: usize, O: Sink>(&mut self, value: [u8; N], out: &mut O) {
-        if let Some(place) = self.bytes[self.length..].first_chunk_mut() {
-            *place = value;
-            self.length += N;
-            return;
-        }
-        self.flush(out);
-        out.put(&value);
-    }
-
-    #[inline(always)]
-    fn flush<O: Sink>(&mut self, out: &mut O) {
-        out.put(&self.bytes[..self.length]);
-        self.length = 0;
-    }
-}
-
 #[inline(always)]
-fn primitive<'s, S: Source<'s>, O: Sink>(
-    kind: Primitive,
-    source: &S,
-    node: S::Node,
-    gathered: &mut Gathered,
-    out: &mut O,
-) -> Encoded<()> {
+fn primitive<'s, S: Source<'s>, O: Sink>(kind: Primitive, source: &S, node: S::Node, out: &mut O) -> Encoded<()> {
     match kind {
-        Primitive::Bool => gathered.put([source.boolean(node)?.into()], out),
-        Primitive::Int8 => gathered.put(fit::<i8>(source.integer(node)?)?.to_be_bytes(), out),
-        Primitive::Int16 => gathered.put(fit::<i16>(source.integer(node)?)?.to_be_bytes(), out),
-        Primitive::Int32 => gathered.put(fit::<i32>(source.integer(node)?)?.to_be_bytes(), out),
-        Primitive::Int64 => gathered.put(source.integer(node)?.to_be_bytes(), out),
-        Primitive::Uint16 => gathered.put(fit::<u16>(source.integer(node)?)?.to_be_bytes(), out),
-        Primitive::Uint32 => gathered.put(fit::<u32>(source.integer(node)?)?.to_be_bytes(), out),
-        Primitive::Float64 => gathered.put(source.float(node)?.to_bits().to_be_bytes(), out),
-        Primitive::Uuid => gathered.put(source.uuid(node)?, out),
+        Primitive::Bool => out.put_array([source.boolean(node)?.into()]),
+        Primitive::Int8 => out.put_array(fit::<i8>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Int16 => out.put_array(fit::<i16>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Int32 => out.put_array(fit::<i32>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Int64 => out.put_array(source.integer(node)?.to_be_bytes()),
+        Primitive::Uint16 => out.put_array(fit::<u16>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Uint32 => out.put_array(fit::<u32>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Float64 => out.put_array(source.float(node)?.to_bits().to_be_bytes()),
+        Primitive::Uuid => out.put_array(source.uuid(node)?),
     }
     Ok(())
 }
@@ -265,7 +229,10 @@ fn primitive<'s, S: Source<'s>, O: Sink>(
 #[inline]
 fn fit<N: TryFrom<i64>>(value: i64) -> Encoded<N> {
     N::try_from(value).map_err(|_| {
-        EncodeError::new(EncodeKind::OutOfRange, format!("{value} does not fit {} bytes", size_of::<N>()))
+        EncodeError::new(
+            EncodeKind::OutOfRange,
+            format!("{value} does not fit {} bytes", size_of::<N>()),
+        )
     })
 }
 
@@ -286,12 +253,10 @@ fn array<'s, S: Source<'s>, O: Sink>(
             if source.packed(node, *kind, out) {
                 return Ok(());
             }
-            let mut gathered = Gathered::new();
             for index in 0..count {
                 let item = source.item(node, index);
-                primitive(*kind, source, item, &mut gathered, out).map_err(|error| error.in_element(index))?;
+                primitive(*kind, source, item, out).map_err(|error| error.in_element(index))?;
             }
-            gathered.flush(out);
         }
         Type::Struct(body) => {
             for index in 0..count {
@@ -312,7 +277,7 @@ fn array<'s, S: Source<'s>, O: Sink>(
 fn tags<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
     let raw = source.unknown_tags(node, plan).map_err(in_unknown_tags)?;
     if raw.is_empty() && plan.tagged.is_empty() {
-        out.put(&[0]);
+        out.put_array([0]);
         return Ok(());
     }
     let unknown = entries(raw)?;
@@ -383,16 +348,16 @@ fn put_length<O: Sink>(length: Length, count: usize, wide: bool, out: &mut O) ->
     if length.compact {
         put_uvarint(out, count.unsigned_abs() + 1);
     } else if wide {
-        out.put(&count.to_be_bytes());
+        out.put_array(count.to_be_bytes());
     } else {
-        out.put(&i16::try_from(count).map_err(|_| too_long())?.to_be_bytes());
+        out.put_array(i16::try_from(count).map_err(|_| too_long())?.to_be_bytes());
     }
     Ok(())
 }
 
 fn put_null<O: Sink>(length: Length, wide: bool, out: &mut O) {
     match (length.compact, wide) {
-        (true, _) => out.put(&[0]),
+        (true, _) => out.put_array([0]),
         (false, true) => out.put(&(-1i32).to_be_bytes()),
         (false, false) => out.put(&(-1i16).to_be_bytes()),
     }

@@ -176,13 +176,25 @@ impl<E> Stop<E> {
     #[cold]
     #[inline(never)]
     pub(crate) fn sized(kind: DecodeKind, offset: usize, wanted: u64, left: usize) -> Self {
-        Self::Bytes(Box::new(DecodeError { kind, offset, path: Path::default(), wanted: Some(wanted), left: Some(left) }))
+        Self::Bytes(Box::new(DecodeError {
+            kind,
+            offset,
+            path: Path::default(),
+            wanted: Some(wanted),
+            left: Some(left),
+        }))
     }
 
     #[cold]
     #[inline(never)]
     pub(crate) fn at(kind: DecodeKind, offset: usize) -> Self {
-        Self::Bytes(Box::new(DecodeError { kind, offset, path: Path::default(), wanted: None, left: None }))
+        Self::Bytes(Box::new(DecodeError {
+            kind,
+            offset,
+            path: Path::default(),
+            wanted: None,
+            left: None,
+        }))
     }
 
     #[cold]
@@ -219,7 +231,11 @@ impl EncodeError {
     /// An error at the place where the walker stands; it adds the path.
     #[cold]
     pub fn new(kind: EncodeKind, reason: impl Into<String>) -> Box<Self> {
-        Box::new(Self { kind, path: Path::default(), reason: reason.into() })
+        Box::new(Self {
+            kind,
+            path: Path::default(),
+            reason: reason.into(),
+        })
     }
 
     /// The same error, one field further out.
@@ -243,7 +259,11 @@ impl fmt::Display for EncodeError {
             write!(f, "{}: ", self.path)?;
         }
         write!(f, "{}", self.kind.name())?;
-        if self.reason.is_empty() { Ok(()) } else { write!(f, ": {}", self.reason) }
+        if self.reason.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ": {}", self.reason)
+        }
     }
 }
 

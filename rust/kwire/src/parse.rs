@@ -17,7 +17,12 @@ impl std::str::FromStr for Plan {
     type Err = PlanError;
 
     fn from_str(text: &str) -> Result<Self> {
-        let mut parser = Parser { text, position: 0, structs: 0, depth: 0 };
+        let mut parser = Parser {
+            text,
+            position: 0,
+            structs: 0,
+            depth: 0,
+        };
         let name = parser.name()?;
         parser.expect(" v")?;
         let version = parser.number::<u16>()?;
@@ -26,7 +31,12 @@ impl std::str::FromStr for Plan {
         if parser.position != text.len() {
             return Err(parser.error("the plan ends here, the text goes on"));
         }
-        Ok(Self { name: name.into(), version, root, structs: parser.structs })
+        Ok(Self {
+            name: name.into(),
+            version,
+            root,
+            structs: parser.structs,
+        })
     }
 }
 
@@ -39,7 +49,10 @@ struct Parser<'t> {
 
 impl<'t> Parser<'t> {
     fn error(&self, reason: impl Into<String>) -> PlanError {
-        PlanError { offset: self.position, reason: reason.into() }
+        PlanError {
+            offset: self.position,
+            reason: reason.into(),
+        }
     }
 
     fn rest(&self) -> &'t str {
@@ -59,12 +72,20 @@ impl<'t> Parser<'t> {
     }
 
     fn expect(&mut self, what: &str) -> Result<()> {
-        if self.accept(what) { Ok(()) } else { Err(self.error(format!("{what:?} is wanted"))) }
+        if self.accept(what) {
+            Ok(())
+        } else {
+            Err(self.error(format!("{what:?} is wanted")))
+        }
     }
 
     /// What comes next as long as `part` holds; may be empty.
     fn take_while(&mut self, part: impl Fn(u8) -> bool) -> &'t str {
-        let length = self.rest().bytes().take_while(|byte| byte.is_ascii() && part(*byte)).count();
+        let length = self
+            .rest()
+            .bytes()
+            .take_while(|byte| byte.is_ascii() && part(*byte))
+            .count();
         let taken = &self.rest()[..length];
         self.position += length;
         taken
@@ -133,7 +154,11 @@ impl<'t> Parser<'t> {
             let name: Arc<str> = name.into();
             if let Some(ignorable) = mark {
                 self.expect("=")?;
-                absent.push(Absent { name, ignorable, default: self.literal()? });
+                absent.push(Absent {
+                    name,
+                    ignorable,
+                    default: self.literal()?,
+                });
             } else if self.accept("#") {
                 if !flexible {
                     return Err(self.error("a struct in braces has no tags: write <>"));
@@ -141,15 +166,23 @@ impl<'t> Parser<'t> {
                 tagged.push(self.tagged(name)?);
             } else {
                 self.expect(":")?;
-                fields.push(Field { name, kind: self.kind()?, position: 0 });
+                fields.push(Field {
+                    name,
+                    kind: self.kind()?,
+                    position: 0,
+                });
             }
         }
         tagged.sort_by_key(|tagged| tagged.tag);
         if let Some(pair) = tagged.windows(2).find(|pair| pair[0].tag == pair[1].tag) {
             return Err(self.error(format!("tag {} stands twice", pair[0].tag)));
         }
-        let places = fields.iter_mut().chain(tagged.iter_mut().map(|tagged| &mut tagged.field));
-        places.enumerate().for_each(|(position, field)| field.position = position);
+        let places = fields
+            .iter_mut()
+            .chain(tagged.iter_mut().map(|tagged| &mut tagged.field));
+        places
+            .enumerate()
+            .for_each(|(position, field)| field.position = position);
         Ok(Struct::new(index, flexible, fields, tagged, absent))
     }
 
@@ -169,7 +202,15 @@ impl<'t> Parser<'t> {
             self.position = start;
             return Err(self.error(format!("this is no default for {kind}")));
         }
-        Ok(Tagged { tag, field: Field { name, kind, position: 0 }, default })
+        Ok(Tagged {
+            tag,
+            field: Field {
+                name,
+                kind,
+                position: 0,
+            },
+            default,
+        })
     }
 
     fn kind(&mut self) -> Result<Type> {
@@ -179,7 +220,11 @@ impl<'t> Parser<'t> {
     fn kind_body(&mut self) -> Result<Type> {
         if self.next_is("<") || self.next_is("{") {
             let body = Box::new(self.structure()?);
-            return Ok(if self.accept("?") { Type::NullableStruct(body) } else { Type::Struct(body) });
+            return Ok(if self.accept("?") {
+                Type::NullableStruct(body)
+            } else {
+                Type::Struct(body)
+            });
         }
         if self.accept("maybe(") {
             let inner = self.kind()?;
@@ -197,15 +242,23 @@ impl<'t> Parser<'t> {
                 self.position = inside;
                 return Err(self.error("elements without bytes: no count of them could be believed"));
             }
-            let length = Length { compact: compact_array, nullable: self.accept("?") };
+            let length = Length {
+                compact: compact_array,
+                nullable: self.accept("?"),
+            };
             return Ok(Type::Array(length, Box::new(Element { kind, smallest })));
         }
         let name = self.name()?;
         if let Some(primitive) = Primitive::ALL.into_iter().find(|primitive| primitive.name() == name) {
             return Ok(Type::Primitive(primitive));
         }
-        let (compact, plain) = name.strip_prefix("compact_").map_or((false, name), |plain| (true, plain));
-        let length = Length { compact, nullable: self.accept("?") };
+        let (compact, plain) = name
+            .strip_prefix("compact_")
+            .map_or((false, name), |plain| (true, plain));
+        let length = Length {
+            compact,
+            nullable: self.accept("?"),
+        };
         match plain {
             "string" => Ok(Type::String(length)),
             "bytes" => Ok(Type::Bytes(length)),
@@ -237,7 +290,10 @@ impl<'t> Parser<'t> {
         }
         if self.accept("u\"") {
             let bytes = self.hex_digits("-")?;
-            return bytes.try_into().map(Literal::Uuid).map_err(|_| self.error("a uuid has 16 bytes"));
+            return bytes
+                .try_into()
+                .map(Literal::Uuid)
+                .map_err(|_| self.error("a uuid has 16 bytes"));
         }
         if self.accept("\"") {
             return self.text().map(Literal::Text);
@@ -267,7 +323,10 @@ impl<'t> Parser<'t> {
         if digits.len() % 2 != 0 {
             return Err(self.error("hex digits come in pairs"));
         }
-        Ok(digits.chunks_exact(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap_or(u8::MAX)).collect())
+        Ok(digits
+            .chunks_exact(2)
+            .map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap_or(u8::MAX))
+            .collect())
     }
 
     /// A text as JSON writes it, in ASCII, up to the closing quote.
@@ -277,7 +336,9 @@ impl<'t> Parser<'t> {
             let plain = self.take_while(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\');
             units.extend(plain.encode_utf16());
             if self.accept("\"") {
-                return String::from_utf16(&units).map(Into::into).map_err(|_| self.error("half a surrogate pair"));
+                return String::from_utf16(&units)
+                    .map(Into::into)
+                    .map_err(|_| self.error("half a surrogate pair"));
             }
             self.expect("\\")?;
             let start = self.position;
@@ -291,7 +352,10 @@ impl<'t> Parser<'t> {
                 Some(b'r') => 0x0d,
                 Some(b't') => 0x09,
                 Some(b'u') => {
-                    let digits = self.rest().get(..4).filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
+                    let digits = self
+                        .rest()
+                        .get(..4)
+                        .filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
                     let unit = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok());
                     self.position += if unit.is_some() { 4 } else { 0 };
                     unit.ok_or_else(|| self.error("four hex digits are wanted"))?

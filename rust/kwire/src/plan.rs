@@ -38,6 +38,8 @@ pub struct Struct {
     pub(crate) smallest: usize,
     /// Whether it holds no other struct: then it is worth remembering by its bytes.
     pub(crate) leaf: bool,
+    /// Whether it is one run and nothing else: then every one has the same size.
+    pub(crate) fixed: bool,
 }
 
 /// A field on the wire.
@@ -251,12 +253,33 @@ impl Type {
 
 impl Struct {
     /// A struct of these parts; works out steps and sizes. `fields` and `tagged` have their positions already.
-    pub(crate) fn new(index: usize, flexible: bool, fields: Vec<Field>, tagged: Vec<Tagged>, absent: Vec<Absent>) -> Self {
-        let smallest = fields
+    pub(crate) fn new(
+        index: usize,
+        flexible: bool,
+        fields: Vec<Field>,
+        tagged: Vec<Tagged>,
+        absent: Vec<Absent>,
+    ) -> Self {
+        let smallest = fields.iter().fold(usize::from(flexible), |sum: usize, field| {
+            sum.saturating_add(field.kind.smallest())
+        });
+        let leaf = !fields
             .iter()
-            .fold(usize::from(flexible), |sum: usize, field| sum.saturating_add(field.kind.smallest()));
-        let leaf = !fields.iter().chain(tagged.iter().map(|t| &t.field)).any(|field| field.kind.holds_struct());
-        Self { index, flexible, steps: steps(&fields), fields, tagged, absent, smallest, leaf }
+            .chain(tagged.iter().map(|t| &t.field))
+            .any(|field| field.kind.holds_struct());
+        let steps = steps(&fields);
+        let fixed = !flexible && matches!(steps.as_slice(), [Step::Run { .. }]);
+        Self {
+            index,
+            flexible,
+            fields,
+            tagged,
+            absent,
+            steps,
+            smallest,
+            leaf,
+            fixed,
+        }
     }
 
     /// The fewest bytes that it takes.
@@ -279,7 +302,11 @@ fn steps(fields: &[Field]) -> Vec<Step> {
                 *size += primitive.size();
             }
             (Type::Primitive(primitive), _) => {
-                steps.push(Step::Run { first: index, last: index + 1, size: primitive.size() });
+                steps.push(Step::Run {
+                    first: index,
+                    last: index + 1,
+                    size: primitive.size(),
+                });
             }
             _ => steps.push(Step::Single { field: index }),
         }
@@ -305,7 +332,12 @@ impl fmt::Display for Struct {
             write!(f, "{space}{}#{tag}:{}={default}", field.name, field.kind)?;
             space = " ";
         }
-        for Absent { name, ignorable, default } in &self.absent {
+        for Absent {
+            name,
+            ignorable,
+            default,
+        } in &self.absent
+        {
             write!(f, "{space}{}{name}={default}", if *ignorable { '~' } else { '-' })?;
             space = " ";
         }
@@ -328,7 +360,12 @@ impl fmt::Display for Type {
             Self::String(_) => write!(f, "{}string{nullable}", if length.compact { "compact_" } else { "" }),
             Self::Bytes(_) => write!(f, "{}bytes{nullable}", if length.compact { "compact_" } else { "" }),
             Self::Array(_, element) => {
-                write!(f, "{}[{}]{nullable}", if length.compact { "compact" } else { "" }, element.kind)
+                write!(
+                    f,
+                    "{}[{}]{nullable}",
+                    if length.compact { "compact" } else { "" },
+                    element.kind
+                )
             }
             _ => Ok(()),
         }
@@ -352,7 +389,10 @@ impl fmt::Display for Literal {
             }
             Self::Uuid(bytes) => {
                 f.write_str("u\"")?;
-                for (index, part) in [&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]].iter().enumerate() {
+                for (index, part) in [&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]]
+                    .iter()
+                    .enumerate()
+                {
                     f.write_str(if index == 0 { "" } else { "-" })?;
                     write_hex(f, part)?;
                 }
@@ -375,7 +415,10 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
         match character {
             '"' | '\\' => write!(f, "\\{character}")?,
             ' '..='~' => write!(f, "{character}")?,
-            _ => character.encode_utf16(&mut units).iter().try_for_each(|unit| write!(f, "\\u{unit:04x}"))?,
+            _ => character
+                .encode_utf16(&mut units)
+                .iter()
+                .try_for_each(|unit| write!(f, "\\u{unit:04x}"))?,
         }
     }
     f.write_str("\"")

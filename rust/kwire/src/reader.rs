@@ -17,7 +17,10 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(input: &'a [u8]) -> Self {
-        Self { rest: input, end: input.len() }
+        Self {
+            rest: input,
+            end: input.len(),
+        }
     }
 
     #[inline(always)]
@@ -57,7 +60,10 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn child<E>(&mut self, count: usize, start: usize) -> Result<Self, Stop<E>> {
         let rest = self.take(count, start)?;
-        Ok(Self { rest, end: start + count })
+        Ok(Self {
+            rest,
+            end: start + count,
+        })
     }
 
     #[inline(always)]
@@ -121,6 +127,13 @@ impl<'a> Reader<'a> {
 
     #[cold]
     fn bad_length<E>(length: i64, start: usize) -> Stop<E> {
-        Stop::at(if length == -1 { DecodeKind::NullNotAllowed } else { DecodeKind::NegativeLength }, start)
+        Stop::at(
+            if length == -1 {
+                DecodeKind::NullNotAllowed
+            } else {
+                DecodeKind::NegativeLength
+            },
+            start,
+        )
     }
 }

@@ -198,7 +198,11 @@ impl<'v> Node<'v> {
 
     #[cold]
     fn not(self, wanted: &str) -> Box<EncodeError> {
-        let kind = if matches!(self, Self::Tree(Value::Null)) { EncodeKind::NullNotAllowed } else { EncodeKind::WrongType };
+        let kind = if matches!(self, Self::Tree(Value::Null)) {
+            EncodeKind::NullNotAllowed
+        } else {
+            EncodeKind::WrongType
+        };
         EncodeError::new(kind, format!("{wanted} is wanted"))
     }
 }
@@ -210,16 +214,40 @@ impl<'v> Source<'v> for Held<'v> {
         matches!(node, Node::Tree(Value::Null))
     }
     fn integer(&self, node: Node<'v>) -> Encoded<i64> {
-        node.with("an integer", |value| if let Value::Int(value) = value { Some(*value) } else { None })
+        node.with("an integer", |value| {
+            if let Value::Int(value) = value {
+                Some(*value)
+            } else {
+                None
+            }
+        })
     }
     fn boolean(&self, node: Node<'v>) -> Encoded<bool> {
-        node.with("a bool", |value| if let Value::Bool(value) = value { Some(*value) } else { None })
+        node.with("a bool", |value| {
+            if let Value::Bool(value) = value {
+                Some(*value)
+            } else {
+                None
+            }
+        })
     }
     fn float(&self, node: Node<'v>) -> Encoded<f64> {
-        node.with("a float", |value| if let Value::Float(value) = value { Some(*value) } else { None })
+        node.with("a float", |value| {
+            if let Value::Float(value) = value {
+                Some(*value)
+            } else {
+                None
+            }
+        })
     }
     fn uuid(&self, node: Node<'v>) -> Encoded<[u8; 16]> {
-        node.with("a uuid", |value| if let Value::Uuid(value) = value { Some(*value) } else { None })
+        node.with("a uuid", |value| {
+            if let Value::Uuid(value) = value {
+                Some(*value)
+            } else {
+                None
+            }
+        })
     }
     fn string<T>(&self, node: Node<'v>, show: impl FnOnce(&[u8]) -> Encoded<T>) -> Encoded<T> {
         match node {
@@ -243,9 +271,10 @@ impl<'v> Source<'v> for Held<'v> {
     fn item(&self, array: Node<'v>, index: usize) -> Node<'v> {
         let found = match array {
             Node::Tree(Value::Array(items)) => items.get(index).map(Node::Tree),
-            Node::Tree(Value::Packed(kind, bytes)) => {
-                bytes.chunks_exact(kind.size()).nth(index).map(|bytes| Node::Element(*kind, bytes))
-            }
+            Node::Tree(Value::Packed(kind, bytes)) => bytes
+                .chunks_exact(kind.size())
+                .nth(index)
+                .map(|bytes| Node::Element(*kind, bytes)),
             _ => None,
         };
         found.unwrap_or(Node::Tree(&Value::Null))
