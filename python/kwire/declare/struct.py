@@ -303,20 +303,18 @@ class Request(Message):
 
 def _compared(instance: Any) -> tuple[object, ...]:
     """What equality and hash are about: every field and the unknown tags; a NaN stands for its bits."""
-    values = []
-    for d in type(instance).__kwire_fields__:
-        value = getattr(instance, d.name)
-        values.append(value if not isinstance(value, float) else _float_bits(value))
-    values.append(instance.unknown_tags)
-    return tuple(values)
+    values = [_comparable(getattr(instance, d.name)) for d in type(instance).__kwire_fields__]
+    return (*values, instance.unknown_tags)
 
 
-def _float_bits(value: float) -> object:
-    if value == value:
-        return value
-    from struct import pack
+def _comparable(value: object) -> object:
+    if isinstance(value, float) and value != value:
+        from struct import pack
 
-    return pack(">d", value)
+        return pack(">d", value)
+    if isinstance(value, tuple):
+        return tuple([_comparable(item) for item in value])
+    return value
 
 
 def _refuse_change(text: str) -> None:
