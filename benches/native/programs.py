@@ -1,0 +1,132 @@
+"""The programs of other languages: what they need, how they are built, how they are told to work.
+
+All that building leaves behind is under `target/native`. Versions are pinned in the files of each language's own
+tool, and nothing here says where these fetch from.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+HERE = Path(__file__).parent
+BUILT = HERE.parents[1] / "target" / "native"
+RUST, GO, JAVA = BUILT / "rust", BUILT / "go", BUILT / "java"
+
+
+class Lacking(Exception):
+    """A program cannot be built; the text says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One codec in another language."""
+
+    name: str
+    language: str
+    tools: tuple[str, ...]
+    build: Callable[[], None]
+    command: tuple[str, ...]
+    wants_plan: bool = False
+
+    def prepare(self) -> None:
+        """Build it; raises Lacking."""
+        missing = [tool for tool in self.tools if shutil.which(tool) is None]
+        if missing:
+            raise Lacking(f"{' and '.join(missing)} is not installed")
+        self.build()
+
+
+def cargo(binary: str, *options: str) -> Callable[[], None]:
+    manifest = str(HERE / "rust" / "Cargo.toml")
+    command = ("cargo", "build", "--release", "--quiet", "--manifest-path", manifest, "--target-dir", str(RUST))
+    return lambda: run(*command, "--bin", binary, *options)
+
+
+def build_go() -> None:
+    run("go", "build", "-C", str(HERE / "go"), "-o", str(GO / "kmsg"), ".")
+
+
+def build_java() -> None:
+    libraries = JAVA / "libraries"
+    if not libraries.exists():
+        pom = str(HERE / "java" / "pom.xml")
+        fetch = ("dependency:copy-dependencies", f"-DoutputDirectory={libraries}", "-DincludeScope=runtime")
+        run("mvn", "--quiet", "--batch-mode", "--file", pom, *fetch)
+    run("javac", "-d", str(JAVA), "-cp", f"{libraries}/*", str(HERE / "java" / "KafkaClients.java"))
+
+
+def run(*command: str) -> None:
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        said = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        raise Lacking(f"`{command[0]}` fails: {' '.join(said[:2])}")
+
+
+PROGRAMS = (
+    Program("kwire, Value", "Rust", ("cargo",), cargo("kwire"), (str(RUST / "release" / "kwire"),), wants_plan=True),
+    Program("kafka-protocol", "Rust", ("cargo",), cargo("kafka_protocol"), (str(RUST / "release" / "kafka_protocol"),)),
+    Program(
+        "krabka",
+        "Rust",
+        ("cargo",),
+        # It asks for a newer Rust than it needs for this.
+        cargo("krabka", "--features", "krabka", "--ignore-rust-version"),
+        (str(RUST / "release" / "krabka"),),
+    ),
+    Program("kmsg", "Go", ("go",), build_go, (str(GO / "kmsg"),)),
+    Program(
+        "kafka-clients",
+        "Java",
+        ("java", "javac", "mvn"),
+        build_java,
+        # The collector that costs the working thread the least, with room to be left alone most of the time.
+        ("java", "-XX:+UseSerialGC", "-Xms1g", "-Xmx1g", "-cp", f"{JAVA}:{JAVA}/libraries/*", "KafkaClients"),
+    ),
+)
+
+
+class Worker:
+    """A program that runs and waits to be told."""
+
+    def __init__(self, program: Program, message: Path, version: int, plan: str) -> None:
+        extra = (plan,) if program.wants_plan else ()
+        command = (*program.command, str(message), str(version), *extra)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.operations = tuple(self.answer().split())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+    def work(self, operation: str, calls: int) -> tuple[list[int], int]:
+        """CPU nanoseconds of the working thread for each call, and of the whole process for all of them."""
+        assert self.process.stdin is not None
+        before = self.cpu_ns()
+        self.process.stdin.write(f"{operation} {calls}\n")
+        self.process.stdin.flush()
+        taken = [int(each) for each in self.answer().split()]
+        return taken, self.cpu_ns() - before
+
+    def answer(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.process.args!r} ended with {self.process.wait()}")
+        return line
+
+    def cpu_ns(self) -> int:
+        """CPU time of the process, all threads: Linux has a clock for every process, found by its number."""
+        return time.clock_gettime_ns((~self.process.pid << 3) | 2)

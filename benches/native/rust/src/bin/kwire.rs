@@ -1,0 +1,26 @@
+//! kwire's crate, by a plan, into its own tree. The plan's text is the third argument.
+
+use std::error::Error;
+
+use kwire::{Plan, Value};
+use native::{Codec, Given, obey};
+
+struct Kwire(Plan);
+
+impl Codec for Kwire {
+    type Message<'a> = Value<'a>;
+
+    fn decode<'a>(&'a self, input: &'a [u8]) -> Result<Value<'a>, Box<dyn Error>> {
+        Ok(Value::decode(&self.0, input)?)
+    }
+
+    fn encode<'a>(&'a self, message: &Value<'a>) -> Result<impl AsRef<[u8]>, Box<dyn Error>> {
+        Ok(message.encode(&self.0)?)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let given = Given::from_arguments()?;
+    let plan = given.extra.ok_or("the third argument is the text of a plan")?;
+    obey(&Kwire(plan.parse()?), &given.input)
+}
