@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 import kwire
+from benches.interleave import pin_arenas
 from benches.native.programs import PROGRAMS, Lacking, Worker
 from benches.peers.kwire_objects import message_class
 from benches.peers.peer import load
@@ -64,6 +65,7 @@ class Here:
     operations = ("decode", "encode")
 
     def __init__(self, codec: Codec, body: bytes) -> None:
+        self.pins = pin_arenas()
         self.calls = {"decode": (codec.decode, body), "encode": (codec.encode, codec.decode(body))}
 
     def work(self, operation: str, calls: int) -> tuple[list[int], int]:
