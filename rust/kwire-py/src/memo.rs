@@ -7,16 +7,21 @@
 /// Tables stay below this many entries: beyond it they crowd out of the cache what they are to save.
 const MOST_ENTRIES: usize = 1 << 15;
 const FEWEST_ENTRIES: usize = 1 << 8;
-/// A table is judged after this many look-ups for the first time, then whenever half of it could have been filled anew.
-const FIRST_JUDGEMENT: usize = 2048;
+/// About so many bytes of input come to one look-up.
+const BYTES_A_LOOK_UP: usize = 48;
 
-/// How often a table must find something to be worth its look-ups, in percent.
+/// What makes a table worth its look-ups.
+///
+/// It is judged for the first time after n = 10 sqrt(N) of the N look-ups that an input of its length will bring. Among
+/// so few, drawn from D values, about n²/2D are repetitions, so the finds tell D long before the table is full.
 #[derive(Clone, Copy)]
 pub(crate) struct Worth {
-    /// At the first judgement. What repeats at all repeats more and more as the table fills.
-    pub(crate) first: usize,
-    /// Later.
-    pub(crate) later: usize,
+    /// The fewest finds at that moment: f of them mean that N is about f/50 of D.
+    pub(crate) finds: usize,
+    /// The most values: with more, what a find costs in cache misses is more than what it saves.
+    pub(crate) distinct: usize,
+    /// Later, whenever half of the table could have been filled anew, it must have found so many percent.
+    pub(crate) percent: usize,
 }
 
 /// A direct-mapped table from bytes of one input to values.
@@ -26,6 +31,7 @@ pub(crate) struct Memo<T> {
     asked: usize,
     found: usize,
     judged_at: usize,
+    judged: bool,
     worth: Worth,
     wanted: usize,
     pub(crate) on: bool,
@@ -47,7 +53,8 @@ impl<T: Copy> Memo<T> {
             generation: 0,
             asked: 0,
             found: 0,
-            judged_at: FIRST_JUDGEMENT,
+            judged_at: 0,
+            judged: false,
             worth,
             wanted: 0,
             on: false,
@@ -59,12 +66,13 @@ impl<T: Copy> Memo<T> {
     pub(crate) fn begin(&mut self, input: &[u8], smallest_input: usize) {
         self.asked = 0;
         self.found = 0;
-        self.judged_at = FIRST_JUDGEMENT;
+        self.judged_at = (input.len() / BYTES_A_LOOK_UP * 100).isqrt();
+        self.judged = false;
         self.on = input.len() >= smallest_input && u32::try_from(input.len()).is_ok();
         if !self.on {
             return;
         }
-        self.wanted = (input.len() / 48)
+        self.wanted = (input.len() / BYTES_A_LOOK_UP)
             .next_power_of_two()
             .clamp(FEWEST_ENTRIES, MOST_ENTRIES);
         self.generation = self.generation.wrapping_add(1);
@@ -97,10 +105,13 @@ impl<T: Copy> Memo<T> {
 
     #[cold]
     fn judge(&mut self) {
-        let first = self.judged_at == FIRST_JUDGEMENT;
-        let wanted = if first { self.worth.first } else { self.worth.later };
-        self.on = self.found * 100 >= self.asked * wanted;
-        self.judged_at = FIRST_JUDGEMENT.max(self.entries.len() / 2) + 1;
+        self.on = if self.judged {
+            self.found * 100 >= self.asked * self.worth.percent
+        } else {
+            self.found >= self.worth.finds && self.asked * self.asked <= 2 * self.found * self.worth.distinct
+        };
+        self.judged = true;
+        self.judged_at = (self.entries.len() / 2).max(1);
         self.asked = 0;
         self.found = 0;
     }
@@ -148,6 +159,133 @@ impl<T: Copy> Memo<T> {
     }
 }
 
+/// A table for keys of 4 to 16 bytes, which lie in the entries themselves: the lists of brokers that partitions repeat.
+pub(crate) struct ShortMemo<T> {
+    entries: Vec<ShortEntry<T>>,
+    /// Tells entries of this call, in the upper bits of their mark.
+    generation: u32,
+    asked: u32,
+    found: u32,
+    pub(crate) on: bool,
+}
+
+#[derive(Clone, Copy)]
+struct ShortEntry<T> {
+    start: u64,
+    end: u64,
+    /// Generation and length; 0 in an entry never used.
+    mark: u64,
+    value: Option<T>,
+}
+
+/// The first and the last eight bytes of a key, which overlap, or four; and its length.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct ShortKey {
+    start: u64,
+    end: u64,
+    length: u64,
+}
+
+impl ShortKey {
+    /// None for another length.
+    #[inline(always)]
+    pub(crate) fn new(bytes: &[u8]) -> Option<Self> {
+        let (start, end) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+            (Some(start), Some(end)) if bytes.len() <= 16 => (u64::from_be_bytes(*start), u64::from_be_bytes(*end)),
+            _ => match bytes.as_array::<4>() {
+                Some(word) => (u32::from_be_bytes(*word).into(), 0),
+                None => return None,
+            },
+        };
+        Some(Self {
+            start,
+            end,
+            length: bytes.len() as u64,
+        })
+    }
+}
+
+/// A short table is judged again and again: of so many look-ups two in five must find something.
+const SHORT_ENTRIES: usize = 1 << 13;
+const SHORT_SAMPLE: u32 = 1 << 11;
+
+impl<T: Copy> ShortMemo<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            generation: 0,
+            asked: 0,
+            found: 0,
+            on: false,
+        }
+    }
+
+    /// Forget everything.
+    pub(crate) fn begin(&mut self, on: bool) {
+        (self.on, self.asked, self.found) = (on, 0, 0);
+        self.generation = self.generation.wrapping_add(1);
+        if self.generation == 0 {
+            self.entries.clear();
+            self.generation = 1;
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&mut self, key: ShortKey) -> Option<T> {
+        self.asked += 1;
+        if self.asked == SHORT_SAMPLE {
+            self.judge();
+        }
+        let entry = self.entries.get(self.place(key))?;
+        if entry.start == key.start && entry.end == key.end && entry.mark == self.mark(key) {
+            self.found += 1;
+            entry.value
+        } else {
+            None
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn put(&mut self, key: ShortKey, value: T) {
+        if self.entries.is_empty() {
+            let unused = ShortEntry {
+                start: 0,
+                end: 0,
+                mark: 0,
+                value: None,
+            };
+            self.entries.resize(SHORT_ENTRIES, unused);
+        }
+        let (place, mark) = (self.place(key), self.mark(key));
+        if let Some(entry) = self.entries.get_mut(place) {
+            *entry = ShortEntry {
+                start: key.start,
+                end: key.end,
+                mark,
+                value: Some(value),
+            };
+        }
+    }
+
+    #[cold]
+    fn judge(&mut self) {
+        self.on = self.found * 5 >= self.asked * 2;
+        (self.asked, self.found) = (0, 0);
+    }
+
+    #[inline(always)]
+    fn mark(&self, key: ShortKey) -> u64 {
+        u64::from(self.generation) << 8 | key.length
+    }
+
+    #[inline(always)]
+    fn place(&self, key: ShortKey) -> usize {
+        // Both halves of one product; the constants keep a word of zeroes from swallowing the other.
+        let product = u128::from(key.start ^ 0x9e37_79b9_7f4a_7c15) * u128::from(key.end ^ 0xd6e8_feb8_6659_fd93);
+        (product as u64 ^ (product >> 64) as u64) as usize & self.entries.len().wrapping_sub(1)
+    }
+}
+
 /// Equality of short byte strings without a call to `memcmp`.
 #[inline(always)]
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
@@ -156,10 +294,22 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     }
     match (a.last_chunk::<8>(), b.last_chunk::<8>()) {
         (Some(a_end), Some(b_end)) => {
-            let chunks = a.chunks_exact(8).zip(b.chunks_exact(8));
-            u64::from_ne_bytes(*a_end) == u64::from_ne_bytes(*b_end) && chunks.into_iter().all(|(a, b)| a == b)
+            let whole = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+            let differences = whole.fold(0, |all, (a, b)| all | (u64::from_ne_bytes(*a) ^ u64::from_ne_bytes(*b)));
+            differences | (u64::from_ne_bytes(*a_end) ^ u64::from_ne_bytes(*b_end)) == 0
         }
-        _ => a.iter().zip(b).all(|(a, b)| a == b),
+        _ => match (
+            a.first_chunk::<4>(),
+            b.first_chunk::<4>(),
+            a.last_chunk::<4>(),
+            b.last_chunk::<4>(),
+        ) {
+            (Some(a_start), Some(b_start), Some(a_end), Some(b_end)) => {
+                u32::from_ne_bytes(*a_start) == u32::from_ne_bytes(*b_start)
+                    && u32::from_ne_bytes(*a_end) == u32::from_ne_bytes(*b_end)
+            }
+            _ => a.iter().zip(b).all(|(a, b)| a == b),
+        },
     }
 }
 
@@ -167,19 +317,27 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
 #[inline(always)]
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = bytes.len() as u64;
-    let mut mix = |word: u64| hash = (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
-    let mut chunks = bytes.chunks_exact(8);
-    for chunk in &mut chunks {
-        mix(chunk.first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk)));
+    let mut hash = FACTOR ^ bytes.len() as u64;
+    // Both halves of the product: in network order the byte that varies is the one that a plain product loses.
+    let mut mix = |word: u64| {
+        let product = u128::from(hash ^ word).wrapping_mul(FACTOR.into());
+        hash = product as u64 ^ (product >> 64) as u64;
+    };
+    let (chunks, remainder) = bytes.as_chunks::<8>();
+    for chunk in chunks {
+        mix(u64::from_le_bytes(*chunk));
     }
-    if let Some(end) = bytes.last_chunk::<8>() {
-        mix(u64::from_le_bytes(*end));
-    } else {
-        mix(chunks
-            .remainder()
-            .iter()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte)));
+    match (bytes.last_chunk::<8>(), remainder.first_chunk::<4>()) {
+        _ if remainder.is_empty() => {}
+        (Some(end), _) => mix(u64::from_le_bytes(*end)),
+        (None, Some(start)) => {
+            mix(u32::from_le_bytes(*start).into());
+            mix(remainder
+                .iter()
+                .skip(4)
+                .fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        }
+        (None, None) => mix(remainder.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))),
     }
-    hash ^ hash >> 29
+    hash
 }

@@ -5,20 +5,20 @@
 //!    being built: it is reachable from nowhere else, and tuples are taken from the collector as soon as they exist.
 //! 2. Everything built goes into the tree at once and leaves it only when the call fails, after which nothing is looked
 //!    up any more. So caches hold borrowed pointers.
-//! 3. Slots are written at the offsets that their own descriptors name (`slot_offset`), each exactly once between
-//!    allocation and end; `Draft` clears the ones not reached when decoding stops half-way.
+//! 3. Slots are written at the offsets that their own descriptors name (`slot_offset`), each once. They hold null until
+//!    then, so that an object can be let go half-way.
 
 use std::ptr::NonNull;
 
 use kwire::Stop;
-use kwire::decode::{Text, Visitor};
+use kwire::decode::{Text, Visitor, unpack};
 use kwire::plan::{Literal, Primitive, Struct};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 
-use crate::memo::{Memo, Worth, hash, same};
+use crate::memo::{Memo, ShortKey, ShortMemo, Worth, hash};
 use crate::unsafe_constants::Constants;
 use crate::unsafe_objects::{is_adopted, slot_offset};
 
@@ -29,8 +29,16 @@ const LONGEST_REMEMBERED: usize = 128;
 
 /// An array found costs as much as a third of an array made: rarely found, it is dearer than none. Measured on
 /// partitions with random replicas (of 24,360 triples, in a table as large as that) and with Kafka's own placement.
-const WORTH_OF_ARRAYS: Worth = Worth { first: 25, later: 50 };
-const WORTH_OF_STRUCTS: Worth = Worth { first: 4, later: 33 };
+const WORTH_OF_ARRAYS: Worth = Worth {
+    finds: 80,
+    distinct: 1 << 13,
+    percent: 50,
+};
+const WORTH_OF_STRUCTS: Worth = Worth {
+    finds: 45,
+    distinct: 1 << 15,
+    percent: 25,
+};
 
 /// A class and where its instances hold what.
 pub(crate) struct Layout {
@@ -43,8 +51,14 @@ pub(crate) struct Layout {
     /// Absent fields, as encode needs them: offset, name's place in the plan, default.
     pub(crate) absent: Vec<(usize, Py<PyAny>)>,
     adopted: bool,
-    size: ffi::Py_ssize_t,
+    /// An instance of an adopted class before its fields came: header, defaults, null elsewhere.
+    template: Vec<*mut ffi::PyObject>,
 }
+
+// SAFETY: the template's pointers are kept alive by `class` and `defaults`, and are used with the GIL held only.
+unsafe impl Send for Layout {}
+// SAFETY: as above.
+unsafe impl Sync for Layout {}
 
 impl Layout {
     /// How instances of `class` hold a struct of `plan`; `absent` are the defaults of what the plan lacks, by name.
@@ -70,16 +84,20 @@ impl Layout {
         let unknown_tags = offset_of("unknown_tags")?;
         defaults.push((unknown_tags, no_tags(py)?.clone_ref(py)));
         let kind = class.as_type_ptr();
-        // SAFETY: `kind` is the live type that `class` holds.
-        let size = unsafe { (*kind).tp_basicsize };
+        let adopted = is_adopted(kind);
+        let template = if adopted {
+            template(py, kind, &defaults)
+        } else {
+            Vec::new()
+        };
         Ok(Self {
             class: class.clone().unbind(),
             offsets,
             unknown_tags,
             defaults,
             absent: held_absent,
-            adopted: is_adopted(kind),
-            size,
+            adopted,
+            template,
         })
     }
 
@@ -90,6 +108,23 @@ impl Layout {
 
     pub(crate) fn type_pointer(&self) -> *mut ffi::PyTypeObject {
         self.class.as_ptr().cast()
+    }
+}
+
+/// The words of a new instance of an adopted class, which has a plain header (`unsafe_objects`, rule 1).
+fn template(_: Python<'_>, class: *mut ffi::PyTypeObject, defaults: &[(usize, Py<PyAny>)]) -> Vec<*mut ffi::PyObject> {
+    // SAFETY: `class` is a live type. The words are those of an object that nobody refers to, not an object: its count
+    // is set as in a new one, and nothing is counted here.
+    unsafe {
+        let words = usize::try_from((*class).tp_basicsize).unwrap_or(0) / size_of::<*mut ffi::PyObject>();
+        let mut template: Vec<*mut ffi::PyObject> = vec![std::ptr::null_mut(); words];
+        let object: *mut ffi::PyObject = template.as_mut_ptr().cast();
+        (*object).ob_type = class;
+        set_first_reference(object);
+        for (offset, default) in defaults {
+            write(object, *offset, default.as_ptr());
+        }
+        template
     }
 }
 
@@ -232,27 +267,10 @@ impl Drop for Owned {
 #[derive(Debug)]
 pub(crate) struct Raised;
 
-/// A struct on its way.
+/// A struct on its way: a whole object, null in the slots not reached yet.
 pub(crate) struct Draft<'a> {
-    object: *mut ffi::PyObject,
+    object: Owned,
     layout: &'a Layout,
-    /// Positions below this are written.
-    written: usize,
-    /// How many positions the wire fills one after the other; the others have their defaults from the start.
-    untagged: usize,
-}
-
-impl Drop for Draft<'_> {
-    #[cold]
-    fn drop(&mut self) {
-        // SAFETY: rule 3: slots not reached hold garbage; with null in them the object can be let go.
-        unsafe {
-            for position in self.written..self.untagged {
-                write(self.object, self.layout.offsets[position], std::ptr::null_mut());
-            }
-            ffi::Py_DECREF(self.object);
-        }
-    }
 }
 
 /// An array on its way: a tuple, filled from the left, null beyond.
@@ -262,11 +280,12 @@ pub(crate) struct Items {
 
 /// Tables of one plan, kept from call to call.
 pub(crate) struct Caches {
-    arrays: Memo<NonNull<ffi::PyObject>>,
+    arrays: ShortMemo<NonNull<ffi::PyObject>>,
     arrays_of_structs: Vec<Memo<NonNull<ffi::PyObject>>>,
     structs: Vec<StructMemo>,
     integers: Vec<(i32, u32, Option<NonNull<ffi::PyObject>>)>,
     generation: u32,
+    remembers_integers: bool,
 }
 
 // SAFETY: between calls the tables hold stale pointers only, which no generation of a later call believes (`Memo`), so
@@ -284,7 +303,7 @@ const INTEGERS: usize = 1024;
 impl Caches {
     pub(crate) fn new(structs: usize) -> Self {
         Self {
-            arrays: Memo::new(WORTH_OF_ARRAYS),
+            arrays: ShortMemo::new(),
             arrays_of_structs: (0..structs).map(|_| Memo::new(WORTH_OF_ARRAYS)).collect(),
             structs: (0..structs)
                 .map(|_| StructMemo {
@@ -294,11 +313,12 @@ impl Caches {
                 .collect(),
             integers: vec![(0, 0, None); INTEGERS],
             generation: 0,
+            remembers_integers: false,
         }
     }
 
     fn begin(&mut self, input: &[u8]) {
-        self.arrays.begin(input, SMALLEST_INPUT_FOR_MEMOS);
+        self.arrays.begin(input.len() >= SMALLEST_INPUT_FOR_MEMOS);
         for memo in &mut self.arrays_of_structs {
             memo.begin(input, SMALLEST_INPUT_FOR_MEMOS);
         }
@@ -306,6 +326,7 @@ impl Caches {
             cache.memo.begin(input, SMALLEST_INPUT_FOR_MEMOS);
             cache.length = 0;
         }
+        self.remembers_integers = input.len() >= SMALLEST_INPUT_FOR_MEMOS;
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
             self.integers.fill((0, 0, None));
@@ -321,7 +342,7 @@ pub(crate) struct Builder<'a, 'py> {
     input: &'a [u8],
     caches: &'a mut Caches,
     constants: &'static Constants,
-    /// The array before this one, since a partition's ISR mostly is its replicas.
+    last_short_array: Option<(ShortKey, NonNull<ffi::PyObject>)>,
     last_array: Option<(Primitive, &'a [u8], NonNull<ffi::PyObject>)>,
     tracked: bool,
 }
@@ -337,6 +358,7 @@ impl<'a, 'py> Builder<'a, 'py> {
             input,
             caches,
             constants: Constants::get(py),
+            last_short_array: None,
             last_array: None,
             tracked,
         }
@@ -346,18 +368,11 @@ impl<'a, 'py> Builder<'a, 'py> {
         bytes.as_ptr() as usize - self.input.as_ptr() as usize
     }
 
-    #[inline(always)]
-    fn integer(&mut self, value: i64) -> Result<Owned, Raised> {
+    #[inline(never)]
+    fn large_integer(&mut self, value: i64) -> Result<Owned, Raised> {
         // SAFETY: makes a new reference, or null with an exception set. Cached pointers live by rule 2.
         unsafe {
-            // The interpreter has its own objects for small numbers; to ask it for one costs more than to know it.
-            if let Some(small) = self.constants.small(value) {
-                return Ok(Owned::borrowed(small));
-            }
-            if !self.caches.arrays.on {
-                return Owned::new(ffi::PyLong_FromLongLong(value));
-            }
-            let Ok(key) = i32::try_from(value) else {
+            let (true, Ok(key)) = (self.caches.remembers_integers, i32::try_from(value)) else {
                 return Owned::new(ffi::PyLong_FromLongLong(value));
             };
             let place = (key.cast_unsigned().wrapping_mul(0x9e37_79b9) >> 22) as usize & (INTEGERS - 1);
@@ -379,12 +394,45 @@ impl<'a, 'py> Builder<'a, 'py> {
     fn tuple(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Owned, Raised> {
         let count = bytes.len() / kind.size();
         let items = self.new_tuple(count)?;
-        for (index, bytes) in bytes.chunks_exact(kind.size()).enumerate() {
-            let item = self.primitive(kind, bytes)?;
+        unpack(kind, bytes, self, |index, item| {
             // SAFETY: `index` is below `count`; the tuple is ours alone.
             unsafe { ffi::PyTuple_SET_ITEM(items.0.as_ptr(), index.cast_signed(), item.into_pointer()) };
-        }
+        })?;
         Ok(items)
+    }
+
+    #[inline]
+    fn short_array(&mut self, key: ShortKey, bytes: &'a [u8]) -> Result<Owned, Raised> {
+        let found = if self.caches.arrays.on {
+            self.caches.arrays.get(key)
+        } else {
+            None
+        };
+        let made = match found {
+            // SAFETY: rule 2.
+            Some(found) => unsafe { Owned::borrowed(found) },
+            None => {
+                let made = self.tuple(Primitive::Int32, bytes)?;
+                if self.caches.arrays.on {
+                    self.caches.arrays.put(key, made.0);
+                }
+                made
+            }
+        };
+        self.last_short_array = Some((key, made.0));
+        Ok(made)
+    }
+
+    fn other_array(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Owned, Raised> {
+        match self.last_array {
+            // SAFETY: rule 2.
+            Some((before, of, tuple)) if before == kind && of == bytes => Ok(unsafe { Owned::borrowed(tuple) }),
+            _ => {
+                let made = self.tuple(kind, bytes)?;
+                self.last_array = Some((kind, bytes, made.0));
+                Ok(made)
+            }
+        }
     }
 
     #[inline]
@@ -412,36 +460,31 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     type Error = Raised;
 
     #[inline(always)]
-    fn primitive(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Owned, Raised> {
-        let value = match (kind, bytes) {
-            (Primitive::Bool, bytes) => {
-                let truth = bytes.first().is_some_and(|byte| *byte != 0);
-                // SAFETY: True and False live for ever.
-                return unsafe { Owned::new(ffi::Py_NewRef(if truth { ffi::Py_True() } else { ffi::Py_False() })) };
-            }
-            (Primitive::Int8, [a]) => i8::from_be_bytes([*a]).into(),
-            (Primitive::Int16, [a, b]) => i16::from_be_bytes([*a, *b]).into(),
-            (Primitive::Uint16, [a, b]) => u16::from_be_bytes([*a, *b]).into(),
-            (Primitive::Int32, [a, b, c, d]) => i32::from_be_bytes([*a, *b, *c, *d]).into(),
-            (Primitive::Uint32, [a, b, c, d]) => u32::from_be_bytes([*a, *b, *c, *d]).into(),
-            (Primitive::Int64 | Primitive::Float64, bytes) => {
-                let bits = u64::from_be_bytes(*bytes.first_chunk().unwrap_or(&[0; 8]));
-                if kind == Primitive::Float64 {
-                    // SAFETY: makes a new reference, or null with an exception set.
-                    return unsafe { Owned::new(ffi::PyFloat_FromDouble(f64::from_bits(bits))) };
-                }
-                bits.cast_signed()
-            }
-            (_, bytes) => {
-                let bytes = *bytes.first_chunk().unwrap_or(&[0; 16]);
-                let made = Uuids::get(self.py).and_then(|uuids| uuids.zero_or_new(self.py, bytes));
-                // SAFETY: takes over the new reference.
-                return made
-                    .map_err(|error| raise(self.py, error))
-                    .and_then(|made| unsafe { Owned::new(made.into_ptr()) });
-            }
-        };
-        self.integer(value)
+    fn integer(&mut self, value: i64) -> Result<Owned, Raised> {
+        // The interpreter has its own objects for small numbers; to ask it for one costs more than to know it.
+        match self.constants.small(value) {
+            // SAFETY: it lives for ever.
+            Some(small) => Ok(unsafe { Owned::borrowed(small) }),
+            None => self.large_integer(value),
+        }
+    }
+
+    #[inline]
+    fn boolean(&mut self, value: bool) -> Result<Owned, Raised> {
+        // SAFETY: True and False live for ever.
+        unsafe { Owned::new(ffi::Py_NewRef(if value { ffi::Py_True() } else { ffi::Py_False() })) }
+    }
+
+    fn float(&mut self, value: f64) -> Result<Owned, Raised> {
+        // SAFETY: makes a new reference, or null with an exception set.
+        unsafe { Owned::new(ffi::PyFloat_FromDouble(value)) }
+    }
+
+    fn uuid(&mut self, bytes: [u8; 16]) -> Result<Owned, Raised> {
+        let made = Uuids::get(self.py).and_then(|uuids| uuids.zero_or_new(self.py, bytes));
+        // SAFETY: takes over the new reference.
+        made.map_err(|error| raise(self.py, error))
+            .and_then(|made| unsafe { Owned::new(made.into_ptr()) })
     }
 
     #[inline]
@@ -479,34 +522,22 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
         unsafe { Owned::new(ffi::Py_NewRef(ffi::Py_None())) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn packed(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Owned, Raised> {
-        if bytes.is_empty() {
-            return self.new_tuple(0);
-        }
-        if let Some((before, of, tuple)) = self.last_array
-            && before == kind
-            && same(of, bytes)
-        {
-            // SAFETY: rule 2.
-            return Ok(unsafe { Owned::borrowed(tuple) });
-        }
-        let made = if kind == Primitive::Int32 && self.caches.arrays.on && bytes.len() <= LONGEST_REMEMBERED {
-            let hash = hash(bytes);
-            match self.caches.arrays.get(self.input, bytes, hash) {
-                // SAFETY: rule 2.
-                Some(found) => unsafe { Owned::borrowed(found) },
-                None => {
-                    let made = self.tuple(kind, bytes)?;
-                    self.caches.arrays.put(self.start_of(bytes), bytes, hash, made.0);
-                    made
-                }
+        if kind == Primitive::Int32 {
+            if let Some(key) = ShortKey::new(bytes) {
+                // The array before this one, since a partition's ISR mostly is its replicas.
+                return match self.last_short_array {
+                    // SAFETY: rule 2.
+                    Some((before, tuple)) if before == key => Ok(unsafe { Owned::borrowed(tuple) }),
+                    _ => self.short_array(key, bytes),
+                };
             }
-        } else {
-            self.tuple(kind, bytes)?
-        };
-        self.last_array = Some((kind, bytes, made.0));
-        Ok(made)
+            if bytes.is_empty() {
+                return self.new_tuple(0);
+            }
+        }
+        self.other_array(kind, bytes)
     }
 
     #[inline]
@@ -530,44 +561,48 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     #[inline]
     fn begin_struct(&mut self, plan: &'a Struct) -> Result<Draft<'a>, Raised> {
         let layout = &self.layouts[plan.index];
-        // SAFETY: an adopted class is allocated and initialised as its own `PyType_GenericAlloc` would do it, but for
-        // the zeroes: rule 3 sees to each slot. Others come from their own allocator.
+        // SAFETY: an adopted class is allocated as its own `PyType_GenericAlloc` would do it, and the template is what an
+        // instance begins as; what it refers to is counted here. Others come from their own allocator.
         unsafe {
-            let class = layout.type_pointer();
             let object = if layout.adopted {
-                let memory = ffi::PyObject_Malloc(layout.size.cast_unsigned());
+                let memory: *mut *mut ffi::PyObject = ffi::PyObject_Malloc(size_of_val(&*layout.template)).cast();
                 if memory.is_null() {
                     ffi::PyErr_NoMemory();
                     return Err(Raised);
                 }
-                let object = memory.cast::<ffi::PyObject>();
-                // What `PyObject_Init` does, without the call.
-                (*object).ob_type = class;
-                ffi::Py_INCREF(class.cast());
-                set_first_reference(object);
-                object
+                for (index, word) in layout.template.iter().enumerate() {
+                    memory.add(index).write(*word);
+                }
+                ffi::Py_INCREF(layout.class.as_ptr());
+                for (_, default) in &layout.defaults {
+                    ffi::Py_INCREF(default.as_ptr());
+                }
+                memory.cast()
             } else {
-                ffi::PyType_GenericAlloc(class, 0)
+                let object = ffi::PyType_GenericAlloc(layout.type_pointer(), 0);
+                if object.is_null() {
+                    return Err(Raised);
+                }
+                for (offset, default) in &layout.defaults {
+                    write(object, *offset, default.clone_ref(self.py).into_ptr());
+                }
+                object
             };
-            let object = Owned::new(object)?.into_pointer();
-            for (offset, default) in &layout.defaults {
-                ffi::Py_INCREF(default.as_ptr());
-                write(object, *offset, default.as_ptr());
-            }
             Ok(Draft {
-                object,
+                object: Owned::new(object)?,
                 layout,
-                written: 0,
-                untagged: plan.fields.len(),
             })
         }
     }
 
     #[inline(always)]
     fn field(&mut self, body: &mut Draft<'a>, _: &'a Struct, position: usize, value: Owned) {
-        // SAFETY: rule 3; the offset was named by the field's own descriptor.
-        unsafe { write(body.object, body.layout.offsets[position], value.into_pointer()) };
-        body.written = position + 1;
+        // SAFETY: rule 3. The walker's positions are those of the plan's fields, for each of which there is an offset,
+        // named by the field's own descriptor.
+        unsafe {
+            let offset = *body.layout.offsets.get_unchecked(position);
+            write(body.object.0.as_ptr(), offset, value.into_pointer());
+        }
     }
 
     fn tagged_field(&mut self, body: &mut Draft<'a>, _: &'a Struct, position: usize, value: Owned) {
@@ -576,6 +611,8 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
         unsafe {
             let slot = body
                 .object
+                .0
+                .as_ptr()
                 .byte_add(body.layout.offsets[position])
                 .cast::<*mut ffi::PyObject>();
             ffi::Py_DECREF(slot.replace(value.into_pointer()));
@@ -589,6 +626,8 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
         unsafe {
             let slot = body
                 .object
+                .0
+                .as_ptr()
                 .byte_add(body.layout.unknown_tags)
                 .cast::<*mut ffi::PyObject>();
             ffi::Py_DECREF(slot.replace(made.unbind().into_ptr()));
@@ -598,10 +637,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
 
     #[inline(always)]
     fn end_struct(&mut self, body: Draft<'a>, _: &'a Struct) -> Result<Owned, Raised> {
-        let object = body.object;
-        std::mem::forget(body);
-        // SAFETY: the draft's reference, handed over.
-        unsafe { Owned::new(object) }
+        Ok(body.object)
     }
 
     #[inline]

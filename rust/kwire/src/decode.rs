@@ -6,7 +6,7 @@
 
 use crate::encode::put_uvarint;
 use crate::error::{DecodeKind, Stop};
-use crate::plan::{Element, Field, Length, Plan, Primitive, Step, Struct, Type};
+use crate::plan::{Element, Field, Length, Plan, Primitive, StepKind, Struct, Type};
 use crate::reader::{LONGEST_STRING, Reader};
 
 /// A string that is known to be UTF-8, and whether it is known to be ASCII. Only the walker makes one.
@@ -45,8 +45,14 @@ pub trait Visitor<'a> {
     /// Whether fixed-size values need not be shown: for a visitor that builds nothing.
     const BLIND: bool = false;
 
-    /// A value of fixed size; `bytes` are exactly its size.
-    fn primitive(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Self::Value, Self::Error>;
+    /// An integer of any width.
+    fn integer(&mut self, value: i64) -> Result<Self::Value, Self::Error>;
+    /// A bool.
+    fn boolean(&mut self, value: bool) -> Result<Self::Value, Self::Error>;
+    /// A double.
+    fn float(&mut self, value: f64) -> Result<Self::Value, Self::Error>;
+    /// A uuid.
+    fn uuid(&mut self, bytes: [u8; 16]) -> Result<Self::Value, Self::Error>;
     /// A string.
     fn string(&mut self, text: Text<'a>) -> Result<Self::Value, Self::Error>;
     /// Bytes.
@@ -123,15 +129,10 @@ fn structure<'a, V: Visitor<'a>>(
     visitor: &mut V,
 ) -> Result<V::Value, Stop<V::Error>> {
     let mut body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
-    for step in &plan.steps {
-        match *step {
-            Step::Run { first, last, size } => run(plan, &plan.fields[first..last], size, reader, visitor, &mut body)?,
-            Step::Single { field } => {
-                let field = &plan.fields[field];
-                let value = value(&field.kind, reader, visitor).map_err(|stop| stop.in_field(&field.name))?;
-                visitor.field(&mut body, plan, field.position, value);
-            }
-        }
+    if V::BLIND {
+        skip_fields(plan, reader, visitor)?;
+    } else {
+        fields(plan, reader, visitor, &mut body)?;
     }
     if plan.flexible {
         // Nearly all tag sections are empty: one byte.
@@ -144,47 +145,149 @@ fn structure<'a, V: Visitor<'a>>(
     visitor.end_struct(body, plan).map_err(Stop::Visitor)
 }
 
-/// Fields of fixed size: one look at the bounds for all of them.
+/// Show a visitor the fields.
 #[inline(always)]
-fn run<'a, V: Visitor<'a>>(
+fn fields<'a, V: Visitor<'a>>(
     plan: &'a Struct,
-    fields: &'a [Field],
-    size: usize,
     reader: &mut Reader<'a>,
     visitor: &mut V,
     body: &mut V::Struct,
 ) -> Result<(), Stop<V::Error>> {
-    let Some((mut bytes, _)) = reader.rest().split_at_checked(size) else {
-        return Err(short_run(fields, reader));
-    };
-    reader.skip(size);
-    if V::BLIND {
-        return Ok(());
-    }
-    for field in fields {
-        let Type::Primitive(kind) = field.kind else { continue };
-        let Some((value, rest)) = bytes.split_at_checked(kind.size()) else {
-            break;
+    // A copy, so that the place stays in registers between calls.
+    let mut cursor = *reader;
+    for (position, step) in plan.steps.iter().enumerate() {
+        let mut put = |visitor: &mut V, value| visitor.field(body, plan, position, value);
+        // Every arm stores its own value: one place for all would ask each again whether it is an error.
+        let done = match step.kind {
+            StepKind::Fixed(kind) => fixed(kind, &mut cursor, visitor, put),
+            StepKind::Int32Array { compact } => {
+                let length = Length {
+                    compact,
+                    nullable: false,
+                };
+                packed(length, Primitive::Int32, &mut cursor, visitor).map(|value| put(visitor, value))
+            }
+            StepKind::Other => {
+                *reader = cursor;
+                let value = value(&plan.fields[position].kind, reader, visitor);
+                cursor = *reader;
+                value.map(|value| put(visitor, value))
+            }
         };
-        let value = visitor.primitive(kind, value).map_err(Stop::Visitor)?;
-        visitor.field(body, plan, field.position, value);
-        bytes = rest;
+        if let Err(stop) = done {
+            return Err(stop.in_field(&plan.fields[position].name));
+        }
+    }
+    *reader = cursor;
+    Ok(())
+}
+
+/// Go through the fields for a visitor that builds nothing: one look at the bounds for a run of fixed ones.
+fn skip_fields<'a, V: Visitor<'a>>(
+    plan: &'a Struct,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<(), Stop<V::Error>> {
+    let mut position = 0;
+    while let (Some(step), Some(field)) = (plan.steps.get(position), plan.fields.get(position)) {
+        let skipped = match step.kind {
+            StepKind::Fixed(_) if reader.left() >= step.run as usize => {
+                reader.skip(step.run as usize);
+                position += step.fields as usize;
+                continue;
+            }
+            // One of the run is short: find out which.
+            StepKind::Fixed(kind) => fixed(kind, reader, visitor, |_, _| ()),
+            StepKind::Int32Array { compact } => {
+                let length = Length {
+                    compact,
+                    nullable: false,
+                };
+                packed(length, Primitive::Int32, reader, visitor).map(|_| ())
+            }
+            StepKind::Other => value(&field.kind, reader, visitor).map(|_| ()),
+        };
+        skipped.map_err(|stop| stop.in_field(&field.name))?;
+        position += 1;
     }
     Ok(())
 }
 
-/// Which field of a run is short.
-#[cold]
-fn short_run<E>(fields: &[Field], reader: &mut Reader<'_>) -> Stop<E> {
-    for field in fields {
-        let size = field.kind.smallest();
-        if reader.left() < size {
-            return Stop::short(reader.offset(), size as u64, reader.left()).in_field(&field.name);
-        }
-        reader.skip(size);
+/// A value of fixed size, handed on to `put`.
+#[inline(always)]
+fn fixed<'a, V: Visitor<'a>, T>(
+    kind: Primitive,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+    mut put: impl FnMut(&mut V, V::Value) -> T,
+) -> Result<T, Stop<V::Error>> {
+    macro_rules! put {
+        ($made:expr) => {
+            match $made {
+                Ok(value) => Ok(put(visitor, value)),
+                Err(error) => Err(Stop::Visitor(error)),
+            }
+        };
     }
-    // Not reached: the caller saw that the sum is short. The answer is right all the same.
-    Stop::short(reader.offset(), 1, reader.left())
+    match kind {
+        Primitive::Bool => put!(visitor.boolean(reader.array()? != [0])),
+        Primitive::Int8 => put!(visitor.integer(i8::from_be_bytes(reader.array()?).into())),
+        Primitive::Int16 => put!(visitor.integer(i16::from_be_bytes(reader.array()?).into())),
+        Primitive::Int32 => put!(visitor.integer(i32::from_be_bytes(reader.array()?).into())),
+        Primitive::Int64 => put!(visitor.integer(i64::from_be_bytes(reader.array()?))),
+        Primitive::Uint16 => put!(visitor.integer(u16::from_be_bytes(reader.array()?).into())),
+        Primitive::Uint32 => put!(visitor.integer(u32::from_be_bytes(reader.array()?).into())),
+        Primitive::Float64 => put!(visitor.float(f64::from_bits(u64::from_be_bytes(reader.array()?)))),
+        Primitive::Uuid => put!(visitor.uuid(reader.array()?)),
+    }
+}
+
+/// Show a visitor the elements of a packed array, one by one, for those that take them apart.
+#[inline(always)]
+pub fn unpack<'a, V: Visitor<'a>>(
+    kind: Primitive,
+    bytes: &'a [u8],
+    visitor: &mut V,
+    mut take: impl FnMut(usize, V::Value),
+) -> Result<(), V::Error> {
+    let mut reader = Reader::new(bytes);
+    for index in 0..bytes.len() / kind.size() {
+        match fixed(kind, &mut reader, visitor, |_, value| take(index, value)) {
+            Ok(()) => {}
+            Err(Stop::Visitor(error)) => return Err(error),
+            // Not reached: that many whole elements are there.
+            Err(Stop::Bytes(_)) => break,
+        }
+    }
+    Ok(())
+}
+
+/// An array of fixed-size values.
+#[inline(always)]
+fn packed<'a, V: Visitor<'a>>(
+    length: Length,
+    kind: Primitive,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    let start = reader.offset();
+    let Some(count) = reader.length(length.compact, length.nullable, true)? else {
+        return visitor.null().map_err(Stop::Visitor);
+    };
+    believe(count, kind.size(), start, reader)?;
+    let bytes = reader.take(count * kind.size(), start)?;
+    visitor.packed(kind, bytes).map_err(Stop::Visitor)
+}
+
+/// A count is believed only when that many smallest elements fit into what is left. Neither factor passes 32 bits by
+/// much, so the product does not overflow 64.
+#[inline(always)]
+fn believe<E>(count: usize, smallest: usize, start: usize, reader: &Reader<'_>) -> Result<(), Stop<E>> {
+    let wanted = (count as u64).saturating_mul(smallest as u64);
+    if wanted <= reader.left() as u64 {
+        return Ok(());
+    }
+    Err(Stop::sized(DecodeKind::CountExceedsInput, start, wanted, reader.left()))
 }
 
 #[inline]
@@ -194,10 +297,7 @@ fn value<'a, V: Visitor<'a>>(
     visitor: &mut V,
 ) -> Result<V::Value, Stop<V::Error>> {
     match kind {
-        Type::Primitive(primitive) => {
-            let bytes = reader.take(primitive.size(), reader.offset())?;
-            visitor.primitive(*primitive, bytes).map_err(Stop::Visitor)
-        }
+        Type::Primitive(kind) => fixed(*kind, reader, visitor, |_, value| value),
         Type::String(length) => string(*length, reader, visitor),
         Type::Bytes(length) => {
             let start = reader.offset();
@@ -258,21 +358,15 @@ fn array<'a, V: Visitor<'a>>(
     reader: &mut Reader<'a>,
     visitor: &mut V,
 ) -> Result<V::Value, Stop<V::Error>> {
+    if let Type::Primitive(kind) = element.kind {
+        return packed(length, kind, reader, visitor);
+    }
     let start = reader.offset();
     let Some(count) = reader.length(length.compact, length.nullable, true)? else {
         return visitor.null().map_err(Stop::Visitor);
     };
-    // A count is believed only when that many smallest elements fit into what is left. Neither factor passes 32 bits
-    // by much, so the product does not overflow 64.
-    let wanted = (count as u64).saturating_mul(element.smallest as u64);
-    if wanted > reader.left() as u64 {
-        return Err(Stop::sized(DecodeKind::CountExceedsInput, start, wanted, reader.left()));
-    }
+    believe(count, element.smallest, start, reader)?;
     match &element.kind {
-        Type::Primitive(primitive) => {
-            let bytes = reader.take(count * primitive.size(), start)?;
-            visitor.packed(*primitive, bytes).map_err(Stop::Visitor)
-        }
         Type::Struct(body) => {
             // Elements of fixed size: the array is these bytes.
             let fixed = if body.fixed {

@@ -5,7 +5,7 @@
 //! with its path.
 
 use crate::error::{EncodeError, EncodeKind};
-use crate::plan::{Element, Field, Length, Literal, Plan, Primitive, Step, Struct, Tagged, Type};
+use crate::plan::{Element, Length, Literal, Plan, Primitive, StepKind, Struct, Tagged, Type};
 use crate::reader::LONGEST_STRING;
 
 /// The result of everything that can meet a wrong value.
@@ -114,38 +114,15 @@ fn structure<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S:
     if !plan.flexible && !source.unknown_tags(node, plan).map_err(in_unknown_tags)?.is_empty() {
         return Err(clash("this version has no tags".into()));
     }
-    for step in &plan.steps {
-        match *step {
-            Step::Run { first, last, .. } => run(plan, &plan.fields[first..last], source, node, out)?,
-            Step::Single { field } => {
-                let field = &plan.fields[field];
-                source
-                    .field(node, plan, field.position)
-                    .and_then(|held| value(&field.kind, source, held, out))
-                    .map_err(|error| error.in_field(&field.name))?;
-            }
-        }
+    for (position, (step, field)) in plan.steps.iter().zip(&plan.fields).enumerate() {
+        let held = source.field(node, plan, position).and_then(|held| match step.kind {
+            StepKind::Fixed(kind) => primitive(kind, source, held, out),
+            _ => value(&field.kind, source, held, out),
+        });
+        held.map_err(|error| error.in_field(&field.name))?;
     }
     if plan.flexible {
         tags(plan, source, node, out)?;
-    }
-    Ok(())
-}
-
-#[inline(always)]
-fn run<'s, S: Source<'s>, O: Sink>(
-    plan: &Struct,
-    fields: &[Field],
-    source: &S,
-    node: S::Node,
-    out: &mut O,
-) -> Encoded<()> {
-    for field in fields {
-        let Type::Primitive(kind) = field.kind else { continue };
-        source
-            .field(node, plan, field.position)
-            .and_then(|held| primitive(kind, source, held, out))
-            .map_err(|error| error.in_field(&field.name))?;
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ pub struct Struct {
     pub tagged: Vec<Tagged>,
     /// Fields that this version lacks.
     pub absent: Vec<Absent>,
-    /// How to go through `fields`: runs of fixed size, and single ones.
+    /// How to go through `fields`, one for one.
     pub(crate) steps: Vec<Step>,
     /// The fewest bytes that it takes.
     pub(crate) smallest: usize,
@@ -75,13 +75,25 @@ pub struct Absent {
     pub default: Literal,
 }
 
-/// A part of a struct that is gone through in one go.
+/// How the walkers go through the field at the same place of `fields`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Step {
-    /// Fields `first..last` are fixed and take `size` bytes together: one look at the bounds for all.
-    Run { first: usize, last: usize, size: usize },
-    /// One field of another size.
-    Single { field: usize },
+pub(crate) struct Step {
+    pub(crate) kind: StepKind,
+    /// Bytes taken by this field and the fixed ones right behind it, when it is fixed itself.
+    pub(crate) run: u32,
+    /// How many fields those are.
+    pub(crate) fields: u32,
+}
+
+/// The field's type in one byte, so that the walkers jump once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum StepKind {
+    /// A value of fixed size.
+    Fixed(Primitive),
+    /// An array of int32, Kafka's lists of brokers and partitions.
+    Int32Array { compact: bool },
+    /// Another type.
+    Other,
 }
 
 /// Types of fixed size.
@@ -268,7 +280,7 @@ impl Struct {
             .chain(tagged.iter().map(|t| &t.field))
             .any(|field| field.kind.holds_struct());
         let steps = steps(&fields);
-        let fixed = !flexible && matches!(steps.as_slice(), [Step::Run { .. }]);
+        let fixed = !flexible && steps.first().is_some_and(|step| step.fields as usize == fields.len());
         Self {
             index,
             flexible,
@@ -294,22 +306,41 @@ impl Struct {
 }
 
 fn steps(fields: &[Field]) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    for (index, field) in fields.iter().enumerate() {
-        match (&field.kind, steps.last_mut()) {
-            (Type::Primitive(primitive), Some(Step::Run { last, size, .. })) => {
-                *last = index + 1;
-                *size += primitive.size();
+    let mut steps = vec![
+        Step {
+            kind: StepKind::Other,
+            run: 0,
+            fields: 0
+        };
+        fields.len()
+    ];
+    let (mut run, mut count) = (0u32, 0u32);
+    // From the end, since a run is told to its first field.
+    for (field, step) in fields.iter().zip(&mut steps).rev() {
+        match &field.kind {
+            Type::Primitive(kind) => {
+                // Sixteen bytes a field at the most: no text is long enough to overflow this.
+                run = run.saturating_add(u32::try_from(kind.size()).unwrap_or(u32::MAX));
+                count = count.saturating_add(1);
+                *step = Step {
+                    kind: StepKind::Fixed(*kind),
+                    run,
+                    fields: count,
+                };
+                continue;
             }
-            (Type::Primitive(primitive), _) => {
-                steps.push(Step::Run {
-                    first: index,
-                    last: index + 1,
-                    size: primitive.size(),
-                });
+            Type::Array(
+                Length {
+                    compact,
+                    nullable: false,
+                },
+                element,
+            ) if element.kind == Type::Primitive(Primitive::Int32) => {
+                step.kind = StepKind::Int32Array { compact: *compact };
             }
-            _ => steps.push(Step::Single { field: index }),
+            _ => {}
         }
+        (run, count) = (0, 0);
     }
     steps
 }

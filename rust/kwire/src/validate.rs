@@ -22,7 +22,16 @@ impl<'a> Visitor<'a> for Nothing {
 
     const BLIND: bool = true;
 
-    fn primitive(&mut self, _: Primitive, _: &'a [u8]) -> Result<(), Self::Error> {
+    fn integer(&mut self, _: i64) -> Result<(), Self::Error> {
+        Ok(())
+    }
+    fn boolean(&mut self, _: bool) -> Result<(), Self::Error> {
+        Ok(())
+    }
+    fn float(&mut self, _: f64) -> Result<(), Self::Error> {
+        Ok(())
+    }
+    fn uuid(&mut self, _: [u8; 16]) -> Result<(), Self::Error> {
         Ok(())
     }
     fn string(&mut self, _: Text<'a>) -> Result<(), Self::Error> {

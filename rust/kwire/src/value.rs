@@ -5,7 +5,7 @@
 
 use std::convert::Infallible;
 
-use crate::decode::{Text, Visitor, decode};
+use crate::decode::{Text, Visitor, decode, unpack};
 use crate::encode::{Encoded, Sink, Source, encode};
 use crate::error::{DecodeError, EncodeError, EncodeKind, Stop};
 use crate::plan::{Literal, Plan, Primitive, Struct};
@@ -72,27 +72,6 @@ impl<'a> Value<'a> {
     }
 }
 
-fn primitive<'a>(kind: Primitive, bytes: &[u8]) -> Value<'a> {
-    match kind {
-        Primitive::Bool => Value::Bool(bytes.iter().any(|byte| *byte != 0)),
-        Primitive::Float64 => Value::Float(f64::from_bits(unsigned(bytes))),
-        Primitive::Uuid => Value::Uuid(bytes.try_into().unwrap_or_default()),
-        Primitive::Int8 | Primitive::Int16 | Primitive::Int32 | Primitive::Int64 => Value::Int(signed(bytes)),
-        Primitive::Uint16 | Primitive::Uint32 => Value::Int(unsigned(bytes).cast_signed()),
-    }
-}
-
-/// Big-endian, up to eight bytes.
-fn unsigned(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
-}
-
-/// Big-endian two's complement, up to eight bytes.
-fn signed(bytes: &[u8]) -> i64 {
-    let unused = 64 - 8 * bytes.len().clamp(1, 8);
-    (unsigned(bytes) << unused).cast_signed() >> unused
-}
-
 /// Builds values.
 struct Tree;
 
@@ -102,8 +81,17 @@ impl<'a> Visitor<'a> for Tree {
     type Array = Vec<Value<'a>>;
     type Error = Infallible;
 
-    fn primitive(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Value<'a>, Infallible> {
-        Ok(primitive(kind, bytes))
+    fn integer(&mut self, value: i64) -> Result<Value<'a>, Infallible> {
+        Ok(Value::Int(value))
+    }
+    fn boolean(&mut self, value: bool) -> Result<Value<'a>, Infallible> {
+        Ok(Value::Bool(value))
+    }
+    fn float(&mut self, value: f64) -> Result<Value<'a>, Infallible> {
+        Ok(Value::Float(value))
+    }
+    fn uuid(&mut self, bytes: [u8; 16]) -> Result<Value<'a>, Infallible> {
+        Ok(Value::Uuid(bytes))
     }
     fn string(&mut self, text: Text<'a>) -> Result<Value<'a>, Infallible> {
         Ok(Value::Text(text.as_str()))
@@ -191,7 +179,11 @@ impl<'v> Node<'v> {
     fn with<T>(self, wanted: &str, read: impl FnOnce(&Value<'v>) -> Option<T>) -> Encoded<T> {
         let found = match self {
             Self::Tree(value) => read(value),
-            Self::Element(kind, bytes) => read(&primitive(kind, bytes)),
+            Self::Element(kind, bytes) => {
+                let mut found = Value::Null;
+                let Ok(()) = unpack(kind, bytes, &mut Tree, |_, value| found = value);
+                read(&found)
+            }
         };
         found.ok_or_else(|| self.not(wanted))
     }
