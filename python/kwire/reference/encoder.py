@@ -9,6 +9,7 @@ from __future__ import annotations
 from struct import Struct as Format
 from uuid import UUID
 
+from kwire.declare import Struct
 from kwire.declare.unknown_tags import UnknownTags
 from kwire.declare.wire_types import (
     ArrayType,
@@ -22,7 +23,8 @@ from kwire.declare.wire_types import (
     int16,
     int32,
 )
-from kwire.errors import EncodeError
+from kwire.errors import DecodeError, EncodeError
+from kwire.reference.decoder import Input, read_rest, read_sized, read_uvarint
 from kwire.reference.formats import FORMATS, LARGEST_COUNT, LONGEST_STRING, uvarint
 from kwire.reference.layout import Layout, is_default, layout_of
 
@@ -97,7 +99,7 @@ class Writers:
             for placed in layout.standing
         ]
         absent = [(f.name, getter(getattr(struct, f.name)), f.default) for f in layout.absent if not f.ignorable]
-        get_unknown_tags = getter(struct.unknown_tags)
+        refuse_unknown = None if layout.flexible else refuse_tags(layout)
         write_tags = self.tag_section(layout) if layout.flexible else None
 
         def write_struct(output: Output, value: Any) -> None:
@@ -108,46 +110,48 @@ class Writers:
             for name, get, default in absent:
                 path[-1] = name
                 refuse_loss(output, get(value), default, layout.version)
-            path[-1] = "unknown_tags"
-            unknown = get_unknown_tags(value)
-            if not isinstance(unknown, UnknownTags):
-                raise output.wrong_type("UnknownTags", unknown)
-            if unknown and write_tags is None:
-                raise output.fault("tag_clash", f"version {layout.version} has no tags")
+            if refuse_unknown is not None:
+                refuse_unknown(output, value)
             for name, get, write in standing:
                 path[-1] = name
                 write(output, get(value))
             path.pop()
             if write_tags is not None:
-                write_tags(output, value, unknown)
+                write_tags(output, value)
 
         return write_struct
 
-    def tag_section(self, layout: Layout) -> Callable[[Output, Any, UnknownTags], None]:
+    def tag_section(self, layout: Layout) -> Write:
         known = [
             (tag, placed.name, getter(placed.member), self.write(placed.type, layout, placed.compact), placed.default)
             for tag, placed in sorted(layout.tagged.items())
         ]
 
-        def write_tags(output: Output, value: Any, unknown: UnknownTags) -> None:
-            contents = dict(unknown.items()) if unknown else {}
-            for tag, name, *_ in known:
-                if tag in contents:
-                    output.path.append("unknown_tags")
-                    raise output.fault("tag_clash", f"tag {tag} is {name}'s")
+        def write_tags(output: Output, value: Any) -> None:
+            path = output.path
+            path.append("unknown_tags")
+            raw = raw_tags(output, value)
+            if not raw and not known:
+                path.pop()
+                output.data += b"\x00"
+                return
+            entries = entries_of(output, raw)
+            for tag, _ in entries:
+                if tag in layout.tagged:
+                    raise output.fault("tag_clash", f"tag {tag} is {layout.tagged[tag].name}'s")
             section = output.data
             for tag, name, get, write, default in known:
-                output.path.append(name)
-                output.data = bytearray()
+                path[-1] = name
                 content = get(value)
+                output.data = bytearray()
                 write(output, content)
                 if not is_default(content, default):
-                    contents[tag] = output.data
-                output.path.pop()
+                    entries.append((tag, uvarint(tag) + uvarint(len(output.data)) + output.data))
+            path.pop()
             output.data = section
-            section += uvarint(len(contents))
-            for tag, content in sorted(contents.items()):
-                section += uvarint(tag) + uvarint(len(content)) + content
+            section += uvarint(len(entries))
+            for _, entry in sorted(entries):
+                section += entry
 
         return write_tags
 
@@ -192,10 +196,49 @@ def getter(member: Any) -> Callable[[Any], Any]:
     return get_value
 
 
+_struct: Any = Struct
+_unknown_tags: Any = UnknownTags
+_get_unknown_tags = getter(_struct.unknown_tags)
+_get_raw = getter(_unknown_tags._raw)  # noqa: SLF001  # the slot, since a forged object may have nothing in it
+
+
+def raw_tags(output: Output, value: Any) -> bytes:
+    """The unknown tags of a struct, one behind the other."""
+    unknown = _get_unknown_tags(value)
+    if not isinstance(unknown, UnknownTags):
+        raise output.wrong_type("UnknownTags", unknown)
+    raw = _get_raw(unknown)
+    if not isinstance(raw, bytes):
+        raise output.wrong_type("bytes", raw)
+    return raw
+
+
+def entries_of(output: Output, raw: bytes) -> list[tuple[int, bytes]]:
+    """Unknown tags taken apart: the number of each, and the bytes that it takes in a tag section."""
+    source = Input(raw)
+    entries = []
+    try:
+        while source.position < source.end:
+            start = source.position
+            tag = read_uvarint(source)
+            read_sized(source, read_uvarint(source), read_rest)
+            entries.append((tag, raw[start : source.position]))
+    except DecodeError as error:
+        raise output.fault("wrong_type", f"these are no unknown tags: {error}") from None
+    return entries
+
+
+def refuse_tags(layout: Layout) -> Write:
+    def write_no_tags(output: Output, value: Any) -> None:
+        output.path[-1] = "unknown_tags"
+        if raw_tags(output, value):
+            raise output.fault("tag_clash", f"version {layout.version} has no tags")
+
+    return write_no_tags
+
+
 def refuse_loss(output: Output, value: object, default: object, version: int) -> None:
     """Refuse a value that this version has no place for, unless it says nothing."""
-    if value is UNSET:
-        raise output.wrong_type("a value", value)
     if not is_default(value, default):
         raise output.fault("not_in_version", f"version {version} has no place for {value!r}")
 

@@ -1,0 +1,124 @@
+"""Random message classes: what the codecs must agree on is the language of declarations, not the messages we know."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from kwire.declare import Message, Struct, field, zero
+from kwire.declare.wire_types import (
+    PRIMITIVES,
+    ArrayType,
+    BytesType,
+    MaybeType,
+    NullableType,
+    Primitive,
+    StringType,
+    StructType,
+    WireType,
+)
+
+HIGHEST = 3
+"""Random messages have versions 0 to this."""
+
+_serial = count()
+
+scalars = st.sampled_from([*PRIMITIVES.values(), StringType(), BytesType()])
+versions = st.integers(0, HIGHEST)
+
+
+@st.composite
+def message_classes(draw: DrawFn) -> Any:
+    """A class of versions 0 to ``HIGHEST``, flexible from some version on or never, every declaration in it valid."""
+    flexible = draw(st.none() | versions)
+    return draw(_classes(Message, flexible, 3))
+
+
+@st.composite
+def _classes(draw: DrawFn, base: type[Struct], flexible: int | None, depth: int) -> Any:
+    namespace: dict[str, Any] = {"__module__": __name__, "__annotations__": {}}
+    fields = draw(st.lists(_fields(flexible, depth), min_size=1, max_size=4))
+    tags = [options["tag"] for _, options in fields if "tag" in options]
+    assume(len(tags) == len(set(tags)))
+    if base is Struct:
+        # Structs stand in arrays, where each must have at least a byte in every version.
+        fields.append((draw(scalars), {}))
+    for index, (type, options) in enumerate(fields):
+        namespace["__annotations__"][f"f{index}"] = type
+        if options:
+            namespace[f"f{index}"] = field(**options)
+    keywords: dict[str, Any] = {}
+    if base is Message:
+        keywords["versions"] = f"0-{HIGHEST}"
+        if flexible is not None:
+            keywords["flexible"] = f"{flexible}+"
+    return type_of(base)(f"Random{next(_serial)}", (base,), namespace, **keywords)
+
+
+def type_of(base: type[Struct]) -> Any:
+    """The metaclass, which type checkers do not know of."""
+    return type(base)
+
+
+@st.composite
+def _fields(draw: DrawFn, flexible: int | None, depth: int) -> tuple[WireType, dict[str, Any]]:
+    """The type of a field and its options."""
+    wire = draw(_types(flexible, depth))
+    options: dict[str, Any] = {}
+    if draw(st.booleans()):
+        options["since"] = draw(versions)
+    if draw(st.integers(0, 3)) == 0:
+        options["until"] = draw(st.integers(options.get("since", 0), HIGHEST))
+    taggable = flexible is not None and not isinstance(wire, (MaybeType, StructType))
+    if taggable and draw(st.integers(0, 2)) == 0:
+        options["tag"] = draw(st.sampled_from([0, 1, 2, 5, 127, 128, 10_000, 0xFFFF_FFFF]))
+        # Tags are for flexible versions alone.
+        options["since"] = max(options.get("since", 0), flexible or 0)
+        if "until" in options:
+            options["until"] = max(options["until"], options["since"])
+    # A tagged field that is null by default could not say so in a version that has no null for it.
+    if isinstance(wire, NullableType) and "tag" not in options and draw(st.booleans()):
+        options["nullable_since"] = draw(versions)
+    if draw(st.booleans()):
+        options["ignorable"] = True
+    if draw(st.integers(0, 4)) == 0:
+        options["compact"] = False
+    if options.keys() & {"since", "until", "tag"}:
+        options["default"] = draw(_defaults(wire))
+    return wire, options
+
+
+def _defaults(wire: WireType) -> SearchStrategy[Any]:
+    """A default that is valid for the type: its zero, or another where the language has one."""
+    match wire:
+        case Primitive(is_integer=True, lowest=int(lowest), highest=int(highest)):
+            return st.just(zero) | st.integers(lowest, highest)
+        case Primitive(name="bool"):
+            return st.booleans()
+        case Primitive(name="float64"):
+            return st.just(zero) | st.floats()
+        case StringType():
+            return st.just(zero) | st.text(st.characters(codec="utf-8"), max_size=3)
+        case BytesType():
+            return st.just(zero) | st.binary(max_size=3)
+        case NullableType(inner=StringType() | BytesType() as inner):
+            return st.none() | _defaults(inner)
+        case NullableType(inner=ArrayType()):
+            return st.sampled_from([None, ()])
+    return st.just(zero)
+
+
+def _types(flexible: int | None, depth: int) -> SearchStrategy[WireType]:
+    if depth == 0:
+        return scalars
+    inner = _types(flexible, depth - 1)
+    structs = _classes(Struct, flexible, depth - 1).map(StructType)
+    arrays = inner.map(ArrayType)
+    texts = st.sampled_from([StringType(), BytesType()])
+    return st.one_of(
+        scalars, scalars, structs, arrays, st.one_of(texts, structs, arrays).map(NullableType), inner.map(MaybeType)
+    )
