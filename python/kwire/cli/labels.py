@@ -1,0 +1,68 @@
+"""What values look like in dumps and tables, and what some numbers mean: error codes and API keys have names."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from kwire.cli.records import json_text
+
+if TYPE_CHECKING:
+    from kwire.errors import PathElement
+
+API_KEYS = ("request_api_key", "api_key")
+
+
+def value_text(value: Any) -> str:
+    """A value on one line: strings as in JSON, uuids as Kafka's tools print them, bytes by their number and hex."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return json_text(value)
+        case UUID():
+            from base64 import urlsafe_b64encode
+
+            return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+        case bytes():
+            return f"{len(value)} byte{'' if len(value) == 1 else 's'}{': ' if value else ''}{value.hex(' ')}"
+        case tuple():
+            return ", ".join(map(value_text, value)) if value else "[]"
+    return str(value)
+
+
+def meaning(path: tuple[PathElement, ...], value: Any, dialect: str) -> str:
+    """What a number stands for; empty where it stands for itself."""
+    name = next((element for element in reversed(path) if isinstance(element, str)), "")
+    if not isinstance(value, int) or isinstance(value, bool):
+        return ""
+    if name.endswith("error_code") and value != 0:
+        return error_name(value, dialect)
+    if name in API_KEYS:
+        return api_name(value, dialect)
+    return ""
+
+
+def error_name(code: int, dialect: str) -> str:
+    """The name of an error code; empty for one that has none here."""
+    if dialect == "kip4":
+        from kwire.messages.kip4 import error_codes as kip4
+
+        return getattr(kip4.ErrorCode.of(code), "name", "")
+    from kwire.messages.kafka import error_codes as kafka
+
+    return getattr(kafka.ErrorCode.of(code), "name", "")
+
+
+@cache
+def api_name(api_key: int, dialect: str) -> str:
+    """The name of an API: ``Metadata`` for 3; empty where none is declared."""
+    from kwire.messages import UnknownMessage, find
+
+    try:
+        return find(dialect, api_key=api_key, kind="request").__name__.partition("_")[0].removesuffix("Request")
+    except UnknownMessage:
+        return ""

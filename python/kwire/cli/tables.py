@@ -1,0 +1,61 @@
+"""Tables: on a terminal drawn by rich, elsewhere aligned columns that a person can read and ``awk`` can cut."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kwire.cli.colours import Paint
+
+GAP = "  "
+
+
+class Column(NamedTuple):
+    """``number``: aligned to the right. ``folds``: may take several lines on a narrow terminal."""
+
+    title: str
+    number: bool = False
+    folds: bool = False
+
+
+def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], paint: Paint) -> None:
+    """A table on stdout."""
+    if sys.stdout.isatty():
+        _print_with_rich(columns, rows, paint)
+    else:
+        for line in plain(columns, rows):
+            print(line)
+
+
+def plain(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table in plain text, the title first."""
+    titles = [column.title for column in columns]
+    widths = [max(map(len, cells)) for cells in zip(titles, *rows, strict=True)]
+    for row in (titles, *rows):
+        cells = (
+            f"{cell:>{width}}" if column.number else f"{cell:{width}}"
+            for column, cell, width in zip(columns, row, widths, strict=True)
+        )
+        yield GAP.join(cells).rstrip()
+
+
+def _print_with_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]], paint: Paint) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(
+            column.title,
+            justify="right" if column.number else "left",
+            overflow="fold",
+            no_wrap=not column.folds,
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(no_color=not paint.on, force_terminal=paint.on, highlight=False).print(table)
