@@ -1,0 +1,24 @@
+"""Every message compiles in every version, so a mistake in a declaration cannot wait for its first user."""
+
+from __future__ import annotations
+
+import pytest
+
+import kwire
+from kwire import codec, messages
+from kwire.messages.kafka import MetadataResponse
+from kwire.reference.layout import layout_of
+
+
+@pytest.mark.parametrize("cls", messages.every(), ids=lambda cls: f"{cls.__module__.split('.')[2]} {cls.__name__}")
+def test_every_version_has_a_plan_and_a_layout(cls: type[kwire.declare.Message]) -> None:
+    for version in cls.versions:
+        text = kwire.plan(cls, version=version)
+        assert text.startswith(f"{cls.__name__} v{version} ")
+        assert codec._compile(cls, version) is cls.__kwire_plans__[version]  # type: ignore[attr-defined]  # StructMeta's
+        assert layout_of(cls, version).version == version
+
+
+def test_nearly_all_of_kafka_is_here() -> None:
+    assert len(messages.every("kafka")) >= 100
+    assert len(MetadataResponse.versions) == 14
