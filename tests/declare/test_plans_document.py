@@ -1,0 +1,201 @@
+"""The grammar in ``docs/plans.md`` is the one that the engine reads.
+
+The page's EBNF is read here, sentences are made out of it and near it, and the parser must agree about each. The page's
+plans and refused texts are held against the parser by the Rust crate's own tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from kwire._kwire import Plan
+from tests.installing import ROOT
+
+PAGE = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
+
+# What the page says is refused though the grammar allows it, in the parser's words.
+BEYOND_THE_GRAMMAR = re.compile(
+    "there is a field .* already"
+    "|elements without bytes"
+    "|a struct in braces has no tags"
+    "|tag .* stands twice"
+    "|a tagged field is neither"
+    "|this is no default for"
+    "|a number that fits is wanted"
+    "|a literal is wanted"
+    "|half a surrogate pair"
+    "|a uuid has 16 bytes"
+    "|types stand in each other more than 64 deep"
+)
+
+
+def refusal(text: str) -> str | None:
+    """Why the engine's parser refuses a text, or None."""
+    try:
+        Plan(text, [])
+    except ValueError as error:
+        # The other complaint is about the classes that a plan needs, of which there are none here.
+        return str(error) if str(error).startswith("plan, character ") else None
+    raise AssertionError("every plan opens a struct")
+
+
+# A reader of EBNF. A part of the grammar becomes two functions: one makes a sentence, one finds where a sentence that
+# begins at a place of a text may end.
+
+Make: TypeAlias = Callable[[DrawFn, int], str]
+Ends: TypeAlias = Callable[[str, int], frozenset[int]]
+
+
+class Part:
+    def __init__(self, make: Make, ends: Ends) -> None:
+        self.make = make
+        self.ends = ends
+
+
+def literal(wanted: str) -> Part:
+    return Part(
+        lambda _draw, _depth: wanted,
+        lambda text, at: frozenset([at + len(wanted)]) if text.startswith(wanted, at) else frozenset(),
+    )
+
+
+def range_of(first: str, last: str) -> Part:
+    return Part(
+        lambda draw, _depth: draw(st.characters(min_codepoint=ord(first), max_codepoint=ord(last))),
+        lambda text, at: frozenset([at + 1]) if first <= text[at : at + 1] <= last else frozenset(),
+    )
+
+
+def choice(parts: list[Part]) -> Part:
+    def make(draw: DrawFn, depth: int) -> str:
+        # Deep down the first alternative, which the page writes so that it is the shortest.
+        return parts[draw(st.integers(0, len(parts) - 1 if depth < 8 else 0))].make(draw, depth)
+
+    return Part(make, lambda text, at: frozenset().union(*(part.ends(text, at) for part in parts)))
+
+
+def sequence(parts: list[Part]) -> Part:
+    def ends(text: str, at: int) -> frozenset[int]:
+        places = frozenset([at])
+        for part in parts:
+            places = frozenset().union(*(part.ends(text, place) for place in places))
+        return places
+
+    return Part(lambda draw, depth: "".join(part.make(draw, depth) for part in parts), ends)
+
+
+def repeated(part: Part, least: int, most: int) -> Part:
+    def make(draw: DrawFn, depth: int) -> str:
+        count = draw(st.integers(least, most)) if depth < 8 else least
+        return "".join(part.make(draw, depth) for _ in range(count))
+
+    def ends(text: str, at: int) -> frozenset[int]:
+        found = frozenset([at]) if least == 0 else frozenset[int]()
+        places, count = frozenset([at]), 0
+        while places and (count == 0 or most > 1):
+            places = frozenset().union(*(part.ends(text, place) for place in places)) - found
+            found |= places
+            count += 1
+        return found
+
+    return Part(make, ends)
+
+
+TOKEN = re.compile(r""""[^"]+"|'[^']+'|\w+|[-|()?*+]""")
+
+
+class Grammar:
+    def __init__(self, ebnf: str) -> None:
+        self.rules: dict[str, Part] = {}
+        for line in ebnf.strip().splitlines():
+            name, _, body = line.partition("=")
+            tokens = TOKEN.findall(body)
+            assert not TOKEN.sub("", body).strip(), f"{name}: a part is no token"
+            self.rules[name.strip()] = self.alternatives(tokens)
+            assert not tokens, f"{name}: {tokens} is not understood"
+
+    def alternatives(self, tokens: list[str]) -> Part:
+        found = [self.sequence(tokens)]
+        while tokens and tokens[0] == "|":
+            tokens.pop(0)
+            found.append(self.sequence(tokens))
+        return choice(found)
+
+    def sequence(self, tokens: list[str]) -> Part:
+        found = []
+        while tokens and tokens[0] not in "|)":
+            part = self.atom(tokens.pop(0), tokens)
+            if tokens and tokens[0] in "?*+":
+                least, most = {"?": (0, 1), "*": (0, 3), "+": (1, 3)}[tokens.pop(0)]
+                part = repeated(part, least, most)
+            found.append(part)
+        return sequence(found)
+
+    def atom(self, token: str, tokens: list[str]) -> Part:
+        if token == "(":
+            part = self.alternatives(tokens)
+            assert tokens.pop(0) == ")"
+            return part
+        if token[0] in "\"'":
+            if tokens[:1] == ["-"]:
+                tokens.pop(0)
+                return range_of(token[1:-1], tokens.pop(0)[1:-1])
+            return literal(token[1:-1])
+        return self.rule(token)
+
+    def rule(self, name: str) -> Part:
+        # Looked up when used: rules may name later ones, and themselves.
+        def make(draw: DrawFn, depth: int) -> str:
+            return self.rules[name].make(draw, depth + 1)
+
+        def ends(text: str, at: int) -> frozenset[int]:
+            return self.rules[name].ends(text, at)
+
+        return Part(make, ends)
+
+    def accepts(self, text: str) -> bool:
+        return len(text) in self.rules["plan"].ends(text, 0)
+
+
+@cache
+def grammar() -> Grammar:
+    [ebnf] = re.findall(r"```ebnf\n(.*?)```", PAGE, re.DOTALL)
+    return Grammar(ebnf)
+
+
+@st.composite
+def sentences(draw: DrawFn) -> str:
+    return grammar().rules["plan"].make(draw, 0)
+
+
+@settings(max_examples=200)
+@given(sentences())
+def test_what_the_grammar_makes_is_read_or_refused_for_a_reason_on_the_page(sentence: str) -> None:
+    assert grammar().accepts(sentence)
+    reason = refusal(sentence)
+    assert reason is None or BEYOND_THE_GRAMMAR.search(reason), sentence
+
+
+@settings(max_examples=200)
+@given(sentences(), st.data())
+def test_what_the_grammar_does_not_make_is_refused(sentence: str, data: st.DataObject) -> None:
+    """One character more, less or other: wherever that leaves the grammar, the parser says so."""
+    at = data.draw(st.integers(0, len(sentence)))
+    new = data.draw(st.sampled_from(["", *'{}<>[]()?:#=-~"\\ .', "a", "0", "u", "\N{SNOWMAN}"]))
+    text = sentence[:at] + new + sentence[at + data.draw(st.integers(0, 1)) :]
+    if not grammar().accepts(text):
+        assert refusal(text) is not None, text
+
+
+@pytest.mark.parametrize("reason", BEYOND_THE_GRAMMAR.pattern.split("|"))
+def test_the_page_shows_what_is_refused_beyond_the_grammar(reason: str) -> None:
+    said = PAGE.replace("at most 64 deep", "types stand in each other more than 64 deep")
+    assert re.search(reason, said), reason
