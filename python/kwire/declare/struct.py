@@ -219,6 +219,11 @@ class Struct(metaclass=StructMeta):
     __signature__ = _Signature()
     __match_args__: ClassVar[tuple[str, ...]] = ()
 
+    def __post_init__(self) -> None:
+        """Complete what tools for dataclasses make around the constructor: they fill the fields and call this."""
+        if not hasattr(self, "unknown_tags"):
+            object.__setattr__(self, "unknown_tags", NO_TAGS)
+
     def __setattr__(self, name: str, value: object) -> None:
         _refuse_change(f"cannot assign to field {name!r}")
 
@@ -240,8 +245,10 @@ class Struct(metaclass=StructMeta):
         return f"{type(self).__qualname__}({', '.join(parts)})"
 
     def __rich_repr__(self) -> Any:
-        for d in type(self).__kwire_fields__:
-            yield d.name, getattr(self, d.name), d.options.default
+        from kwire.declare.introspect import fields
+
+        for f in fields(type(self)):
+            yield f.name, getattr(self, f.name), f.default
         yield "unknown_tags", self.unknown_tags, NO_TAGS
 
     def __replace__(self, /, **changes: Any) -> Any:
@@ -299,6 +306,12 @@ class Request(Message):
         for base in cls.__dict__.get("__orig_bases__", ()):
             if isinstance(base, _RequestBase):
                 cls.__kwire_response__ = base.response
+
+
+# What stands annotated in these bases is for whoever checks this file; `typing.get_type_hints` of a struct would try to
+# make sense of it, and fail for want of `ClassVar`.
+for _base in (Struct, Message):
+    _base.__annotations__.clear()
 
 
 def _compared(instance: Any) -> tuple[object, ...]:
