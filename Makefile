@@ -16,7 +16,7 @@ demo: setup ## decode frames captured from real Kafka, print what they say and h
 	$(BIN)/python -m examples.demo
 
 test: setup ## run all tests, Rust's and Python's
-	cargo test --workspace --quiet && $(BIN)/python -m pytest
+	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet && $(BIN)/python -m pytest
 
 lint: setup ## check formatting, style, types, layers and the stub of the native module
 	scripts/lint.sh

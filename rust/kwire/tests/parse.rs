@@ -1,0 +1,255 @@
+//! Plan texts: what is read, what is refused and where, and that nothing is too much.
+
+use kwire::Plan;
+use kwire::plan::{Literal, Primitive, Type};
+
+fn refused(text: &str) -> (usize, String) {
+    let error = text.parse::<Plan>().expect_err(text);
+    (error.offset, error.reason)
+}
+
+/// The blocks of `docs/plans.md` that are marked so, a vector of lines each.
+fn blocks_of_the_page(mark: &str) -> Vec<Vec<String>> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plans.md");
+    let page = std::fs::read_to_string(page).expect(page);
+    let fence = format!("```{mark}\n");
+    let blocks = page.split(&fence).skip(1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap_or_default());
+    blocks.map(|block| block.lines().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn plans_on_the_page_are_printed_as_they_are() {
+    let plans: Vec<String> = blocks_of_the_page("plan").concat();
+    assert!(plans.len() > 5);
+    for text in plans {
+        let plan: Plan = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(plan.to_string(), text);
+    }
+}
+
+#[test]
+fn texts_that_the_page_refuses_are_refused_there_and_for_that_reason() {
+    let lines = blocks_of_the_page("refused").concat();
+    assert!(lines.len() > 30);
+    for pair in lines.chunks(2) {
+        let [text, complaint] = pair else {
+            panic!("a text without its caret: {pair:?}")
+        };
+        let (indent, reason) = complaint.split_once("^ ").expect(complaint);
+        assert_eq!(refused(text), (indent.len(), reason.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn every_kind_of_mistake_has_its_place() {
+    for (text, offset, reason) in [
+        ("", 0, "a name is wanted"),
+        ("v0 {}", 2, "\" v\" is wanted"),
+        ("1Name v0 {}", 0, "a name is wanted"),
+        ("Name  v0 {}", 4, "\" v\" is wanted"),
+        ("Name v {}", 6, "a number that fits is wanted"),
+        ("Name v-1 {}", 6, "a number that fits is wanted"),
+        ("Name v0{}", 7, "\" \" is wanted"),
+        ("Name v0 int8", 8, "\"{\" is wanted"),
+        ("Name v0 {a}", 10, "\":\" is wanted"),
+        ("Name v0 {a:}", 11, "a name is wanted"),
+        ("Name v0 {a:int32?}", 16, "\" \" is wanted"),
+        ("Name v0 {a:Int32}", 11, "Int32 is no type"),
+        ("Name v0 {a:compact_int32}", 11, "compact_int32 is no type"),
+        ("Name v0 {a:[int8}", 16, "\"]\" is wanted"),
+        (
+            "Name v0 {a:compact[{}]}",
+            19,
+            "elements without bytes: no count of them could be believed",
+        ),
+        (
+            "Name v0 {a:[{b:{}}]}",
+            12,
+            "elements without bytes: no count of them could be believed",
+        ),
+        ("Name v0 {a:maybe(int8}", 21, "\")\" is wanted"),
+        ("Name v0 {a:int8", 15, "\" \" is wanted"),
+        ("Name v0 {a:int8>", 15, "\" \" is wanted"),
+        ("Name v0 {a:int8 }", 16, "a name is wanted"),
+        ("Name v0 {a:int8  b:int8}", 16, "a name is wanted"),
+        ("Name v0 {a:int8 -a=0}", 16, "there is a field a already"),
+        ("Name v0 <a#:int8=0>", 11, "a number that fits is wanted"),
+        ("Name v0 <a#0:int8>", 17, "\"=\" is wanted"),
+        ("Name v0 <a#0:bool=0>", 18, "this is no default for bool"),
+        ("Name v0 <a#0:float64=1>", 21, "this is no default for float64"),
+        ("Name v0 <a#0:uint16=-1>", 20, "this is no default for uint16"),
+        (
+            "Name v0 <a#0:compact_string=x\"\">",
+            28,
+            "this is no default for compact_string",
+        ),
+        (
+            "Name v0 <a#0:compact[int8]=null>",
+            27,
+            "this is no default for compact[int8]",
+        ),
+        ("Name v0 <a#0:<>?={}>", 17, "this is no default for <>?"),
+        ("Name v0 {-a}", 11, "\"=\" is wanted"),
+        ("Name v0 {-a=}", 12, "a literal is wanted"),
+        ("Name v0 {-a=1-1}", 12, "a literal is wanted"),
+        ("Name v0 {-a=[1]}", 12, "a literal is wanted"),
+        ("Name v0 {-a=\"}", 14, "\"\\\\\" is wanted"),
+        ("Name v0 {-a=\"\u{2603}\"}", 13, "\"\\\\\" is wanted"),
+        ("Name v0 {-a=\"\\x\"}", 14, "no such escape"),
+        ("Name v0 {-a=\"\\u12\"}", 15, "four hex digits are wanted"),
+        ("Name v0 {-a=\"\\u\u{2603}\"}", 15, "four hex digits are wanted"),
+        ("Name v0 {-a=\"\\ud800x\"}", 21, "half a surrogate pair"),
+        ("Name v0 {-a=x\"0\"}", 16, "hex digits come in pairs"),
+        ("Name v0 {-a=x\"0g\"}", 15, "\"\\\"\" is wanted"),
+        ("Name v0 {-a=u\"\"}", 15, "a uuid has 16 bytes"),
+        ("Name v0 {}\n", 10, "the plan ends here, the text goes on"),
+    ] {
+        assert_eq!(refused(text), (offset, reason.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn an_error_says_where_in_words() {
+    let error = "Name v0 {a:int33}".parse::<Plan>().expect_err("int33");
+    assert_eq!(error.to_string(), "plan, character 11: int33 is no type");
+}
+
+#[test]
+fn what_is_nested_ten_thousand_deep_is_refused() {
+    for (opening, innermost, closing) in [
+        ("{a:", "int8", "}"),
+        ("<a:", "int8", ">"),
+        ("<a#0:compact[", "int8", "]=[]>"),
+        ("{a:[", "int8", "]}"),
+        ("{a:maybe(", "string?", ")}"),
+    ] {
+        let nested = |depth: usize| format!("Name v0 {}{innermost}{}", opening.repeat(depth), closing.repeat(depth));
+        nested(20).parse::<Plan>().expect("20 are not too deep");
+        for text in [nested(10_000), format!("Name v0 {}", opening.repeat(10_000))] {
+            let (offset, reason) = refused(&text);
+            assert_eq!(reason, "types stand in each other more than 64 deep");
+            assert!(offset < 1_000, "noticed as soon as it is too deep");
+        }
+    }
+    for array in ["[", "compact[", "maybe("] {
+        let (_, reason) = refused(&format!("Name v0 {{a:{}", array.repeat(10_000)));
+        assert_eq!(reason, "types stand in each other more than 64 deep");
+    }
+}
+
+#[test]
+fn sixty_four_deep_is_deep_enough_and_the_last() {
+    let arrays = |depth: usize| format!("Name v0 {{a:{}int8{}}}", "[".repeat(depth), "]".repeat(depth));
+    // The message and the innermost type are two of them.
+    arrays(62).parse::<Plan>().expect("64 in all");
+    assert_eq!(refused(&arrays(63)).1, "types stand in each other more than 64 deep");
+}
+
+const EVERYTHING: &str = concat!(
+    "Every v7 <a:bool b:compact[<c:int8 d:maybe(compact_string?) e#5:compact[uuid]?=null ~f=\"\\u2603\">]? g:<h:float64>? ",
+    "i#0:int32=-7 j#1:compact_bytes=x\"00ff\" -k={} -l=-0.5>"
+);
+
+#[test]
+fn every_beginning_of_a_plan_is_refused() {
+    EVERYTHING.parse::<Plan>().expect("a plan");
+    for length in 0..EVERYTHING.len() {
+        assert!(
+            EVERYTHING[..length].parse::<Plan>().is_err(),
+            "{}",
+            &EVERYTHING[..length]
+        );
+    }
+}
+
+/// One character changed, whichever: a plan that says so, or an error within the text; never a panic.
+#[test]
+fn every_change_is_read_or_refused() {
+    let step = if cfg!(miri) { 13 } else { 1 };
+    for place in (0..EVERYTHING.len()).step_by(step) {
+        for character in ('\0'..='\u{7f}').chain(['\u{2603}', '\u{1f600}']).step_by(step) {
+            let (before, after) = (&EVERYTHING[..place], &EVERYTHING[place + 1..]);
+            let text = format!("{before}{character}{after}");
+            match text.parse::<Plan>() {
+                Ok(plan) => assert_eq!(plan.to_string().parse(), Ok(plan), "{text}"),
+                Err(error) => assert!(text.is_char_boundary(error.offset), "{error}\n{text}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plan_holds_what_its_text_says() {
+    let plan: Plan = EVERYTHING.parse().expect("a plan");
+    assert_eq!((&*plan.name, plan.version, plan.structs), ("Every", 7, 3));
+    let root = &plan.root;
+    assert!(root.flexible);
+    let names = |fields: &[kwire::plan::Field]| fields.iter().map(|field| field.name.to_string()).collect::<Vec<_>>();
+    assert_eq!(names(&root.fields), ["a", "b", "g"]);
+    let tags: Vec<_> = root
+        .tagged
+        .iter()
+        .map(|tagged| (tagged.tag, tagged.field.position))
+        .collect();
+    assert_eq!(tags, [(0, 3), (1, 4)]);
+    let absent: Vec<_> = root
+        .absent
+        .iter()
+        .map(|absent| (&*absent.name, absent.ignorable))
+        .collect();
+    assert_eq!(absent, [("k", false), ("l", false)]);
+    assert_eq!(root.tagged[1].default, Literal::Bytes([0, 0xff].into()));
+    assert_eq!(root.fields[0].kind, Type::Primitive(Primitive::Bool));
+
+    let Type::Array(length, element) = &root.fields[1].kind else {
+        panic!("b is an array")
+    };
+    assert!(length.compact && length.nullable);
+    let Type::Struct(inner) = &element.kind else {
+        panic!("of structs")
+    };
+    assert_eq!(
+        (inner.index, inner.smallest()),
+        (1, 3),
+        "an int8, a control byte, no tags"
+    );
+    assert_eq!(inner.absent[0].default, Literal::Text("\u{2603}".into()));
+    assert!(inner.absent[0].ignorable);
+    let Type::NullableStruct(last) = &root.fields[2].kind else {
+        panic!("g is a struct")
+    };
+    assert_eq!((last.index, last.smallest()), (2, 9));
+}
+
+#[test]
+fn literals_are_read_in_every_spelling_and_printed_in_one() {
+    for (text, printed) in [
+        ("+5", "5"),
+        ("007", "7"),
+        ("-0", "0"),
+        ("-9223372036854775808", "-9223372036854775808"),
+        ("1.", "1.0"),
+        (".5", "0.5"),
+        ("-0.0", "-0.0"),
+        ("1e3", "1000.0"),
+        ("1e300", "1e300"),
+        ("1e999", "inf"),
+        ("x\"00FF\"", "x\"00ff\""),
+        (
+            "u\"00000000000000000000000000000ABC\"",
+            "u\"00000000-0000-0000-0000-000000000abc\"",
+        ),
+        (r#""\/\b\f\n\r\t\"\\""#, r#""/\u0008\u000c\u000a\u000d\u0009\"\\""#),
+        (r#""\uD83D\ude00\u0041""#, r#""\ud83d\ude00A""#),
+    ] {
+        let plan: Plan = format!("Name v0 {{-a={text}}}").parse().expect(text);
+        assert_eq!(plan.root.absent[0].default.to_string(), printed);
+    }
+}
+
+#[test]
+fn tags_are_sorted_by_number() {
+    let plan: Plan = "Name v0 <a#7:int8=0 b:int8 c#3:int8=0>".parse().expect("a plan");
+    assert_eq!(plan.to_string(), "Name v0 <b:int8 c#3:int8=0 a#7:int8=0>");
+}

@@ -1,0 +1,79 @@
+//! What Kafka's own classes, real clients and real brokers wrote, through this crate alone.
+
+use kwire::{Plan, Value, validate};
+
+mod cases;
+
+#[test]
+fn every_plan_is_printed_as_it_was_written() {
+    for line in cases::lines("plans") {
+        let (_, text) = line.split_once(' ').expect("dialect and plan");
+        let plan: Plan = text.parse().expect(text);
+        assert_eq!(plan.to_string(), text);
+    }
+}
+
+#[test]
+fn every_body_is_read_and_written_again() {
+    let plans = cases::plans();
+    let lines = cases::lines("bodies");
+    assert!(
+        lines.len() > if cfg!(miri) { 100 } else { 5_000 },
+        "only {} bodies",
+        lines.len()
+    );
+    for line in lines {
+        let (key, body, other) = cases::case(&line);
+        let plan = &plans[&key];
+        let expected = if other.is_empty() {
+            body.clone()
+        } else {
+            cases::bytes(other)
+        };
+        let value = Value::decode(plan, &body).unwrap_or_else(|error| panic!("{error}\n{line}"));
+        let written = value.encode(plan).unwrap_or_else(|error| panic!("{error}\n{line}"));
+        assert_eq!(written, expected, "{line}");
+        assert_eq!(Value::decode(plan, &written), Ok(value.clone()), "{line}");
+        assert_eq!(validate(plan, &body), Ok(()), "{line}");
+    }
+}
+
+/// The smaller half: what a longer body does differently at its end, its middle has seen.
+#[test]
+fn every_beginning_of_a_body_is_refused() {
+    let plans = cases::plans();
+    for line in cases::lines("bodies").iter().filter(|line| line.len() < 500) {
+        let (key, body, _) = cases::case(line);
+        for length in 0..body.len() {
+            let beginning = &body[..length];
+            let error = Value::decode(&plans[&key], beginning).expect_err(line);
+            assert!(error.offset <= length, "{error}\n{line}");
+            assert_eq!(validate(&plans[&key], beginning), Err(error), "{line}");
+        }
+    }
+}
+
+#[test]
+fn every_damaged_body_has_the_error_that_the_reference_finds() {
+    let plans = cases::plans();
+    for line in cases::lines("damaged") {
+        let (key, body, expected) = cases::case(&line);
+        let error = Value::decode(&plans[&key], &body).expect_err(&line);
+        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        let path = error
+            .path
+            .to_string()
+            .replace("].", "/")
+            .replace(['.', '['], "/")
+            .replace(']', "");
+        let found = [
+            error.kind.name().to_owned(),
+            error.offset.to_string(),
+            number(error.wanted),
+            number(error.left.map(|left| left as u64)),
+            if path.is_empty() { "-".to_owned() } else { path },
+        ];
+        assert_eq!(found.join(" "), expected, "{line}");
+        assert_eq!(validate(&plans[&key], &body), Err(error), "{line}");
+    }
+}
