@@ -83,6 +83,7 @@ def fields(cls: type[Struct]) -> tuple[Field, ...]:
     resolved = cls.__dict__.get("__kwire_resolved__")
     if resolved is None:
         resolved = tuple(_resolve(cls, declared) for declared in cls.__kwire_fields__)
+        _refuse_shared_names(cls, resolved)
         _refuse_recursion(cls, resolved, (cls,))
         cls.__kwire_resolved__ = resolved  # type: ignore[attr-defined]  # a cache of this module's
     return resolved  # type: ignore[no-any-return]  # as above
@@ -192,6 +193,16 @@ def structs_in(type: WireType) -> tuple[StructMeta, ...]:
         case ArrayType(element=element):
             return structs_in(element)
     return ()
+
+
+def _refuse_shared_names(cls: type[Struct], resolved: tuple[Field, ...]) -> None:
+    """Two fields may share a name in JSON when no version has both: so a field changes its type."""
+    for index, later in enumerate(resolved):
+        for earlier in resolved[:index]:
+            both = max(earlier.since, later.since)
+            if earlier.json_name == later.json_name and earlier.stands_in(both) and later.stands_in(both):
+                reason = f"its name in JSON, {later.json_name}, is {earlier.name}'s too in version {both}"
+                raise DeclarationError(cls.__name__, later.name, reason)
 
 
 def _refuse_recursion(cls: type[Struct], resolved: tuple[Field, ...], trail: tuple[StructMeta, ...]) -> None:
