@@ -21,6 +21,11 @@ pub trait Codec {
     /// Objects to bytes that nobody held before.
     fn encode<'a>(&'a self, message: &Self::Message<'a>) -> Result<impl AsRef<[u8]>, Box<dyn Error>>;
 
+    /// Whether the bytes are a message, without making objects, where the codec can.
+    fn validate(&self, _: &[u8]) -> Option<Result<(), Box<dyn Error>>> {
+        None
+    }
+
     /// Objects into a buffer that is used again, where the codec can.
     fn encode_into<'a>(&'a self, _: &Self::Message<'a>, _: &mut BytesMut) -> Option<Result<(), Box<dyn Error>>> {
         None
@@ -59,8 +64,14 @@ pub fn obey<C: Codec>(codec: &C, input: &[u8]) -> Result<(), Box<dyn Error>> {
         return Err("it writes something else than it read".into());
     }
     let mut buffer = BytesMut::new();
-    let reuses = codec.encode_into(&message, &mut buffer).transpose()?.is_some();
-    say(if reuses { "decode encode reuse" } else { "decode encode" })?;
+    let mut operations = vec!["decode", "encode"];
+    if codec.encode_into(&message, &mut buffer).transpose()?.is_some() {
+        operations.push("reuse");
+    }
+    if codec.validate(input).transpose()?.is_some() {
+        operations.push("validate");
+    }
+    say(&operations.join(" "))?;
 
     for line in stdin().lock().lines() {
         let line = line?;
@@ -87,6 +98,10 @@ pub fn obey<C: Codec>(codec: &C, input: &[u8]) -> Result<(), Box<dyn Error>> {
                         .encode_into(black_box(&message), &mut buffer)
                         .ok_or("it cannot")??;
                     black_box(&buffer);
+                    start.elapsed()
+                }
+                "validate" => {
+                    codec.validate(black_box(input)).ok_or("it cannot")??;
                     start.elapsed()
                 }
                 other => return Err(format!("there is no operation {other}").into()),

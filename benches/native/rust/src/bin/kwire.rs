@@ -17,6 +17,10 @@ impl Codec for Kwire {
     fn encode<'a>(&'a self, message: &Value<'a>) -> Result<impl AsRef<[u8]>, Box<dyn Error>> {
         Ok(message.encode(&self.0)?)
     }
+
+    fn validate(&self, input: &[u8]) -> Option<Result<(), Box<dyn Error>>> {
+        Some(kwire::validate(&self.0, input).map_err(Into::into))
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,0 +1,158 @@
+"""How many instructions the engine executes: a figure that does not depend on the neighbours.
+
+    python -m benches.instructions [--record FILE] [--against FILE]
+
+Valgrind counts them, for the Rust crate alone (bytes to its own tree and back) and for the package (bytes to Python
+objects and back). Each call is counted as the difference between a run with many calls and a run with few, which
+leaves out everything that happens once. Fewer instructions are not always less time, but a change of a tenth of a
+percent is a change of the code, not of the weather.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+import kwire
+from benches.interleave import Operation
+from benches.native.programs import PROGRAMS, Lacking
+from benches.peers.kwire_objects import message_class
+from benches.peers.peer import load
+from benches.workloads import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Layer: TypeAlias = Literal["crate", "package"]
+
+WORKLOADS = (Workload("a", 1), Workload("a", 12), Workload("v", 3))
+OPERATIONS: tuple[Operation, ...] = ("validate", "decode", "encode")
+FEW, MANY = 10, 60
+SMALL_MESSAGES = 20
+"""Times as many of a message that is soon done."""
+COLLECTED = re.compile(r"Collected : (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    workload: str
+    layer: Layer
+    operation: Operation
+    instructions: float
+    """For one partition, or for the message where it has none."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benches.instructions", description="Count instructions.")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="where to keep the counts")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="counts to compare with")
+    given = parser.parse_args()
+    if shutil.which("valgrind") is None:
+        parser.exit(1, "valgrind is not installed: it does the counting\n")
+    before = msgspec.json.decode(given.against.read_bytes(), type=list[Count]) if given.against else []
+
+    console = Console()
+    counts: list[Count] = []
+    with tempfile.TemporaryDirectory() as folder:
+        message = Path(folder, "message")
+        for workload in WORKLOADS:
+            message.write_bytes(workload.body())
+            for layer, operation in ((layer, operation) for layer in LAYERS for operation in OPERATIONS):
+                with console.status(f"{workload}: {layer}, {operation}"):
+                    counts.append(count(workload, layer, operation, message))
+    console.print(table(counts, before))
+    if given.record:
+        given.record.write_bytes(msgspec.json.format(msgspec.json.encode(counts), indent=1) + b"\n")
+
+
+def count(workload: Workload, layer: Layer, operation: Operation, message: Path) -> Count:
+    times = 1 if workload.partitions else SMALL_MESSAGES
+    few, many = (LAYERS[layer](workload, operation, message, calls * times) for calls in (FEW, MANY))
+    return Count(str(workload), layer, operation, (many - few) / (MANY - FEW) / times / (workload.partitions or 1))
+
+
+def in_crate(workload: Workload, operation: Operation, message: Path, calls: int) -> int:
+    """The program that also stands beside other languages."""
+    program = PROGRAMS[0]
+    try:
+        program.prepare()
+    except Lacking as reason:
+        sys.exit(f"{program.name}: {reason}")
+    plan = kwire.plan(message_class(workload.message), version=workload.version)
+    command = (*program.command, str(message), str(workload.version), plan)
+    return instructions(command, f"{operation} {calls}\n")
+
+
+def in_package(workload: Workload, operation: Operation, message: Path, calls: int) -> int:
+    """This module again, as the program that is counted."""
+    call = (workload.message, str(workload.version), operation, str(message), str(calls))
+    return instructions((sys.executable, "-c", "from benches.instructions import work; work()", *call), "")
+
+
+LAYERS: dict[Layer, Callable[[Workload, Operation, Path, int], int]] = {"crate": in_crate, "package": in_package}
+
+
+def work() -> None:
+    """So many calls, and nothing else that depends on their number."""
+    message, version, operation, file, calls = sys.argv[1:]
+    codec = load("kwire").codec(message, int(version))
+    argument = Path(file).read_bytes()
+    if operation == "encode":
+        argument = codec.decode(argument)
+    call = getattr(codec, operation)
+    for _ in range(int(calls)):
+        call(argument)
+
+
+def instructions(command: tuple[str, ...], told: str) -> int:
+    """What a program executes from its start to its end."""
+    # Equal hashes, and no compiling of modules, whose cost would not be the same in the two runs.
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    counted = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command],
+        check=True,
+        input=told,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    found = COLLECTED.search(counted.stderr)
+    if found is None:
+        raise RuntimeError(f"valgrind says nothing of a count: {counted.stderr}")
+    return int(found[1])
+
+
+def table(counts: list[Count], before: list[Count]) -> Table:
+    shown = Table(title="Instructions a partition (v: a message)", title_justify="left")
+    shown.add_column("")
+    shown.add_column("")
+    for operation in OPERATIONS:
+        shown.add_column(operation, justify="right")
+    earlier = {(each.workload, each.layer, each.operation): each.instructions for each in before}
+    rows: dict[tuple[str, Layer], list[str]] = {}
+    for each in counts:
+        text = f"{each.instructions:,.1f}"
+        was = earlier.get((each.workload, each.layer, each.operation))
+        if was is not None:
+            text += f" ({each.instructions / was - 1:+.1%})"
+        rows.setdefault((each.workload, each.layer), []).append(text)
+    for names, cells in rows.items():
+        shown.add_row(*names, *cells)
+    return shown
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The newest record as a picture for the README: `python -m benches.report [RECORD] [--out FILE]`.
+
+Three panels on the largest message that was timed: decoding, encoding, and the bytes that a decoded message holds.
+Axes are linear and begin at zero, so that a bar twice as long is twice as much; every bar says its figure. Thin lines
+are the quartiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import quantiles
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from benches.record import Record
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from benches.interleave import Operation
+    from benches.record import Held, Timing
+
+PICTURE = Path(__file__).parents[1] / "docs" / "benchmarks.svg"
+OURS, OTHERS, INK = "#1f6feb", "#b4bcc8", "#57606a"
+# Text stays text, and equal records give equal files.
+STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "kwire", "font.family": "sans-serif", "font.size": 10}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    label: str
+    value: float
+    lower: float
+    upper: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benches.report", description="Draw a record.")
+    parser.add_argument("record", nargs="?", type=Path, help="which one; the newest if not given")
+    parser.add_argument("--out", type=Path, default=PICTURE, help="an .svg or .png file (docs/benchmarks.svg)")
+    given = parser.parse_args()
+    record = Record.load(given.record) if given.record else Record.latest()
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context(STYLE):
+        # Without a date, which would make every drawing a change.
+        draw(record).savefig(given.out, metadata={"Date": None} if given.out.suffix == ".svg" else None)
+    print(f"{given.out} shows the record of {record.made}")
+
+
+def draw(record: Record) -> Figure:
+    timing = widest(record)
+    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    decode, encode, memory = figure.subplots(1, 3)
+    version = timing.workload.version
+    panel(decode, f"decode v{version}, ns a partition", times(timing, "decode"))
+    panel(encode, f"encode v{version}, ns a partition", times(timing, "encode"))
+    for each in record.held:
+        panel(memory, f"v{each.workload.version} held, bytes a partition", held(each))
+    machine = record.machine
+    figure.suptitle(f"MetadataResponse, {timing.workload.partitions:,} partitions", x=0.01, ha="left")
+    where = f"{record.made[:10]}, {machine.python}, {machine.processor}"
+    how = f"CPU time, medians of {record.rounds} rounds taken in turns; msgspec reads the same content as MessagePack"
+    figure.supxlabel(f"{where}; {how}", fontsize=8, color=INK)
+    return figure
+
+
+def widest(record: Record) -> Timing:
+    """The timing with the most partitions; of those with as many, the newest version that Kafka's placement made."""
+    if not record.timings:
+        raise SystemExit("the record has no timings")
+    return max(
+        (timing for timing in record.timings if timing.workload.message == "MetadataResponse"),
+        key=lambda timing: (
+            timing.workload.partitions,
+            timing.workload.replicas == "kafka-like",
+            timing.workload.version,
+        ),
+    )
+
+
+def times(timing: Timing, operation: Operation) -> list[Bar]:
+    bars = []
+    for samples in timing.samples:
+        if samples.operation == operation:
+            lower, middle, upper = (
+                each / timing.workload.partitions for each in quantiles(samples.call_ns, n=4, method="inclusive")
+            )
+            bars.append(Bar(samples.peer, middle, lower, upper))
+    return bars
+
+
+def held(held: Held) -> list[Bar]:
+    each = held.workload.partitions
+    values = {memory.peer: memory.held_bytes / each for memory in held.memory}
+    return [Bar(peer, value, value, value) for peer, value in values.items()]
+
+
+def panel(axes: Axes, title: str, bars: list[Bar]) -> None:
+    bars = sorted(bars, key=lambda bar: bar.value, reverse=True)
+    places = range(len(bars))
+    colours = [OURS if bar.label == "kwire" else OTHERS for bar in bars]
+    axes.barh(places, [bar.value for bar in bars], color=colours, height=0.7)
+    axes.hlines(places, [bar.lower for bar in bars], [bar.upper for bar in bars], color=INK, linewidth=1)
+    for place, bar in zip(places, bars, strict=True):
+        axes.annotate(f"{bar.value:,.0f}", (bar.upper, place), (4, 0), textcoords="offset points", va="center")
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.set_yticks(places, [bar.label for bar in bars])
+    axes.tick_params(length=0)
+    axes.set_xticks([])
+    axes.margins(x=0.25)
+    axes.spines[:].set_visible(False)
+
+
+if __name__ == "__main__":
+    main()
