@@ -15,6 +15,7 @@ from uuid import UUID
 from kwire.declare.field import MISSING, Field
 from kwire.declare.introspect import fields
 from kwire.declare.struct import StructMeta
+from kwire.declare.unknown_tags import NO_TAGS
 from kwire.declare.wire_types import (
     ArrayType,
     BytesType,
@@ -78,6 +79,7 @@ def dataclass_fields(cls: StructMeta) -> dict[str, Any]:
     made = cls.__dict__.get("__kwire_dataclass_fields__")
     if made is None:
         made = {f.name: _dataclass_field(f) for f in fields(cls)}  # type: ignore[arg-type]  # a Struct
+        made["_unknown_tags"] = _carried_by_replace()
         for base in cls.__mro__:
             annotations = base.__dict__.get("__annotations__")
             if isinstance(base, StructMeta) and annotations:
@@ -93,6 +95,16 @@ def _dataclass_field(f: Field) -> Any:
     made.type = hint(f.type)
     # dataclasses.fields() shows only what bears this mark.
     made._field_type = dataclasses._FIELD  # type: ignore[attr-defined]  # private, and the only way
+    return made
+
+
+def _carried_by_replace() -> Any:
+    """What makes ``dataclasses.replace``, which goes by the values of the dict, keep the unknown tags.
+
+    To others it is not a field: it bears no mark, and its key is private (which is what msgspec goes by).
+    """
+    made: Any = dataclasses.field(default=NO_TAGS, kw_only=True)
+    made.name = "unknown_tags"
     return made
 
 

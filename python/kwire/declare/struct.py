@@ -73,6 +73,9 @@ class StructMeta(type):
         keywords = (api_key, versions, flexible, dialect, header_version)
         if keywords != (None,) * len(keywords):
             _declare_message(self, *keywords)
+        elif hasattr(self, "__kwire_plans__"):
+            # A message derived from a declared one: its plans make instances of its own.
+            self.__kwire_plans__ = {}
         _adopt(self, declared)
         return self
 
