@@ -53,22 +53,32 @@ class _Writer:
 
     def struct(self, cls: type[Struct]) -> str:
         self.structs.append(cls)
-        present, absent = [], []
-        tags: dict[int, str] = {}
-        for f in fields(cls):
-            if not f.stands_in(self.version):
-                absent.append(f"{'~' if f.ignorable else '-'}{f.name}={literal(f.default)}")
-            elif f.tag is None:
-                present.append(f"{f.name}:{self.type(cls, f, f.type)}")
-            else:
-                if not self.flexible:
-                    raise DeclarationError(cls.__name__, f.name, f"version {self.version} is not flexible: no tags")
-                if f.tag in tags:
-                    raise DeclarationError(cls.__name__, f.name, f"tag {f.tag} is {tags[f.tag]}'s already")
-                tags[f.tag] = f.name
-                present.append(f"{f.name}#{f.tag}:{self.type(cls, f, f.type)}={literal(f.default)}")
+        standing = [f for f in fields(cls) if f.stands_in(self.version)]
+        plain = [f"{f.name}:{self.type(cls, f, f.type)}" for f in standing if f.tag is None]
+        tagged = [self.tagged(cls, f) for f in self.by_tag(cls, standing)]
+        absent = [
+            f"{'~' if f.ignorable else '-'}{f.name}={literal(f.default)}"
+            for f in fields(cls)
+            if not f.stands_in(self.version)
+        ]
         opening, closing = "<>" if self.flexible else "{}"
-        return opening + " ".join(present + absent) + closing
+        return opening + " ".join(plain + tagged + absent) + closing
+
+    def by_tag(self, cls: type[Struct], standing: list[Field]) -> list[Field]:
+        """The tagged fields, ascending; refuses tags that the version cannot have, or has twice."""
+        tags: dict[int, Field] = {}
+        for f in standing:
+            if f.tag is None:
+                continue
+            if not self.flexible:
+                raise DeclarationError(cls.__name__, f.name, f"version {self.version} is not flexible: no tags")
+            if f.tag in tags:
+                raise DeclarationError(cls.__name__, f.name, f"tag {f.tag} is {tags[f.tag].name}'s already")
+            tags[f.tag] = f
+        return [tags[tag] for tag in sorted(tags)]
+
+    def tagged(self, cls: type[Struct], f: Field) -> str:
+        return f"{f.name}#{f.tag}:{self.type(cls, f, f.type)}={literal(f.default)}"
 
     def type(self, cls: type[Struct], f: Field, type: WireType) -> str:
         compact = self.flexible and f.compact

@@ -185,6 +185,25 @@ impl Uuids {
         })
     }
 
+    /// Whether two objects are uuids of the same number.
+    pub(crate) unsafe fn same(&self, a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> bool {
+        // SAFETY: callers pass live objects; the slot is read once both are known to be `uuid.UUID`.
+        unsafe {
+            let class: *mut ffi::PyTypeObject = self.class.as_ptr().cast();
+            if ffi::Py_TYPE(a) != class || ffi::Py_TYPE(b) != class {
+                return false;
+            }
+            let number = |uuid: *mut ffi::PyObject| uuid.byte_add(self.number).cast::<*mut ffi::PyObject>().read();
+            let (a, b) = (number(a), number(b));
+            // Exact ints compare without anybody's code.
+            !a.is_null()
+                && !b.is_null()
+                && ffi::PyLong_CheckExact(a) != 0
+                && ffi::PyLong_CheckExact(b) != 0
+                && ffi::PyObject_RichCompareBool(a, b, ffi::Py_EQ) == 1
+        }
+    }
+
     fn zero_or_new(&self, py: Python<'_>, bytes: [u8; 16]) -> PyResult<Py<PyAny>> {
         if bytes == [0; 16] {
             return Ok(self.zero.clone_ref(py));

@@ -29,6 +29,9 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
+    /// Room beyond the last byte that spares the last words another allocation.
+    pub(crate) const SLACK: usize = BLOCK;
+
     /// An empty one with room for `capacity` bytes.
     pub(crate) fn new(_: Python<'_>, capacity: usize) -> Self {
         let mut made = Self {
@@ -137,6 +140,28 @@ impl Sink for Growing {
         // SAFETY: as in `put`; bytes have no alignment.
         unsafe { self.data.add(self.length).cast::<[u8; N]>().write_unaligned(bytes) };
         self.length += N;
+    }
+
+    #[inline(always)]
+    fn put_end(&mut self, word: u128, count: usize) {
+        const WORD: usize = size_of::<u128>();
+        if self.capacity - self.length < WORD {
+            self.grow(WORD);
+            if self.object.is_null() {
+                return;
+            }
+        }
+        // The bytes wanted come first, zeroes behind them are overwritten next: one store, whatever their number.
+        let count = count.min(WORD);
+        let shifted = if count == 0 { 0 } else { word << (8 * (WORD - count)) };
+        // SAFETY: as in `put_array`.
+        unsafe {
+            self.data
+                .add(self.length)
+                .cast::<[u8; WORD]>()
+                .write_unaligned(shifted.to_be_bytes())
+        };
+        self.length += count;
     }
 
     #[inline(always)]

@@ -13,12 +13,13 @@ use pyo3::types::PyTuple;
 
 const LOWEST: i64 = -5;
 const HIGHEST: i64 = 256;
+/// Bytes from one integer's object to the next: a header, a word for the size, a digit, and what aligns them.
+const STRIDE: usize = 32;
 
 pub(crate) struct Constants {
     /// The object of `LOWEST`.
     first: *mut ffi::PyObject,
-    /// Bytes from one integer's object to the next, and of all; 0 where they do not stand side by side.
-    stride: usize,
+    /// The bytes of all; 0 where they do not stand side by side, `STRIDE` apart.
     span: usize,
     pub(crate) empty_tuple: NonNull<ffi::PyObject>,
 }
@@ -38,19 +39,16 @@ impl Constants {
         // SAFETY: makes references to objects that are kept for ever, this one included.
         let address = |number: i64| unsafe { ffi::PyLong_FromLongLong(number) };
         let first = address(LOWEST);
-        let stride = (address(LOWEST + 1) as usize).wrapping_sub(first as usize);
         let even = (LOWEST..=HIGHEST).enumerate().all(|(index, number)| {
             let (once, again) = (address(number), address(number));
-            once == again && once as usize == (first as usize).wrapping_add(index.wrapping_mul(stride))
+            once == again && once as usize == (first as usize).wrapping_add(index.wrapping_mul(STRIDE))
         });
-        let even = even && (16..=64).contains(&stride);
         // The empty tuple is one object too; this reference keeps it.
         let empty_tuple = NonNull::new(PyTuple::empty(py).into_ptr()).unwrap_or(NonNull::dangling());
         let count = (LOWEST..=HIGHEST).count();
         Self {
             first: if even { first } else { null_mut() },
-            stride: if even { stride } else { 1 },
-            span: if even { stride * count } else { 0 },
+            span: if even { STRIDE * count } else { 0 },
             empty_tuple,
         }
     }
@@ -62,13 +60,11 @@ impl Constants {
         if index > (HIGHEST - LOWEST).cast_unsigned() {
             return None;
         }
-        // SAFETY: in bounds of the array that was measured; without one, `first` is null and so is the sum for
-        // index 0, and nothing is read through it here. `NonNull` refuses null; `span` tells the other case.
         if self.span == 0 {
-            None
-        } else {
-            NonNull::new(unsafe { self.first.byte_add(index as usize * self.stride) })
+            return None;
         }
+        // SAFETY: in bounds of the array that was measured, hence not null.
+        Some(unsafe { NonNull::new_unchecked(self.first.byte_add(index as usize * STRIDE)) })
     }
 
     /// The value of an object that is one of the small integers.
@@ -76,7 +72,7 @@ impl Constants {
     pub(crate) fn value(&self, object: *mut ffi::PyObject) -> Option<i64> {
         let distance = (object as usize).wrapping_sub(self.first as usize);
         if distance < self.span {
-            Some((distance / self.stride) as i64 + LOWEST)
+            Some((distance / STRIDE) as i64 + LOWEST)
         } else {
             None
         }

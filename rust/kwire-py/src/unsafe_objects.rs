@@ -141,7 +141,7 @@ fn is_own_of_struct(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
 
 /// The part of an instance that `dealloc` owns: that of the nearest adopted class, since a subclass with a header may
 /// have slots of its own, which CPython clears before it comes here.
-unsafe fn slots<'a>(object: *mut ffi::PyObject) -> &'a mut [*mut ffi::PyObject] {
+pub(crate) unsafe fn slots<'a>(object: *mut ffi::PyObject) -> &'a mut [*mut ffi::PyObject] {
     // SAFETY: callers pass an instance of an adopted class or of a subclass of one, so the loop ends at that class, and
     // by rule 1 its slots lie between header and `tp_basicsize`. The slice is used while the caller owns the object.
     unsafe {
@@ -268,12 +268,20 @@ pub(crate) unsafe fn elements<'a>(tuple: *mut ffi::PyObject) -> &'a [*mut ffi::P
 }
 
 unsafe extern "C" fn hash(object: *mut ffi::PyObject) -> ffi::Py_hash_t {
-    // SAFETY: the interpreter passes a live instance of a class that has this function.
-    match unsafe { hash_all(slots(object), 0x4b57_4952) } {
-        // -1 says that an exception is set.
-        Some(-1) => -2,
-        Some(hash) => hash,
-        None => -1,
+    // SAFETY: the interpreter passes a live instance of a class that has this function. `PyObject_Hash` has no check of
+    // its own for chains and cycles that somebody forced, so here is one.
+    unsafe {
+        if ffi::Py_EnterRecursiveCall(c" while hashing a message".as_ptr()) != 0 {
+            return -1;
+        }
+        let answer = hash_all(slots(object), 0x4b57_4952);
+        ffi::Py_LeaveRecursiveCall();
+        match answer {
+            // -1 says that an exception is set.
+            Some(-1) => -2,
+            Some(hash) => hash,
+            None => -1,
+        }
     }
 }
 

@@ -2,8 +2,7 @@
 //!
 //! Rules of this file, on which every block below relies:
 //! 1. The GIL is held throughout, and what is read hangs on the message that the caller holds; messages are immutable,
-//!    so borrowed pointers stay good for the call. The one thing that runs Python code, `unknown_tags` of a forged
-//!    object, is refused by its type first.
+//!    so borrowed pointers stay good for the call. Nothing here runs Python code that could forge something meanwhile.
 //! 2. A slot is read only after its object was seen to be an instance of the class that the offsets come from.
 
 use std::cell::Cell;
@@ -19,9 +18,16 @@ use pyo3::types::PyBytes;
 use crate::unsafe_builder::{Layout, Uuids, no_tags, unknown_tags_class};
 use crate::unsafe_bytes::Growing;
 use crate::unsafe_constants::Constants;
-use crate::unsafe_objects::elements;
+use crate::unsafe_objects::{elements, is_adopted, slots};
 
 type Node = *mut ffi::PyObject;
+
+/// A struct that is known to be an instance of the layout's class.
+#[derive(Clone, Copy)]
+pub(crate) struct Body<'s> {
+    object: Node,
+    layout: &'s Layout,
+}
 
 /// Reads Python objects.
 pub(crate) struct Objects<'s, 'py> {
@@ -66,9 +72,36 @@ impl<'s, 'py> Objects<'s, 'py> {
             if node.is_null() || ffi::PyLong_CheckExact(node) == 0 {
                 return None;
             }
-            let mut overflow = 0;
-            let value = ffi::PyLong_AsLongLongAndOverflow(node, &raw mut overflow);
-            if overflow == 0 { i32::try_from(value).ok() } else { None }
+            long_value(node).and_then(|value| i32::try_from(value).ok())
+        }
+    }
+
+    /// See that the fields which this version lacks are at their defaults, or may be dropped.
+    #[inline(never)]
+    fn look_at_absent(node: Node, plan: &Struct, layout: &Layout) -> Encoded<()> {
+        for (absent, (offset, default)) in plan.absent.iter().zip(&layout.absent) {
+            // SAFETY: rule 2.
+            let same = absent.ignorable
+                || unsafe {
+                    let held = Self::slot(node, *offset);
+                    held == default.as_ptr() || is_same(held, default.as_ptr())
+                };
+            if !same {
+                let reason = "this version does not have it, and it is set";
+                return Err(EncodeError::new(EncodeKind::NotInVersion, reason).in_field(&absent.name));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn raw_tags(&self, tags: Node) -> Encoded<&'s [u8]> {
+        // SAFETY: null, or a live object; its own slot is read once its class is known.
+        unsafe {
+            if tags.is_null() || ffi::PyObject_TypeCheck(tags, self.tags_class) == 0 {
+                return Err(self.not("UnknownTags", tags));
+            }
+            self.bytes(Self::slot(tags, self.raw))
         }
     }
 
@@ -104,6 +137,7 @@ fn raw_offset(py: Python<'_>) -> PyResult<usize> {
 
 impl<'s> Source<'s> for Objects<'s, '_> {
     type Node = Node;
+    type Body = Body<'s>;
 
     #[inline]
     fn is_null(&self, node: Node) -> bool {
@@ -121,12 +155,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
             if node.is_null() || ffi::PyLong_Check(node) == 0 || ffi::PyBool_Check(node) != 0 {
                 return Err(self.not("an int", node));
             }
-            let mut overflow = 0;
-            let value = ffi::PyLong_AsLongLongAndOverflow(node, &raw mut overflow);
-            if overflow != 0 {
-                return Err(EncodeError::new(EncodeKind::OutOfRange, "it does not fit 64 bits"));
-            }
-            Ok(value)
+            long_value(node).ok_or_else(|| EncodeError::new(EncodeKind::OutOfRange, "it does not fit 64 bits"))
         }
     }
 
@@ -199,8 +228,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
             if node.is_null() || ffi::PyBytes_Check(node) == 0 {
                 return Err(self.not("bytes", node));
             }
-            let length = usize::try_from(ffi::PyBytes_Size(node)).unwrap_or(0);
-            Ok(std::slice::from_raw_parts(ffi::PyBytes_AsString(node).cast(), length))
+            Ok(bytes_of(node))
         }
     }
 
@@ -221,47 +249,34 @@ impl<'s> Source<'s> for Objects<'s, '_> {
         unsafe { elements(array).get(index).copied().unwrap_or(std::ptr::null_mut()) }
     }
 
-    #[inline]
-    fn structure(&self, node: Node, plan: &Struct) -> Encoded<()> {
+    #[inline(always)]
+    fn structure(&self, node: Node, plan: &Struct) -> Encoded<Body<'s>> {
         let layout = &self.layouts[plan.index];
-        // SAFETY: null, or a live object; slots are read once its class is known (rule 2). `PyObject_RichCompareBool`
-        // compares values of the field's own types, or whatever somebody forged into the slot, which the message keeps.
-        unsafe {
-            if node.is_null() || ffi::PyObject_TypeCheck(node, layout.type_pointer()) == 0 {
-                return Err(self.not("a struct of the declared class", node));
-            }
-            for (absent, (offset, default)) in plan.absent.iter().zip(&layout.absent) {
-                let held = Self::slot(node, *offset);
-                if held == default.as_ptr() || absent.ignorable {
-                    continue;
-                }
-                if !is_same(held, default.as_ptr()) {
-                    let reason = "this version does not have it, and it is set";
-                    return Err(EncodeError::new(EncodeKind::NotInVersion, reason).in_field(&absent.name));
-                }
-            }
-            Ok(())
+        // SAFETY: null, or a live object (rule 1).
+        if node.is_null() || unsafe { ffi::PyObject_TypeCheck(node, layout.type_pointer()) } == 0 {
+            return Err(self.not("a struct of the declared class", node));
         }
+        if !layout.absent.is_empty() {
+            Self::look_at_absent(node, plan, layout)?;
+        }
+        Ok(Body { object: node, layout })
     }
 
     #[inline(always)]
-    fn field(&self, node: Node, plan: &Struct, position: usize) -> Encoded<Node> {
-        // SAFETY: the walker asked `structure` first (rule 2). An unset slot gives null, which every reader refuses.
-        Ok(unsafe { Self::slot(node, self.layouts[plan.index].offsets[position]) })
+    fn field(&self, body: Body<'s>, position: usize) -> Node {
+        // SAFETY: rule 2. The walker's positions are those of the plan's fields, for each of which there is an offset. An
+        // unset slot gives null, which every reader refuses.
+        unsafe { Self::slot(body.object, *body.layout.offsets.get_unchecked(position)) }
     }
 
-    #[inline]
-    fn unknown_tags(&self, node: Node, plan: &Struct) -> Encoded<&'s [u8]> {
-        // SAFETY: as in `field`; the tags' own slot is read once their class is known, and bytes hang on the message.
-        unsafe {
-            let tags = Self::slot(node, self.layouts[plan.index].unknown_tags);
-            if tags == self.no_tags {
-                return Ok(&[]);
-            }
-            if tags.is_null() || ffi::PyObject_TypeCheck(tags, self.tags_class) == 0 {
-                return Err(self.not("UnknownTags", tags));
-            }
-            self.bytes(Self::slot(tags, self.raw))
+    #[inline(always)]
+    fn unknown_tags(&self, body: Body<'s>, _: &Struct) -> Encoded<&'s [u8]> {
+        // SAFETY: as in `field`.
+        let tags = unsafe { Self::slot(body.object, body.layout.unknown_tags) };
+        if tags == self.no_tags {
+            Ok(&[])
+        } else {
+            self.raw_tags(tags)
         }
     }
 
@@ -293,23 +308,62 @@ impl<'s> Source<'s> for Objects<'s, '_> {
     }
 }
 
-/// Equality that tells bool from int and floats by bits; a comparison that raises is a difference.
+/// Whether a held value is a default, told without running anybody's code: whatever was forged into the slot could
+/// change the message under the walker's hands. Bool is not int, floats are told by bits.
 unsafe fn is_same(held: Node, default: Node) -> bool {
-    // SAFETY: null, or live objects.
+    // SAFETY: null, or live objects; each is read as what its type was seen to be. Defaults are made of few small things,
+    // so the recursion through structs ends with the declared ones.
     unsafe {
-        if held.is_null() || ffi::PyBool_Check(held) != ffi::PyBool_Check(default) {
+        if held == default {
+            return true;
+        }
+        if held.is_null() || ffi::PyBool_Check(held) != 0 || ffi::PyBool_Check(default) != 0 {
             return false;
         }
-        if ffi::PyFloat_Check(held) != 0 && ffi::PyFloat_Check(default) != 0 {
-            return ffi::PyFloat_AS_DOUBLE(held).to_bits() == ffi::PyFloat_AS_DOUBLE(default).to_bits();
+        if ffi::PyLong_Check(default) != 0 {
+            return ffi::PyLong_Check(held) != 0 && long_value(held) == long_value(default);
         }
-        match ffi::PyObject_RichCompareBool(held, default, ffi::Py_EQ) {
-            -1 => {
-                ffi::PyErr_Clear();
-                false
-            }
-            answer => answer != 0,
+        if ffi::PyFloat_Check(default) != 0 {
+            return ffi::PyFloat_Check(held) != 0
+                && ffi::PyFloat_AS_DOUBLE(held).to_bits() == ffi::PyFloat_AS_DOUBLE(default).to_bits();
         }
+        if ffi::PyUnicode_Check(default) != 0 {
+            return ffi::PyUnicode_Check(held) != 0 && ffi::PyUnicode_Compare(held, default) == 0;
+        }
+        if ffi::PyBytes_Check(default) != 0 {
+            return ffi::PyBytes_Check(held) != 0 && bytes_of(held) == bytes_of(default);
+        }
+        if ffi::PyTuple_Check(default) != 0 {
+            return ffi::PyTuple_Check(held) != 0 && elements(held).is_empty() && elements(default).is_empty();
+        }
+        if ffi::Py_TYPE(held) != ffi::Py_TYPE(default) {
+            return false;
+        }
+        if is_adopted(ffi::Py_TYPE(held)) {
+            return slots(held)
+                .iter()
+                .zip(slots(default))
+                .all(|(held, default)| is_same(*held, *default));
+        }
+        // The only other thing that a default can be.
+        Python::attach(|py| Uuids::get(py).is_ok_and(|uuids| uuids.same(held, default)))
+    }
+}
+
+/// The value of an int; None beyond 64 bits.
+unsafe fn long_value(int: Node) -> Option<i64> {
+    let mut overflow = 0;
+    // SAFETY: callers pass a live int, of a subclass perhaps; its digits are read, no method is called.
+    let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(int, &raw mut overflow) };
+    if overflow == 0 { Some(value) } else { None }
+}
+
+/// The bytes of a bytes object.
+unsafe fn bytes_of<'a>(bytes: Node) -> &'a [u8] {
+    // SAFETY: callers pass live bytes and do not keep the slice longer than them.
+    unsafe {
+        let length = usize::try_from(ffi::PyBytes_Size(bytes)).unwrap_or(0);
+        std::slice::from_raw_parts(ffi::PyBytes_AsString(bytes).cast(), length)
     }
 }
 
@@ -323,7 +377,7 @@ pub(crate) fn encode<'py>(
     length: &AtomicUsize,
 ) -> PyResult<Encoded<Bound<'py, PyBytes>>> {
     let mut objects = Objects::new(py, layouts)?;
-    let mut out = Growing::new(py, length.load(Ordering::Relaxed));
+    let mut out = Growing::new(py, length.load(Ordering::Relaxed) + Growing::SLACK);
     match kwire::encode::encode(plan, &mut objects, message.as_ptr(), &mut out) {
         Ok(()) => {
             length.store(out.len(), Ordering::Relaxed);

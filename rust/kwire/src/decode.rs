@@ -274,7 +274,7 @@ fn packed<'a, V: Visitor<'a>>(
     let Some(count) = reader.length(length.compact, length.nullable, true)? else {
         return visitor.null().map_err(Stop::Visitor);
     };
-    believe(count, kind.size(), start, reader)?;
+    believe(count, kind.size(), start, *reader)?;
     let bytes = reader.take(count * kind.size(), start)?;
     visitor.packed(kind, bytes).map_err(Stop::Visitor)
 }
@@ -282,7 +282,7 @@ fn packed<'a, V: Visitor<'a>>(
 /// A count is believed only when that many smallest elements fit into what is left. Neither factor passes 32 bits by
 /// much, so the product does not overflow 64.
 #[inline(always)]
-fn believe<E>(count: usize, smallest: usize, start: usize, reader: &Reader<'_>) -> Result<(), Stop<E>> {
+fn believe<E>(count: usize, smallest: usize, start: usize, reader: Reader<'_>) -> Result<(), Stop<E>> {
     let wanted = (count as u64).saturating_mul(smallest as u64);
     if wanted <= reader.left() as u64 {
         return Ok(());
@@ -365,7 +365,7 @@ fn array<'a, V: Visitor<'a>>(
     let Some(count) = reader.length(length.compact, length.nullable, true)? else {
         return visitor.null().map_err(Stop::Visitor);
     };
-    believe(count, element.smallest, start, reader)?;
+    believe(count, element.smallest, start, *reader)?;
     match &element.kind {
         Type::Struct(body) => {
             // Elements of fixed size: the array is these bytes.

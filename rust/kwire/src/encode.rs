@@ -28,6 +28,12 @@ pub trait Sink {
     fn put_array<const N: usize>(&mut self, bytes: [u8; N]) {
         self.put(&bytes);
     }
+    /// Append the last `count` bytes of `word`, at most 16.
+    #[inline(always)]
+    fn put_end(&mut self, word: u128, count: usize) {
+        let bytes = word.to_be_bytes();
+        self.put(bytes.get(16usize.saturating_sub(count)..).unwrap_or(&bytes));
+    }
     /// Append bytes that it holds already.
     fn repeat(&mut self, held: std::ops::Range<usize>);
     /// Drop all bytes from `len` on.
@@ -68,6 +74,8 @@ pub(crate) fn put_uvarint(out: &mut impl Sink, mut value: u32) {
 pub trait Source<'s> {
     /// A value.
     type Node: Copy;
+    /// A struct whose type is known to be right.
+    type Body: Copy;
 
     /// Whether it is null.
     fn is_null(&self, node: Self::Node) -> bool;
@@ -89,11 +97,11 @@ pub trait Source<'s> {
     fn item(&self, array: Self::Node, index: usize) -> Self::Node;
     /// See that a node is such a struct, and that the fields it has beyond the plan's may be left out: else
     /// `NotInVersion`, with the field's name pushed on the path.
-    fn structure(&self, node: Self::Node, plan: &Struct) -> Encoded<()>;
+    fn structure(&self, node: Self::Node, plan: &Struct) -> Encoded<Self::Body>;
     /// A field of a struct, by [`crate::plan::Field::position`].
-    fn field(&self, node: Self::Node, plan: &Struct, position: usize) -> Encoded<Self::Node>;
+    fn field(&self, body: Self::Body, position: usize) -> Self::Node;
     /// The unknown tags of a struct in the form of [`crate::decode::Visitor::unknown_tags`].
-    fn unknown_tags(&self, node: Self::Node, plan: &Struct) -> Encoded<&'s [u8]>;
+    fn unknown_tags(&self, body: Self::Body, plan: &Struct) -> Encoded<&'s [u8]>;
     /// Append all elements of an array of fixed-size values, when the source has a faster way than one by one.
     ///
     /// False when it has not, or met a value that it would rather have looked at closely; then `out` is as before.
@@ -104,25 +112,159 @@ pub trait Source<'s> {
     fn other_buffer(&mut self) {}
 }
 
+/// Bytes on their way to a sink, gathered in a register: to ask the sink for each field costs more than the field.
+#[derive(Clone, Copy)]
+struct Pending {
+    word: u128,
+    count: usize,
+}
+
+impl Pending {
+    const NONE: Self = Self { word: 0, count: 0 };
+
+    /// Append the last `size` bytes of `value`, at most 8.
+    #[inline(always)]
+    fn push<O: Sink>(&mut self, value: u64, size: usize, out: &mut O) {
+        if self.count + size > 16 {
+            self.flush(out);
+        }
+        let kept = if size < 8 {
+            value & ((1 << (8 * size)) - 1)
+        } else {
+            value
+        };
+        self.word = self.word << (8 * size) | u128::from(kept);
+        self.count += size;
+    }
+
+    #[inline(always)]
+    fn flush<O: Sink>(&mut self, out: &mut O) {
+        if self.count > 0 {
+            out.put_end(self.word, self.count);
+            *self = Self::NONE;
+        }
+    }
+}
+
 /// Append a whole message to `out`; after an error `out` holds some of it.
 pub fn encode<'s, S: Source<'s>, O: Sink>(plan: &Plan, source: &mut S, root: S::Node, out: &mut O) -> Encoded<()> {
     structure(&plan.root, source, root, out)
 }
 
 fn structure<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
-    source.structure(node, plan)?;
-    if !plan.flexible && !source.unknown_tags(node, plan).map_err(in_unknown_tags)?.is_empty() {
+    let body = source.structure(node, plan)?;
+    if !plan.flexible && !source.unknown_tags(body, plan).map_err(in_unknown_tags)?.is_empty() {
         return Err(clash("this version has no tags".into()));
     }
-    for (position, (step, field)) in plan.steps.iter().zip(&plan.fields).enumerate() {
-        let held = source.field(node, plan, position).and_then(|held| match step.kind {
-            StepKind::Fixed(kind) => primitive(kind, source, held, out),
-            _ => value(&field.kind, source, held, out),
-        });
-        held.map_err(|error| error.in_field(&field.name))?;
+    let mut pending = Pending::NONE;
+    for (position, step) in plan.steps.iter().enumerate() {
+        let held = source.field(body, position);
+        let done = match step.kind {
+            StepKind::Fixed(kind) => fixed(kind, source, held, &mut pending, out),
+            StepKind::Int32Array { compact } => int32_array(compact, source, held, &mut pending, out),
+            StepKind::Other => {
+                pending.flush(out);
+                value(&plan.fields[position].kind, source, held, out)
+            }
+        };
+        if let Err(error) = done {
+            return Err(error.in_field(&plan.fields[position].name));
+        }
     }
     if plan.flexible {
-        tags(plan, source, node, out)?;
+        let unknown = source.unknown_tags(body, plan).map_err(in_unknown_tags)?;
+        if unknown.is_empty() && plan.tagged.is_empty() {
+            pending.push(0, 1, out);
+        } else {
+            pending.flush(out);
+            tags(plan, unknown, source, body, out)?;
+        }
+    }
+    pending.flush(out);
+    Ok(())
+}
+
+/// A value of fixed size.
+#[inline(always)]
+fn fixed<'s, S: Source<'s>, O: Sink>(
+    kind: Primitive,
+    source: &S,
+    node: S::Node,
+    pending: &mut Pending,
+    out: &mut O,
+) -> Encoded<()> {
+    match kind {
+        Primitive::Bool => pending.push(source.boolean(node)?.into(), 1, out),
+        Primitive::Int8 => pending.push(fit::<i8>(source.integer(node)?)?, 1, out),
+        Primitive::Int16 => pending.push(fit::<i16>(source.integer(node)?)?, 2, out),
+        Primitive::Int32 => pending.push(fit::<i32>(source.integer(node)?)?, 4, out),
+        Primitive::Int64 => pending.push(fit::<i64>(source.integer(node)?)?, 8, out),
+        Primitive::Uint16 => pending.push(fit::<u16>(source.integer(node)?)?, 2, out),
+        Primitive::Uint32 => pending.push(fit::<u32>(source.integer(node)?)?, 4, out),
+        Primitive::Float64 => pending.push(source.float(node)?.to_bits(), 8, out),
+        Primitive::Uuid => {
+            pending.flush(out);
+            out.put_array(source.uuid(node)?);
+        }
+    }
+    Ok(())
+}
+
+/// The value when it fits, in the lower bytes.
+#[inline(always)]
+fn fit<N: TryFrom<i64>>(value: i64) -> Encoded<u64> {
+    if N::try_from(value).is_ok() {
+        Ok(value.cast_unsigned())
+    } else {
+        Err(unfit::<N>(value))
+    }
+}
+
+#[cold]
+fn unfit<N>(value: i64) -> Box<EncodeError> {
+    EncodeError::new(
+        EncodeKind::OutOfRange,
+        format!("{value} does not fit {} bytes", size_of::<N>()),
+    )
+}
+
+/// An array of int32 that cannot be null: mostly the few brokers of a partition.
+#[inline(always)]
+fn int32_array<'s, S: Source<'s>, O: Sink>(
+    compact: bool,
+    source: &S,
+    node: S::Node,
+    pending: &mut Pending,
+    out: &mut O,
+) -> Encoded<()> {
+    const FEW: usize = 8;
+    let count = source.array(node)?;
+    if count > FEW {
+        pending.flush(out);
+        put_length(
+            Length {
+                compact,
+                nullable: false,
+            },
+            count,
+            true,
+            out,
+        )?;
+        out.reserve(count.saturating_mul(4));
+        if source.packed(node, Primitive::Int32, out) {
+            return Ok(());
+        }
+    } else if compact {
+        pending.push(count as u64 + 1, 1, out);
+    } else {
+        pending.push(count as u64, 4, out);
+    }
+    for index in 0..count {
+        let item = source.item(node, index);
+        match source.integer(item).and_then(fit::<i32>) {
+            Ok(value) => pending.push(value, 4, out),
+            Err(error) => return Err(error.in_element(index)),
+        }
     }
     Ok(())
 }
@@ -130,8 +272,10 @@ fn structure<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S:
 fn value<'s, S: Source<'s>, O: Sink>(kind: &Type, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
     match kind {
         Type::Primitive(kind) => {
-            out.reserve(kind.size());
-            primitive(*kind, source, node, out)
+            let mut pending = Pending::NONE;
+            fixed(*kind, source, node, &mut pending, out)?;
+            pending.flush(out);
+            Ok(())
         }
         Type::String(length) => {
             if length.nullable && source.is_null(node) {
@@ -187,32 +331,6 @@ fn value<'s, S: Source<'s>, O: Sink>(kind: &Type, source: &mut S, node: S::Node,
     }
 }
 
-#[inline(always)]
-fn primitive<'s, S: Source<'s>, O: Sink>(kind: Primitive, source: &S, node: S::Node, out: &mut O) -> Encoded<()> {
-    match kind {
-        Primitive::Bool => out.put_array([source.boolean(node)?.into()]),
-        Primitive::Int8 => out.put_array(fit::<i8>(source.integer(node)?)?.to_be_bytes()),
-        Primitive::Int16 => out.put_array(fit::<i16>(source.integer(node)?)?.to_be_bytes()),
-        Primitive::Int32 => out.put_array(fit::<i32>(source.integer(node)?)?.to_be_bytes()),
-        Primitive::Int64 => out.put_array(source.integer(node)?.to_be_bytes()),
-        Primitive::Uint16 => out.put_array(fit::<u16>(source.integer(node)?)?.to_be_bytes()),
-        Primitive::Uint32 => out.put_array(fit::<u32>(source.integer(node)?)?.to_be_bytes()),
-        Primitive::Float64 => out.put_array(source.float(node)?.to_bits().to_be_bytes()),
-        Primitive::Uuid => out.put_array(source.uuid(node)?),
-    }
-    Ok(())
-}
-
-#[inline]
-fn fit<N: TryFrom<i64>>(value: i64) -> Encoded<N> {
-    N::try_from(value).map_err(|_| {
-        EncodeError::new(
-            EncodeKind::OutOfRange,
-            format!("{value} does not fit {} bytes", size_of::<N>()),
-        )
-    })
-}
-
 #[inline]
 fn array<'s, S: Source<'s>, O: Sink>(
     length: Length,
@@ -230,10 +348,12 @@ fn array<'s, S: Source<'s>, O: Sink>(
             if source.packed(node, *kind, out) {
                 return Ok(());
             }
+            let mut pending = Pending::NONE;
             for index in 0..count {
                 let item = source.item(node, index);
-                primitive(*kind, source, item, out).map_err(|error| error.in_element(index))?;
+                fixed(*kind, source, item, &mut pending, out).map_err(|error| error.in_element(index))?;
             }
+            pending.flush(out);
         }
         Type::Struct(body) => {
             for index in 0..count {
@@ -251,55 +371,54 @@ fn array<'s, S: Source<'s>, O: Sink>(
     Ok(())
 }
 
-fn tags<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
-    let raw = source.unknown_tags(node, plan).map_err(in_unknown_tags)?;
-    if raw.is_empty() && plan.tagged.is_empty() {
-        out.put_array([0]);
-        return Ok(());
-    }
-    let unknown = entries(raw)?;
+fn tags<'s, S: Source<'s>, O: Sink>(
+    plan: &Struct,
+    unknown: &'s [u8],
+    source: &mut S,
+    body: S::Body,
+    out: &mut O,
+) -> Encoded<()> {
+    let unknown = entries(unknown)?;
     for (tag, _) in &unknown {
         if plan.tagged.binary_search_by_key(tag, |tagged| tagged.tag).is_ok() {
             return Err(clash(format!("tag {tag} is a declared field's")));
         }
     }
-    let mut unknown = unknown.into_iter().peekable();
-    let (mut count, mut section): (u32, Vec<u8>) = (0, Vec::new());
+    let mut known = Vec::with_capacity(plan.tagged.len());
     for Tagged { tag, field, default } in &plan.tagged {
-        while let Some((_, entry)) = unknown.next_if(|(unknown, _)| unknown < tag) {
-            section.extend_from_slice(entry);
-            count += 1;
+        let held = source.field(body, field.position);
+        // A value of another type is not the default; writing it, in its turn, says what is wrong.
+        if !is_default(&field.kind, source, held, default).unwrap_or(false) {
+            known.push((*tag, field, held));
         }
-        let mut content: Vec<u8> = Vec::new();
-        source.other_buffer();
-        let at_default = source
-            .field(node, plan, field.position)
-            .and_then(|held| {
-                value(&field.kind, source, held, &mut content)?;
-                is_default(&field.kind, source, held, default)
-            })
-            .map_err(|error| error.in_field(&field.name))?;
-        source.other_buffer();
-        if !at_default {
-            put_uvarint(&mut section, *tag);
-            let size = u32::try_from(content.len()).map_err(|_| {
-                EncodeError::new(EncodeKind::TooLong, "a tag holds less than 4 GiB").in_field(&field.name)
-            })?;
-            put_uvarint(&mut section, size);
-            section.extend_from_slice(&content);
-            count += 1;
+    }
+    put_uvarint(out, u32::try_from(known.len() + unknown.len()).unwrap_or(u32::MAX));
+    let mut unknown = unknown.into_iter().peekable();
+    // A value is written here first, since its size stands before it.
+    let mut content: Vec<u8> = Vec::new();
+    for (tag, field, held) in known {
+        while let Some((_, entry)) = unknown.next_if(|(unknown, _)| *unknown < tag) {
+            out.put(entry);
         }
+        content.clear();
+        source.other_buffer();
+        let written = value(&field.kind, source, held, &mut content).and_then(|()| {
+            let too_long = |_| EncodeError::new(EncodeKind::TooLong, "a tag holds less than 4 GiB");
+            u32::try_from(content.len()).map_err(too_long)
+        });
+        source.other_buffer();
+        let size = written.map_err(|error| error.in_field(&field.name))?;
+        put_uvarint(out, tag);
+        put_uvarint(out, size);
+        out.put(&content);
     }
     for (_, entry) in unknown {
-        section.extend_from_slice(entry);
-        count += 1;
+        out.put(entry);
     }
-    put_uvarint(out, count);
-    out.put(&section);
     Ok(())
 }
 
-/// Whether a value that has the field's type is the field's default.
+/// Whether a value is the field's default; an error when it has not even the field's type.
 fn is_default<'s, S: Source<'s>>(kind: &Type, source: &S, node: S::Node, default: &Literal) -> Encoded<bool> {
     if source.is_null(node) {
         return Ok(matches!(default, Literal::Null));

@@ -132,7 +132,7 @@ impl<'t> Parser<'t> {
         let end = if flexible { ">" } else { "}" };
         let index = self.structs;
         self.structs += 1;
-        let (mut fields, mut tagged, mut absent) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut fields, mut tagged, mut absent) = (Vec::new(), Vec::<Tagged>::new(), Vec::new());
         let mut names = std::collections::HashSet::new();
         while !self.accept(end) {
             if !names.is_empty() {
@@ -159,23 +159,36 @@ impl<'t> Parser<'t> {
                     ignorable,
                     default: self.literal()?,
                 });
-            } else if self.accept("#") {
+                continue;
+            }
+            // Plain fields, then tagged ones ascending, then absent ones: so a plan has one text.
+            if !absent.is_empty() {
+                self.position = start;
+                return Err(self.error("fields of this version come before those that it lacks"));
+            }
+            if self.accept("#") {
                 if !flexible {
                     return Err(self.error("a struct in braces has no tags: write <>"));
                 }
-                tagged.push(self.tagged(name)?);
+                let read = self.tagged(name)?;
+                if tagged.last().is_some_and(|before| before.tag >= read.tag) {
+                    self.position = start;
+                    return Err(self.error("tags ascend"));
+                }
+                tagged.push(read);
             } else {
+                if !tagged.is_empty() {
+                    self.position = start;
+                    return Err(self.error("fields without tags come before those with tags"));
+                }
                 self.expect(":")?;
+                let kind = self.kind()?;
                 fields.push(Field {
                     name,
-                    kind: self.kind()?,
+                    kind,
                     position: 0,
                 });
             }
-        }
-        tagged.sort_by_key(|tagged| tagged.tag);
-        if let Some(pair) = tagged.windows(2).find(|pair| pair[0].tag == pair[1].tag) {
-            return Err(self.error(format!("tag {} stands twice", pair[0].tag)));
         }
         let places = fields
             .iter_mut()

@@ -85,12 +85,17 @@ impl<'a> Reader<'a> {
                 self.rest = rest;
                 Ok(byte.into())
             }
-            _ => self.long_uvarint(),
+            _ => {
+                let (value, after) = self.long_uvarint()?;
+                *self = after;
+                Ok(value)
+            }
         }
     }
 
+    /// By value, since a reader whose address goes to a call cannot stay in registers.
     #[inline(never)]
-    fn long_uvarint<E>(&mut self) -> Result<u32, Stop<E>> {
+    fn long_uvarint<E>(mut self) -> Result<(u32, Self), Stop<E>> {
         let start = self.offset();
         let mut value = 0u32;
         for (index, &byte) in self.rest.iter().take(5).enumerate() {
@@ -100,7 +105,7 @@ impl<'a> Reader<'a> {
             value |= u32::from(byte & 0x7f) << (7 * index);
             if byte < 0x80 {
                 self.skip(index + 1);
-                return Ok(value);
+                return Ok((value, self));
             }
         }
         // Fewer than five bytes were left: the fifth would have ended it, one way or the other.

@@ -201,6 +201,7 @@ impl<'v> Node<'v> {
 
 impl<'v> Source<'v> for Held<'v> {
     type Node = Node<'v>;
+    type Body = &'v [Value<'v>];
 
     fn is_null(&self, node: Node<'v>) -> bool {
         matches!(node, Node::Tree(Value::Null))
@@ -271,26 +272,19 @@ impl<'v> Source<'v> for Held<'v> {
         };
         found.unwrap_or(Node::Tree(&Value::Null))
     }
-    fn structure(&self, node: Node<'v>, plan: &Struct) -> Encoded<()> {
+    fn structure(&self, node: Node<'v>, plan: &Struct) -> Encoded<Self::Body> {
         let wanted = plan.fields.len() + plan.tagged.len() + usize::from(plan.flexible);
         match node {
-            Node::Tree(Value::Struct(fields)) if fields.len() == wanted => Ok(()),
+            Node::Tree(Value::Struct(fields)) if fields.len() == wanted => Ok(fields),
             _ => Err(node.not("a struct")),
         }
     }
-    fn field(&self, node: Node<'v>, _: &Struct, position: usize) -> Encoded<Node<'v>> {
-        match node {
-            Node::Tree(Value::Struct(fields)) => fields.get(position).map(Node::Tree),
-            _ => None,
-        }
-        .ok_or_else(|| node.not("a struct"))
+    fn field(&self, body: Self::Body, position: usize) -> Node<'v> {
+        Node::Tree(body.get(position).unwrap_or(&Value::Null))
     }
-    fn unknown_tags(&self, node: Node<'v>, plan: &Struct) -> Encoded<&'v [u8]> {
-        match node {
-            Node::Tree(Value::Struct(fields)) if plan.flexible => match fields.last() {
-                Some(Value::Tags(raw)) => Ok(raw),
-                _ => Ok(&[]),
-            },
+    fn unknown_tags(&self, body: Self::Body, plan: &Struct) -> Encoded<&'v [u8]> {
+        match body.last() {
+            Some(Value::Tags(raw)) if plan.flexible => Ok(raw),
             _ => Ok(&[]),
         }
     }
