@@ -37,16 +37,17 @@ __all__ = [
     "validate",
 ]
 
+if not TYPE_CHECKING:  # or every misspelt name would be Any
 
-def __getattr__(name: str) -> Any:
-    """Import the rest on first use, so that ``import kwire`` stays as cheap as a codec should be."""
-    from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        """Import the rest on first use, so that ``import kwire`` stays as cheap as a codec should be."""
+        from importlib import import_module
 
-    if name in ("to_json", "from_json"):
-        value = getattr(import_module("kwire.jsonform"), name)
-    elif name in ("declare", "errors", "frame", "messages", "reference"):
-        value = import_module(f"kwire.{name}")
-    else:
-        raise AttributeError(f"module 'kwire' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        if name in ("to_json", "from_json"):
+            value = getattr(import_module("kwire.jsonform"), name)
+        elif name in ("declare", "errors", "frame", "messages", "reference"):
+            value = import_module(f"kwire.{name}")
+        else:
+            raise AttributeError(f"module 'kwire' has no attribute {name!r}")
+        globals()[name] = value
+        return value

@@ -25,7 +25,7 @@ def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
     Raises DecodeError for bytes that are no such body, UnsupportedVersion for a version the class does not declare.
     """
     try:
-        plan = cls.__kwire_plans__[version]  # type: ignore[attr-defined]  # StructMeta makes it
+        plan = cls.__kwire_plans__[version]
     except KeyError:
         plan = _compile(cls, version)
     return plan.decode(data)  # type: ignore[no-any-return]  # an instance of cls, since the plan was made from it
@@ -44,7 +44,7 @@ def encode(message: Message, *, version: int) -> bytes:
 def validate(cls: type[Message], data: BytesLike, *, version: int) -> None:
     """Raise what ``decode`` would raise; make no objects."""
     try:
-        plan = cls.__kwire_plans__[version]  # type: ignore[attr-defined]  # as above
+        plan = cls.__kwire_plans__[version]
     except KeyError:
         plan = _compile(cls, version)
     plan.validate(data)
@@ -65,10 +65,10 @@ def _compile(cls: type[Message], version: int) -> Any:
     if plans is None:
         # A subclass without class keywords of its own: its plans build its own instances.
         plans = {}
-        cls.__kwire_plans__ = plans  # type: ignore[attr-defined]  # as above
+        cls.__kwire_plans__ = plans
     elif version in plans:
         return plans[version]
-    made = _engine_plan(cls, version) if _engine else _ReferencePlan(cls, version)
+    made = _engine_plan(cls, version) if _engine is not None else _ReferencePlan(cls, version)
     plans[version] = made
     return made
 

@@ -13,6 +13,9 @@ Type checkers see ``_facade`` instead of the real classes: they stop checking cl
 
 from __future__ import annotations
 
+from kwire.declare.unknown_tags import UnknownTags
+from kwire.declare.versions import VersionRange
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kwire.declare._facade import (
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
         zero,
     )
 else:
-    import kwire.declare.native  # before the first class is made
+    import kwire.declare.native  # noqa: F401  before the first class is made
     from kwire.declare.field import field, zero
     from kwire.declare.struct import Message, Request, Struct
     from kwire.declare.wire_types import (
@@ -52,9 +55,6 @@ else:
         uint32,
         uuid,
     )
-
-from kwire.declare.unknown_tags import UnknownTags
-from kwire.declare.versions import VersionRange
 
 __all__ = [
     "Message",

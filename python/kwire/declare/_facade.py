@@ -6,12 +6,15 @@ like those of any frozen dataclass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, dataclass_transform
 from uuid import UUID
 
-from kwire.declare.unknown_tags import UnknownTags
-from kwire.declare.versions import VersionRange
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kwire.declare.field import Field
+    from kwire.declare.struct import Declared
+    from kwire.declare.versions import VersionRange
 
 _T = TypeVar("_T")
 _Response = TypeVar("_Response")
@@ -46,13 +49,22 @@ def field(
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-class Struct:
-    unknown_tags: ClassVar[UnknownTags]
-    __kwire_fields__: ClassVar[tuple[Any, ...]]
+class _HasFields:
+    """The class that bears the decorator has no fields of its own to checkers, and ``unknown_tags`` is one."""
+
+
+class Struct(_HasFields):
+    unknown_tags: Mapping[int, bytes] = field(default=...)
+    __kwire_fields__: ClassVar[tuple[Declared, ...]]
+    __kwire_resolved__: ClassVar[tuple[Field, ...]]
+    __kwire_dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls, *, weakref: bool = ...) -> None: ...
-    def __rich_repr__(self) -> Iterator[Any]: ...
-    def __hash__(self) -> int: ...
+    def __rich_repr__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def __hash__(self) -> int:
+        raise NotImplementedError
 
 
 class Message(Struct):
@@ -60,6 +72,9 @@ class Message(Struct):
     versions: ClassVar[VersionRange]
     flexible: ClassVar[VersionRange | None]
     __kwire_response__: ClassVar[str | None]
+    __kwire_dialects__: ClassVar[tuple[str, ...]]
+    __kwire_header_version__: ClassVar[int | None]
+    __kwire_plans__: ClassVar[dict[int, Any]]
 
     def __init_subclass__(
         cls,
@@ -74,4 +89,3 @@ class Message(Struct):
 
 
 class Request(Message, Generic[_Response]): ...
-

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
-    from kwire.declare.struct import StructMeta
-    from kwire.errors import PathElement
+    from kwire.declare._facade import Struct
+    from kwire.errors import EncodeKind, PathElement
 
     Check: TypeAlias = Callable[[Any], Any]
 
 
-def make_constructor(cls: StructMeta) -> None:
+def make_constructor(cls: type[Struct]) -> None:
     """Give ``cls`` its real ``__init__``."""
-    resolved = fields(cls)  # type: ignore[arg-type]  # every StructMeta class with fields is a Struct
-    # Every name in the source but those of the fields begins with an underscore, as theirs do not: a field may be called
-    # `type`, `int` or `self`.
+    resolved = fields(cls)
+    # Every name in the source but those of the fields begins with an underscore, as theirs do not: a field may be
+    # called `type`, `int` or `self`.
     names: dict[str, Any] = {
         "_type": type,
         "_int": int,
@@ -66,11 +66,11 @@ def make_constructor(cls: StructMeta) -> None:
     parameters.append("unknown_tags=_no_tags")
     body.append("    _set_unknown_tags(_self, unknown_tags if unknown_tags is _no_tags else _tags(unknown_tags))")
     source = f"def __init__(_self, /, *, {', '.join(parameters)}):\n" + "\n".join(body)
-    exec(compile(source, f"<constructor of {cls.__qualname__}>", "exec"), names)
+    exec(compile(source, f"<constructor of {cls.__qualname__}>", "exec"), names)  # noqa: S102  names were checked when the class was made; that is what makes it fast
     constructor = names["__init__"]
     constructor.__qualname__ = f"{cls.__qualname__}.__init__"
     constructor.__module__ = cls.__module__
-    cls.__init__ = constructor  # type: ignore[misc]  # replaces the one that waited for the first instance
+    cls.__init__ = constructor  # type: ignore[method-assign]  # replaces the one that waited for the first instance
 
 
 def _exact_type(type: WireType) -> str | None:
@@ -105,7 +105,7 @@ class _Refused(Exception):
     """A wrong value on its way up to the field that holds it."""
 
     def __init__(self, reason: str, *, null: bool = False) -> None:
-        self.kind = "null_not_allowed" if null else "wrong_type"
+        self.kind: EncodeKind = "null_not_allowed" if null else "wrong_type"
         self.reason = reason
         self.path: tuple[PathElement, ...] = ()
 
@@ -157,7 +157,7 @@ def _array_of(element: WireType) -> Check:
             raise _Refused(f"a tuple or list is wanted, not {type(value).__name__}")
         index = 0
         try:
-            for index, item in enumerate(value):
+            for index, item in enumerate(value):  # noqa: B007  the handler below says which
                 check(item)
             # Arrays in arrays may hold lists too, so their checked form is kept; other elements stay as they are.
             if isinstance(element, (ArrayType, NullableType, MaybeType)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from functools import cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 from kwire.declare.field import MISSING, Field
@@ -26,6 +26,9 @@ from kwire.declare.wire_types import (
     StructType,
     WireType,
 )
+
+if TYPE_CHECKING:
+    from kwire.declare._facade import Struct
 
 
 class Between:
@@ -74,18 +77,18 @@ def hint(type: WireType) -> Any:
     raise TypeError(f"{type!r} has no hint")
 
 
-def dataclass_fields(cls: StructMeta) -> dict[str, Any]:
+def dataclass_fields(cls: type[Struct]) -> dict[str, Any]:
     """What ``dataclasses.fields`` reads; also turns the class's annotations into hints."""
-    made = cls.__dict__.get("__kwire_dataclass_fields__")
+    made: dict[str, Any] | None = cls.__dict__.get("__kwire_dataclass_fields__")
     if made is None:
-        made = {f.name: _dataclass_field(f) for f in fields(cls)}  # type: ignore[arg-type]  # a Struct
+        made = {f.name: _dataclass_field(f) for f in fields(cls)}
         made["_unknown_tags"] = _carried_by_replace()
         for base in cls.__mro__:
-            annotations = base.__dict__.get("__annotations__")
+            annotations = base.__dict__.get("__annotations__")  # noqa: RUF063  the dictionary itself, to change it
             if isinstance(base, StructMeta) and annotations:
                 annotations.update({name: made[name].type for name in annotations if name in made})
-        cls.__kwire_dataclass_fields__ = made  # type: ignore[attr-defined]  # a cache of this module's
-    return made  # type: ignore[no-any-return]  # as above
+        cls.__kwire_dataclass_fields__ = made
+    return made
 
 
 def _dataclass_field(f: Field) -> Any:
@@ -119,7 +122,7 @@ def dataclass_parameters() -> Any:
     return Frozen.__dataclass_params__  # type: ignore[attr-defined]  # dataclasses sets it
 
 
-def signature(cls: StructMeta) -> inspect.Signature:
+def signature(cls: type[Struct]) -> inspect.Signature:
     """The constructor's signature, without making the constructor."""
     parameters = [
         inspect.Parameter(
@@ -128,6 +131,7 @@ def signature(cls: StructMeta) -> inspect.Signature:
             default=inspect.Parameter.empty if f.default is MISSING else f.default,
             annotation=hint(f.type),
         )
-        for f in fields(cls)  # type: ignore[arg-type]  # a Struct
+        for f in fields(cls)
     ]
-    return inspect.Signature([*parameters, inspect.Parameter("unknown_tags", inspect.Parameter.KEYWORD_ONLY, default={})])
+    tags = inspect.Parameter("unknown_tags", inspect.Parameter.KEYWORD_ONLY, default={})
+    return inspect.Signature([*parameters, tags])

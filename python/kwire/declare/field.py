@@ -160,7 +160,7 @@ _ZERO_UUID: Any = None
 
 def zero_uuid() -> Any:
     """The uuid of sixteen zero bytes, Kafka's "none"; always the same object."""
-    global _ZERO_UUID
+    global _ZERO_UUID  # noqa: PLW0603  made on first use: importing uuid costs more than all the messages
     if _ZERO_UUID is None:
         from uuid import UUID
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from kwire.declare.field import MISSING, Field, zero, zero_of
-from kwire.declare.struct import Declared, Message, Struct, StructMeta
+from kwire.declare.struct import StructMeta
 from kwire.declare.wire_types import (
     ArrayType,
     BytesType,
@@ -25,9 +25,13 @@ from kwire.errors import DeclarationError, UnsupportedVersion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Literal, TypeAlias
 
+    from kwire.declare._facade import Message, Struct
+    from kwire.declare.struct import Declared
     from kwire.declare.versions import VersionRange
+
+    StructClass: TypeAlias = type[Struct]
 
 
 class MessageFacts:
@@ -37,22 +41,21 @@ class MessageFacts:
     request, else None.
     """
 
-    __slots__ = ("api_key", "dialects", "flexible", "kind", "name", "response", "versions", "_header_version")
+    __slots__ = ("_header_version", "api_key", "dialects", "flexible", "kind", "name", "response", "versions")
 
     def __init__(self, cls: type[Message]) -> None:
-        declared: Any = cls
         self.name = cls.__name__
         self.api_key = cls.api_key
         self.versions: VersionRange = cls.versions
         self.flexible: VersionRange | None = cls.flexible
-        self.dialects: tuple[str, ...] = declared.__kwire_dialects__
+        self.dialects: tuple[str, ...] = cls.__kwire_dialects__
         self.response: str | None = cls.__kwire_response__
         self.kind: Literal["request", "response", "header"]
         if self.response is not None:
             self.kind = "request"
         else:
             self.kind = "header" if cls.api_key < 0 else "response"
-        self._header_version: int | None = declared.__kwire_header_version__
+        self._header_version: int | None = cls.__kwire_header_version__
 
     def is_flexible(self, version: int) -> bool:
         """Whether ``version`` has compact lengths and tag sections."""
@@ -80,16 +83,16 @@ def check_version(cls: type[Message], version: int) -> None:
 
 def fields(cls: type[Struct]) -> tuple[Field, ...]:
     """The fields of a struct in the order of the wire. Raises DeclarationError for a mistake in one of them."""
-    resolved = cls.__dict__.get("__kwire_resolved__")
+    resolved: tuple[Field, ...] | None = cls.__dict__.get("__kwire_resolved__")
     if resolved is None:
         resolved = tuple(_resolve(cls, declared) for declared in cls.__kwire_fields__)
         _refuse_shared_names(cls, resolved)
         _refuse_recursion(cls, resolved, (cls,))
-        cls.__kwire_resolved__ = resolved  # type: ignore[attr-defined]  # a cache of this module's
-    return resolved  # type: ignore[no-any-return]  # as above
+        cls.__kwire_resolved__ = resolved
+    return resolved
 
 
-def _resolve(cls: StructMeta, declared: Declared) -> Field:
+def _resolve(cls: type[Struct], declared: Declared) -> Field:
     def wrong(reason: str) -> DeclarationError:
         return DeclarationError(cls.__name__, declared.name, reason)
 
@@ -97,7 +100,8 @@ def _resolve(cls: StructMeta, declared: Declared) -> Field:
     hint = declared.annotation
     if isinstance(hint, str):
         try:
-            hint = eval(hint, vars(sys.modules[_home(cls, declared).__module__]), declared.scope or {})
+            scope = vars(sys.modules[_home(cls, declared).__module__])
+            hint = eval(hint, scope, declared.scope or {})  # noqa: S307  the annotation is source code of a program
         except Exception as error:
             raise wrong(f"the type {declared.annotation!r} cannot be read: {error}") from error
     try:
@@ -123,12 +127,11 @@ def _resolve(cls: StructMeta, declared: Declared) -> Field:
     return Field(declared.name, type, options, default)
 
 
-def _home(cls: StructMeta, declared: Declared) -> StructMeta:
+def _home(cls: type[Struct], declared: Declared) -> type:
     """The class whose body wrote the field: names in its annotation are names of that class's module."""
     for base in cls.__mro__:
-        if declared.name in getattr(base, "__annotations__", ()) and isinstance(base, StructMeta):
-            if base.__dict__.get("__annotations__", {}).get(declared.name) is not None:
-                return base
+        if isinstance(base, StructMeta) and declared.name in base.__dict__.get("__annotations__", ()):  # noqa: RUF063  own ones only
+            return base
     return cls
 
 
@@ -183,7 +186,7 @@ def _default_complaint(type: WireType, default: object) -> str | None:
     return None
 
 
-def structs_in(type: WireType) -> tuple[StructMeta, ...]:
+def structs_in(type: WireType) -> tuple[StructClass, ...]:
     """The struct that ``type`` is or holds, if any."""
     match type:
         case StructType(struct=struct):
@@ -205,7 +208,7 @@ def _refuse_shared_names(cls: type[Struct], resolved: tuple[Field, ...]) -> None
                 raise DeclarationError(cls.__name__, later.name, reason)
 
 
-def _refuse_recursion(cls: type[Struct], resolved: tuple[Field, ...], trail: tuple[StructMeta, ...]) -> None:
+def _refuse_recursion(cls: type[Struct], resolved: tuple[Field, ...], trail: tuple[StructClass, ...]) -> None:
     for f in resolved:
         for struct in structs_in(f.type):
             if struct in trail:

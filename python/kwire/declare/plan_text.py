@@ -6,9 +6,9 @@ Python needs (the classes, in the order in which the text opens them) goes besid
 
 from __future__ import annotations
 
+from kwire.declare import Message, Struct
 from kwire.declare.field import MISSING, Field
 from kwire.declare.introspect import check_version, describe, fields
-from kwire.declare.struct import Message, Struct
 from kwire.declare.wire_types import (
     ArrayType,
     BytesType,
@@ -92,7 +92,9 @@ class _Writer:
             case ArrayType(element=element):
                 if minimum_size(element, self.version, self.flexible) == 0:
                     raise DeclarationError(
-                        cls.__name__, f.name, f"its elements have no bytes in version {self.version}: no count can be believed"
+                        cls.__name__,
+                        f.name,
+                        f"its elements have no bytes in version {self.version}: no count can be believed",
                     )
                 return f"{'compact' if compact else ''}[{self.type(cls, f, element)}]"
             case NullableType(inner=inner):
@@ -101,7 +103,7 @@ class _Writer:
             case MaybeType(inner=inner):
                 return f"maybe({self.type(cls, f, inner)})"
             case StructType(struct=struct):
-                return self.struct(struct)  # type: ignore[arg-type]  # StructMeta makes Structs
+                return self.struct(struct)
         raise TypeError(f"{type!r} has no text")
 
 
@@ -119,7 +121,7 @@ def minimum_size(type: WireType, version: int, flexible: bool) -> int:
         case NullableType(inner=inner):
             return minimum_size(inner, version, flexible)
         case StructType(struct=struct):
-            standing = (f for f in fields(struct) if f.tag is None and f.stands_in(version))  # type: ignore[arg-type]
+            standing = (f for f in fields(struct) if f.tag is None and f.stands_in(version))
             return int(flexible) + sum(minimum_size(f.type, version, flexible) for f in standing)
     raise TypeError(f"{type!r} has no size")
 

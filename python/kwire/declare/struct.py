@@ -79,12 +79,12 @@ class StructMeta(type):
         _adopt(self, declared)
         return self
 
-    def __init__(self, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: object) -> None:
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_: object) -> None:
         super().__init__(name, bases, namespace)
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(cls, name: str, value: object) -> None:
         if name in ("api_key", "versions", "flexible"):
-            raise AttributeError(f"{self.__name__}.{name} is part of the declaration")
+            raise AttributeError(f"{cls.__name__}.{name} is part of the declaration")
         super().__setattr__(name, value)
 
 
@@ -160,9 +160,9 @@ def _declare_message(
     declare("api_key", -1 if api_key is None else api_key)
     declare("versions", supported)
     declare("flexible", flexible_range)
-    cls.__kwire_dialects__ = (dialect,) if isinstance(dialect, str) else dialect or ("kafka",)  # type: ignore[attr-defined]  # made here
-    cls.__kwire_header_version__ = header_version  # type: ignore[attr-defined]  # made here
-    cls.__kwire_plans__ = {}  # type: ignore[attr-defined]  # made here
+    cls.__kwire_dialects__ = (dialect,) if isinstance(dialect, str) else dialect or ("kafka",)
+    cls.__kwire_header_version__ = header_version
+    cls.__kwire_plans__ = {}
 
 
 def _adopt(cls: StructMeta, declared: tuple[Declared, ...]) -> None:
@@ -186,7 +186,7 @@ def _first_construction(self: Any, /, **values: Any) -> None:
 class _DataclassFields:
     """Serves ``__dataclass_fields__``, so that a struct is a dataclass to those who ask, at no cost to the others."""
 
-    def __get__(self, instance: object, owner: StructMeta) -> Any:
+    def __get__(self, instance: object, owner: Any) -> Any:
         if not owner.__kwire_fields__:
             raise AttributeError("__dataclass_fields__")
         from kwire.declare.dataclass_face import dataclass_fields
@@ -202,7 +202,7 @@ class _DataclassParameters:
 
 
 class _Signature:
-    def __get__(self, instance: object, owner: StructMeta) -> Any:
+    def __get__(self, instance: object, owner: Any) -> Any:
         from kwire.declare.dataclass_face import signature
 
         return signature(owner)
@@ -216,6 +216,8 @@ class Struct(metaclass=StructMeta):
     """
 
     __slots__ = ("unknown_tags",)
+    if TYPE_CHECKING:
+        unknown_tags: UnknownTags
     __kwire_is_message__: ClassVar[bool] = False
     __dataclass_fields__ = _DataclassFields()
     __dataclass_params__ = _DataclassParameters()
@@ -250,7 +252,8 @@ class Struct(metaclass=StructMeta):
     def __rich_repr__(self) -> Any:
         from kwire.declare.introspect import fields
 
-        for f in fields(type(self)):
+        cls: Any = type(self)
+        for f in fields(cls):
             yield f.name, getattr(self, f.name), f.default
         yield "unknown_tags", self.unknown_tags, NO_TAGS
 
@@ -324,7 +327,7 @@ def _compared(instance: Any) -> tuple[object, ...]:
 
 
 def _comparable(value: object) -> object:
-    if isinstance(value, float) and value != value:
+    if isinstance(value, float) and value != value:  # noqa: PLR0124  NaN
         from struct import pack
 
         return pack(">d", value)

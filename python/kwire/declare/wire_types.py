@@ -12,19 +12,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from kwire.declare.struct import StructMeta
+    from kwire.declare._facade import Struct
 
 
 class WireType:
     """The base of all types; compared and hashed by value."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def _key(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in self.__slots__)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]  # same type
+        return type(self) is type(other) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash((type(self), self._key()))
@@ -103,7 +103,7 @@ class StructType(WireType):
 
     __slots__ = ("struct",)
 
-    def __init__(self, struct: StructMeta) -> None:
+    def __init__(self, struct: type[Struct]) -> None:
         self.struct = struct
 
 
@@ -158,7 +158,7 @@ def wire_type(hint: object) -> WireType:
     if hint is bytes:
         return octets
     if isinstance(hint, type) and hasattr(hint, "__kwire_fields__"):
-        return StructType(hint)  # type: ignore[arg-type]  # only StructMeta makes classes with this attribute
+        return StructType(hint)
     if isinstance(hint, _Constructor):
         raise TypeError(f"{hint.name} needs to know of what: write {hint.name}[int32]")
     spelled = getattr(hint, "__name__", None) or repr(hint)

@@ -15,7 +15,7 @@ from kwire.errors import KwireError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import Any, Literal, TypeAlias
+    from typing import Any, Literal, TypeAlias, TypeGuard
 
     from kwire.declare import Message
 
@@ -33,7 +33,12 @@ class UnknownMessage(KwireError, LookupError):
     """No such message is declared. ``dialect``, ``api_key``, ``version``, ``kind``, ``name``: what was asked for."""
 
     def __init__(
-        self, dialect: str, api_key: int | None = None, version: int | None = None, kind: str | None = None, name: str | None = None
+        self,
+        dialect: str,
+        api_key: int | None = None,
+        version: int | None = None,
+        kind: str | None = None,
+        name: str | None = None,
     ) -> None:
         super().__init__(dialect, api_key, version, kind, name)
         self.dialect = dialect
@@ -57,7 +62,7 @@ def find(
     kind: Kind | None = None,
     name: str | None = None,
 ) -> type[Message]:
-    """The message class of a dialect (``"kafka"`` or ``"kip4"``), by ``name``, or by ``api_key``, ``kind`` and ``version``.
+    """The message class of ``"kafka"`` or ``"kip4"``, by ``name``, or by ``api_key``, ``kind`` and ``version``.
 
     Without ``version`` the class with the newest versions. Raises UnknownMessage.
     """
@@ -112,12 +117,12 @@ def _find_by_name(dialect: str, name: str) -> type[Message]:
         module = _import(f"{__name__}.{family}" + ("" if family == "headers" else f".{module_name(name)}"))
         cls = getattr(module, name, None)
         # A struct may bear the very name that leads to its module: KIP-4's TopicMetadata does.
-        if module is not None and _is_message_of(module.__name__, cls) and dialect in describe(cls).dialects:
-            return cls  # type: ignore[no-any-return]  # a message, as has just been seen
+        if module is not None and _is_message_of(cls, module.__name__) and dialect in describe(cls).dialects:
+            return cls
     raise UnknownMessage(dialect, name=name)
 
 
-def _is_message_of(module: str, value: object) -> bool:
+def _is_message_of(value: object, module: str) -> TypeGuard[type[Message]]:
     """Whether ``value`` is a message that ``module`` declares, and not a struct or something imported."""
     from kwire.declare.struct import Message
 
@@ -146,7 +151,7 @@ _made_index: Index | None = None
 
 def _index() -> Index:
     """(dialect, key, kind) -> classes, the one with the newest versions first."""
-    global _made_index
+    global _made_index  # noqa: PLW0603  made on first use, since it imports every message
     if _made_index is None:
         index: Index = {}
         for cls in _declared_everywhere():
@@ -175,9 +180,4 @@ def _declared_everywhere() -> list[type[Message]]:
             names += [f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__)]
     for name in names:
         _import(name)
-    return [
-        value
-        for name in names
-        for value in vars(sys.modules[name]).values()
-        if _is_message_of(name, value)
-    ]
+    return [value for name in names for value in vars(sys.modules[name]).values() if _is_message_of(value, name)]
