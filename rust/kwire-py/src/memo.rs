@@ -155,7 +155,7 @@ impl<T: Copy> Memo<T> {
     #[inline]
     fn place(&self, hash: u64) -> usize {
         // The table's own length, always: a mask kept beside it was somebody's memory bug once.
-        (hash >> 32) as usize & self.entries.len().wrapping_sub(1)
+        lower_half(hash >> 32) & self.entries.len().wrapping_sub(1)
     }
 }
 
@@ -192,9 +192,9 @@ impl ShortKey {
     pub(crate) fn new(bytes: &[u8]) -> Option<Self> {
         let (start, end) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
             (Some(start), Some(end)) if bytes.len() <= 16 => (u64::from_be_bytes(*start), u64::from_be_bytes(*end)),
-            _ => match bytes.as_array::<4>() {
-                Some(word) => (u32::from_be_bytes(*word).into(), 0),
-                None => return None,
+            _ => match <[u8; 4]>::try_from(bytes) {
+                Ok(word) => (u32::from_be_bytes(word).into(), 0),
+                Err(_) => return None,
             },
         };
         Some(Self {
@@ -280,9 +280,9 @@ impl<T: Copy> ShortMemo<T> {
 
     #[inline(always)]
     fn place(&self, key: ShortKey) -> usize {
-        // Both halves of one product; the constants keep a word of zeroes from swallowing the other.
-        let product = u128::from(key.start ^ 0x9e37_79b9_7f4a_7c15) * u128::from(key.end ^ 0xd6e8_feb8_6659_fd93);
-        (product as u64 ^ (product >> 64) as u64) as usize & self.entries.len().wrapping_sub(1)
+        // The constants keep a word of zeroes from swallowing the other.
+        let mixed = fold(key.start ^ 0x9e37_79b9_7f4a_7c15, key.end ^ 0xd6e8_feb8_6659_fd93);
+        lower_half(mixed) & self.entries.len().wrapping_sub(1)
     }
 }
 
@@ -318,11 +318,7 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = FACTOR ^ bytes.len() as u64;
-    // Both halves of the product: in network order the byte that varies is the one that a plain product loses.
-    let mut mix = |word: u64| {
-        let product = u128::from(hash ^ word).wrapping_mul(FACTOR.into());
-        hash = product as u64 ^ (product >> 64) as u64;
-    };
+    let mut mix = |word: u64| hash = fold(hash ^ word, FACTOR);
     let (chunks, remainder) = bytes.as_chunks::<8>();
     for chunk in chunks {
         mix(u64::from_le_bytes(*chunk));
@@ -340,4 +336,18 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
         (None, None) => mix(remainder.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))),
     }
     hash
+}
+
+/// Both halves of a product: in network order the byte that varies is the one that the lower half alone would lose.
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = (u128::from(a) * u128::from(b)).to_le_bytes();
+    let (halves, _) = product.as_chunks::<8>();
+    halves.iter().fold(0, |folded, half| folded ^ u64::from_le_bytes(*half))
+}
+
+/// The lower 32 bits, as a place in a table.
+#[inline(always)]
+fn lower_half(word: u64) -> usize {
+    (word & 0xffff_ffff) as usize
 }

@@ -15,7 +15,7 @@ use crate::unsafe_source;
 /// A message at one version, ready to decode and encode.
 #[pyclass(frozen, module = "kwire._kwire")]
 pub(crate) struct Plan {
-    plan: kwire::Plan,
+    compiled: kwire::Plan,
     layouts: Vec<Layout>,
     /// Taken for a call and put back after it; a second thread in the meantime makes its own.
     caches: Mutex<Option<Box<Caches>>>,
@@ -28,6 +28,7 @@ impl Plan {
     /// `text`: a plan. `structs`: for each struct that it opens, in that order, the class, and the defaults of the
     /// fields that the plan says are absent.
     #[new]
+    #[allow(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
     fn new(text: &str, structs: Vec<(Bound<'_, PyType>, Bound<'_, PyDict>)>) -> PyResult<Self> {
         let plan: kwire::Plan = text.parse().map_err(|error| plan_error(&error))?;
         let mut opened = Vec::with_capacity(plan.structs);
@@ -45,7 +46,7 @@ impl Plan {
             .map(|(body, (class, absent))| Layout::new(body, class, absent));
         let layouts = layouts.collect::<PyResult<Vec<_>>>()?;
         Ok(Self {
-            plan,
+            compiled: plan,
             layouts,
             caches: Mutex::new(None),
             length: AtomicUsize::new(0),
@@ -55,7 +56,7 @@ impl Plan {
     /// The plan's text.
     #[getter]
     fn text(&self) -> String {
-        self.plan.to_string()
+        self.compiled.to_string()
     }
 
     /// Bytes-like to object.
@@ -63,7 +64,7 @@ impl Plan {
         let data = immutable(data)?;
         let taken = self.caches.lock().ok().and_then(|mut caches| caches.take());
         let mut caches = taken.unwrap_or_else(|| Box::new(Caches::new(self.layouts.len())));
-        let built = build(py, &self.plan, &self.layouts, data.as_bytes(), &mut caches);
+        let built = build(py, &self.compiled, &self.layouts, data.as_bytes(), &mut caches);
         if let Ok(mut place) = self.caches.lock() {
             *place = Some(caches);
         }
@@ -72,7 +73,7 @@ impl Plan {
 
     /// Object to bytes.
     fn encode<'py>(&self, py: Python<'py>, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        unsafe_source::encode(py, &self.plan, &self.layouts, message, &self.length)?
+        unsafe_source::encode(py, &self.compiled, &self.layouts, message, &self.length)?
             .map_err(|error| encode_error(py, &error))
     }
 
@@ -82,9 +83,9 @@ impl Plan {
         let bytes = data.as_bytes();
         // Long inputs let other threads run meanwhile: bytes do not change.
         let checked = if bytes.len() < 1 << 16 {
-            kwire::validate(&self.plan, bytes)
+            kwire::validate(&self.compiled, bytes)
         } else {
-            py.detach(|| kwire::validate(&self.plan, bytes))
+            py.detach(|| kwire::validate(&self.compiled, bytes))
         };
         checked.map_err(|error| decode_error(py, &error))
     }

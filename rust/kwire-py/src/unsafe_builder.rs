@@ -427,16 +427,15 @@ impl<'a, 'py> Builder<'a, 'py> {
         } else {
             None
         };
-        let made = match found {
+        let made = if let Some(found) = found {
             // SAFETY: rule 2.
-            Some(found) => unsafe { Owned::borrowed(found) },
-            None => {
-                let made = self.tuple(Primitive::Int32, bytes)?;
-                if self.caches.arrays.on {
-                    self.caches.arrays.put(key, made.0);
-                }
-                made
+            unsafe { Owned::borrowed(found) }
+        } else {
+            let made = self.tuple(Primitive::Int32, bytes)?;
+            if self.caches.arrays.on {
+                self.caches.arrays.put(key, made.0);
             }
+            made
         };
         self.last_short_array = Some((key, made.0));
         Ok(made)

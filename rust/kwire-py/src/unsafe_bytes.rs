@@ -123,7 +123,7 @@ impl Sink for Growing {
         unsafe {
             self.data
                 .add(self.length)
-                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         };
         self.length += bytes.len();
     }
@@ -159,7 +159,7 @@ impl Sink for Growing {
             self.data
                 .add(self.length)
                 .cast::<[u8; WORD]>()
-                .write_unaligned(shifted.to_be_bytes())
+                .write_unaligned(shifted.to_be_bytes());
         };
         self.length += count;
     }

@@ -64,7 +64,7 @@ impl Constants {
             return None;
         }
         // SAFETY: in bounds of the array that was measured, hence not null.
-        Some(unsafe { NonNull::new_unchecked(self.first.byte_add(index as usize * STRIDE)) })
+        Some(unsafe { NonNull::new_unchecked(self.first.byte_add(usize::try_from(index).unwrap_or(0) * STRIDE)) })
     }
 
     /// The value of an object that is one of the small integers.
@@ -72,7 +72,7 @@ impl Constants {
     pub(crate) fn value(&self, object: *mut ffi::PyObject) -> Option<i64> {
         let distance = (object as usize).wrapping_sub(self.first as usize);
         if distance < self.span {
-            Some((distance / STRIDE) as i64 + LOWEST)
+            Some((distance / STRIDE).cast_signed() as i64 + LOWEST)
         } else {
             None
         }

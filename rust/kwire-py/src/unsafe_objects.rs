@@ -69,7 +69,7 @@ pub(crate) fn is_adopted(class: *mut ffi::PyTypeObject) -> bool {
 ///
 /// False, and nothing done, for a class that rule 1 does not fit.
 #[pyfunction]
-pub(crate) fn adopt(class: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyResult<bool> {
+pub(crate) fn adopt(cls: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyResult<bool> {
     if cfg!(any(
         Py_GIL_DISABLED,
         py_sys_config = "Py_DEBUG",
@@ -77,9 +77,9 @@ pub(crate) fn adopt(class: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> Py
     )) {
         return Ok(false);
     }
-    let mut offsets = vec![slot_offset(class, &PyString::new(class.py(), "unknown_tags"))?];
+    let mut offsets = vec![slot_offset(cls, &PyString::new(cls.py(), "unknown_tags"))?];
     for name in names {
-        offsets.push(slot_offset(class, name.cast::<PyString>()?)?);
+        offsets.push(slot_offset(cls, name.cast::<PyString>()?)?);
     }
     offsets.sort_unstable();
     let consecutive = offsets
@@ -88,12 +88,12 @@ pub(crate) fn adopt(class: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> Py
         .all(|(index, offset)| *offset == HEADER + index * SLOT);
     let fresh_methods = ["__eq__", "__hash__"]
         .into_iter()
-        .map(|name| is_own_of_struct(class, name));
+        .map(|name| is_own_of_struct(cls, name));
     let native_methods = fresh_methods
         .collect::<PyResult<Vec<bool>>>()?
         .into_iter()
         .all(|own| own);
-    let kind = class.as_type_ptr();
+    let kind = cls.as_type_ptr();
     // SAFETY: `kind` is a live heap type made a moment ago by `type.__new__`, seen by no other thread (the GIL is held)
     // and without instances. The fields written are those that CPython itself derives from the header flag: without the
     // flag `PyType_GenericAlloc` allocates none, `tp_free` must be the plain one, and `tp_traverse` is never called.
@@ -200,9 +200,8 @@ unsafe extern "C" fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject, opera
         if !matches!(operation, ffi::Py_EQ | ffi::Py_NE) || ffi::Py_TYPE(a) != ffi::Py_TYPE(b) {
             return ffi::Py_NewRef(ffi::Py_NotImplemented());
         }
-        let equal = match all_equal(slots(a), slots(b)) {
-            Some(equal) => equal,
-            None => return null_mut(),
+        let Some(equal) = all_equal(slots(a), slots(b)) else {
+            return null_mut();
         };
         let answer = if equal == (operation == ffi::Py_EQ) {
             ffi::Py_True()
@@ -228,6 +227,10 @@ unsafe fn all_equal(a: &[*mut ffi::PyObject], b: &[*mut ffi::PyObject]) -> Optio
 }
 
 /// Equality of two held values: by identity, floats by bits where they are no numbers, tuples by element.
+#[allow(
+    clippy::float_cmp,
+    reason = "equality is what is asked, and NaN is looked at by bits"
+)]
 unsafe fn equal(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> Option<bool> {
     // SAFETY: both are null or live objects held by live structs. Comparing tuples can meet themselves only when
     // somebody forced a cycle; the recursion check turns that into an exception.
@@ -294,7 +297,13 @@ unsafe fn hash_all(values: &[*mut ffi::PyObject], seed: u64) -> Option<ffi::Py_h
         let hash = unsafe { hash_one(*value) }?;
         state = (state.rotate_left(31) ^ (hash as i64).cast_unsigned()).wrapping_mul(FACTOR);
     }
-    Some((state ^ state >> 32).cast_signed() as ffi::Py_hash_t)
+    Some(python_hash(state ^ state >> 32))
+}
+
+/// As many of the lower bits as this platform's hashes have.
+#[allow(clippy::cast_possible_truncation, reason = "a hash of fewer bits is a hash")]
+fn python_hash(bits: u64) -> ffi::Py_hash_t {
+    bits.cast_signed() as ffi::Py_hash_t
 }
 
 unsafe fn hash_one(value: *mut ffi::PyObject) -> Option<ffi::Py_hash_t> {
@@ -305,7 +314,7 @@ unsafe fn hash_one(value: *mut ffi::PyObject) -> Option<ffi::Py_hash_t> {
         }
         if ffi::PyFloat_CheckExact(value) != 0 && ffi::PyFloat_AS_DOUBLE(value).is_nan() {
             // Python hashes a NaN by its address; here equal bits are equal.
-            return Some(ffi::PyFloat_AS_DOUBLE(value).to_bits().cast_signed() as ffi::Py_hash_t);
+            return Some(python_hash(ffi::PyFloat_AS_DOUBLE(value).to_bits()));
         }
         if ffi::PyTuple_CheckExact(value) != 0 {
             if ffi::Py_EnterRecursiveCall(c" while hashing a message".as_ptr()) != 0 {

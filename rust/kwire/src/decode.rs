@@ -446,21 +446,18 @@ fn tags<'a, V: Visitor<'a>>(
             return Err(Stop::at(DecodeKind::TagOrder, start));
         }
         before = Some(tag);
-        match plan.tagged.binary_search_by_key(&tag, |tagged| tagged.tag) {
-            Ok(found) => {
-                let field = &plan.tagged[found].field;
-                let value = tagged_value(field, reader, visitor).map_err(|stop| stop.in_field(&field.name))?;
-                visitor.tagged_field(body, plan, field.position, value);
-            }
-            Err(_) => {
-                let size = reader.uvarint()?;
-                let content = reader.take(size as usize, reader.offset())?;
-                if !V::BLIND {
-                    put_uvarint(&mut unknown, tag);
-                    put_uvarint(&mut unknown, size);
-                    unknown.extend_from_slice(content);
-                }
-            }
+        if let Ok(found) = plan.tagged.binary_search_by_key(&tag, |tagged| tagged.tag) {
+            let field = &plan.tagged[found].field;
+            let value = tagged_value(field, reader, visitor).map_err(|stop| stop.in_field(&field.name))?;
+            visitor.tagged_field(body, plan, field.position, value);
+            continue;
+        }
+        let size = reader.uvarint()?;
+        let content = reader.take(size as usize, reader.offset())?;
+        if !V::BLIND {
+            put_uvarint(&mut unknown, tag);
+            put_uvarint(&mut unknown, size);
+            unknown.extend_from_slice(content);
         }
     }
     if unknown.is_empty() {

@@ -333,7 +333,7 @@ impl<'t> Parser<'t> {
         let inside = self.take_while(|byte| byte.is_ascii_hexdigit() || between.contains(char::from(byte)));
         self.expect("\"")?;
         let digits: Vec<u32> = inside.chars().filter_map(|digit| digit.to_digit(16)).collect();
-        if digits.len() % 2 != 0 {
+        if !digits.len().is_multiple_of(2) {
             return Err(self.error("hex digits come in pairs"));
         }
         Ok(digits

@@ -169,7 +169,7 @@ pub enum Type {
     /// A marker, 1 or -1, then the struct if 1.
     NullableStruct(Box<Struct>),
     /// KIP-4's `MaybeOf`: a control byte, then the value unless 0.
-    Maybe(Box<Type>),
+    Maybe(Box<Self>),
 }
 
 /// How a length is written.

@@ -30,9 +30,9 @@ pub enum Value<'a> {
     /// An array of fixed-size values, as on the wire.
     Packed(Primitive, &'a [u8]),
     /// Another array.
-    Array(Box<[Value<'a>]>),
+    Array(Box<[Self]>),
     /// A struct: its fields by position, then in flexible versions its unknown tags ([`Value::Tags`] or null).
-    Struct(Box<[Value<'a>]>),
+    Struct(Box<[Self]>),
     /// Unknown tags: tag, size, content, one after the other.
     Tags(Box<[u8]>),
 }
