@@ -118,7 +118,7 @@ def test_options(annotation: Any, options: dict[str, Any], text: str) -> None:
         (bool, True, "true"),
         (wire.int64, -(2**63), "-9223372036854775808"),
         (wire.float64, -0.0, "-0.0"),
-        (wire.float64, 1e300, "1e+300"),
+        (wire.float64, 1e-300, "1e-300"),
         (wire.float64, float("inf"), "inf"),
         (wire.float64, float("nan"), "nan"),
         (wire.string, 'say "\N{SNOWMAN}"\n', r'"say \"\u2603\"\n"'),
@@ -132,6 +132,27 @@ def test_options(annotation: Any, options: dict[str, Any], text: str) -> None:
 )
 def test_defaults(annotation: Any, default: Any, text: str) -> None:
     assert text_of(annotation, until=0, default=default) == f"<-f={text}>"
+
+
+def test_plain_fields_come_first_then_tagged_ones_by_tag_then_absent_ones() -> None:
+    """However the class has them: structs are paired with their classes in the order of the text."""
+
+    class First(Struct):
+        x: int8
+
+    class Second(Struct):
+        y: int8
+
+    class Ordered(Message, versions="0-1", flexible="0+"):
+        gone: int8 = field(since=1, default=0)
+        second: array[Second] = field(since=0, tag=1, default=zero)
+        first: array[First] = field(since=0, tag=0, default=zero)
+        plain: int8
+
+    plan = "<plain:int8 first#0:compact[<x:int8>]=[] second#1:compact[<y:int8>]=[] -gone=0>"
+    assert kwire.plan(Ordered, version=0) == f"Ordered v0 {plan}"
+    ordered = Ordered(plain=1, first=[First(x=2)], second=[Second(y=3)])
+    assert kwire.decode(Ordered, kwire.encode(ordered, version=0), version=0) == ordered
 
 
 # What the bytes cannot say is refused when the plan is made, with class and field.

@@ -26,7 +26,7 @@ BEYOND_THE_GRAMMAR = re.compile(
     "there is a field .* already"
     "|elements without bytes"
     "|a struct in braces has no tags"
-    "|tag .* stands twice"
+    "|tags ascend"
     "|a tagged field is neither"
     "|this is no default for"
     "|a number that fits is wanted"
@@ -168,7 +168,7 @@ class Grammar:
 @cache
 def grammar() -> Grammar:
     [ebnf] = re.findall(r"```ebnf\n(.*?)```", PAGE, re.DOTALL)
-    return Grammar(ebnf)
+    return Grammar(re.sub(r"\n +\|", " |", ebnf))
 
 
 @st.composite
