@@ -41,7 +41,7 @@ def reason(error: DecodeError, cls: type[Struct]) -> str:
             if error.kind == "too_long" or (error.wanted or 0) >= NEGATIVE_IN_JAVA:
                 return text
         elif text.startswith("a tag's value that needs more"):
-            if in_tagged_field(error.path, StructType(cls)):  # type: ignore[arg-type]  # StructMeta makes all Structs
+            if in_tagged_field(error.path, StructType(cls)):
                 return text
         else:
             return text
@@ -56,7 +56,7 @@ def in_tagged_field(path: tuple[str | int, ...], at: WireType) -> bool:
         case ArrayType(element=element) if path:
             return in_tagged_field(path[1:], element)
         case StructType(struct=struct) if path:
-            named = {f.name: f for f in fields(struct)}  # type: ignore[arg-type]  # as above
+            named = {f.name: f for f in fields(struct)}
             f = named[str(path[0])]
             return f.tag is not None or in_tagged_field(path[1:], f.type)
     return False

@@ -15,7 +15,7 @@ def test_every_version_has_a_plan_and_a_layout(cls: type[kwire.declare.Message])
     for version in cls.versions:
         text = kwire.plan(cls, version=version)
         assert text.startswith(f"{cls.__name__} v{version} ")
-        assert codec._compile(cls, version) is cls.__kwire_plans__[version]  # type: ignore[attr-defined]  # StructMeta's
+        assert codec._compile(cls, version) is cls.__kwire_plans__[version]
         assert layout_of(cls, version).version == version
 
 

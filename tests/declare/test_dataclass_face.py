@@ -1,0 +1,176 @@
+"""To those who know dataclasses, structs are dataclasses."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import typing
+from typing import Any
+from uuid import UUID
+
+import cattrs
+import msgspec
+import pydantic
+import pytest
+from rich.pretty import pretty_repr
+
+from kwire.declare import Struct, array, field, int16, int32, maybe, nullable, string, uuid, zero
+from kwire.messages.kafka.metadata import Broker, MetadataResponse, PartitionMetadata, TopicMetadata
+
+
+class Never(Struct):
+    """Nobody asks this one whether it is a dataclass before the test of its hints does."""
+
+    name: nullable[string]
+    counts: array[int32] = ()
+
+
+class Bare(Struct):
+    pass
+
+
+BROKER = Broker(node_id=1, host="h", port=9092)
+ANSWER = MetadataResponse(
+    brokers=(BROKER,),
+    topics=(
+        TopicMetadata(
+            error_code=0,
+            name="t",
+            topic_id=UUID(int=1),
+            partitions=(
+                PartitionMetadata(error_code=0, partition_index=0, leader_id=1, replica_nodes=(1,), isr_nodes=(1,)),
+            ),
+        ),
+    ),
+)
+AS_DICT = {"node_id": 1, "host": "h", "port": 9092, "rack": None}
+
+
+# dataclasses
+
+
+def test_they_are_dataclasses() -> None:
+    assert dataclasses.is_dataclass(Broker)
+    assert dataclasses.is_dataclass(BROKER)
+    assert [f.name for f in dataclasses.fields(Broker)] == ["node_id", "host", "port", "rack"]
+    assert dataclasses.asdict(BROKER) == AS_DICT
+    assert dataclasses.astuple(BROKER) == (1, "h", 9092, None)
+    assert dataclasses.replace(BROKER, port=1).port == 1
+    assert dataclasses.asdict(ANSWER)["topics"][0]["partitions"][0]["replica_nodes"] == (1,)
+
+
+def test_fields_say_type_and_default() -> None:
+    of = {f.name: f for f in dataclasses.fields(Broker)}
+    assert of["node_id"].default is dataclasses.MISSING
+    assert of["rack"].default is None
+    assert all(f.kw_only for f in of.values())
+    assert typing.get_args(of["node_id"].type)[0] is int
+    assert of["rack"].type == str | None
+    assert {f.name: f.default for f in dataclasses.fields(TopicMetadata)}["topic_id"] == UUID(int=0)
+
+
+def test_they_are_frozen() -> None:
+    parameters: Any = Broker.__dataclass_params__  # type: ignore[attr-defined]  # dataclasses' own
+    assert parameters.frozen
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        BROKER.port = 1  # type: ignore[misc]  # that is the point
+
+
+def test_structs_without_fields_are_none() -> None:
+    assert not dataclasses.is_dataclass(Struct)
+    assert not dataclasses.is_dataclass(Bare)
+
+
+def test_hints_and_signature() -> None:
+    assert typing.get_type_hints(Never) is not None
+    dataclasses.fields(Never)
+    assert typing.get_type_hints(Never) == {"name": str | None, "counts": tuple[int, ...]}
+    signature = inspect.signature(Never)
+    assert list(signature.parameters) == ["name", "counts", "unknown_tags"]
+    assert signature.parameters["name"].default is inspect.Parameter.empty
+    assert signature.parameters["counts"].default == ()
+    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in signature.parameters.values())
+
+
+class Everything(Struct):
+    small: int16
+    id: uuid = zero
+    parts: array[Never] = ()
+    part: maybe[Never] = field(default=None)
+    blob: nullable[bytes] = None
+
+
+EVERYTHING = Everything(
+    small=1, id=UUID(int=2), parts=(Never(name=None, counts=(1, 2)),), part=Never(name="n"), blob=b"b"
+)
+
+
+# pydantic
+
+
+def test_pydantic_checks_and_makes_them() -> None:
+    adapter = pydantic.TypeAdapter(Broker)
+    made = adapter.validate_python({"node_id": 1, "host": "h", "port": 9092})
+    assert made == BROKER
+    assert hash(made) == hash(BROKER)
+    assert made.unknown_tags == {}
+    assert adapter.validate_python(BROKER) is BROKER
+
+
+def test_pydantic_knows_the_ranges() -> None:
+    with pytest.raises(pydantic.ValidationError, match="less than or equal to 2147483647"):
+        pydantic.TypeAdapter(Broker).validate_python({"node_id": 1 << 31, "host": "h", "port": 1})
+    schema = pydantic.TypeAdapter(Broker).json_schema()
+    assert schema["properties"]["node_id"]["minimum"] == -(1 << 31)
+
+
+@pytest.mark.parametrize("value", [ANSWER, EVERYTHING], ids=["answer", "everything"])
+def test_pydantic_reads_what_it_wrote(value: Any) -> None:
+    adapter: Any = pydantic.TypeAdapter(type(value))
+    assert adapter.validate_json(adapter.dump_json(value)) == value
+    assert adapter.validate_python(adapter.dump_python(value)) == value
+
+
+def test_a_model_may_hold_them() -> None:
+    class Report(pydantic.BaseModel):
+        leader: Broker
+
+    assert Report(leader=BROKER).model_dump() == {"leader": AS_DICT}
+    assert Report.model_validate({"leader": AS_DICT}).leader == BROKER
+
+
+# msgspec
+
+
+@pytest.mark.parametrize("value", [ANSWER, EVERYTHING], ids=["answer", "everything"])
+def test_msgspec_reads_what_it_wrote(value: Any) -> None:
+    for module in (msgspec.json, msgspec.msgpack):
+        assert module.decode(module.encode(value), type=type(value)) == value
+    assert msgspec.convert(msgspec.to_builtins(value), type(value)) == value
+
+
+def test_msgspec_makes_whole_objects() -> None:
+    made = msgspec.convert(AS_DICT, Broker)
+    assert made.unknown_tags == {}
+    assert hash(made) == hash(BROKER)
+
+
+# cattrs
+
+
+def test_cattrs_reads_what_it_wrote() -> None:
+    assert cattrs.unstructure(BROKER) == AS_DICT
+    assert cattrs.structure(AS_DICT, Broker) == BROKER
+    converter = cattrs.Converter()
+    converter.register_structure_hook(UUID, lambda value, _: value)
+    assert converter.structure(converter.unstructure(ANSWER), MetadataResponse) == ANSWER
+
+
+# rich
+
+
+def test_rich_leaves_out_what_is_at_its_default() -> None:
+    assert pretty_repr(BROKER) == "Broker(node_id=1, host='h', port=9092)"
+    assert pretty_repr(Everything(small=1)) == "Everything(small=1)"
+    tagged = dataclasses.replace(BROKER, unknown_tags={1: b"a"})
+    assert pretty_repr(tagged) == "Broker(node_id=1, host='h', port=9092, unknown_tags={1: b'a'})"

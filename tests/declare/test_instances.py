@@ -1,0 +1,360 @@
+"""What instances do: they are made by keyword, refuse what is wrong, never change, and compare by value."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import sys
+import weakref
+from dataclasses import FrozenInstanceError
+from enum import IntEnum
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+import kwire
+from kwire import EncodeError
+from kwire.declare import (
+    Message,
+    Struct,
+    array,
+    field,
+    float64,
+    int16,
+    int32,
+    maybe,
+    nullable,
+    string,
+    uuid,
+    zero,
+)
+
+
+class Broker(Struct):
+    """A broker."""
+
+    node_id: int32
+    host: string
+    rack: nullable[string] = field(since=1, default=None)
+
+
+class Cluster(Message, api_key=900, versions="0-2", flexible="2+"):
+    brokers: array[Broker]
+    controller: maybe[Broker] = None
+    grid: array[array[int32]] = ()
+    id: uuid = zero
+    load: float64 = field(default=0.5)
+    seal: bytes = b""
+    alive: bool = True
+    home: Broker = field(since=1, default=Broker(node_id=-1, host=""))
+
+
+class NamedLikeBuiltins(Struct):
+    type: int16
+    int: int16
+    str: string
+    bytes: bytes
+    self: int16
+    cls: int16
+    tuple: array[int16] = ()
+
+
+class Nothing(Message, versions="0-1", flexible="1+"):
+    pass
+
+
+class Here(Struct, weakref=True):
+    number: int32
+
+
+class Racked(Broker):
+    """A subclass with a field and a method of its own."""
+
+    shelf: int16 = 0
+
+    def place(self) -> str:
+        return f"{self.rack}/{self.shelf}"
+
+
+class Noted(Broker):
+    """A subclass with room for anything."""
+
+    __slots__ = ("__dict__",)
+
+
+ONE = Broker(node_id=1, host="h")
+
+
+# Made.
+
+
+def test_fields_are_given_by_keyword() -> None:
+    made: Any = Broker
+    assert (ONE.node_id, ONE.host, ONE.rack) == (1, "h", None)
+    with pytest.raises(TypeError, match="positional"):
+        made(1, "h")
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'host'"):
+        made(node_id=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shelf'"):
+        made(node_id=1, host="h", shelf=1)
+
+
+def test_defaults() -> None:
+    cluster = Cluster(brokers=())
+    assert (cluster.controller, cluster.grid, cluster.load, cluster.seal, cluster.alive) == (None, (), 0.5, b"", True)
+    assert cluster.id == UUID(int=0)
+    assert cluster.home == Broker(node_id=-1, host="")
+
+
+def test_lists_become_tuples() -> None:
+    lists: Any = {"brokers": [ONE], "grid": [[1], (2, 3), []]}
+    cluster = Cluster(**lists)
+    assert cluster.brokers == (ONE,)
+    assert cluster.grid == ((1,), (2, 3), ())
+    brokers = (ONE,)
+    assert Cluster(brokers=brokers).brokers is brokers
+
+
+def test_a_field_may_have_any_name() -> None:
+    made = NamedLikeBuiltins(type=1, int=2, str="3", bytes=b"4", self=5, cls=6)
+    assert (made.type, made.int, made.str, made.bytes, made.self, made.cls, made.tuple) == (1, 2, "3", b"4", 5, 6, ())
+
+
+def test_a_message_may_have_no_fields() -> None:
+    assert Nothing() == Nothing()
+    assert repr(Nothing()) == "Nothing()"
+    assert Nothing(unknown_tags={1: b"a"}) != Nothing()
+    assert kwire.encode(Nothing(), version=0) == b""
+    assert kwire.decode(Nothing, b"\x01\x01\x01a", version=1) == Nothing(unknown_tags={1: b"a"})
+
+
+class Number(IntEnum):
+    ONE = 1
+
+
+def test_what_derives_from_a_type_is_of_the_type() -> None:
+    assert Broker(node_id=Number.ONE, host="h") == ONE
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "path"),
+    [
+        ({"brokers": (), "alive": 1}, "wrong_type", ("alive",)),
+        ({"brokers": (), "load": 1}, "wrong_type", ("load",)),
+        ({"brokers": (), "id": "0" * 32}, "wrong_type", ("id",)),
+        ({"brokers": (), "seal": bytearray()}, "wrong_type", ("seal",)),
+        ({"brokers": (), "seal": None}, "null_not_allowed", ("seal",)),
+        ({"brokers": (), "controller": 1}, "wrong_type", ("controller",)),
+        ({"brokers": (), "home": None}, "null_not_allowed", ("home",)),
+        ({"brokers": None}, "null_not_allowed", ("brokers",)),
+        ({"brokers": "a string is no array"}, "wrong_type", ("brokers",)),
+        ({"brokers": {ONE}}, "wrong_type", ("brokers",)),
+        ({"brokers": iter((ONE,))}, "wrong_type", ("brokers",)),
+        ({"brokers": (ONE, ONE, 3)}, "wrong_type", ("brokers", 2)),
+        ({"brokers": (None,)}, "null_not_allowed", ("brokers", 0)),
+        ({"brokers": (), "grid": ((1,), (2, True))}, "wrong_type", ("grid", 1, 1)),
+        ({"brokers": (), "unknown_tags": ()}, "wrong_type", ("unknown_tags",)),
+        ({"brokers": (), "unknown_tags": {1: "text"}}, "wrong_type", ("unknown_tags",)),
+        ({"brokers": (), "unknown_tags": {True: b""}}, "wrong_type", ("unknown_tags",)),
+        ({"brokers": (), "unknown_tags": {"1": b""}}, "wrong_type", ("unknown_tags",)),
+        ({"brokers": (), "unknown_tags": {1: b"", "1": b""}}, "wrong_type", ("unknown_tags",)),
+        ({"brokers": (), "unknown_tags": {-1: b""}}, "out_of_range", ("unknown_tags",)),
+        ({"brokers": (), "unknown_tags": {1 << 32: b""}}, "out_of_range", ("unknown_tags",)),
+    ],
+)
+def test_values_of_a_wrong_type_are_refused_with_their_path(wrong: Any, kind: str, path: tuple[Any, ...]) -> None:
+    with pytest.raises(EncodeError) as caught:
+        Cluster(**wrong)
+    assert (caught.value.kind, caught.value.path) == (kind, path)
+
+
+@pytest.mark.parametrize("value", [True, 1.0, "1", b"1"], ids=repr)
+def test_nothing_but_an_int_is_an_int(value: Any) -> None:
+    with pytest.raises(EncodeError, match=f"node_id: wrong_type: an int is wanted, not {type(value).__name__}"):
+        Broker(node_id=value, host="h")
+
+
+def test_a_wrong_value_is_a_type_error_and_a_value_error_too() -> None:
+    for expected in (TypeError, ValueError):
+        with pytest.raises(expected):
+            Broker(node_id="1", host="h")  # type: ignore[arg-type]  # that is the point
+
+
+def test_range_is_encodes_to_refuse() -> None:
+    large = Broker(node_id=1 << 40, host="h")
+    with pytest.raises(EncodeError, match="out_of_range"):
+        kwire.encode(Cluster(brokers=(large,)), version=0)
+
+
+# Unchanging.
+
+
+def test_nothing_can_be_assigned_or_deleted() -> None:
+    broker: Any = Broker(node_id=1, host="h")
+    for name in ("node_id", "unknown_tags", "shelf"):
+        with pytest.raises(FrozenInstanceError, match=f"cannot assign to field '{name}'"):
+            setattr(broker, name, 1)
+        with pytest.raises(FrozenInstanceError, match=f"cannot delete field '{name}'"):
+            delattr(broker, name)
+    assert broker == ONE
+
+
+def test_there_is_no_dict() -> None:
+    assert not hasattr(ONE, "__dict__")
+
+
+def test_what_a_message_declares_cannot_be_changed() -> None:
+    for name in ("api_key", "versions", "flexible"):
+        with pytest.raises(AttributeError, match="is part of the declaration"):
+            setattr(Cluster, name, 1)
+
+
+def test_copies_are_the_same_object() -> None:
+    assert copy.copy(ONE) is ONE
+    assert copy.deepcopy(ONE) is ONE
+
+
+# Compared.
+
+
+def test_equality_is_by_value_and_class() -> None:
+    assert Broker(node_id=1, host="h") == ONE
+    assert hash(Broker(node_id=1, host="h")) == hash(ONE)
+    assert Broker(node_id=2, host="h") != ONE
+    assert Broker(node_id=1, host="h", unknown_tags={5: b""}) != ONE
+    assert Racked(node_id=1, host="h") != ONE
+    others: tuple[object, ...] = (1, None, "h", (1, "h", None))
+    assert ONE not in others
+    assert len({ONE, Broker(node_id=1, host="h"), Racked(node_id=1, host="h")}) == 2
+
+
+class Shares(Struct):
+    one: float64
+    all: array[float64] = ()
+    perhaps: maybe[float64] = None
+
+
+def test_nan_compares_by_its_bits() -> None:
+    quiet, other = float("nan"), another_nan()
+    same = [Shares(one=nan, all=(nan,), perhaps=nan) for nan in (quiet, float("nan"))]
+    assert same[0] == same[1]
+    assert hash(same[0]) == hash(same[1])
+    assert Shares(one=other) != Shares(one=quiet)
+    assert Shares(one=1.0, all=(other,)) != Shares(one=1.0, all=(quiet,))
+
+
+def another_nan() -> float:
+    """A NaN of other bits than Python's own."""
+    from struct import unpack
+
+    (nan,) = unpack(">d", bytes.fromhex("7ff8000000000001"))
+    assert isinstance(nan, float)
+    return nan
+
+
+def test_repr_shows_how_to_make_it() -> None:
+    assert repr(ONE) == "Broker(node_id=1, host='h', rack=None)"
+    tagged = Broker(node_id=1, host="h", unknown_tags={7: b"x"})
+    assert repr(tagged) == "Broker(node_id=1, host='h', rack=None, unknown_tags={7: b'x'})"
+    assert eval(repr(tagged), {"Broker": Broker}) == tagged  # it says so
+
+
+# Carried about.
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles(protocol: int) -> None:
+    cluster = Cluster(
+        brokers=(ONE, Racked(node_id=2, host="i", shelf=3, unknown_tags={9: b"z"})),
+        controller=ONE,
+        load=float("nan"),
+        unknown_tags={5: b"", 1: b"a"},
+    )
+    again = pickle.loads(pickle.dumps(cluster, protocol))
+    assert again == cluster
+    assert type(again.brokers[1]) is Racked
+    assert again.unknown_tags == {1: b"a", 5: b""}
+
+
+def test_replace() -> None:
+    from dataclasses import replace
+
+    tagged = Broker(node_id=1, host="h", unknown_tags={7: b"x"})
+    moved = replace(tagged, host="i")
+    assert moved == Broker(node_id=1, host="i", unknown_tags={7: b"x"})
+    assert replace(moved, unknown_tags={}) == Broker(node_id=1, host="i")
+    with pytest.raises(EncodeError, match="host: wrong_type"):
+        replace(ONE, host=1)  # type: ignore[arg-type]  # that is the point
+    if sys.version_info >= (3, 13):
+        assert copy.replace(ONE, node_id=2) == Broker(node_id=2, host="h")
+
+
+def test_match_patterns() -> None:
+    match Cluster(brokers=(ONE,), controller=Racked(node_id=2, host="i", shelf=3)):
+        case Cluster(brokers=(Broker(host=host),), controller=Racked(shelf=shelf)):
+            assert (host, shelf) == ("h", 3)
+        case _:
+            pytest.fail("it does not match")
+
+
+def test_weak_references_where_declared() -> None:
+    here = Here(number=1)
+    reference = weakref.ref(here)
+    assert reference() is here
+    del here
+    assert reference() is None
+    with pytest.raises(TypeError, match="cannot create weak reference"):
+        weakref.ref(ONE)
+
+
+def test_the_collector_does_not_see_them_but_frees_what_refers_to_them() -> None:
+    cluster = Cluster(brokers=(ONE,))
+    keeper: list[Any] = [cluster]
+    keeper.append(keeper)
+    del keeper
+    gc.collect()
+    assert cluster.brokers == (ONE,)
+
+
+# Derived.
+
+
+def test_a_subclass_adds_fields_and_methods() -> None:
+    racked = Racked(node_id=1, host="h", rack="r", shelf=2)
+    assert racked.place() == "r/2"
+    assert isinstance(racked, Broker)
+    assert repr(racked) == "Racked(node_id=1, host='h', rack='r', shelf=2)"
+    with pytest.raises(EncodeError, match="shelf: wrong_type"):
+        Racked(node_id=1, host="h", shelf="2")  # type: ignore[arg-type]  # that is the point
+
+
+def test_a_subclass_stands_where_its_base_is_declared() -> None:
+    """It is written as the declaration says, so what it adds stays at home."""
+    with_racked = Cluster(brokers=(Racked(node_id=1, host="h", shelf=2),))
+    assert kwire.encode(with_racked, version=0) == kwire.encode(Cluster(brokers=(ONE,)), version=0)
+
+
+def test_a_subclass_may_have_a_dict() -> None:
+    noted: Any = Noted(node_id=1, host="h")
+    object.__setattr__(noted, "note", "to be moved")
+    assert noted.note == "to be moved"
+    assert noted == Noted(node_id=1, host="h")
+
+
+class TimedCluster(Cluster):
+    """A message with a method, and no class keywords of its own."""
+
+    def first(self) -> Broker:
+        return self.brokers[0]
+
+
+def test_a_subclass_of_a_message_is_decoded_as_itself() -> None:
+    body = kwire.encode(Cluster(brokers=(ONE,)), version=1)
+    for decode in (kwire.decode, kwire.reference.decode):
+        decoded = decode(TimedCluster, body, version=1)
+        assert type(decoded) is TimedCluster
+        assert decoded.first() == ONE
+        assert kwire.encode(decoded, version=1) == body
+    assert type(kwire.decode(Cluster, body, version=1)) is Cluster

@@ -1,0 +1,91 @@
+"""What a declaration says, for those who derive something from it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from kwire import UnsupportedVersion
+from kwire.declare import Message, Request, Struct, array, field, int16, int32, nullable, string, uuid, zero
+from kwire.declare.field import MISSING, camel_case
+from kwire.declare.introspect import check_version, describe, fields, structs_in
+from kwire.declare.wire_types import ArrayType, NullableType, StringType, StructType, wire_type
+from kwire.messages.headers import RequestHeader
+from kwire.messages.kafka.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+
+class Part(Struct):
+    name: nullable[string] = field(nullable_since=2)
+    is_kraft: bool = field(since=1, until=2, default=True, ignorable=True, name="isKRaft")
+
+
+class AskRequest(Request["AskResponse"], api_key=900, versions="0-3", flexible="2+"):
+    part: Part
+    parts: array[Part] = field(since=2, tag=7, default=())
+    id: uuid = zero
+    client: string = field(compact=False, default=zero)
+    inner: Part = Part(name="")
+
+
+class AskResponse(Message, api_key=900, versions="0-3", flexible="2+", dialect=("kafka", "kip4")):
+    error_code: int16
+
+
+def test_fields_say_everything() -> None:
+    name, is_kraft = fields(Part)
+    assert (name.name, name.json_name, name.type) == ("name", "name", NullableType(StringType()))
+    assert (name.since, name.until, name.default, name.nullable_since) == (0, None, MISSING, 2)
+    assert [name.may_be_null(version) for version in range(4)] == [False, False, True, True]
+    assert (is_kraft.json_name, is_kraft.default, is_kraft.ignorable) == ("isKRaft", True, True)
+    assert [is_kraft.stands_in(version) for version in range(4)] == [False, True, True, False]
+
+
+def test_defaults_are_values() -> None:
+    by_name = {f.name: f for f in fields(AskRequest)}
+    assert list(by_name) == ["part", "parts", "id", "client", "inner"]
+    assert by_name["part"].default is MISSING
+    assert by_name["parts"].default == ()
+    assert by_name["parts"].tag == 7
+    assert by_name["id"].default == UUID(int=0)
+    assert by_name["client"].default == ""
+    assert not by_name["client"].compact
+    assert by_name["inner"].default == Part(name="")
+
+
+def test_messages_describe_themselves() -> None:
+    asked, answer = describe(AskRequest), describe(AskResponse)
+    assert (asked.name, asked.api_key, asked.kind, asked.response) == ("AskRequest", 900, "request", "AskResponse")
+    assert (answer.kind, answer.response, answer.dialects) == ("response", None, ("kafka", "kip4"))
+    assert asked.dialects == ("kafka",)
+    assert [asked.is_flexible(version) for version in range(4)] == [False, False, True, True]
+
+
+def test_the_header_follows_from_the_message() -> None:
+    assert [describe(AskRequest).header_version(version) for version in range(4)] == [1, 1, 2, 2]
+    assert [describe(AskResponse).header_version(version) for version in range(4)] == [0, 0, 1, 1]
+    assert {describe(ApiVersionsResponse).header_version(version) for version in ApiVersionsResponse.versions} == {0}
+    assert describe(ApiVersionsRequest).header_version(99) == 2
+    assert describe(RequestHeader).kind == "header"
+
+
+def test_versions_are_checked() -> None:
+    check_version(AskRequest, 3)
+    with pytest.raises(UnsupportedVersion, match="AskRequest has no version 4: it has 0-3"):
+        check_version(AskRequest, 4)
+
+
+def test_structs_in_a_type() -> None:
+    assert structs_in(wire_type(array[nullable[Part]])) == (Part,)
+    assert structs_in(wire_type(array[int32])) == ()
+
+
+def test_types_are_values() -> None:
+    assert wire_type(array[Part]) == ArrayType(StructType(Part))
+    assert hash(wire_type(array[int32])) == hash(wire_type(array[int32]))
+    assert wire_type(array[int32]) != wire_type(array[int16])
+
+
+def test_kafka_writes_names_in_camel_case() -> None:
+    assert camel_case("throttle_time_ms") == "throttleTimeMs"
+    assert camel_case("name") == "name"
