@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 CHUNK = 1 << 16
 _BYTES = ("request_hex", "response_hex", "hex")
 _WHAT_THEY_ARE = ("api_key", "api_version", "message", "version", "kind")
+_WHERE_THEY_STOOD = ("line", "index", "frame")
+"""In the input of the program that wrote this input."""
 
 
 class Expected(NamedTuple):
@@ -124,7 +126,8 @@ def _kind_of(name: str, expected: Expected) -> FrameKind:
 
 def _guarded(kind: FrameKind, text: str, expected: Expected, document: dict[str, Any]) -> Frame:
     """A frame out of a document, whatever is wrong with it."""
-    about = {name: value for name, value in document.items() if name not in (*_BYTES, *_WHAT_THEY_ARE)}
+    ours = (*_BYTES, *_WHAT_THEY_ARE, *_WHERE_THEY_STOOD)
+    about = {name: value for name, value in document.items() if name not in ours}
     try:
         frame = _of(expected.kind or kind, from_hex(text), expected, document)
     except KwireError as problem:

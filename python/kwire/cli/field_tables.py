@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.cli.labels import meaning, value_text
+from kwire.cli.labels import API_KEYS, meaning, value_text
 from kwire.cli.tables import Column
 from kwire.declare.introspect import fields
-from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, StructType
+from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, Primitive, StructType
 from kwire.errors import path_text
 
 if TYPE_CHECKING:
@@ -49,13 +49,20 @@ def field_tables(message: Message, version: int, dialect: str) -> Iterator[Field
 def _below(found: list[_Found], struct: Any, version: int, dialect: str) -> Iterator[FieldTable]:
     for path, element in _arrays(struct, version):
         elements = list(_elements(found, path))
-        names = [name for name, _ in _simple(element, version)]
+        simple = list(_simple(element, version))
+        names = [name for name, _ in simple]
         if not elements:
             continue
         title = f"{path_text(_without_places((*found[0].at, *path)))} ({len(elements)})"
         rows = [[path_text(at), *(_cell(name, _value(each, name), dialect) for name in names)] for at, each in elements]
-        yield FieldTable(title, [Column("at"), *(Column(path_text(name), folds=True) for name in names)], rows)
+        yield FieldTable(title, [Column("at"), *(_column(name, f) for name, f in simple)], rows)
         yield from _below(elements, element, version, dialect)
+
+
+def _column(name: Path, f: Field) -> Column:
+    bare = _bare(f.type)
+    has_names = f.name.endswith("error_code") or f.name in API_KEYS
+    return Column(path_text(name), isinstance(bare, Primitive) and bare.is_integer and not has_names, folds=True)
 
 
 def _elements(found: Iterable[_Found], path: Path) -> Iterator[_Found]:

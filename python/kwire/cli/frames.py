@@ -37,10 +37,6 @@ class Part(NamedTuple):
     def title(self) -> str:
         return f"{self.cls.__name__} v{self.version}"
 
-    @property
-    def is_header(self) -> bool:
-        return describe(self.cls).kind == "header"
-
     def check(self) -> DecodeError | None:
         """What is wrong with it, at its place in the frame."""
         try:
@@ -77,11 +73,11 @@ class Frame(NamedTuple):
 
     @property
     def header(self) -> Part | None:
-        return self.parts[0] if self.parts and self.parts[0].is_header else None
+        return self.parts[0] if self.parts and self.kind != "body" else None
 
     @property
     def body(self) -> Part | None:
-        return self.parts[-1] if self.parts and not self.parts[-1].is_header else None
+        return self.parts[-1] if len(self.parts) > (self.kind != "body") else None
 
     @property
     def is_unknown(self) -> bool:

@@ -66,7 +66,7 @@ def program() -> None:
     """Look into Kafka's admin and metadata protocol: decode, encode, validate and explain its messages.
 
     \b
-    kwire decode --message MetadataResponse --version 13 00000000010001ffffffff010000
+    kwire decode --message MetadataResponse --version 13 000000000100ffffffff01000000
     kwire decode --request --output hexdump frame.bin
     kwire decode capture.jsonl.xz | jq 'select(.error)'
     kwire messages MetadataResponse

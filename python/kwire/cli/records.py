@@ -2,8 +2,8 @@
 
 Rules of this file: what ``decode`` prints, ``encode`` takes, and gives the same bytes for it. A bare body is
 Kafka's own JSON form of the message and nothing else. A frame is an object: ``kind``, ``message``, ``version``,
-``header`` and ``body`` (both in Kafka's form), ``surplus`` where there is some, ``error`` in the place of what could not
-be read, and before all that its line or number in the input.
+``header`` and ``body`` (both in Kafka's form), ``surplus`` where there is some, ``error`` in the place of what could
+not be read, and before all that its line or number in the input.
 """
 
 from __future__ import annotations

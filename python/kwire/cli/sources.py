@@ -165,7 +165,7 @@ def _chained(ahead: list[tuple[int, bytes]], lines: Iterable[tuple[int, bytes]])
 def _each(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Any]]:
     for number, line in lines:
         if line.strip():
-            yield number, from_json_text(line)
+            yield number, from_json_text(line.strip())
 
 
 def from_json_text(text: bytes) -> Any:

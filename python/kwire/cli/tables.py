@@ -48,7 +48,7 @@ def _print_with_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]], p
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(
             column.title,
@@ -58,4 +58,4 @@ def _print_with_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]], p
         )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console(no_color=not paint.on, force_terminal=paint.on, highlight=False).print(table)
+    Console(color_system="auto" if paint.on else None, highlight=False).print(table)

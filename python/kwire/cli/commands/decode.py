@@ -70,8 +70,8 @@ def decode(
 
     \b
     Examples:
-      kwire decode -m MetadataResponse -v 13 00000000 0100 01ffffffff 010000
-      kwire decode --request -o hexdump 00120003 00000001 0002 6d65 00 02 6b 02 31 00
+      kwire decode -m MetadataResponse -v 13 00000000 01 00 ffffffff 01 0000 00
+      kwire decode --request -o hexdump 0012 0003 00000001 0002 6d65 00 026b 0231 00
       kwire decode --response -m Metadata -v 12 answer.bin
       kwire decode capture.jsonl.xz | jq -c 'select(.error)'
       ssh broker cat capture.jsonl | kwire decode -o table -

@@ -59,7 +59,7 @@ def encode(
     \b
     Examples:
       kwire encode -m MetadataRequest -v 1 '{"topics": [{"name": "orders"}]}'
-      kwire encode --request -m Metadata -v 1 --client-id me --sized -o binary '{"topics": null}' | nc broker 9092
+      kwire encode --request -m Metadata -v 1 --sized -o binary '{"topics": null}' | nc broker 9092
       kwire decode capture.jsonl | kwire encode -o json
     """  # noqa: D301  # \b is click's mark
     cls, version = chosen_message(message, dialect, version, kind)

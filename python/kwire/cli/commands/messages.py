@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -14,7 +14,7 @@ from kwire.cli.documentation import documented, purpose
 from kwire.cli.names import DIALECTS, UnknownName, named_both
 from kwire.cli.options import colour, complete_message
 from kwire.cli.records import json_text
-from kwire.cli.tables import Column, print_table
+from kwire.cli.tables import GAP, Column, print_table
 from kwire.declare.introspect import describe
 from kwire.messages import every
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from kwire.cli.colours import Paint
     from kwire.cli.documentation import Documented
     from kwire.declare import Message
+
+_Row: TypeAlias = tuple[str, str, str, str, str]
+"""Name, type, versions, default, and what it means."""
 
 WIDTH_ELSEWHERE = 120
 """Columns of text where there is no terminal to ask."""
@@ -137,20 +140,31 @@ def _pages(cls: type[Message], version: int | None, paint: Paint) -> Iterator[st
         yield "It has no fields."
         return
     yield ""
+    yield from _field_lines(rows, width, paint)
+
+
+def _field_lines(rows: list[_Row], width: int, paint: Paint) -> Iterator[str]:
     titles = ("field", "type", "versions", "default")
     widths = [max(len(title), *(len(row[place]) for row in rows)) for place, title in enumerate(titles)]
-    text_at = sum(widths) + 2 * len(widths)
+    text_at = sum(widths) + len(GAP) * len(widths)
+    has_room = width - text_at >= NARROWEST_TEXT
+    meaning = ("meaning",) if has_room else ()
     yield paint(
-        "title", "  ".join(f"{title:{size}}" for title, size in zip((*titles, "meaning"), (*widths, 0), strict=True))
+        "title", GAP.join(f"{title:{size}}" for title, size in zip((*titles, *meaning), (*widths, 0), strict=False))
     )
-    for row in rows:
-        cells = [f"{cell:{size}}" for cell, size in zip(row, widths, strict=False)]
-        lines = textwrap.wrap(row[4], max(width - text_at, NARROWEST_TEXT)) or [""]
-        yield "  ".join((cells[0], paint("type", cells[1]), *cells[2:], lines[0])).rstrip()
-        yield from (" " * text_at + line for line in lines[1:])
+    for *cells, text in rows:
+        name, spelled, *rest = (f"{cell:{size}}" for cell, size in zip(cells, widths, strict=True))
+        facts = GAP.join((name, paint("type", spelled), *rest))
+        if has_room:
+            first, *more = textwrap.wrap(text, width - text_at) or [""]
+            yield f"{facts}{GAP}{first}".rstrip()
+            yield from (" " * text_at + line for line in more)
+        else:
+            yield facts.rstrip()
+            yield from textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="    ")
 
 
-def _rows(found: list[Documented], depth: int) -> Iterator[tuple[str, str, str, str, str]]:
+def _rows(found: list[Documented], depth: int) -> Iterator[_Row]:
     for each in found:
         text = " ".join(each.text.split())
         if each.remarks:

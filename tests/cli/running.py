@@ -1,0 +1,111 @@
+"""The command as its users start it: a process of its own, with pipes or with a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NamedTuple, Self
+
+GOLDEN = Path(__file__).parent / "golden"
+DATA = Path(__file__).parent.parent / "data"
+
+COMMAND = (sys.executable, "-m", "kwire")
+
+
+class Run(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """This process's own, without what changes how things look."""
+    unwanted = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PYTHONWARNINGS"}
+    return {name: value for name, value in os.environ.items() if name not in unwanted} | {"TERM": "xterm"} | changes
+
+
+def kwire(*arguments: str | Path, stdin: str | bytes = b"", **changes: str) -> Run:
+    """A run with pipes on all sides."""
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], input=given, capture_output=True, env=environment(**changes), check=False
+    )
+    return Run(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def kwire_bytes(*arguments: str | Path, stdin: bytes = b"") -> bytes:
+    """What a run that must succeed writes."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], input=stdin, capture_output=True, env=environment(), check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def kwire_on_terminal(*arguments: str | Path, **changes: str) -> Run:
+    """A run whose three streams are one terminal; what the terminal got is in ``out``."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], stdin=terminal, stdout=terminal, stderr=terminal, env=environment(**changes)
+    )
+    os.close(terminal)
+    shown = b""
+    while chunk := _read_terminal(controller):
+        shown += chunk
+    os.close(controller)
+    return Run(process.wait(timeout=60), shown.decode().replace("\r\n", "\n"), "")
+
+
+def _read_terminal(controller: int) -> bytes:
+    try:
+        return os.read(controller, 1 << 16)
+    except OSError:
+        # Linux says so when the last process has closed the terminal; other systems return nothing.
+        return b""
+
+
+class Running:
+    """A run that is still going on."""
+
+    def __init__(self, *arguments: str | Path) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            # A runner in the background ignores interrupts, and its children would too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # no thread runs yet
+        )
+        self.stdin = _open(self.process.stdin)
+        self.stdout = _open(self.process.stdout)
+        self.stderr = _open(self.process.stderr)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        with suppress(BrokenPipeError):  # what was written last may never have been read
+            self.stdin.close()
+        self.stdout.close()
+        self.stderr.close()
+
+
+def _open(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
+
+
+def assert_golden(name: str, text: str) -> None:
+    """``text`` is what stands in a file of ``golden/``. ``KWIRE_WRITE_GOLDEN=1`` writes the files anew, to be read."""
+    path = GOLDEN / name
+    if os.environ.get("KWIRE_WRITE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")

@@ -1,0 +1,307 @@
+"""``kwire decode``: one frame gives a document, lines give lines, a list gives a list."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire import frame, messages
+from kwire.messages.kafka import MetadataResponse
+from tests.cli.bodies import API_VERSIONS_REQUEST, EMPTY_METADATA_V13, LIST_TOPICS_KIP4, METADATA_V13, exchange
+from tests.cli.running import DATA, assert_golden
+from tests.cli.running import kwire as run
+from tests.proof.material import Exchange, exchanges
+
+METADATA = ("decode", "-m", "MetadataResponse", "-v", "13")
+
+
+def test_a_body_becomes_kafkas_own_json_and_nothing_else() -> None:
+    done = run(*METADATA, METADATA_V13)
+
+    message = kwire.decode(MetadataResponse, bytes.fromhex(METADATA_V13), version=13)
+    assert done.code == 0
+    assert done.err == ""
+    assert json.loads(done.out) == kwire.to_json(message, version=13)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("0000000001 00 ffffffff 01 0000 00",),
+        ("0000000001", "00", "ffffffff", "01", "0000", "00"),
+        ("0x000000000100FFFFFFFF01000000",),
+        ("00:00:00:00:01:00:ff:ff:ff:ff:01:00:00:00",),
+        ("00000000-0100-ffff-ffff-01-000000\n",),
+    ],
+    ids=["blanks", "words", "0x and capitals", "colons", "dashes and a line end"],
+)
+def test_hex_is_taken_as_people_copy_it(words: tuple[str, ...]) -> None:
+    assert json.loads(run(*METADATA, *words).out)["controllerId"] == -1
+
+
+@pytest.mark.parametrize("suffix", ["bin", "bin.xz", "bin.gz", "hex"])
+def test_files_are_read_whatever_they_hold(tmp_path: Path, suffix: str) -> None:
+    body = bytes.fromhex(METADATA_V13)
+    content = {
+        "bin": body,
+        "bin.xz": lzma.compress(body),
+        "bin.gz": gzip.compress(body),
+        "hex": "\n".join(METADATA_V13[start : start + 60] for start in range(0, len(METADATA_V13), 60)).encode(),
+    }[suffix]
+    (tmp_path / f"body.{suffix}").write_bytes(content)
+
+    assert run(*METADATA, tmp_path / f"body.{suffix}") == run(*METADATA, METADATA_V13)
+
+
+@pytest.mark.parametrize("arguments", [(), ("-",)], ids=["nothing", "a dash"])
+@pytest.mark.parametrize("content", [bytes.fromhex(METADATA_V13), METADATA_V13.encode()], ids=["binary", "hex"])
+def test_stdin_is_read_where_no_input_is_named(arguments: tuple[str, ...], content: bytes) -> None:
+    assert run(*METADATA, *arguments, stdin=content) == run(*METADATA, METADATA_V13)
+
+
+def test_what_looks_like_hex_can_be_said_to_be_binary() -> None:
+    """Eight bytes that happen to be digits are an api key list of their own."""
+    done = run("decode", "-m", "ResponseHeader", "-v", "0", "--format", "binary", stdin=b"1234")
+
+    assert json.loads(done.out) == {"correlationId": 0x31323334}
+
+
+def test_a_request_says_itself_what_it_is() -> None:
+    done = run("decode", "--request", API_VERSIONS_REQUEST)
+
+    assert json.loads(done.out) == {
+        "kind": "request",
+        "message": "ApiVersionsRequest",
+        "version": 3,
+        "header": {"requestApiKey": 18, "requestApiVersion": 3, "correlationId": 1, "clientId": "me"},
+        "body": {"clientSoftwareName": "k", "clientSoftwareVersion": "1"},
+    }
+
+
+@pytest.mark.parametrize("name", ["MetadataResponse", "Metadata", "3"])
+def test_a_response_is_known_by_class_api_or_key(name: str) -> None:
+    answer = exchange(3, 12).response
+
+    done = run("decode", "--response", "-m", name, "-v", "12", stdin=answer)
+
+    document = json.loads(done.out)
+    assert (document["message"], document["version"]) == ("MetadataResponse", 12)
+    assert list(document["header"]) == ["correlationId"]
+
+
+def test_a_version_of_another_layout_finds_its_class() -> None:
+    done = run("decode", "-d", "kip4", "-m", "CreateTopicResponse", "-v", "2", "00000001 0001 61 03e9")
+
+    assert json.loads(done.out) == {"topics": [{"topicName": "a", "errorCode": 1001}]}
+
+
+def test_the_drafts_are_a_dialect() -> None:
+    done = run("decode", "-d", "kip4", "-m", "ListTopicsResponse", "-v", "0", "0000 00 00")
+
+    assert json.loads(done.out)["errorCode"] == 0
+    assert run("decode", "-d", "kip4", "-m", "ListTopicsResponse", "-v", "0", LIST_TOPICS_KIP4).code == 0
+
+
+def test_the_only_version_need_not_be_said() -> None:
+    assert run("decode", "-d", "kip4", "-m", "ClusterMetadataResponse", "0000 00000000 00").code == 0
+
+
+def test_lines_of_a_capture_become_lines_with_their_numbers() -> None:
+    done = run("decode", DATA / "frames.jsonl.xz")
+
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert len(lines) == 2 * sum(each.source == "frames" for each in exchanges())
+    assert [line["line"] for line in lines] == sorted(line["line"] for line in lines)
+    assert {line["kind"] for line in lines[:2]} == {"request", "response"}
+    assert lines[0]["about"]["broker"] == "3.9.1"
+
+
+def test_lines_say_what_the_library_says() -> None:
+    """The command takes frames apart by itself, to show their parts; it must not read them in another way."""
+    lines = {}
+    for source in ("frames", "frames-realclients"):
+        for line in run("decode", DATA / f"{source}.jsonl.xz").out.splitlines():
+            document = json.loads(line)
+            lines[source, document["line"], document["kind"]] = document
+
+    for each in exchanges():
+        request, response = (lines[each.source, each.line, kind] for kind in ("request", "response"))
+        asked, answer = asked_and_answered(each)
+        if asked is None:
+            assert "error" in request, each.name
+        else:
+            assert request["body"] == kwire.to_json(asked.message, version=request["version"]), each.name
+            assert bytes.fromhex(request.get("surplus", "")) == asked.surplus, each.name
+        if answer is None:
+            assert "error" in response, each.name
+        else:
+            assert response["version"] == answer.version, each.name
+            assert response["body"] == kwire.to_json(answer.message, version=answer.version), each.name
+
+
+def asked_and_answered(each: Exchange) -> tuple[frame.Request | None, frame.Response[Any] | None]:
+    """An exchange as the library reads it; None for what it refuses."""
+    asked = answer = None
+    with suppress(kwire.KwireError):
+        asked = frame.decode_request(each.request)
+    with suppress(kwire.KwireError):
+        cls = messages.find("kafka", api_key=each.api_key, kind="response")
+        if each.version in cls.versions or each.api_key == frame.API_VERSIONS:
+            version = min(each.version, cls.versions.highest)
+            answer = frame.decode_response(each.response, cls, version=version)
+    return asked, answer
+
+
+def test_errors_stand_on_their_line_and_are_counted_at_the_end() -> None:
+    good = json.dumps({"message": "MetadataResponse", "version": 13, "hex": EMPTY_METADATA_V13})
+    lines = [
+        good,
+        "{no json",
+        json.dumps({"message": "MetadataResponse", "version": 13, "hex": "00"}),
+        json.dumps({"message": "MetadataResponse", "version": 13, "hex": "0g"}),
+        json.dumps({"message": "NoSuchThing", "version": 13, "hex": "00"}),
+        "[1]",
+        "",
+        good,
+    ]
+
+    done = run("decode", stdin="\n".join(lines))
+
+    found = [json.loads(line) for line in done.out.splitlines()]
+    assert [each["line"] for each in found] == [1, 2, 3, 4, 5, 6, 8]
+    assert [each.get("error", {}).get("kind") for each in found] == [
+        None,
+        "bad_input",
+        "truncated",
+        "bad_input",
+        "unknown_message",
+        "bad_input",
+        None,
+    ]
+    assert found[2]["error"] == {
+        "kind": "truncated",
+        "offset": 0,
+        "path": ["throttle_time_ms"],
+        "wanted": 4,
+        "left": 1,
+        "text": "throttle_time_ms: truncated at byte 0: 4 bytes wanted, 1 left",
+    }
+    assert done.err == "7 frames: 2 ok, 4 wrong, 1 of unknown messages or versions\n"
+    assert done.code == 1
+
+
+def test_a_list_becomes_a_list() -> None:
+    done = run(*METADATA, stdin=json.dumps([EMPTY_METADATA_V13, {"hex": "00"}]))
+
+    first, second = json.loads(done.out)
+    assert (first["index"], first["version"], first["body"]["topics"]) == (0, 13, [])
+    assert second["error"]["kind"] == "truncated"
+    assert done.code == 1
+
+
+@pytest.mark.parametrize(("given", "expected"), [("[]", []), ("", "")])
+def test_nothing_in_nothing_out(given: str, expected: object) -> None:
+    done = run(*METADATA, "--format", "json", stdin=given)
+
+    assert (json.loads(done.out) if done.out else "") == expected
+    assert done.code == 0
+
+
+def test_one_side_of_a_capture_can_be_asked_for() -> None:
+    line = json.dumps({"request_hex": API_VERSIONS_REQUEST, "response_hex": "00000001 0023 00000000"})
+
+    requests = run("decode", "--request", stdin=line)
+    responses = run("decode", "--response", stdin=line)
+
+    assert [json.loads(each)["kind"] for each in requests.out.splitlines()] == ["request"]
+    [answer] = [json.loads(each) for each in responses.out.splitlines()]
+    assert (answer["message"], answer["version"], answer["body"]["errorCode"]) == ("ApiVersionsResponse", 0, 35)
+
+
+def test_an_answer_knows_its_version_from_the_request_beside_it() -> None:
+    each = exchange(60, 1)
+    line = json.dumps({"request_hex": each.request.hex(), "response_hex": each.response.hex()})
+
+    found = [json.loads(text) for text in run("decode", stdin=line).out.splitlines()]
+
+    assert [document["message"] for document in found] == ["DescribeClusterRequest", "DescribeClusterResponse"]
+
+
+def test_frames_behind_their_sizes_are_taken_apart() -> None:
+    requests = [each.request for each in exchanges() if each.api_key == 3][:5]
+    stream = b"".join(len(request).to_bytes(4, "big") + request for request in requests)
+
+    done = run("decode", "--sized", "--request", stdin=stream)
+
+    found = [json.loads(line) for line in done.out.splitlines()]
+    assert [document["frame"] for document in found] == [1, 2, 3, 4, 5]
+    assert all(document["message"] == "MetadataRequest" for document in found)
+
+
+def test_a_stream_that_ends_within_a_frame_is_wrong() -> None:
+    done = run("decode", "--sized", "--request", stdin=bytes.fromhex("000000ff 0012"))
+
+    assert done.err == "Error: the input ends within frame 1, after 6 bytes of it\n"
+    assert done.code == 1
+
+
+def test_frames_of_unknown_messages_can_be_passed_over() -> None:
+    unknown = json.dumps({"request_hex": "7fff 0000 00000001 ffff"})
+    newer = json.dumps({"request_hex": "0012 0063 00000001 ffff 00"})
+
+    done = run("decode", stdin=f"{unknown}\n{newer}\n")
+    passed_over = run("decode", "--skip-unknown", stdin=f"{unknown}\n{newer}\n")
+
+    first, second = (json.loads(line) for line in done.out.splitlines())
+    assert first["header"]["correlationId"] == 1
+    assert first["error"]["kind"] == "unknown_message"
+    assert second["error"]["text"].startswith("ApiVersionsRequest has no version 99")
+    assert done.code == 1
+    assert passed_over.out == ""
+    assert passed_over.err == "2 frames: 0 ok, 0 wrong, 2 of unknown messages or versions (skipped)\n"
+    assert passed_over.code == 0
+
+
+def test_surplus_bytes_behind_a_request_are_shown() -> None:
+    document = json.loads(run("decode", "--request", API_VERSIONS_REQUEST + "abcdef").out)
+
+    assert document["surplus"] == "abcdef"
+
+
+def test_tables_show_arrays_below_one_another() -> None:
+    assert_golden("metadata.table.txt", run(*METADATA, "-o", "table", METADATA_V13).out)
+
+
+def test_the_table_of_many_frames_has_a_line_for_each() -> None:
+    lines = [{"message": "MetadataResponse", "version": 13, "hex": each} for each in (METADATA_V13, "00", "zz")]
+
+    done = run("decode", "-o", "table", stdin="\n".join(map(json.dumps, lines)))
+
+    assert_golden("frames.table.txt", done.out)
+
+
+def test_json_does_not_disturb_a_terminal() -> None:
+    """Names of topics come from strangers; escape sequences and marks that turn the line around stay what they are."""
+    name = "\x1b[31m\x9b2J\u202eabc"
+    document = {"topics": [{"name": name}]}
+    body = run("encode", "-m", "MetadataRequest", "-v", "1", json.dumps(document)).out.strip()
+
+    done = run("decode", "-m", "MetadataRequest", "-v", "1", body)
+
+    assert json.loads(done.out) == document
+    assert not any(character in done.out for character in name[:1] + "\x9b\u202e")
+
+
+def test_letters_stay_letters_whatever_the_locale() -> None:
+    body = run("encode", "-m", "MetadataRequest", "-v", "1", '{"topics": [{"name": "żółć"}]}').out.strip()
+
+    done = run("decode", "-m", "MetadataRequest", "-v", "1", body, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+
+    assert "żółć" in done.out

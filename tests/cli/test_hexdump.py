@@ -1,0 +1,141 @@
+"""The annotated hex dump: every byte beside the field it belongs to."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kwire import messages
+from kwire.cli.colours import Paint
+from kwire.cli.frames import Frame, of_body, of_request, of_response
+from kwire.cli.hexdump import hexdump
+from tests.cli.bodies import API_VERSIONS_REQUEST, LIST_TOPICS_KIP4, METADATA_V13, exchange
+from tests.cli.running import assert_golden
+from tests.cli.running import kwire as run
+from tests.proof.material import exchanges, message_class, mutants, vectors
+
+ROW = re.compile(r" *(\d+)  ([0-9a-f]{4,})  ((?:[0-9a-f]{2} ?){0,8})(?: |$)")
+
+
+def dump(frame: Frame, dialect: str = "kafka", *, everything: bool = False) -> list[str]:
+    return list(hexdump(frame, dialect, Paint(False), everything=everything))
+
+
+def bytes_shown(lines: list[str]) -> bytes:
+    """The bytes of all rows; each row stands where its offset says."""
+    shown = bytearray()
+    for line in lines:
+        row = ROW.match(line)
+        if row is not None:
+            assert int(row[1]) == int(row[2], 16)
+            data = bytes.fromhex(row[3])
+            assert not data or int(row[1]) == len(shown), line
+            shown += data
+    return bytes(shown)
+
+
+def test_a_body_is_shown_field_by_field() -> None:
+    done = run("decode", "-m", "MetadataResponse", "-v", "13", "-o", "hexdump", METADATA_V13)
+
+    assert_golden("metadata.hexdump.txt", done.out)
+
+
+def test_a_frame_is_shown_with_its_header() -> None:
+    done = run("decode", "--request", "-o", "hexdump", API_VERSIONS_REQUEST + "abcdef")
+
+    assert_golden("api-versions.hexdump.txt", done.out)
+
+
+def test_the_drafts_control_bytes_are_shown() -> None:
+    done = run("decode", "-d", "kip4", "-m", "ListTopicsResponse", "-v", "0", "-o", "hexdump", LIST_TOPICS_KIP4)
+
+    assert_golden("list-topics.hexdump.txt", done.out)
+
+
+def test_tags_are_shown_with_what_they_are() -> None:
+    vector = next(each for each in vectors()["ApiVersionsResponse"] if each.case.startswith("tags"))
+
+    lines = dump(of_body(message_class(vector.message), vector.version, vector.body))
+
+    assert_golden("tags.hexdump.txt", "\n".join(lines) + "\n")
+
+
+def test_a_damaged_body_is_shown_up_to_the_fault_and_beyond() -> None:
+    for name, cut in {"truncated": 159, "count": 100}.items():
+        done = run("decode", "-m", "MetadataResponse", "-v", "13", "-o", "hexdump", METADATA_V13[: 2 * cut])
+        assert_golden(f"{name}.hexdump.txt", done.out)
+        assert done.code == 1
+
+
+def test_errors_and_apis_have_names() -> None:
+    topic = "0003 0004 6761 7465 00000000"
+    text = run("decode", "-m", "MetadataResponse", "-v", "0", "-o", "hexdump", f"00000000 00000001 {topic}").out
+
+    assert re.search(r"error_code +int16 +3  UNKNOWN_TOPIC_OR_PARTITION$", text, re.MULTILINE)
+
+
+def test_of_long_arrays_the_first_and_the_last_elements_are_shown() -> None:
+    assert_golden("long.hexdump.txt", run("decode", "-m", "MetadataResponse", "-v", "0", "-o", "hexdump", LONG).out)
+
+
+LONG = (
+    "00000000 00000001 0000 0001 61 00000001 0000 00000000 00000001"
+    f"{1000:08x}" + "".join(f"{node:08x}" for node in range(1000)) + "00000000"
+)
+"""A partition with a thousand replicas."""
+
+
+def test_all_shows_all() -> None:
+    short = run("decode", "-m", "MetadataResponse", "-v", "0", "-o", "hexdump", LONG).out
+    long = run("decode", "-m", "MetadataResponse", "-v", "0", "-o", "hexdump", "--all", LONG).out
+
+    assert "[8-997] ..." in short
+    assert "990 elements, 3960 bytes: --all shows them" in short
+    assert bytes_shown(long.splitlines()) == bytes.fromhex(LONG)
+
+
+@pytest.mark.parametrize("message", sorted(vectors()))
+def test_every_byte_of_every_vector_is_shown_once(message: str) -> None:
+    for vector in vectors()[message]:
+        lines = dump(of_body(message_class(message), vector.version, vector.body), everything=True)
+        assert bytes_shown(lines) == vector.body, vector.name
+        assert len(dump(of_body(message_class(message), vector.version, vector.body))) <= len(lines)
+
+
+def test_every_byte_of_captured_frames_is_shown_once() -> None:
+    for each in exchanges()[::7]:
+        for frame in (
+            of_request(each.request, "kafka"),
+            of_response(each.response, "kafka", each.api_key, each.version),
+        ):
+            assert bytes_shown(dump(frame, everything=True)) == frame.payload, each.name
+
+
+def test_every_byte_of_damaged_bodies_is_shown_once() -> None:
+    for mutant in mutants()[::11]:
+        frame = of_body(message_class(mutant.message), mutant.version, mutant.body)
+        lines = dump(frame, everything=True)
+        assert bytes_shown(lines) == mutant.body, mutant.name
+        if frame.problem is not None:
+            assert frame.problem.kind in "\n".join(lines), mutant.name  # type: ignore[attr-defined]  # a DecodeError
+
+
+def test_lines_get_a_dump_each() -> None:
+    each = exchange(60, 1)
+    line = f'{{"request_hex": "{each.request.hex()}", "response_hex": "zz", "api_key": 60, "api_version": 1}}'
+
+    done = run("decode", "-o", "hexdump", stdin=line)
+
+    assert done.out.startswith("=== line 1, request\nRequestHeader v2, ")
+    assert "\n=== line 1, response: 'z' is no hex digit" in done.out
+    assert done.code == 1
+
+
+def test_headers_are_messages_too() -> None:
+    cls = messages.find("kafka", name="ResponseHeader")
+
+    assert dump(of_body(cls, 0, b"\0\0\0\7")) == [
+        "ResponseHeader v0, 4 bytes",
+        "  0  0000  00 00 00 07              correlation_id  int32  7",
+    ]

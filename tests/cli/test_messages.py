@@ -1,0 +1,74 @@
+"""``kwire messages``: what there is, and what it means."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kwire import messages
+from kwire.cli.documentation import documented, purpose
+from tests.cli.running import assert_golden
+from tests.cli.running import kwire as run
+
+
+def test_all_messages_are_listed() -> None:
+    title, *rows = run("messages").out.splitlines()
+
+    assert title.split() == ["key", "message", "kind", "versions", "flexible", "dialects"]
+    assert len(rows) == len(messages.every())
+    assert "   3  MetadataResponse                        response  0-13      9+        kafka" in rows
+
+
+def test_a_dialect_has_its_own() -> None:
+    _, *rows = run("messages", "--dialect", "kip4").out.splitlines()
+
+    assert len(rows) == len(messages.every("kip4"))
+    assert "1006  AdminRequest                            request   0                   kip4" in rows
+    assert "      RequestHeader                           header    1-2       2+        kafka, kip4" in rows
+
+
+def test_programs_get_json() -> None:
+    listed = json.loads(run("messages", "-o", "json").out)
+
+    assert [each["name"] for each in listed] == [cls.__name__ for cls in messages.every()]
+    assert listed[2] == {
+        "name": "MetadataRequest",
+        "key": 3,
+        "kind": "request",
+        "versions": "0-13",
+        "flexible": "9+",
+        "dialects": ["kafka"],
+    }
+
+
+def test_a_message_is_shown_with_what_its_fields_mean() -> None:
+    assert_golden("describe-cluster.messages.txt", run("messages", "DescribeCluster").out)
+
+
+def test_one_version_has_its_fields_only() -> None:
+    def names(fields: list[dict[str, Any]]) -> list[str]:
+        return [each["name"] for each in fields]
+
+    [document] = json.loads(run("messages", "MetadataResponse", "-v", "0", "-o", "json").out)
+
+    assert names(document["fields"]) == ["brokers", "topics"]
+    assert names(document["fields"][0]["fields"]) == ["node_id", "host", "port"]
+    assert document["fields"][0]["fields"][2]["text"] == "The advertised TCP port."
+
+
+def test_every_field_is_explained() -> None:
+    """The sentences come from the sources, which nothing else checks at run time."""
+    for cls in messages.every():
+        assert purpose(cls)
+        waiting = documented(cls)
+        while waiting:
+            each = waiting.pop()
+            assert each.text, f"{cls.__name__}: {each.field.name}"
+            waiting += each.inside
+
+
+def test_a_message_of_the_other_dialect_is_pointed_at() -> None:
+    done = run("messages", "ListTopics")
+
+    assert "Dialect kip4 has: try --dialect kip4." in done.err
+    assert done.code == 2

@@ -1,0 +1,219 @@
+"""The command as a whole: help, usage errors, exit codes, what it imports, and that it is documented."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import pytest
+
+import kwire
+from kwire.cli.program import COMMANDS, program
+from tests.cli.running import environment
+from tests.cli.running import kwire as run
+from tests.installing import ROOT, empty_environment
+from tests.test_readme import console_examples
+
+DOCUMENT = ROOT / "docs" / "cli.md"
+
+each_command = pytest.mark.parametrize("name", list(COMMANDS))
+
+
+def command(name: str) -> click.Command:
+    found = program.get_command(click.Context(program), name)
+    assert found is not None
+    return found
+
+
+def test_the_console_script_and_the_module_are_one_program() -> None:
+    script = Path(sys.executable).with_name("kwire")
+
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, env=environment(), check=False)
+
+    assert done.stdout == run("--version").out == f"kwire {kwire.__version__}\n"
+
+
+def test_help_lists_every_command() -> None:
+    done = run("--help")
+
+    assert done.code == 0
+    for name, sentence in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(sentence[:40])}", done.out, re.MULTILINE)
+
+
+def test_no_command_means_help() -> None:
+    done = run()
+
+    assert "Commands:" in done.out + done.err
+    assert done.code == 2
+
+
+@each_command
+def test_a_command_has_help_with_examples(name: str) -> None:
+    done = run(name, "--help")
+
+    assert done.code == 0
+    assert COMMANDS[name] in done.out
+    assert "Examples:" in done.out
+    assert all(len(line) <= 100 for line in done.out.splitlines())
+
+
+@each_command
+def test_options_say_what_they_do(name: str) -> None:
+    for parameter in command(name).params:
+        if isinstance(parameter, click.Option) and parameter.name != "output":
+            assert parameter.help, parameter.opts
+
+
+@each_command
+def test_examples_in_help_are_right_usage(name: str) -> None:
+    """They are parsed, not run: some name files."""
+    examples = re.findall(r"^ +(?:.*\| )?kwire (\w+) (.*)$", command(name).help or "", re.MULTILINE)
+    assert examples
+    for named, words in examples:
+        arguments = shlex.split(re.split(r" \| | && |\)", words)[0])
+        command(named).make_context(named, arguments)
+
+
+@each_command
+def test_a_command_is_documented(name: str) -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    [section] = re.findall(rf"^## `kwire {name}`\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    shared = text.partition("\n## `kwire ")[0]
+
+    for parameter in command(name).params:
+        for option in parameter.opts if isinstance(parameter, click.Option) else ():
+            if option.startswith("--") and option != "--help":
+                assert f"`{option}" in section or f"`{option}" in shared, option
+
+
+def test_the_document_names_no_option_that_does_not_exist() -> None:
+    exist = {option for name in COMMANDS for parameter in command(name).params for option in parameter.opts}
+
+    named = set(re.findall(r"`(--[a-z-]+)", DOCUMENT.read_text(encoding="utf-8")))
+
+    assert named <= exist | {"--help", "--version"}
+
+
+@pytest.mark.parametrize(("line", "output"), console_examples(DOCUMENT))
+def test_examples_in_the_document_print_what_it_says(line: str, output: str) -> None:
+    script = f'kwire() {{ {shlex.quote(sys.executable)} -m kwire "$@"; }}\n{line}\n'
+
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+
+    assert done.stdout == output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("dekode",), "No such command 'dekode'"),
+        (("decode", "--nothing"), "No such option"),
+        (("decode", "00"), "What are these bytes?"),
+        (("decode", "-m", "MetadataResponse", "00"), "MetadataResponse has versions 0-13: say which by --version."),
+        (("decode", "-m", "MetadataResponse", "-v", "99", "00"), "MetadataResponse has no version 99: it has 0-13."),
+        (("decode", "-m", "MetadataRespons", "-v", "1", "00"), "Did you mean MetadataResponse"),
+        (("decode", "-m", "metadataresponse", "-v", "1", "00"), "Did you mean MetadataResponse?"),
+        (("decode", "-m", "Metadata", "-v", "1", "00"), "Did you mean MetadataRequest or MetadataResponse?"),
+        (("decode", "-m", "Xyzzy", "-v", "1", "00"), "`kwire messages` lists them."),
+        (("decode", "-m", "ListTopicsResponse", "-v", "1", "00"), "Dialect kip4 has: try --dialect kip4."),
+        (("decode", "--response", "-m", "MetadataRequest", "-v", "1", "00"), "MetadataRequest is no response."),
+        (("decode", "--response", "-m", "9999", "-v", "1", "00"), "has no response with key 9999"),
+        (("decode", "--request", "-m", "MetadataRequest", "00"), "leave out --message and --version"),
+        (("decode", "-m", "MetadataResponse", "-v", "1", "nofile.bin"), "'nofile.bin' is neither hex, nor JSON, nor"),
+        (("decode", "-m", "MetadataResponse", "-v", "1", "."), "Is a directory"),
+        (("plan", "MetadataRespons"), "Did you mean"),
+        (("plan",), "Missing argument 'NAME'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_wrong_usage_says_what_is_right_and_exits_2(arguments: tuple[str, ...], complaint: str) -> None:
+    done = run(*arguments)
+
+    assert complaint in " ".join(done.err.split())
+    assert done.out == ""
+    assert done.code == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [("0", "1 hex digits are no whole number of bytes"), ("0x0g", "'0x0g' is neither hex, nor")],
+)
+def test_hex_that_is_none_says_why(given: str, complaint: str) -> None:
+    assert complaint in run("decode", "-m", "MetadataResponse", "-v", "1", given).err
+
+
+def test_help_imports_no_command_and_no_message() -> None:
+    listed = modules_after("--help")
+
+    assert "click" in listed
+    assert not {module for module in listed if module.startswith(("kwire.cli.commands.", "kwire.messages.kafka."))}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("decode", "-m", "MetadataResponse", "-v", "0", "0000000000000000"),
+        ("plan", "MetadataResponse"),
+        ("messages",),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_only_a_table_on_a_terminal_costs_an_import_of_rich(arguments: tuple[str, ...]) -> None:
+    assert not modules_after(*arguments) & {"rich", "asyncio", "importlib.metadata", "prompt_toolkit"}
+
+
+def modules_after(*arguments: str) -> set[str]:
+    """The modules that a run has loaded when it ends."""
+    listing = (
+        "import sys, atexit; atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr));"
+        "from kwire.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", listing, *arguments], capture_output=True, text=True, env=environment(), check=True
+    )
+    return set(done.stderr.split())
+
+
+def test_without_click_it_says_what_to_install(tmp_path: Path) -> None:
+    python = empty_environment(sys.executable, tmp_path / "empty")
+
+    done = subprocess.run(
+        [python, "-m", "kwire", "messages"],
+        capture_output=True,
+        text=True,
+        env=environment(PYTHONPATH=str(ROOT / "python")),
+        check=False,
+    )
+
+    assert done.stderr == "Error: the command line needs click; install it by: pip install 'kwire[cli]'\n"
+    assert done.returncode == 2
+
+
+def test_the_shell_completes_names_of_messages() -> None:
+    done = run(_KWIRE_COMPLETE="bash_complete", COMP_WORDS="kwire plan MetadataRe", COMP_CWORD="2")
+
+    assert done.out.split() == ["plain,MetadataRequest", "plain,MetadataResponse"]
+    assert done.code == 0
+
+
+def test_the_help_of_an_option_is_its_own() -> None:
+    """Shared options are made once a command; a change in one must not reach another."""
+    parameters = [cast("Any", command(name)).params for name in COMMANDS]
+
+    assert len({id(parameter) for each in parameters for parameter in each}) == sum(map(len, parameters))

@@ -1,0 +1,87 @@
+"""What a real terminal gets: colour, tables that fit, errors; and that nothing else gets them."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from tests.cli.bodies import METADATA_V13
+from tests.cli.running import kwire as run
+from tests.cli.running import kwire_on_terminal as run_on_terminal
+
+DUMP = ("decode", "-m", "MetadataResponse", "-v", "13", "-o", "hexdump", METADATA_V13)
+TABLE = ("decode", "-m", "MetadataResponse", "-v", "13", "-o", "table", METADATA_V13)
+FIELDS = ("messages", "DescribeCluster")
+LIST = ("messages",)
+
+ESCAPE = re.compile("\x1b\\[[0-9;]*m")
+
+each_output = pytest.mark.parametrize("arguments", [DUMP, TABLE, FIELDS, LIST], ids=["dump", "table", "fields", "list"])
+
+
+@each_output
+def test_a_terminal_gets_colour(arguments: tuple[str, ...]) -> None:
+    assert ESCAPE.search(run_on_terminal(*arguments).out)
+
+
+@each_output
+def test_a_pipe_gets_none(arguments: tuple[str, ...]) -> None:
+    assert "\x1b" not in run(*arguments).out
+
+
+@each_output
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
+def test_nor_does_a_terminal_that_wants_none(arguments: tuple[str, ...], variables: dict[str, str]) -> None:
+    assert "\x1b" not in run_on_terminal(*arguments, **variables).out
+
+
+@each_output
+def test_the_option_wins(arguments: tuple[str, ...]) -> None:
+    assert "\x1b" not in run_on_terminal(*arguments, "--color", "never").out
+
+
+def test_colour_can_be_had_through_a_pipe() -> None:
+    assert ESCAPE.search(run(*DUMP, "--color", "always", NO_COLOR="1").out)
+
+
+def test_colour_changes_no_letter() -> None:
+    """It is never the only carrier of a meaning."""
+    coloured = run_on_terminal(*DUMP).out
+
+    assert ESCAPE.sub("", coloured) == run(*DUMP).out
+
+
+def test_json_is_never_coloured() -> None:
+    assert "\x1b" not in run_on_terminal("decode", "-m", "MetadataResponse", "-v", "13", METADATA_V13).out
+
+
+def test_tables_fit_the_terminal() -> None:
+    shown = ESCAPE.sub("", run_on_terminal(*FIELDS, COLUMNS="90", LINES="40").out)
+
+    assert max(map(len, shown.splitlines())) <= 90
+    assert "    Whether to work out what the caller may do with the cluster; costs" in shown, "below, for want of room"
+
+
+def test_an_error_on_a_terminal_is_explained_and_not_repeated_as_json() -> None:
+    shown = run_on_terminal("decode", "-m", "MetadataResponse", "-v", "13", "00")
+
+    assert shown.code == 1
+    assert shown.out.startswith("\x1b[1;31mError\x1b[0m: throttle_time_ms: truncated")
+    assert '"error"' not in shown.out
+
+
+def test_a_terminal_is_not_read_unless_asked_to() -> None:
+    shown = run_on_terminal("decode", "-m", "MetadataResponse", "-v", "13")
+
+    assert "Nothing to read: give hex, JSON, the name of a file, or - for stdin." in shown.out
+    assert shown.code == 2
+
+
+def test_this_really_is_a_terminal() -> None:
+    """Else all of the above would be said about nothing."""
+    controller, terminal = os.openpty()
+    assert os.isatty(terminal)
+    os.close(controller)
+    os.close(terminal)
