@@ -37,7 +37,9 @@ def mypy(file: Path) -> Findings:
     )
     assert run.returncode in (0, 1), run.stderr
     findings: Findings = defaultdict(set)
-    for line in run.stdout.splitlines():
+    for line in run.stdout.split("\n"):
+        if not line:
+            continue  # all that mypy says when it found nothing
         finding = json.loads(line)
         if finding["severity"] == "error" and (ROOT / finding["file"]) == file:
             findings[finding["line"]].add(finding["code"])
