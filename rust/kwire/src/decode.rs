@@ -130,10 +130,10 @@ fn structure<'a, V: Visitor<'a>>(
 ) -> Result<V::Value, Stop<V::Error>> {
     let mut body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
     if V::BLIND {
-        skip_fields(plan, reader, visitor)?;
-    } else {
-        fields(plan, reader, visitor, &mut body)?;
+        skip_fields(plan, reader, visitor, &mut body)?;
+        return visitor.end_struct(body, plan).map_err(Stop::Visitor);
     }
+    fields(plan, reader, visitor, &mut body)?;
     if plan.flexible {
         // Nearly all tag sections are empty: one byte.
         if reader.rest().first() == Some(&0) {
@@ -182,18 +182,21 @@ fn fields<'a, V: Visitor<'a>>(
     Ok(())
 }
 
-/// Go through the fields for a visitor that builds nothing: one look at the bounds for a run of fixed ones.
+/// Go through a struct for a visitor that builds nothing: one look at the bounds for a run of fixed fields.
+///
+/// Calls get copies of the reader, so that the place itself stays in a register, from struct to struct.
+#[inline(always)]
 fn skip_fields<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     reader: &mut Reader<'a>,
     visitor: &mut V,
+    body: &mut V::Struct,
 ) -> Result<(), Stop<V::Error>> {
     let mut position = 0;
-    while let (Some(step), Some(field)) = (plan.steps.get(position), plan.fields.get(position)) {
+    while let Some(step) = plan.steps.get(position) {
         let skipped = match step.kind {
-            StepKind::Fixed(_) if reader.left() >= step.run as usize => {
-                reader.skip(step.run as usize);
-                position += step.fields as usize;
+            StepKind::Fixed(_) if reader.try_skip(step.run as usize) => {
+                position = position.saturating_add(step.fields as usize);
                 continue;
             }
             // One of the run is short: find out which.
@@ -205,11 +208,45 @@ fn skip_fields<'a, V: Visitor<'a>>(
                 };
                 packed(length, Primitive::Int32, reader, visitor).map(|_| ())
             }
-            StepKind::Other => value(&field.kind, reader, visitor).map(|_| ()),
+            StepKind::Other => {
+                let mut copy = *reader;
+                let skipped = value(&plan.fields[position].kind, &mut copy, visitor).map(|_| ());
+                *reader = copy;
+                skipped
+            }
         };
-        skipped.map_err(|stop| stop.in_field(&field.name))?;
+        if let Err(stop) = skipped {
+            return Err(stop.in_field(&plan.fields[position].name));
+        }
         position += 1;
     }
+    if plan.flexible {
+        if reader.rest().first() == Some(&0) {
+            reader.skip(1);
+        } else {
+            let mut copy = *reader;
+            tags(plan, &mut copy, visitor, body)?;
+            *reader = copy;
+        }
+    }
+    Ok(())
+}
+
+/// The same for the structs of an array.
+fn skip_structs<'a, V: Visitor<'a>>(
+    plan: &'a Struct,
+    count: usize,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<(), Stop<V::Error>> {
+    let mut cursor = *reader;
+    for index in 0..count {
+        let mut body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
+        if let Err(stop) = skip_fields(plan, &mut cursor, visitor, &mut body) {
+            return Err(stop.in_element(index));
+        }
+    }
+    *reader = cursor;
     Ok(())
 }
 
@@ -274,20 +311,21 @@ fn packed<'a, V: Visitor<'a>>(
     let Some(count) = reader.length(length.compact, length.nullable, true)? else {
         return visitor.null().map_err(Stop::Visitor);
     };
-    believe(count, kind.size(), start, *reader)?;
-    let bytes = reader.take(count * kind.size(), start)?;
+    let size = believe(count, kind.size(), start, *reader)?;
+    let bytes = reader.take(size, start)?;
     visitor.packed(kind, bytes).map_err(Stop::Visitor)
 }
 
-/// A count is believed only when that many smallest elements fit into what is left. Neither factor passes 32 bits by
-/// much, so the product does not overflow 64.
+/// How many bytes so many smallest elements take: a count is believed only when they fit into what is left.
 #[inline(always)]
-fn believe<E>(count: usize, smallest: usize, start: usize, reader: Reader<'_>) -> Result<(), Stop<E>> {
-    let wanted = (count as u64).saturating_mul(smallest as u64);
-    if wanted <= reader.left() as u64 {
-        return Ok(());
+fn believe<E>(count: usize, smallest: usize, start: usize, reader: Reader<'_>) -> Result<usize, Stop<E>> {
+    match count.checked_mul(smallest) {
+        Some(wanted) if wanted <= reader.left() => Ok(wanted),
+        wanted => {
+            let wanted = wanted.map_or(u64::MAX, |wanted| wanted as u64);
+            Err(Stop::sized(DecodeKind::CountExceedsInput, start, wanted, reader.left()))
+        }
     }
-    Err(Stop::sized(DecodeKind::CountExceedsInput, start, wanted, reader.left()))
 }
 
 #[inline]
@@ -365,15 +403,11 @@ fn array<'a, V: Visitor<'a>>(
     let Some(count) = reader.length(length.compact, length.nullable, true)? else {
         return visitor.null().map_err(Stop::Visitor);
     };
-    believe(count, element.smallest, start, *reader)?;
+    let size = believe(count, element.smallest, start, *reader)?;
     match &element.kind {
         Type::Struct(body) => {
             // Elements of fixed size: the array is these bytes.
-            let fixed = if body.fixed {
-                reader.rest().get(..count * element.smallest)
-            } else {
-                None
-            };
+            let fixed = if body.fixed { reader.rest().get(..size) } else { None };
             if let Some(bytes) = fixed
                 && let Some(value) = visitor.recall_array(body, bytes)
             {
@@ -381,6 +415,10 @@ fn array<'a, V: Visitor<'a>>(
                 return Ok(value);
             }
             let mut items = visitor.begin_array(count).map_err(Stop::Visitor)?;
+            if V::BLIND {
+                skip_structs(body, count, reader, visitor)?;
+                return visitor.end_array(items).map_err(Stop::Visitor);
+            }
             for index in 0..count {
                 let value = item(body, reader, visitor).map_err(|stop| stop.in_element(index))?;
                 visitor.item(&mut items, index, value);

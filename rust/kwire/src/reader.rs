@@ -25,7 +25,9 @@ impl<'a> Reader<'a> {
 
     #[inline(always)]
     pub(crate) fn offset(&self) -> usize {
-        self.end - self.rest.len()
+        // Never wraps, as `rest` ends at `end`. Said so, it costs nothing where only an error would need it: a
+        // subtraction that may panic has to be done where it stands.
+        self.end.wrapping_sub(self.rest.len())
     }
 
     #[inline(always)]
@@ -42,6 +44,18 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     pub(crate) fn skip(&mut self, count: usize) {
         self.rest = self.rest.get(count..).unwrap_or_default();
+    }
+
+    /// Go on after `count` bytes, when they are there.
+    #[inline(always)]
+    pub(crate) fn try_skip(&mut self, count: usize) -> bool {
+        match self.rest.split_at_checked(count) {
+            Some((_, rest)) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
     }
 
     /// `count` bytes; short of them, the error stands at `start`, where the value began.
