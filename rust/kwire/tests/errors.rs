@@ -122,7 +122,7 @@ fn count_exceeds_input() {
 #[test]
 fn kinds_that_are_not_about_length() {
     use DecodeKind::{InvalidMarker, InvalidUtf8, NegativeLength, NullNotAllowed, TagOrder, TooLong, VarintOverflow};
-    let too_long = [&b"\x81\x80\x02"[..], &[b'a'; 0x8000]].concat();
+    let too_long = [b"\x81\x80\x02".to_vec(), vec![b'a'; 0x8000]].concat();
     for (kind, body, input, offset, path) in [
         (NegativeLength, "{a:string}", &b"\xff\xfe"[..], 0, "a"),
         (NegativeLength, "{a:string?}", b"\x80\0", 0, "a"),
