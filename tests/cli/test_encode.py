@@ -126,6 +126,10 @@ def test_lines_say_what_they_are_and_decode_reads_them() -> None:
             "MetadataRequest is no response",
         ),
         ({"message": "MetadataRequest", "version": 99, "body": {}}, "MetadataRequest has no version 99: it has 0-13"),
+        (
+            {"message": "MetadataRequest", "kind": "request", "body": {"topics": None}, "surplus": 7},
+            "no hex in surplus",
+        ),
         ({"kind": "request", "error": {}}, "this is the record of an error: there is nothing to encode"),
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else "",

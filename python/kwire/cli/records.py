@@ -140,7 +140,10 @@ def _encoded(
     header_version = describe(cls).header_version(version)
     given = around.get("header", _header(kind, cls, version, intended))
     header = kwire.encode(kwire.from_json(header_class, given, version=header_version), version=header_version)
-    payload = header + data + from_hex(around.get("surplus", ""))
+    surplus = around.get("surplus", "")
+    if not isinstance(surplus, str):
+        raise BadInput("no hex in surplus")
+    payload = header + data + from_hex(surplus)
     return Encoded(payload, {"api_key": cls.api_key, "api_version": version, f"{kind}_hex": payload.hex()})
 
 
