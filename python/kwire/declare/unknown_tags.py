@@ -72,7 +72,7 @@ NO_TAGS = UnknownTags()
 def unknown_tags(tags: object) -> UnknownTags:
     """Unknown tags out of any mapping of tag to bytes. Raises TypeError or ValueError for another thing."""
     if isinstance(tags, UnknownTags):
-        return tags
+        return tags if tags.raw else NO_TAGS
     if not isinstance(tags, Mapping):
         raise TypeError(f"unknown_tags is a mapping of tag to bytes, not {type(tags).__name__}")
     raw = bytearray()

@@ -8,7 +8,7 @@ checks what is left before it takes anything, and an error says where the faulty
 from __future__ import annotations
 
 from struct import Struct as Format
-from struct import unpack
+from struct import unpack_from
 from uuid import UUID
 
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags
@@ -86,6 +86,10 @@ class Input:
 def read_uvarint(source: Input) -> int:
     """An unsigned varint of at most five bytes and 32 bits; a longer one than needed is fine."""
     start = position = source.position
+    if position < source.end and source.data[position] < 0x80:
+        # Nearly all are this short.
+        source.position = position + 1
+        return source.data[position]
     value = shift = 0
     while True:
         if position >= source.end:
@@ -99,11 +103,6 @@ def read_uvarint(source: Input) -> int:
             source.position = position
             return value
         shift += 7
-
-
-def read_compact_length(source: Input) -> int:
-    """Compact lengths are one more than they say, so that 0 is left for null; that is -1 here."""
-    return read_uvarint(source) - 1
 
 
 def read_fixed(type: Primitive) -> Read:
@@ -327,7 +326,9 @@ class Readers:
             if count is None:
                 return None
             refuse_unbelievable(source, start, count * size)
-            return unpack(f">{count}{code}", source.take(count * size, start))
+            position = source.position
+            source.position = position + count * size
+            return unpack_from(f">{count}{code}", source.data, position)
 
         return read_integers
 
@@ -355,11 +356,12 @@ class Readers:
 
     def length(self, compact: bool, nullable: bool, classic: Primitive) -> Read:
         """The function that reads the length of a string or of bytes, or the count of an array; None for null."""
-        read = read_compact_length if compact else read_fixed(classic)
+        read_classic = read_fixed(classic)
 
         def read_length(source: Input) -> int | None:
             start = source.position
-            length: int = read(source)
+            # A compact length is one more than it says, so that 0 is left for null: that is -1 here.
+            length: int = read_uvarint(source) - 1 if compact else read_classic(source)
             if length >= 0:
                 return length
             if length < -1:

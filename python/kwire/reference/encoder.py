@@ -7,10 +7,13 @@ stands. Constructors refuse wrong values, but objects can be forged around them,
 from __future__ import annotations
 
 from struct import Struct as Format
+from struct import error as struct_error
+from struct import pack
 from uuid import UUID
 
 from kwire.declare import Struct
-from kwire.declare.unknown_tags import UnknownTags
+from kwire.declare.introspect import fields
+from kwire.declare.unknown_tags import NO_TAGS, UnknownTags
 from kwire.declare.wire_types import (
     ArrayType,
     BytesType,
@@ -26,7 +29,7 @@ from kwire.declare.wire_types import (
 from kwire.errors import DecodeError, EncodeError
 from kwire.reference.decoder import Input, read_rest, read_sized, read_uvarint
 from kwire.reference.formats import FORMATS, LARGEST_COUNT, LONGEST_STRING, uvarint
-from kwire.reference.layout import Layout, is_default, layout_of
+from kwire.reference.layout import Layout, layout_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +98,7 @@ class Writers:
     def _struct(self, layout: Layout) -> Write:
         struct: Any = layout.struct
         standing = [
-            (placed.name, getter(placed.member), self.write(placed.type, layout, placed.compact))
+            (placed.name, placed.member.__get__, self.write(placed.type, layout, placed.compact))
             for placed in layout.standing
         ]
         absent = [(f.name, getter(getattr(struct, f.name)), f.default) for f in layout.absent if not f.ignorable]
@@ -112,9 +115,12 @@ class Writers:
                 refuse_loss(output, get(value), default, layout.version)
             if refuse_unknown is not None:
                 refuse_unknown(output, value)
-            for name, get, write in standing:
-                path[-1] = name
-                write(output, get(value))
+            try:
+                for name, get, write in standing:
+                    path[-1] = name
+                    write(output, get(value))
+            except AttributeError:
+                raise output.wrong_type("a value", UNSET) from None
             path.pop()
             if write_tags is not None:
                 write_tags(output, value)
@@ -170,8 +176,10 @@ class Writers:
                 return string(length(compact, int16), nullable)
             case BytesType():
                 return octets(length(compact, int32), nullable)
+            case ArrayType(element=Primitive(is_integer=True) as element):
+                return array(length(compact, int32), nullable, integers(element))
             case ArrayType(element=element):
-                return array(length(compact, int32), nullable, self.write(element, layout, compact))
+                return array(length(compact, int32), nullable, elements(self.write(element, layout, compact)))
             case NullableType(inner=StructType(struct=struct)):
                 return prefixed(b"\x01", b"\xff", self.struct(layout.of(struct)))
             case NullableType(inner=inner):
@@ -205,6 +213,8 @@ _get_raw = getter(_unknown_tags._raw)  # noqa: SLF001  # the slot, since a forge
 def raw_tags(output: Output, value: Any) -> bytes:
     """The unknown tags of a struct, one behind the other."""
     unknown = _get_unknown_tags(value)
+    if unknown is NO_TAGS:
+        return b""
     if not isinstance(unknown, UnknownTags):
         raise output.wrong_type("UnknownTags", unknown)
     raw = _get_raw(unknown)
@@ -240,23 +250,81 @@ def refuse_tags(layout: Layout) -> Write:
 def refuse_loss(output: Output, value: object, default: object, version: int) -> None:
     """Refuse a value that this version has no place for, unless it says nothing."""
     if not is_default(value, default):
-        raise output.fault("not_in_version", f"version {version} has no place for {value!r}")
+        raise output.fault("not_in_version", f"version {version} has no place for it")
+
+
+def is_default(value: Any, default: Any) -> bool:
+    """Whether ``value`` says nothing that ``default`` does not: False is not 0, and doubles compare by their bits.
+
+    No method of ``value`` is called: what is forged into a slot may be anything.
+    """
+    if value is default:
+        return True
+    if isinstance(value, bool):
+        return False
+    match default:
+        case bool():
+            return False
+        case int():
+            return isinstance(value, int) and int.__eq__(value, default)
+        case float():
+            return isinstance(value, float) and _pack_float(value) == _pack_float(default)
+        case str():
+            return isinstance(value, str) and str.__eq__(value, default)
+        case bytes():
+            return isinstance(value, bytes) and bytes.__eq__(value, default)
+        case tuple():
+            return isinstance(value, tuple) and not tuple.__len__(value)
+        case UUID():
+            return type(value) is UUID and value == default
+        case Struct():
+            names = [*(f.name for f in fields(type(default))), "unknown_tags"]
+            members = [getter(getattr(type(default), name)) for name in names]
+            return type(value) is type(default) and all(is_default(get(value), get(default)) for get in members)
+    return False
 
 
 def integer(type: Primitive) -> Write:
-    pack = Format(">" + FORMATS[type.name]).pack
-    lowest, highest = type.lowest, type.highest
-    assert lowest is not None
-    assert highest is not None
+    pack_one = Format(">" + FORMATS[type.name]).pack
 
     def write_integer(output: Output, value: Any) -> None:
-        if not isinstance(value, int) or isinstance(value, bool):
+        if not isinstance(value, int) or value is True or value is False:
             raise output.wrong_type("an int", value)
-        if not lowest <= value <= highest:
-            raise output.fault("out_of_range", f"{type!r} goes from {lowest} to {highest}, not to {value}")
-        output.data += pack(value)
+        try:
+            output.data += pack_one(value)
+        except struct_error:
+            raise output.fault("out_of_range", f"{type!r} goes from {type.lowest} to {type.highest}") from None
 
     return write_integer
+
+
+def integers(element: Primitive) -> Write:
+    """Plain integers are written at once; when one of them is something else, one by one, so that it is found."""
+    code = FORMATS[element.name]
+    write_one_by_one = elements(integer(element))
+
+    def write_integers(output: Output, value: Any) -> None:
+        if set(map(type, value)) <= {int}:
+            try:
+                output.data += pack(f">{len(value)}{code}", *value)
+            except struct_error:
+                write_one_by_one(output, value)
+        else:
+            write_one_by_one(output, value)
+
+    return write_integers
+
+
+def elements(write_element: Write) -> Write:
+    def write_elements(output: Output, value: Any) -> None:
+        path = output.path
+        path.append(0)
+        for index, element in enumerate(value):
+            path[-1] = index
+            write_element(output, element)
+        path.pop()
+
+    return write_elements
 
 
 def write_bool(output: Output, value: Any) -> None:
@@ -312,7 +380,7 @@ def octets(write_length: Write, nullable: bool) -> Write:
     return write_octets
 
 
-def array(write_count: Write, nullable: bool, write_element: Write) -> Write:
+def array(write_count: Write, nullable: bool, write_elements: Write) -> Write:
     def write_array(output: Output, value: Any) -> None:
         if value is None and nullable:
             write_count(output, None)
@@ -320,12 +388,7 @@ def array(write_count: Write, nullable: bool, write_element: Write) -> Write:
         if not isinstance(value, tuple):
             raise output.wrong_type("a tuple", value)
         write_count(output, len(value))
-        path = output.path
-        path.append(0)
-        for index, element in enumerate(value):
-            path[-1] = index
-            write_element(output, element)
-        path.pop()
+        write_elements(output, value)
 
     return write_array
 
@@ -345,12 +408,12 @@ def prefixed(present: bytes, absent: bytes, write_inner: Write) -> Write:
 
 def length(compact: bool, classic: Primitive) -> Write:
     """The function that writes the length of a string or of bytes, or the count of an array; None stands for null."""
-    pack = Format(">" + FORMATS[classic.name]).pack
+    pack_one = Format(">" + FORMATS[classic.name]).pack
 
     def write_length(output: Output, value: int | None) -> None:
-        if value is not None and value > LARGEST_COUNT:
-            raise output.fault("too_long", f"{value} is more than {LARGEST_COUNT}")
         counted = -1 if value is None else value
-        output.data += uvarint(counted + 1) if compact else pack(counted)
+        if counted > LARGEST_COUNT:
+            raise output.fault("too_long", f"{value} is more than {LARGEST_COUNT}")
+        output.data += uvarint(counted + 1) if compact else pack_one(counted)
 
     return write_length

@@ -21,8 +21,14 @@ LARGEST_COUNT = 0x7FFF_FFFF
 """Elements that an array may have, and bytes that a value of type bytes may have."""
 
 
+ONE_BYTE = [bytes((value,)) for value in range(0x80)]
+"""Varints of one byte, which nearly all are."""
+
+
 def uvarint(value: int) -> bytes:
     """``value`` as an unsigned varint, as short as can be."""
+    if value < 0x80:
+        return ONE_BYTE[value]
     written = bytearray()
     while value >= 0x80:
         written.append(value & 0x7F | 0x80)

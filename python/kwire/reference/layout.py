@@ -6,7 +6,6 @@ two are compared by tests. What a declaration says that no bytes can mean is ref
 
 from __future__ import annotations
 
-from kwire.declare.field import MISSING
 from kwire.declare.introspect import describe, fields
 from kwire.declare.wire_types import (
     ArrayType,
@@ -127,12 +126,3 @@ def layout_of(cls: type[Message], version: int) -> Layout:
     if version not in facts.versions:
         raise UnsupportedVersion(cls.__name__, version, str(facts.versions))
     return Layout(cls, version, facts.is_flexible(version))
-
-
-def is_default(value: object, default: object) -> bool:
-    """Whether ``value`` says nothing that ``default`` does not: False is not 0, and doubles compare by their bits."""
-    if isinstance(value, float) and isinstance(default, float):
-        from struct import pack
-
-        return pack(">d", value) == pack(">d", default)
-    return default is not MISSING and isinstance(value, bool) == isinstance(default, bool) and value == default
