@@ -1,12 +1,14 @@
 """An error for a person: the sentence, what was being read, and the bytes around the fault, which carets point at.
 
-Error: topics[0].name: negative_length at byte 19
+Rules of this file: what is marked follows from the kind of the error and the type of the field.
 
-  in MetadataResponse v1, 33 bytes; the field is a string
+    Error: brokers[0].host: negative_length at byte 8
 
-   0  0000  00 00 00 01 00 00 00 01  00 01 61 00 00 23 84 ff  |..........a..#..|
-  16  0010  ff 00 00 ff fe 61 ...
-                     ^^^^^
+      in MetadataResponse v1, 18 bytes; the field is a string
+
+           0  0000  00 00 00 01 00 00 00 01  80 00 00 00 00 00 00 00  |................|
+                                             ^^^^^
+          16  0010  00 00                                             |..|
 """
 
 from __future__ import annotations
