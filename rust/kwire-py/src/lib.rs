@@ -19,6 +19,8 @@ mod unsafe_constants;
     reason = "takes the collector's header from classes whose instances need none"
 )]
 mod unsafe_objects;
+#[allow(unsafe_code, reason = "hints to the processor")]
+mod unsafe_prefetch;
 #[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]
 mod unsafe_source;
 

@@ -4,6 +4,8 @@
 //! both places were compared; so no hash, stale entry or foreign mask can give a wrong value. Entries of earlier calls
 //! are told apart by a generation. A table that rarely finds anything switches itself off for the rest of the call.
 
+use crate::unsafe_prefetch::prefetch;
+
 /// Tables stay below this many entries: beyond it they crowd out of the cache what they are to save.
 const MOST_ENTRIES: usize = 1 << 15;
 const FEWEST_ENTRIES: usize = 1 << 8;
@@ -101,6 +103,22 @@ impl<T: Copy> Memo<T> {
         } else {
             None
         }
+    }
+
+    /// Say that a hash will be asked for the call after next: its entry is fetched.
+    #[inline(always)]
+    pub(crate) fn announce(&self, hash: u64) {
+        if let Some(entry) = self.entries.get(self.place(hash)) {
+            prefetch(entry);
+        }
+    }
+
+    /// Say that an announced hash will be asked next: what its entry leads to is fetched. Gives its value, unchecked.
+    #[inline(always)]
+    pub(crate) fn approach(&self, input: &[u8], hash: u64) -> Option<T> {
+        let entry = self.entries.get(self.place(hash))?;
+        prefetch(input.get(entry.start as usize)?);
+        entry.value
     }
 
     #[cold]

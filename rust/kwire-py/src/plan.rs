@@ -53,6 +53,12 @@ impl Plan {
         })
     }
 
+    /// A class keeps its plans, and these the class: the collector must see it. What it clears is the class's part.
+    #[allow(clippy::missing_errors_doc, reason = "the collector's own")]
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        self.layouts.iter().try_for_each(|layout| layout.traverse(&visit))
+    }
+
     /// The plan's text.
     #[getter]
     fn text(&self) -> String {

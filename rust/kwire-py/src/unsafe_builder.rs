@@ -21,6 +21,7 @@ use pyo3::types::{PyDict, PyString, PyType};
 use crate::memo::{Memo, ShortKey, ShortMemo, Worth, hash};
 use crate::unsafe_constants::Constants;
 use crate::unsafe_objects::{is_adopted, slot_offset};
+use crate::unsafe_prefetch::prefetch;
 
 /// Below this size of input, tables cost more than they find.
 const SMALLEST_INPUT_FOR_MEMOS: usize = 4096;
@@ -99,6 +100,15 @@ impl Layout {
             adopted,
             template,
         })
+    }
+
+    /// Show the collector what is held.
+    pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.class)?;
+        self.defaults
+            .iter()
+            .chain(&self.absent)
+            .try_for_each(|(_, default)| visit.call(default))
     }
 
     /// Whether the collector must see instances: they may stand in a cycle, as they have a dict, say.
@@ -315,6 +325,9 @@ struct StructMemo {
     memo: Memo<NonNull<ffi::PyObject>>,
     /// How long the last one was: the next is likely as long.
     length: usize,
+    /// Hashes of the elements that stand at and behind `ahead_of`, if they are as long.
+    ahead: [u64; 2],
+    ahead_of: usize,
 }
 
 const INTEGERS: usize = 1024;
@@ -328,6 +341,8 @@ impl Caches {
                 .map(|_| StructMemo {
                     memo: Memo::new(WORTH_OF_STRUCTS),
                     length: 0,
+                    ahead: [0; 2],
+                    ahead_of: usize::MAX,
                 })
                 .collect(),
             integers: vec![(0, 0, None); INTEGERS],
@@ -344,6 +359,7 @@ impl Caches {
         for cache in &mut self.structs {
             cache.memo.begin(input, SMALLEST_INPUT_FOR_MEMOS);
             cache.length = 0;
+            cache.ahead_of = usize::MAX;
         }
         self.remembers_integers = input.len() >= SMALLEST_INPUT_FOR_MEMOS;
         self.generation = self.generation.wrapping_add(1);
@@ -682,12 +698,14 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
 
     #[inline(always)]
     fn recall(&mut self, plan: &'a Struct, rest: &'a [u8]) -> Option<(Owned, usize)> {
+        let start = self.start_of(rest);
         let cache = self.caches.structs.get_mut(plan.index)?;
         if !cache.memo.on || cache.length == 0 {
             return None;
         }
         let bytes = rest.get(..cache.length)?;
-        let found = cache.memo.get(self.input, bytes, hash(bytes))?;
+        let hash = cache.look_ahead(self.input, rest, start);
+        let found = cache.memo.get(self.input, bytes, hash)?;
         // SAFETY: rule 2.
         Some((unsafe { Owned::borrowed(found) }, bytes.len()))
     }
@@ -702,6 +720,30 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
             cache.length = bytes.len();
             cache.memo.put(start, bytes, hash(bytes), value.0);
         }
+    }
+}
+
+impl StructMemo {
+    /// The hash of the element with which `rest`, at `start`, begins; and see that what the next two will need is on its
+    /// way from memory. A large message has more distinct partitions than fit the nearer caches: found one by one, each
+    /// would cost three misses, one after the other.
+    #[inline(always)]
+    fn look_ahead(&mut self, input: &[u8], rest: &[u8], start: usize) -> u64 {
+        let length = self.length;
+        let of_element = |index: usize| rest.get(index * length..(index + 1) * length).map_or(0, hash);
+        let [this, next] = if self.ahead_of == start {
+            self.ahead
+        } else {
+            [of_element(0), of_element(1)]
+        };
+        let after_next = of_element(2);
+        self.memo.announce(after_next);
+        if let Some(value) = self.memo.approach(input, next) {
+            prefetch(value.as_ptr());
+        }
+        self.ahead = [next, after_next];
+        self.ahead_of = start + length;
+        this
     }
 }
 

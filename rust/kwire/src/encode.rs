@@ -461,12 +461,15 @@ fn put_null<O: Sink>(length: Length, wide: bool, out: &mut O) {
 
 /// Unknown tags taken apart: number, and the whole entry.
 fn entries(raw: &[u8]) -> Encoded<Vec<(u32, &[u8])>> {
-    let mut entries = Vec::new();
+    let mut entries: Vec<(u32, &[u8])> = Vec::new();
     let mut rest = raw;
     while !rest.is_empty() {
         let (tag, after_tag) = split_uvarint(rest)?;
         let (size, content) = split_uvarint(after_tag)?;
         let after = content.get(size as usize..).ok_or_else(torn)?;
+        if entries.last().is_some_and(|(before, _)| *before >= tag) {
+            return Err(torn());
+        }
         entries.push((tag, &rest[..rest.len() - after.len()]));
         rest = after;
     }
@@ -476,6 +479,9 @@ fn entries(raw: &[u8]) -> Encoded<Vec<(u32, &[u8])>> {
 fn split_uvarint(bytes: &[u8]) -> Encoded<(u32, &[u8])> {
     let mut value = 0u32;
     for (index, byte) in bytes.iter().take(5).enumerate() {
+        if index == 4 && *byte > 0x0f {
+            break;
+        }
         value |= u32::from(byte & 0x7f) << (7 * index);
         if *byte < 0x80 {
             return Ok((value, &bytes[index + 1..]));
@@ -486,7 +492,10 @@ fn split_uvarint(bytes: &[u8]) -> Encoded<(u32, &[u8])> {
 
 #[cold]
 fn torn() -> Box<EncodeError> {
-    in_unknown_tags(EncodeError::new(EncodeKind::WrongType, "these are no whole entries"))
+    in_unknown_tags(EncodeError::new(
+        EncodeKind::WrongType,
+        "these are no whole entries in ascending order",
+    ))
 }
 
 #[cold]
