@@ -16,6 +16,7 @@ import pytest
 from tests.installing import ROOT, empty_environment, install, run
 
 LEFT_OUT = (
+    "cli",
     "test_check_machine.py",
     "test_cpythons.py",
     "test_imports.py",
@@ -23,7 +24,7 @@ LEFT_OUT = (
     "test_typing.py",
     "test_wheel.py",
 )
-"""About the repository and its tools, not about what the interpreter runs."""
+"""About tools and the repository, not about objects and what the interpreter does with them."""
 
 ABOUT = (
     "import platform, sys, sysconfig;"
@@ -66,7 +67,8 @@ def test_the_core_of_the_suite_passes(version: str, tmp_path: Path) -> None:
     build = (sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--interpreter", interpreter)
     run(*build, "--out", tmp_path, CARGO_TARGET_DIR=str(ROOT / "target" / f"cpython-{version}"))
     python = empty_environment(interpreter, tmp_path / "environment")
-    install(python, "--group", "test", *tmp_path.glob("*.whl"))
+    [wheel] = tmp_path.glob("*.whl")
+    install(python, "--group", "test", f"{wheel}[cli]")
 
     left_out = [f"--ignore=tests/{name}" for name in LEFT_OUT]
     output = run(python, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *left_out, "tests")
