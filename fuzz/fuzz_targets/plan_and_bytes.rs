@@ -1,0 +1,5 @@
+//! Plan and bytes both come from the fuzzer.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| kwire_fuzz::check(input));
