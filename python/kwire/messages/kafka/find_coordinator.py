@@ -49,7 +49,7 @@ class Coordinator(Struct):
     """The answer to one key."""
 
     key: string
-    """The key from the request."""
+    """Which group or transactional id this answers: the key as asked for, since the order is not promised."""
     node_id: int32
     """Broker id of the coordinator; -1 with an error."""
     host: string

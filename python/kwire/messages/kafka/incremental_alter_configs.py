@@ -61,6 +61,6 @@ class AlterConfigsResourceResponse(Struct):
     error_message: nullable[string]
     """The reason for a person to read; None on success."""
     resource_type: int8
-    """The type from the request."""
+    """What kind of resource was to change, echoed: 2 a topic, 4 a broker, 8 a broker's loggers."""
     resource_name: string
     """The name from the request: answers may come in another order."""

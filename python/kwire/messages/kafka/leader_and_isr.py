@@ -85,7 +85,7 @@ class LiveLeader(Struct):
     """Where followers find a leader."""
 
     broker_id: int32
-    """Broker id of the leader."""
+    """Its ``broker.id``: the number that the partitions above name as their leader."""
     host_name: string
     """Where to connect, on the listener for traffic between brokers."""
     port: int32
@@ -118,6 +118,6 @@ class TopicErrors(Struct):
     """The outcomes in one topic."""
 
     topic_id: uuid
-    """The id from the request."""
+    """Which topic these results are about, by the id that it was created with (KIP-516)."""
     partition_errors: array[PartitionError]
     """One entry a partition of the request."""

@@ -38,7 +38,7 @@ class TopicQuery(Struct):
     """The questions about one topic."""
 
     name: string
-    """The topic's name."""
+    """Which topic the partitions below belong to; the API knows no topic ids."""
     partitions: array[PartitionQuery]
     """Partitions that the asked broker leads, each at most once."""
 
@@ -71,7 +71,7 @@ class TopicOffsets(Struct):
     """What was found in one topic."""
 
     name: string
-    """The topic's name."""
+    """Which topic the offsets below belong to, echoed."""
     partitions: array[PartitionOffset]
     """One entry a partition asked for."""
 

@@ -20,7 +20,7 @@ class TopicPartitions(Struct):
     """The partitions of one topic to look at."""
 
     name: string
-    """The topic's name."""
+    """Which topic to look at; one that does not exist is left out of the answer."""
     partition_indexes: array[int32]
     """Partition ids; an id that is not being moved is left out of the answer, without an error."""
 
@@ -42,7 +42,7 @@ class OngoingTopicReassignment(Struct):
     """A topic with partitions on the move."""
 
     name: string
-    """The topic's name."""
+    """Which topic has replicas on the move."""
     partitions: array[OngoingPartitionReassignment]
     """Those on the move, no others."""
 

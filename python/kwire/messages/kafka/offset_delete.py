@@ -49,7 +49,7 @@ class TopicOutcomes(Struct):
     """The outcomes in one topic."""
 
     name: string
-    """The topic's name."""
+    """Which topic the outcomes below are about, echoed."""
     partitions: array[PartitionOutcome]
     """One entry a partition of the request."""
 

@@ -98,7 +98,7 @@ class GroupOffsets(Struct):
     """How far one group has read."""
 
     group_id: string
-    """The group from the request."""
+    """Which consumer group committed what follows, echoed."""
     topics: array[TopicOffsets]
     """Empty when the group failed whole, or has read nothing."""
     error_code: int16

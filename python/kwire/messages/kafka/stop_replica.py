@@ -40,7 +40,7 @@ class TopicPartition(Struct):
     """One partition to stop (version 0)."""
 
     topic_name: string
-    """The partition's topic."""
+    """Which topic the replica to stop belongs to."""
     partition_index: int32
     """Its id within the topic, from 0."""
 
@@ -49,7 +49,7 @@ class TopicPartitions(Struct):
     """The partitions of one topic to stop (versions 1 and 2)."""
 
     name: string
-    """The topic's name."""
+    """Which topic the replicas to stop belong to."""
     partition_indexes: array[int32]
     """Which of its partitions, by their ids from 0."""
 
@@ -88,7 +88,7 @@ class PartitionError(Struct):
     """Whether the broker did as told for one partition."""
 
     topic_name: string
-    """The partition's topic."""
+    """Which topic the stopped replica belonged to, echoed."""
     partition_index: int32
     """Its id within the topic, from 0."""
     error_code: int16

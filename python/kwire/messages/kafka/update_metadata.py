@@ -94,7 +94,7 @@ class LiveBroker(Struct):
     """A broker that is alive, and how to reach it."""
 
     id: int32
-    """Its ``broker.id``."""
+    """The ``broker.id`` that leaders, replicas and ISRs below refer to."""
     v0_host: string = field(until=0, default="", ignorable=True)
     """Where to connect, from the days when a broker listened in one place only and without encryption."""
     v0_port: int32 = field(until=0, default=0, ignorable=True)
@@ -102,14 +102,14 @@ class LiveBroker(Struct):
     endpoints: array[Endpoint] = field(since=1, default=(), ignorable=True)
     """All its listeners; several since brokers speak SSL and SASL (Kafka 0.9)."""
     rack: nullable[string] = field(since=2, default="", ignorable=True)
-    """Where it stands (KIP-36, Kafka 0.10); None when it has no ``broker.rack``, '' where the version cannot say."""
+    """Where it stands (KIP-36, Kafka 0.10); None when it has no ``broker.rack``, empty where the version cannot say."""
 
 
 class Endpoint(Struct):
     """One of the doors of a broker."""
 
     port: int32
-    """TCP port."""
+    """Where it listens, a TCP port from 1 to 65535."""
     host: string
     """Name or address to connect to, as the broker advertises it."""
     listener: string = field(since=3, default="", ignorable=True)
