@@ -1,7 +1,13 @@
 #!/bin/sh
-# All that `make lint` checks. Stops at the first complaint.
-set -eu
+# All that `make lint` checks. Goes on after a complaint, so that one run shows all of them.
 PATH="$PWD/.venv/bin:$PATH"
+failed=""
+
+check() {
+    echo "+ $*"
+    "$@" || failed="$failed
+    $*"
+}
 
 # mypy is given the rooms that exist.
 rooms=python
@@ -9,12 +15,13 @@ for room in tests benches fuzz examples; do
     [ -z "$(find $room -name '*.py' 2>/dev/null)" ] || rooms="$rooms $room"
 done
 
-set -x
-ruff check .
-ruff format --check .
-mypy $rooms
-pyright
-lint-imports
-python -m mypy.stubtest kwire._kwire
-cargo fmt --all --check
-cargo clippy --workspace --all-targets --quiet -- -D warnings
+check ruff check .
+check ruff format --check .
+check mypy $rooms
+check pyright
+check lint-imports
+check python -m mypy.stubtest kwire._kwire
+check cargo fmt --all --check
+check cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+[ -z "$failed" ] || { echo "not clean:$failed" >&2; exit 1; }
