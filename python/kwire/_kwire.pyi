@@ -27,7 +27,7 @@ class Plan:
     def validate(self, data: bytes | bytearray | memoryview) -> None:
         """Bytes-like to nothing, or to what is wrong with it. Raises DecodeError."""
 
-def adopt(class_: type[Struct], names: tuple[str, ...], /) -> bool:
+def adopt(cls: type[Struct], names: tuple[str, ...]) -> bool:
     """Take the collector's header from a class that has no instances yet, and give it native equality and hash.
 
     ``names``: of its fields, in order. False, and nothing done, for a class that cannot do without the header.

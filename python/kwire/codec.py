@@ -68,7 +68,7 @@ def _compile(cls: type[Message], version: int) -> Any:
         cls.__kwire_plans__ = plans
     elif version in plans:
         return plans[version]
-    made = _engine_plan(cls, version) if _engine is not None else _ReferencePlan(cls, version)
+    made = _engine_plan(cls, version) if _ENGINE_AT_HAND else _ReferencePlan(cls, version)
     plans[version] = made
     return made
 
@@ -110,13 +110,15 @@ class _ReferencePlan:
 
 
 try:
-    import kwire._kwire as _engine
+    import kwire._kwire  # noqa: F401  # asked for here, used where plans are made
 except ImportError:
     from warnings import warn
 
-    _engine = None  # type: ignore[assignment]  # said once, here
+    _ENGINE_AT_HAND = False
     warn(
         "kwire's compiled module is missing: the slow reference codec works in its place",
         RuntimeWarning,
         stacklevel=2,
     )
+else:
+    _ENGINE_AT_HAND = True

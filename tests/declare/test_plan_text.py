@@ -118,7 +118,7 @@ def test_options(annotation: Any, options: dict[str, Any], text: str) -> None:
         (bool, True, "true"),
         (wire.int64, -(2**63), "-9223372036854775808"),
         (wire.float64, -0.0, "-0.0"),
-        (wire.float64, 1e-300, "1e-300"),
+        (wire.float64, 1e300, "1e300"),
         (wire.float64, float("inf"), "inf"),
         (wire.float64, float("nan"), "nan"),
         (wire.string, 'say "\N{SNOWMAN}"\n', r'"say \"\u2603\"\n"'),
@@ -151,7 +151,7 @@ def test_plain_fields_come_first_then_tagged_ones_by_tag_then_absent_ones() -> N
 
     plan = "<plain:int8 first#0:compact[<x:int8>]=[] second#1:compact[<y:int8>]=[] -gone=0>"
     assert kwire.plan(Ordered, version=0) == f"Ordered v0 {plan}"
-    ordered = Ordered(plain=1, first=[First(x=2)], second=[Second(y=3)])
+    ordered = Ordered(plain=1, first=(First(x=2),), second=(Second(y=3),))
     assert kwire.decode(Ordered, kwire.encode(ordered, version=0), version=0) == ordered
 
 

@@ -135,7 +135,7 @@ def literal(value: Any) -> str:
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, float):
-        return repr(value)
+        return repr(value).replace("e+", "e")  # one form for both languages
     if isinstance(value, str):
         from json import dumps
 

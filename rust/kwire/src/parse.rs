@@ -126,8 +126,8 @@ impl<'t> Parser<'t> {
 
     fn structure_body(&mut self) -> Result<Struct> {
         let flexible = self.accept("<");
-        if !flexible {
-            self.expect("{")?;
+        if !flexible && !self.accept("{") {
+            return Err(self.error("\"{\" or \"<\" is wanted"));
         }
         let end = if flexible { ">" } else { "}" };
         let index = self.structs;
@@ -135,8 +135,8 @@ impl<'t> Parser<'t> {
         let (mut fields, mut tagged, mut absent) = (Vec::new(), Vec::<Tagged>::new(), Vec::new());
         let mut names = std::collections::HashSet::new();
         while !self.accept(end) {
-            if !names.is_empty() {
-                self.expect(" ")?;
+            if !names.is_empty() && !self.accept(" ") {
+                return Err(self.error(format!("\" \" or {end:?} is wanted")));
             }
             let start = self.position;
             let mark = if self.accept("-") {
@@ -353,7 +353,9 @@ impl<'t> Parser<'t> {
                     .map(Into::into)
                     .map_err(|_| self.error("half a surrogate pair"));
             }
-            self.expect("\\")?;
+            if !self.accept("\\") {
+                return Err(self.error("a printable ASCII character, an escape or the closing quote is wanted"));
+            }
             let start = self.position;
             let escaped = self.rest().bytes().next();
             self.position += usize::from(escaped.is_some_and(|byte| byte.is_ascii()));

@@ -50,6 +50,14 @@ impl PartialEq for Value<'_> {
             (Self::Packed(a, x), Self::Packed(b, y)) => a == b && x == y,
             (Self::Array(a), Self::Array(b)) | (Self::Struct(a), Self::Struct(b)) => a == b,
             (Self::Tags(a), Self::Tags(b)) => a == b,
+            // One array in its two forms: what a default or a bool other than 0 and 1 makes, and what else the wire says.
+            (Self::Packed(kind, bytes), Self::Array(items)) | (Self::Array(items), Self::Packed(kind, bytes)) => {
+                let mut equal = items.len() == bytes.len() / kind.size();
+                let Ok(()) = unpack(*kind, bytes, &mut Tree, |index, item| {
+                    equal &= items.get(index) == Some(&item)
+                });
+                equal
+            }
             _ => false,
         }
     }

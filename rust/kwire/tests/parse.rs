@@ -43,7 +43,7 @@ fn texts_that_the_page_refuses_are_refused_there_and_for_that_reason() {
 
 #[test]
 fn every_kind_of_mistake_has_its_place() {
-    const UNFINISHED: &str = "\"\\\\\" is wanted";
+    const UNFINISHED: &str = "a printable ASCII character, an escape or the closing quote is wanted";
     for (text, offset, reason) in [
         ("", 0, "a name is wanted"),
         ("v0 {}", 2, "\" v\" is wanted"),
@@ -52,10 +52,10 @@ fn every_kind_of_mistake_has_its_place() {
         ("Name v {}", 6, "a number that fits is wanted"),
         ("Name v-1 {}", 6, "a number that fits is wanted"),
         ("Name v0{}", 7, "\" \" is wanted"),
-        ("Name v0 int8", 8, "\"{\" is wanted"),
+        ("Name v0 int8", 8, "\"{\" or \"<\" is wanted"),
         ("Name v0 {a}", 10, "\":\" is wanted"),
         ("Name v0 {a:}", 11, "a name is wanted"),
-        ("Name v0 {a:int32?}", 16, "\" \" is wanted"),
+        ("Name v0 {a:int32?}", 16, "\" \" or \"}\" is wanted"),
         ("Name v0 {a:Int32}", 11, "Int32 is no type"),
         ("Name v0 {a:compact_int32}", 11, "compact_int32 is no type"),
         ("Name v0 {a:[int8}", 16, "\"]\" is wanted"),
@@ -70,8 +70,8 @@ fn every_kind_of_mistake_has_its_place() {
             "elements without bytes: no count of them could be believed",
         ),
         ("Name v0 {a:maybe(int8}", 21, "\")\" is wanted"),
-        ("Name v0 {a:int8", 15, "\" \" is wanted"),
-        ("Name v0 <a:int8}", 15, "\" \" is wanted"),
+        ("Name v0 {a:int8", 15, "\" \" or \"}\" is wanted"),
+        ("Name v0 <a:int8}", 15, "\" \" or \">\" is wanted"),
         ("Name v0 {a:int8 }", 16, "a name is wanted"),
         ("Name v0 {a:int8  b:int8}", 16, "a name is wanted"),
         ("Name v0 {a:int8 -a=0}", 16, "there is a field a already"),
