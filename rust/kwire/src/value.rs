@@ -54,7 +54,7 @@ impl PartialEq for Value<'_> {
             (Self::Packed(kind, bytes), Self::Array(items)) | (Self::Array(items), Self::Packed(kind, bytes)) => {
                 let mut equal = items.len() == bytes.len() / kind.size();
                 let Ok(()) = unpack(*kind, bytes, &mut Tree, |index, item| {
-                    equal &= items.get(index) == Some(&item)
+                    equal &= items.get(index) == Some(&item);
                 });
                 equal
             }
