@@ -14,12 +14,11 @@ const BYTES_A_LOOK_UP: usize = 48;
 
 /// What makes a table worth its look-ups.
 ///
-/// It is judged for the first time after n = 10 sqrt(N) of the N look-ups that an input of its length will bring. Among
-/// so few, drawn from D values, about n²/2D are repetitions, so the finds tell D long before the table is full.
+/// It is judged for the first time after n = 10 sqrt(N) of the N look-ups that an input of its length will bring, or a
+/// tenth of them if that is less. Among so few, drawn from D values, about n²/2D are repetitions, so the finds tell D
+/// long before the table is full.
 #[derive(Clone, Copy)]
 pub(crate) struct Worth {
-    /// The fewest finds at that moment: f of them mean that N is about f/50 of D.
-    pub(crate) finds: usize,
     /// The most values: with more, what a find costs in cache misses is more than what it saves.
     pub(crate) distinct: usize,
     /// Later, whenever half of the table could have been filled anew, it must have found so many percent.
@@ -36,6 +35,7 @@ pub(crate) struct Memo<T> {
     judged: bool,
     worth: Worth,
     wanted: usize,
+    look_ups: usize,
     pub(crate) on: bool,
 }
 
@@ -59,6 +59,7 @@ impl<T: Copy> Memo<T> {
             judged: false,
             worth,
             wanted: 0,
+            look_ups: 0,
             on: false,
         }
     }
@@ -66,17 +67,14 @@ impl<T: Copy> Memo<T> {
     /// Forget everything and get ready for an input. Small inputs are not worth a table, those past 4 GiB have no room
     /// in its entries.
     pub(crate) fn begin(&mut self, input: &[u8], smallest_input: usize) {
-        self.asked = 0;
-        self.found = 0;
-        self.judged_at = (input.len() / BYTES_A_LOOK_UP * 100).isqrt();
-        self.judged = false;
         self.on = input.len() >= smallest_input && u32::try_from(input.len()).is_ok();
         if !self.on {
             return;
         }
-        self.wanted = (input.len() / BYTES_A_LOOK_UP)
-            .next_power_of_two()
-            .clamp(FEWEST_ENTRIES, MOST_ENTRIES);
+        self.look_ups = input.len() / BYTES_A_LOOK_UP;
+        self.wanted = self.look_ups.next_power_of_two().clamp(FEWEST_ENTRIES, MOST_ENTRIES);
+        self.judged_at = (self.look_ups * 100).isqrt().min(self.look_ups / 10).max(1);
+        (self.asked, self.found, self.judged) = (0, 0, false);
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
             self.entries.clear();
@@ -126,7 +124,9 @@ impl<T: Copy> Memo<T> {
         self.on = if self.judged {
             self.found * 100 >= self.asked * self.worth.percent
         } else {
-            self.found >= self.worth.finds && self.asked * self.asked <= 2 * self.found * self.worth.distinct
+            // D, as the finds tell it, is below N and below what is worth while.
+            let most = self.worth.distinct.min(self.look_ups);
+            self.asked * self.asked <= 2 * self.found * most
         };
         self.judged = true;
         self.judged_at = (self.entries.len() / 2).max(1);

@@ -31,12 +31,10 @@ const LONGEST_REMEMBERED: usize = 128;
 /// An array found costs as much as a third of an array made: rarely found, it is dearer than none. Measured on
 /// partitions with random replicas (of 24,360 triples, in a table as large as that) and with Kafka's own placement.
 const WORTH_OF_ARRAYS: Worth = Worth {
-    finds: 80,
     distinct: 1 << 13,
     percent: 50,
 };
 const WORTH_OF_STRUCTS: Worth = Worth {
-    finds: 45,
     distinct: 1 << 15,
     percent: 25,
 };
@@ -523,7 +521,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
 
     #[inline]
     fn string(&mut self, text: Text<'a>) -> Result<Owned, Raised> {
-        let bytes = text.as_str().as_bytes();
+        let bytes = text.as_bytes();
         // SAFETY: `bytes` are UTF-8, and ASCII where said so: then a compact ASCII string of that length has just that
         // many bytes at its data pointer, ours to fill. Strings of less than two characters are the interpreter's own.
         unsafe {

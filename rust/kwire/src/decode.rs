@@ -12,14 +12,29 @@ use crate::reader::{LONGEST_STRING, Reader};
 /// A string that is known to be UTF-8, and whether it is known to be ASCII. Only the walker makes one.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    text: &'a str,
+    bytes: &'a [u8],
     ascii: bool,
 }
 
 impl<'a> Text<'a> {
-    /// The string.
+    fn new(bytes: &'a [u8]) -> Option<Self> {
+        // Nearly all is ASCII, which is found out much faster than UTF-8 is checked.
+        let ascii = bytes.is_ascii();
+        if ascii || std::str::from_utf8(bytes).is_ok() {
+            Some(Self { bytes, ascii })
+        } else {
+            None
+        }
+    }
+
+    /// The string. It is checked a second time; visitors in a hurry take the bytes.
     pub fn as_str(&self) -> &'a str {
-        self.text
+        std::str::from_utf8(self.bytes).unwrap_or_default()
+    }
+
+    /// Its UTF-8.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Whether every byte is below 0x80.
@@ -378,14 +393,9 @@ fn string<'a, V: Visitor<'a>>(
         return Err(Stop::at(DecodeKind::TooLong, start));
     }
     let bytes = reader.take(count, start)?;
-    match std::str::from_utf8(bytes) {
-        Ok(text) => visitor
-            .string(Text {
-                text,
-                ascii: !V::BLIND && bytes.is_ascii(),
-            })
-            .map_err(Stop::Visitor),
-        Err(_) => Err(Stop::at(DecodeKind::InvalidUtf8, start)),
+    match Text::new(bytes) {
+        Some(text) => visitor.string(text).map_err(Stop::Visitor),
+        None => Err(Stop::at(DecodeKind::InvalidUtf8, start)),
     }
 }
 

@@ -395,7 +395,7 @@ fn tags<'s, S: Source<'s>, O: Sink>(
     put_uvarint(out, u32::try_from(known.len() + unknown.len()).unwrap_or(u32::MAX));
     let mut unknown = unknown.into_iter().peekable();
     // A value is written here first, since its size stands before it.
-    let mut content: Vec<u8> = Vec::new();
+    let mut content: Vec<u8> = Vec::with_capacity(if known.is_empty() { 0 } else { 256 });
     for (tag, field, held) in known {
         while let Some((_, entry)) = unknown.next_if(|(unknown, _)| *unknown < tag) {
             out.put(entry);

@@ -1,21 +1,24 @@
 //! Plans and bodies that `python -m tests.write_rust_cases` wrote; that file says in which form.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use kwire::Plan;
 
-/// The plans by dialect, message and version: `kafka MetadataResponse v12`.
-pub(crate) fn plans() -> HashMap<String, Plan> {
-    lines("plans")
-        .iter()
-        .map(|line| {
-            let [dialect, text] = words::<2>(line);
-            let [name, version, _] = words::<3>(text);
-            let plan = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
-            (format!("{dialect} {name} {version}"), plan)
-        })
-        .collect()
+/// The plans of some cases, by dialect, message and version: `kafka MetadataResponse v12`.
+pub(crate) fn plans_of(cases: &[String]) -> HashMap<String, Plan> {
+    let keys: HashSet<String> = cases.iter().map(|line| case(line).0).collect();
+    let mut plans = HashMap::new();
+    for line in lines("plans") {
+        let (dialect, text) = line.split_once(' ').expect("dialect and plan");
+        let mut words = text.splitn(3, ' ');
+        let mut word = || words.next().expect("name, version, body");
+        let key = format!("{dialect} {} {}", word(), word());
+        if keys.contains(&key) {
+            plans.insert(key, text.parse().unwrap_or_else(|error| panic!("{error}\n{text}")));
+        }
+    }
+    plans
 }
 
 /// A line of a file of cases: the key of its plan, its body, and the rest.
@@ -34,7 +37,7 @@ pub(crate) fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The lines of a file of cases. All of them, but under Miri, which is slow, every fiftieth.
+/// The lines of a file of cases.
 pub(crate) fn lines(name: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kwire-cases");
     let file = folder.join(name).with_extension("txt");
@@ -44,14 +47,13 @@ pub(crate) fn lines(name: &str) -> Vec<String> {
             file.display()
         )
     });
-    let step = if cfg!(miri) && name != "plans" { 50 } else { 1 };
-    text.lines().step_by(step).map(str::to_owned).collect()
+    text.lines().map(str::to_owned).collect()
 }
 
-/// So many parts, the last one with whatever spaces it has.
-fn words<const N: usize>(line: &str) -> [&str; N] {
-    let parts: Vec<&str> = line.splitn(N, ' ').collect();
-    parts
-        .try_into()
-        .unwrap_or_else(|_| panic!("{N} words are wanted: {line}"))
+/// The same, but under Miri, which is slow, only a few.
+pub(crate) fn some_lines(name: &str) -> Vec<String> {
+    lines(name)
+        .into_iter()
+        .step_by(if cfg!(miri) { 500 } else { 1 })
+        .collect()
 }
