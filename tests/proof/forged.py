@@ -49,7 +49,7 @@ ANYTHING: tuple[Any, ...] = (
 TAGS: tuple[Any, ...] = (
     *(UNSET, None, {}, {1: b""}),
     *(UnknownTags(), UnknownTags(b"\x00\x00"), UnknownTags(b"\x01\x01a"), UnknownTags(b"\x07\x00\x7f\x00")),
-    *(UnknownTags(b"\x01\x02a"), UnknownTags(b"\x81"), UnknownTags("raw")),  # type: ignore[arg-type]  # forged
+    *(UnknownTags(b"\x01\x02a"), UnknownTags(b"\x81"), UnknownTags("raw"), UnknownTags(b"\x09\x00\x08\x00")),  # type: ignore[arg-type]  # forged
 )
 """Values for ``unknown_tags``, some with numbers that random declarations use."""
 

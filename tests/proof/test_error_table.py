@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from kwire import DecodeError, EncodeError
-from kwire.declare import Message, Struct, field, int8, int16, zero
+from kwire.declare import Message, Struct, UnknownTags, field, int8, int16, zero
 from kwire.declare.wire_types import (
     PRIMITIVES,
     ArrayType,
@@ -344,6 +344,16 @@ def test_unknown_tags_that_clash(codec: Codec) -> None:
     assert codec.encode(TAGGED(before=7, value=1, unknown_tags={4: b"d", 2: b"b"}), version=0) == bytes.fromhex(
         "07 03 020162 03020001 040164"
     )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["05", "05 02 aa", "80", "ffffffff1f 00", "8080808080 00", "05 00 04 00", "05 00 05 00"],
+)
+@through_both
+def test_forged_unknown_tags_that_are_torn_or_do_not_ascend(codec: Codec, raw: str) -> None:
+    forged = TAGGED(before=7, unknown_tags=UnknownTags(bytes.fromhex(raw)))
+    assert refusal(codec, forged, 0) == ("wrong_type", ("unknown_tags",))
 
 
 @through_both

@@ -226,12 +226,14 @@ def raw_tags(output: Output, value: Any) -> bytes:
 def entries_of(output: Output, raw: bytes) -> list[tuple[int, bytes]]:
     """Unknown tags taken apart: the number of each, and the bytes that it takes in a tag section."""
     source = Input(raw)
-    entries = []
+    entries: list[tuple[int, bytes]] = []
     try:
         while source.position < source.end:
             start = source.position
             tag = read_uvarint(source)
             read_sized(source, read_uvarint(source), read_rest)
+            if entries and tag <= entries[-1][0]:
+                raise source.fault("tag_order", start)
             entries.append((tag, raw[start : source.position]))
     except DecodeError as error:
         raise output.fault("wrong_type", f"these are no unknown tags: {error}") from None
