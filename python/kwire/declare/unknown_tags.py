@@ -18,34 +18,40 @@ if TYPE_CHECKING:
 class UnknownTags(Mapping["int", "bytes"]):
     """An immutable, hashable mapping of tag to content, ascending by tag."""
 
-    __slots__ = ("_raw",)
+    __slots__ = ("_by_tag", "_raw")
+
+    _raw: bytes
+    _by_tag: dict[int, bytes] | None
 
     def __init__(self, raw: bytes = b"") -> None:
         """``raw``: entries as on the wire, without their count, already known to be in order and whole."""
         object.__setattr__(self, "_raw", raw)
+        object.__setattr__(self, "_by_tag", None)
 
     @property
     def raw(self) -> bytes:
         """The entries as on the wire, without their count."""
-        return self._raw  # type: ignore[no-any-return,attr-defined]  # set by __init__ around __setattr__
+        return self._raw
+
+    def _taken_apart(self) -> dict[int, bytes]:
+        """The same as a dict, made when first asked for: look-ups in ten thousand tags must not read them all."""
+        by_tag = self._by_tag
+        if by_tag is None:
+            by_tag = dict(_entries(self._raw))
+            object.__setattr__(self, "_by_tag", by_tag)
+        return by_tag
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("unknown tags do not change: make new ones from a dict")
 
-    def items(self) -> Any:
-        return tuple(_entries(self.raw))
-
     def __getitem__(self, tag: int) -> bytes:
-        for found, content in _entries(self.raw):
-            if found == tag:
-                return content
-        raise KeyError(tag)
+        return self._taken_apart()[tag]
 
     def __iter__(self) -> Iterator[int]:
-        return (tag for tag, _ in _entries(self.raw))
+        return iter(self._taken_apart())
 
     def __len__(self) -> int:
-        return sum(1 for _ in _entries(self.raw))
+        return len(self._taken_apart())
 
     def __bool__(self) -> bool:
         return bool(self.raw)
@@ -59,7 +65,7 @@ class UnknownTags(Mapping["int", "bytes"]):
         return hash((UnknownTags, self.raw))
 
     def __repr__(self) -> str:
-        return repr(dict(self.items()))
+        return repr(self._taken_apart())
 
     def __reduce__(self) -> Any:
         return UnknownTags, (self.raw,)
