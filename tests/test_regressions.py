@@ -1,4 +1,4 @@
-"""What fuzzing once found between engine and reference: a test a file of ``fuzz/regressions/messages``, its story told."""
+"""What fuzzing found between engine and reference: a test a file of ``fuzz/regressions/messages``, its story told."""
 
 from __future__ import annotations
 
