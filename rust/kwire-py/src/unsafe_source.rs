@@ -303,6 +303,11 @@ impl<'s> Source<'s> for Objects<'s, '_> {
         true
     }
 
+    #[inline(always)]
+    fn is_one(&self, a: Node, b: Node) -> bool {
+        a == b
+    }
+
     fn other_buffer(&mut self) {
         self.last_array.set((std::ptr::null_mut(), 0, 0));
     }

@@ -108,6 +108,12 @@ pub trait Source<'s> {
     fn packed(&self, _array: Self::Node, _kind: Primitive, _out: &mut impl Sink) -> bool {
         false
     }
+    /// Whether two nodes are one value, told by identity; a partition's ISR mostly is its very replicas.
+    #[inline(always)]
+    fn is_one(&self, _a: Self::Node, _b: Self::Node) -> bool {
+        false
+    }
+
     /// What follows goes to another buffer: places in the one before are of no use there.
     fn other_buffer(&mut self) {}
 }
@@ -137,6 +143,20 @@ impl Pending {
         self.count += size;
     }
 
+    /// Append the last `size` bytes of `word`, at most 16.
+    #[inline(always)]
+    fn push_word<O: Sink>(&mut self, word: u128, size: usize, out: &mut O) {
+        if self.count + size > 16 {
+            self.flush(out);
+        }
+        self.word = if size < 16 {
+            self.word << (8 * size) | word
+        } else {
+            word
+        };
+        self.count += size;
+    }
+
     #[inline(always)]
     fn flush<O: Sink>(&mut self, out: &mut O) {
         if self.count > 0 {
@@ -157,11 +177,12 @@ fn structure<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S:
         return Err(clash("this version has no tags".into()));
     }
     let mut pending = Pending::NONE;
+    let mut before = None;
     for (position, step) in plan.steps.iter().enumerate() {
         let held = source.field(body, position);
         let done = match step.kind {
             StepKind::Fixed(kind) => fixed(kind, source, held, &mut pending, out),
-            StepKind::Int32Array { compact } => int32_array(compact, source, held, &mut pending, out),
+            StepKind::Int32Array { compact } => int32_array(compact, source, held, &mut pending, &mut before, out),
             StepKind::Other => {
                 pending.flush(out);
                 value(&plan.fields[position].kind, source, held, out)
@@ -228,44 +249,70 @@ fn unfit<N>(value: i64) -> Box<EncodeError> {
     )
 }
 
-/// An array of int32 that cannot be null: mostly the few brokers of a partition.
+/// An array of int32 that cannot be null: mostly the few brokers of a partition. `before` is the array before it, as
+/// written, if it was short.
 #[inline(always)]
 fn int32_array<'s, S: Source<'s>, O: Sink>(
     compact: bool,
     source: &S,
     node: S::Node,
     pending: &mut Pending,
+    before: &mut Option<(S::Node, Pending)>,
     out: &mut O,
 ) -> Encoded<()> {
-    const FEW: usize = 8;
-    let count = source.array(node)?;
-    if count > FEW {
-        pending.flush(out);
-        put_length(
-            Length {
-                compact,
-                nullable: false,
-            },
-            count,
-            true,
-            out,
-        )?;
-        out.reserve(count.saturating_mul(4));
-        if source.packed(node, Primitive::Int32, out) {
-            return Ok(());
-        }
-    } else if compact {
-        pending.push(count as u64 + 1, 1, out);
-    } else {
-        pending.push(count as u64, 4, out);
+    if let Some((of, written)) = *before
+        && source.is_one(of, node)
+    {
+        pending.push_word(written.word, written.count, out);
+        return Ok(());
     }
+    let count = source.array(node)?;
+    // What fits a word together with its count.
+    if count > 3 {
+        pending.flush(out);
+        return long_int32_array(compact, count, source, node, out);
+    }
+    let mut array = Pending::NONE;
+    array.push(count as u64 + u64::from(compact), if compact { 1 } else { 4 }, out);
     for index in 0..count {
-        let item = source.item(node, index);
-        match source.integer(item).and_then(fit::<i32>) {
+        match source.integer(source.item(node, index)).and_then(fit::<i32>) {
+            Ok(value) => array.push(value, 4, out),
+            Err(error) => return Err(error.in_element(index)),
+        }
+    }
+    pending.push_word(array.word, array.count, out);
+    *before = Some((node, array));
+    Ok(())
+}
+
+fn long_int32_array<'s, S: Source<'s>, O: Sink>(
+    compact: bool,
+    count: usize,
+    source: &S,
+    node: S::Node,
+    out: &mut O,
+) -> Encoded<()> {
+    put_length(
+        Length {
+            compact,
+            nullable: false,
+        },
+        count,
+        true,
+        out,
+    )?;
+    out.reserve(count.saturating_mul(4));
+    if source.packed(node, Primitive::Int32, out) {
+        return Ok(());
+    }
+    let mut pending = Pending::NONE;
+    for index in 0..count {
+        match source.integer(source.item(node, index)).and_then(fit::<i32>) {
             Ok(value) => pending.push(value, 4, out),
             Err(error) => return Err(error.in_element(index)),
         }
     }
+    pending.flush(out);
     Ok(())
 }
 
