@@ -257,6 +257,21 @@ unsafe fn set_first_reference(object: *mut ffi::PyObject) {
     }
 }
 
+/// Count one more reference.
+#[inline(always)]
+unsafe fn count(object: *mut ffi::PyObject) {
+    // SAFETY: callers pass a live object. No count wraps: each reference takes eight bytes somewhere. Said so, it is one
+    // instruction instead of four, ten times a partition.
+    unsafe {
+        #[cfg(Py_3_12)]
+        ffi::Py_INCREF(object);
+        #[cfg(not(Py_3_12))]
+        {
+            (*object).ob_refcnt = (*object).ob_refcnt.wrapping_add(1);
+        }
+    }
+}
+
 /// A reference that goes when decoding stops half-way.
 pub(crate) struct Owned(NonNull<ffi::PyObject>);
 
@@ -271,7 +286,7 @@ impl Owned {
     #[inline(always)]
     unsafe fn borrowed(pointer: NonNull<ffi::PyObject>) -> Self {
         // SAFETY: the caller knows that it lives.
-        unsafe { ffi::Py_INCREF(pointer.as_ptr()) };
+        unsafe { count(pointer.as_ptr()) };
         Self(pointer)
     }
 
@@ -605,9 +620,9 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
                 for (index, word) in layout.template.iter().enumerate() {
                     memory.add(index).write(*word);
                 }
-                ffi::Py_INCREF(layout.class.as_ptr());
+                count(layout.class.as_ptr());
                 for (_, default) in &layout.defaults {
-                    ffi::Py_INCREF(default.as_ptr());
+                    count(default.as_ptr());
                 }
                 memory.cast()
             } else {

@@ -143,49 +143,42 @@ fn structure<'a, V: Visitor<'a>>(
     reader: &mut Reader<'a>,
     visitor: &mut V,
 ) -> Result<V::Value, Stop<V::Error>> {
-    let mut body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
-    if V::BLIND {
-        skip_fields(plan, reader, visitor, &mut body)?;
-        return visitor.end_struct(body, plan).map_err(Stop::Visitor);
-    }
-    fields(plan, reader, visitor, &mut body)?;
-    if plan.flexible {
-        // Nearly all tag sections are empty: one byte.
-        if reader.rest().first() == Some(&0) {
-            reader.skip(1);
-        } else {
-            tags(plan, reader, visitor, &mut body)?;
-        }
-    }
-    visitor.end_struct(body, plan).map_err(Stop::Visitor)
+    // A copy, so that the place stays in registers between calls.
+    let mut cursor = *reader;
+    let value = structure_here(plan, &mut cursor, visitor);
+    *reader = cursor;
+    value
 }
 
-/// Show a visitor the fields.
+/// The same without a call, for loops. What is not inlined into it gets copies: a reader or a body whose address goes to
+/// a call lives in memory from then on, which costs more than the fields.
 #[inline(always)]
-fn fields<'a, V: Visitor<'a>>(
+fn structure_here<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     reader: &mut Reader<'a>,
     visitor: &mut V,
-    body: &mut V::Struct,
-) -> Result<(), Stop<V::Error>> {
-    // A copy, so that the place stays in registers between calls.
-    let mut cursor = *reader;
+) -> Result<V::Value, Stop<V::Error>> {
+    let mut body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
+    if V::BLIND {
+        body = skip_fields(plan, reader, visitor, body)?;
+        return visitor.end_struct(body, plan).map_err(Stop::Visitor);
+    }
     for (position, step) in plan.steps.iter().enumerate() {
-        let mut put = |visitor: &mut V, value| visitor.field(body, plan, position, value);
+        let mut put = |visitor: &mut V, value| visitor.field(&mut body, plan, position, value);
         // Every arm stores its own value: one place for all would ask each again whether it is an error.
         let done = match step.kind {
-            StepKind::Fixed(kind) => fixed(kind, &mut cursor, visitor, put),
+            StepKind::Fixed(kind) => fixed(kind, reader, visitor, put),
             StepKind::Int32Array { compact } => {
                 let length = Length {
                     compact,
                     nullable: false,
                 };
-                packed(length, Primitive::Int32, &mut cursor, visitor).map(|value| put(visitor, value))
+                packed(length, Primitive::Int32, reader, visitor).map(|value| put(visitor, value))
             }
             StepKind::Other => {
-                *reader = cursor;
-                let value = value(&plan.fields[position].kind, reader, visitor);
-                cursor = *reader;
+                let mut copy = *reader;
+                let value = value(&plan.fields[position].kind, &mut copy, visitor);
+                *reader = copy;
                 value.map(|value| put(visitor, value))
             }
         };
@@ -193,8 +186,29 @@ fn fields<'a, V: Visitor<'a>>(
             return Err(stop.in_field(&plan.fields[position].name));
         }
     }
-    *reader = cursor;
-    Ok(())
+    body = end_of_struct(plan, reader, visitor, body)?;
+    visitor.end_struct(body, plan).map_err(Stop::Visitor)
+}
+
+/// The tag section, where there is one. Nearly all are empty: one byte.
+#[inline(always)]
+fn end_of_struct<'a, V: Visitor<'a>>(
+    plan: &'a Struct,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+    body: V::Struct,
+) -> Result<V::Struct, Stop<V::Error>> {
+    if !plan.flexible {
+        return Ok(body);
+    }
+    if reader.rest().first() == Some(&0) {
+        reader.skip(1);
+        return Ok(body);
+    }
+    let mut copy = *reader;
+    let body = tags(plan, &mut copy, visitor, body)?;
+    *reader = copy;
+    Ok(body)
 }
 
 /// Go through a struct for a visitor that builds nothing: one look at the bounds for a run of fixed fields.
@@ -205,8 +219,8 @@ fn skip_fields<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     reader: &mut Reader<'a>,
     visitor: &mut V,
-    body: &mut V::Struct,
-) -> Result<(), Stop<V::Error>> {
+    body: V::Struct,
+) -> Result<V::Struct, Stop<V::Error>> {
     let mut position = 0;
     while let Some(step) = plan.steps.get(position) {
         let skipped = match step.kind {
@@ -235,16 +249,7 @@ fn skip_fields<'a, V: Visitor<'a>>(
         }
         position += 1;
     }
-    if plan.flexible {
-        if reader.rest().first() == Some(&0) {
-            reader.skip(1);
-        } else {
-            let mut copy = *reader;
-            tags(plan, &mut copy, visitor, body)?;
-            *reader = copy;
-        }
-    }
-    Ok(())
+    end_of_struct(plan, reader, visitor, body)
 }
 
 /// The same for the structs of an array.
@@ -256,8 +261,8 @@ fn skip_structs<'a, V: Visitor<'a>>(
 ) -> Result<(), Stop<V::Error>> {
     let mut cursor = *reader;
     for index in 0..count {
-        let mut body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
-        if let Err(stop) = skip_fields(plan, &mut cursor, visitor, &mut body) {
+        let body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
+        if let Err(stop) = skip_fields(plan, &mut cursor, visitor, body) {
             return Err(stop.in_element(index));
         }
     }
@@ -429,10 +434,12 @@ fn array<'a, V: Visitor<'a>>(
                 skip_structs(body, count, reader, visitor)?;
                 return visitor.end_array(items).map_err(Stop::Visitor);
             }
+            let mut cursor = *reader;
             for index in 0..count {
-                let value = item(body, reader, visitor).map_err(|stop| stop.in_element(index))?;
+                let value = item(body, &mut cursor, visitor).map_err(|stop| stop.in_element(index))?;
                 visitor.item(&mut items, index, value);
             }
+            *reader = cursor;
             let value = visitor.end_array(items).map_err(Stop::Visitor)?;
             if let Some(bytes) = fixed {
                 visitor.remember_array(body, bytes, &value);
@@ -458,14 +465,17 @@ fn item<'a, V: Visitor<'a>>(
     visitor: &mut V,
 ) -> Result<V::Value, Stop<V::Error>> {
     if !plan.leaf {
-        return structure(plan, reader, visitor);
+        let mut copy = *reader;
+        let value = structure(plan, &mut copy, visitor);
+        *reader = copy;
+        return value;
     }
     let before = reader.rest();
     if let Some((value, count)) = visitor.recall(plan, before) {
         reader.skip(count);
         return Ok(value);
     }
-    let value = structure(plan, reader, visitor)?;
+    let value = structure_here(plan, reader, visitor)?;
     let (bytes, _) = before.split_at(before.len() - reader.left());
     visitor.remember(plan, bytes, &value);
     Ok(value)
@@ -476,8 +486,8 @@ fn tags<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     reader: &mut Reader<'a>,
     visitor: &mut V,
-    body: &mut V::Struct,
-) -> Result<(), Stop<V::Error>> {
+    mut body: V::Struct,
+) -> Result<V::Struct, Stop<V::Error>> {
     let start = reader.offset();
     let count = reader.uvarint()?;
     // A tag takes two bytes at least: its number and its size.
@@ -497,7 +507,7 @@ fn tags<'a, V: Visitor<'a>>(
         if let Ok(found) = plan.tagged.binary_search_by_key(&tag, |tagged| tagged.tag) {
             let field = &plan.tagged[found].field;
             let value = tagged_value(field, reader, visitor).map_err(|stop| stop.in_field(&field.name))?;
-            visitor.tagged_field(body, plan, field.position, value);
+            visitor.tagged_field(&mut body, plan, field.position, value);
             continue;
         }
         let size = reader.uvarint()?;
@@ -508,11 +518,10 @@ fn tags<'a, V: Visitor<'a>>(
             unknown.extend_from_slice(content);
         }
     }
-    if unknown.is_empty() {
-        Ok(())
-    } else {
-        visitor.unknown_tags(body, plan, &unknown).map_err(Stop::Visitor)
+    if !unknown.is_empty() {
+        visitor.unknown_tags(&mut body, plan, &unknown).map_err(Stop::Visitor)?;
     }
+    Ok(body)
 }
 
 fn tagged_value<'a, V: Visitor<'a>>(
