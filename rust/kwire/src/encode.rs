@@ -172,6 +172,17 @@ pub fn encode<'s, S: Source<'s>, O: Sink>(plan: &Plan, source: &mut S, root: S::
 }
 
 fn structure<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
+    structure_here(plan, source, node, out)
+}
+
+/// The same without a call, for loops.
+#[inline(always)]
+fn structure_here<'s, S: Source<'s>, O: Sink>(
+    plan: &Struct,
+    source: &mut S,
+    node: S::Node,
+    out: &mut O,
+) -> Encoded<()> {
     let body = source.structure(node, plan)?;
     if !plan.flexible && !source.unknown_tags(body, plan).map_err(in_unknown_tags)?.is_empty() {
         return Err(clash("this version has no tags".into()));
@@ -405,7 +416,12 @@ fn array<'s, S: Source<'s>, O: Sink>(
         Type::Struct(body) => {
             for index in 0..count {
                 let item = source.item(node, index);
-                structure(body, source, item, out).map_err(|error| error.in_element(index))?;
+                let written = if body.leaf {
+                    structure_here(body, source, item, out)
+                } else {
+                    structure(body, source, item, out)
+                };
+                written.map_err(|error| error.in_element(index))?;
             }
         }
         kind => {
