@@ -1,0 +1,145 @@
+"""No panic of the engine reaches Python, whatever it is given.
+
+A panic would come as ``pyo3_runtime.PanicException``, which is no ``Exception``, so no handler here can take it for
+anything else; an abort would end the test run.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire import messages
+from kwire._kwire import Plan
+from kwire.declare import Message, Struct, array, int8, string
+from tests.proof.material import message_class, vectors
+
+SUBJECTS = [(cls, version) for cls in messages.every() for version in cls.versions]
+INTERESTING = [
+    b"\xff" * 4,
+    b"\x7f\xff\xff\xff",
+    b"\x80\0\0\0",
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff",
+    b"\0",
+    b"\1",
+    b"\x80",
+]
+
+
+def attempt(cls: Any, body: bytes, version: int) -> None:
+    """A value that can be written, or the error that ``validate`` finds too."""
+    try:
+        decoded = kwire.decode(cls, body, version=version)
+    except kwire.DecodeError as error:
+        with pytest.raises(kwire.DecodeError) as caught:
+            kwire.validate(cls, body, version=version)
+        assert caught.value.args == error.args
+    else:
+        kwire.validate(cls, body, version=version)
+        assert kwire.decode(cls, kwire.encode(decoded, version=version), version=version) == decoded
+
+
+def test_random_bytes() -> None:
+    random = Random(20_151_121)
+    for cls, version in SUBJECTS:
+        for _ in range(50):
+            attempt(cls, random.randbytes(random.randrange(60)), version)
+
+
+def test_random_damage() -> None:
+    random = Random(20_161_121)
+    for name, found in sorted(vectors().items()):
+        for vector in random.sample(found, min(10, len(found))):
+            for _ in range(10):
+                body = bytearray(vector.body[:2_000])
+                for _ in range(random.randint(1, 3)):
+                    at = random.randrange(len(body) + 1)
+                    body[at : at + random.randrange(5)] = random.choice(INTERESTING)
+                attempt(message_class(name), bytes(body), vector.version)
+
+
+def test_random_plans() -> None:
+    """Texts of plans with a few characters changed: a plan, or a ValueError that says where it is none."""
+    random = Random(20_171_121)
+    characters = [
+        *'{}<>[]()?:#=-~"\\ \n',
+        "a",
+        "0",
+        "9" * 40,
+        "\N{SNOWMAN}",
+        "\N{GRINNING FACE}",
+        "\ud800",
+        "\0",
+        "compact[",
+    ]
+    for cls, version in SUBJECTS:
+        text = kwire.plan(cls, version=version)
+        for _ in range(20):
+            changed = text
+            for _ in range(random.randint(1, 3)):
+                at = random.randrange(len(changed))
+                changed = changed[:at] + random.choice(characters) + changed[at + random.randrange(3) :]
+            with pytest.raises(ValueError, match=r"plan|surrogates"):
+                Plan(changed, [])
+
+
+class Named(Struct):
+    x: int8
+    name: string
+
+
+class Holder(Message, versions="0"):
+    items: array[Named]
+
+
+TEXT = "Holder v0 {items:[{x:int8 name:string}]}"
+RIGHT: list[Any] = [(Holder, {}), (Named, {})]
+
+
+def test_the_right_classes() -> None:
+    assert Plan(TEXT, RIGHT).decode(b"\0\0\0\1\7\0\1n") == Holder(items=[Named(x=7, name="n")])
+
+
+@pytest.mark.parametrize(
+    "structs",
+    [
+        [],
+        [(Holder, {})],
+        [*RIGHT, (Named, {})],
+        [(Named, {}), (Holder, {})],
+        [(Holder, {}), (Struct, {})],
+        [(Holder, {}), (int, {})],
+        [(Holder, {}), (object, {})],
+        [(Holder, {}), (7, {})],
+        [(Holder, {}), (Named, None)],
+        [Holder, Named],
+        None,
+    ],
+    ids=repr,
+)
+def test_wrong_classes(structs: Any) -> None:
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        Plan(TEXT, structs)
+
+
+def test_a_default_that_is_missing() -> None:
+    with pytest.raises(KeyError, match="gone"):
+        Plan("Holder v0 {-gone=0}", [(Holder, {})])
+
+
+@pytest.mark.parametrize("data", [None, 7, "text", [1], object(), memoryview(b"abcd")[::2]], ids=repr)
+def test_what_is_no_bytes(data: Any) -> None:
+    plan = Plan(TEXT, RIGHT)
+    for call in (plan.decode, plan.validate):
+        with pytest.raises((TypeError, kwire.DecodeError)):
+            call(data)
+
+
+@pytest.mark.parametrize("message", [None, 7, "text", (), object(), Holder, Named(x=1, name="")], ids=repr)
+def test_what_is_no_message(message: Any) -> None:
+    with pytest.raises(kwire.EncodeError):
+        Plan(TEXT, RIGHT).encode(message)
