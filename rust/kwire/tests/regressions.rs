@@ -31,3 +31,15 @@ fn every_file_has_a_test_of_its_name() {
 fn tags_that_do_not_ascend() {
     replay("tags_that_do_not_ascend");
 }
+
+/// An empty array that was written although it is its tag's default was not the array that the default is.
+#[test]
+fn a_default_that_is_written() {
+    replay("a_default_that_is_written");
+}
+
+/// A bool of 2 is true and is written as 1, and the array of it was not the one that came back.
+#[test]
+fn a_bool_of_two() {
+    replay("a_bool_of_two");
+}
