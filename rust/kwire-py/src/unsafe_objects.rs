@@ -141,7 +141,7 @@ fn is_own_of_struct(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
 
 /// The part of an instance that `dealloc` owns: that of the nearest adopted class, since a subclass with a header may
 /// have slots of its own, which CPython clears before it comes here.
-pub(crate) unsafe fn slots<'a>(object: *mut ffi::PyObject) -> &'a mut [*mut ffi::PyObject] {
+pub(crate) unsafe fn slots<'a>(object: *mut ffi::PyObject) -> &'a [*mut ffi::PyObject] {
     // SAFETY: callers pass an instance of an adopted class or of a subclass of one, so the loop ends at that class, and
     // by rule 1 its slots lie between header and `tp_basicsize`. The slice is used while the caller owns the object.
     unsafe {
@@ -150,7 +150,7 @@ pub(crate) unsafe fn slots<'a>(object: *mut ffi::PyObject) -> &'a mut [*mut ffi:
             class = (*class).tp_base;
         }
         let size = usize::try_from((*class).tp_basicsize).unwrap_or(HEADER);
-        std::slice::from_raw_parts_mut(object.byte_add(HEADER).cast(), (size - HEADER) / SLOT)
+        std::slice::from_raw_parts(object.byte_add(HEADER).cast(), (size - HEADER) / SLOT)
     }
 }
 
