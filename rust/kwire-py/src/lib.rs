@@ -12,8 +12,12 @@ mod plan;
 mod unsafe_builder;
 #[allow(unsafe_code, reason = "writes a bytes object while it is still nobody else's")]
 mod unsafe_bytes;
+#[allow(unsafe_code, reason = "sends tables of pointers from call to call")]
+mod unsafe_caches;
 #[allow(unsafe_code, reason = "knows where the interpreter keeps its small integers")]
 mod unsafe_constants;
+#[allow(unsafe_code, reason = "makes templates of objects, and uuids")]
+mod unsafe_layout;
 #[allow(
     unsafe_code,
     reason = "takes the collector's header from classes whose instances need none"

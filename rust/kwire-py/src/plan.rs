@@ -9,7 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::errors::{decode_error, encode_error, plan_error};
-use crate::unsafe_builder::{Caches, Layout, build};
+use crate::unsafe_builder::build;
+use crate::unsafe_caches::Caches;
+use crate::unsafe_layout::Layout;
 use crate::unsafe_source;
 
 /// A message at one version, ready to decode and encode.

@@ -15,9 +15,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::unsafe_builder::{Layout, Uuids, no_tags, unknown_tags_class};
 use crate::unsafe_bytes::Growing;
 use crate::unsafe_constants::Constants;
+use crate::unsafe_layout::{Layout, Uuids, no_tags, unknown_tags_class};
 use crate::unsafe_objects::{elements, is_adopted, slots};
 
 type Node = *mut ffi::PyObject;
