@@ -1,0 +1,61 @@
+"""Decoded objects are copied, pickled, replaced and referred to as constructor-built ones are."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import weakref
+
+import pytest
+
+import kwire
+from tests.soundness.declared import Leaf, Referable, Tree, full_tree
+
+
+@pytest.fixture
+def decoded() -> Tree:
+    return kwire.decode(Tree, kwire.encode(full_tree(), version=1), version=1)
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_of_a_decoded_object_is_the_object_again(decoded: Tree, protocol: int) -> None:
+    again = pickle.loads(pickle.dumps(decoded, protocol))
+    assert type(again) is Tree
+    assert again == decoded == full_tree()
+    assert hash(again) == hash(decoded)
+    assert kwire.encode(again, version=1) == kwire.encode(decoded, version=1)
+
+
+def test_a_copy_of_what_never_changes_is_itself(decoded: Tree) -> None:
+    assert copy.copy(decoded) is decoded
+    assert copy.deepcopy(decoded) is decoded
+    assert copy.deepcopy([decoded, decoded.leaves])[1] == decoded.leaves
+
+
+def test_a_replacement_shares_what_was_not_replaced(decoded: Tree) -> None:
+    renamed = decoded.__replace__(name="other")
+    assert renamed.name == "other"
+    assert renamed.leaves is decoded.leaves
+    assert renamed.unknown_tags == decoded.unknown_tags
+    assert decoded == full_tree()
+
+
+def test_what_was_replaced_outlives_the_original() -> None:
+    renamed = kwire.decode(Tree, kwire.encode(full_tree(), version=1), version=1).__replace__(name=None)
+    gc.collect()
+    assert renamed == full_tree().__replace__(name=None)
+
+
+def test_a_declared_weak_reference_dies_with_its_object() -> None:
+    here = Referable(number=1)
+    reference = weakref.ref(here)
+    assert reference() is here
+    del here
+    assert reference() is None
+
+
+def test_other_objects_refuse_weak_references(decoded: Tree) -> None:
+    for held in (decoded, decoded.leaves[0], Leaf()):
+        with pytest.raises(TypeError, match="weak reference"):
+            weakref.ref(held)

@@ -1,0 +1,131 @@
+"""Forged objects are refused with an exception that says where; nothing crashes, however they were forged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire import EncodeError
+from tests.soundness import forgeries
+from tests.soundness.children import outcome
+from tests.soundness.declared import Aged, Ages, Leaf, Leaf2, Small, Tree, full_tree
+
+FORMS = ("chain", "cycle", "chain of tuples", "cycle of tuples")
+FIELDS = ("leaves", "name", "grid", "numbers", "id", "seal", "alive", "home", "perhaps", "unknown_tags")
+
+
+def child(name: str, *arguments: str) -> str:
+    return outcome(forgeries.__name__, name, *arguments)
+
+
+def test_an_empty_object_does_not_encode() -> None:
+    with pytest.raises(EncodeError) as refusal:
+        kwire.encode(object.__new__(Tree), version=1)
+    assert refusal.value.kind == "wrong_type"
+    assert refusal.value.path == ("leaves",)
+
+
+def test_an_empty_object_inside_is_refused_by_its_path() -> None:
+    message = Tree(leaves=[Leaf()])
+    object.__setattr__(message, "leaves", (Leaf(), object.__new__(Leaf)))
+    with pytest.raises(EncodeError) as refusal:
+        kwire.encode(message, version=1)
+    assert refusal.value.kind == "wrong_type"
+    assert refusal.value.path == ("leaves", 1, "number")
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_an_unset_slot_is_refused_by_its_name(name: str) -> None:
+    message = full_tree()
+    object.__delattr__(message, name)
+    with pytest.raises(EncodeError) as refusal:
+        kwire.encode(message, version=1)
+    assert refusal.value.kind == "wrong_type"
+    assert refusal.value.path == (name,)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize(
+    "forged", [object(), 1j, [1], {1}, Leaf2(), object.__new__(Small), type], ids=lambda forged: type(forged).__name__
+)
+def test_a_foreign_value_is_refused_by_its_name(name: str, forged: object) -> None:
+    message = full_tree()
+    object.__setattr__(message, name, forged)
+    with pytest.raises(EncodeError) as refusal:
+        kwire.encode(message, version=1)
+    assert refusal.value.kind == "wrong_type"
+    assert refusal.value.path == (name,)
+
+
+def test_unset_slots_compare_and_hash_without_harm() -> None:
+    assert object.__new__(Leaf) == object.__new__(Leaf)
+    assert object.__new__(Leaf) != Leaf()
+    assert Leaf() != object.__new__(Leaf)
+    assert hash(object.__new__(Leaf)) == hash(object.__new__(Leaf))
+
+
+def test_the_repr_of_unset_slots_names_the_first() -> None:
+    with pytest.raises(AttributeError, match="number"):
+        repr(object.__new__(Leaf))
+
+
+def test_what_cannot_be_hashed_makes_its_struct_unhashable() -> None:
+    leaf = Leaf()
+    object.__setattr__(leaf, "inner", [])
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(leaf)
+
+
+def test_an_exception_in_a_forged_equality_comes_through() -> None:
+    class Refusing:
+        def __eq__(self, other: object) -> bool:
+            raise ZeroDivisionError
+
+        __hash__ = object.__hash__
+
+    one: Any = Leaf()
+    other: Any = Leaf()
+    object.__setattr__(one, "inner", Refusing())
+    object.__setattr__(other, "inner", Refusing())
+    with pytest.raises(ZeroDivisionError):
+        assert one == other
+
+
+def test_an_absent_field_that_holds_a_foreign_value_is_not_at_its_default() -> None:
+    message = Ages(items=[Aged()])
+    object.__setattr__(message.items[0], "old", object())
+    with pytest.raises(EncodeError) as refusal:
+        kwire.encode(message, version=1)
+    assert refusal.value.kind == "not_in_version"
+    assert refusal.value.path == ("items", 0, "old")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_long_chains_and_cycles_are_let_go(form: str) -> None:
+    assert child("freed", form) == "freed"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("action", ["hash", "compare", "compare unequal"])
+def test_long_chains_and_cycles_end_in_recursion_errors(form: str, action: str) -> None:
+    assert child("attempted", form, action) == "RecursionError"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_forged_struct_in_the_place_of_another_is_refused(form: str) -> None:
+    assert child("attempted", form, "encode") == "EncodeError"
+
+
+@pytest.mark.parametrize("lies", ["equal", "different"])
+def test_an_evil_equality_is_not_asked_while_encoding(lies: str) -> None:
+    assert child("encoded_with_evil_equality", lies) in ("encoded", "refused at ('items', 0, 'old')")
+
+
+def test_an_evil_equality_may_take_the_compared_apart() -> None:
+    assert child("compared_with_evil_equality") == "came back"
+
+
+def test_a_finalizer_may_free_long_chains_while_its_holder_goes() -> None:
+    assert child("freed_in_a_finalizer") == "freed"

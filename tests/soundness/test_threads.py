@@ -1,0 +1,98 @@
+"""Threads share plans: decoding and encoding by one at once gives each its own right answer."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kwire
+from kwire.declare import Message, Struct, array, int32, string
+from tests.soundness.declared import Tree, full_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+THREADS = 8
+
+
+@pytest.fixture(autouse=True)
+def hasty_switches() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_one_plan_serves_all_threads() -> None:
+    start = Barrier(THREADS)
+
+    def work(thread: int) -> None:
+        mine = full_tree().__replace__(name=f"thread {thread}", grid=[[thread] * thread])
+        body = kwire.encode(mine, version=1)
+        start.wait()
+        for _ in range(300):
+            decoded = kwire.decode(Tree, body, version=1)
+            assert decoded == mine
+            assert kwire.encode(decoded, version=1) == body
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(work, range(THREADS)))
+
+
+def test_the_first_use_of_a_class_may_be_by_all_threads_at_once() -> None:
+    for _ in range(30):
+
+        class Inner(Struct):
+            number: int32
+            text: string = ""
+
+        class Outer(Message, versions="0"):
+            inners: array[Inner]
+
+        start = Barrier(THREADS)
+
+        def work(thread: int, outer: type[Outer] = Outer, start: Barrier = start) -> tuple[int, str]:
+            body = b"\x00\x00\x00\x01" + thread.to_bytes(4, "big") + b"\x00\x01t"
+            start.wait()
+            decoded = kwire.decode(outer, body, version=0)
+            assert kwire.encode(decoded, version=0) == body
+            (inner,) = decoded.inners
+            return inner.number, inner.text
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            assert list(pool.map(work, range(THREADS))) == [(thread, "t") for thread in range(THREADS)]
+
+
+def test_the_first_construction_may_be_by_all_threads_at_once() -> None:
+    for _ in range(30):
+
+        class Fresh(Struct):
+            number: int32
+            text: string = ""
+
+        start = Barrier(THREADS)
+
+        def work(thread: int, fresh: type[Fresh] = Fresh, start: Barrier = start) -> int:
+            start.wait()
+            return fresh(number=thread).number
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            assert list(pool.map(work, range(THREADS))) == list(range(THREADS))
+
+
+def test_shared_objects_are_let_go_by_whichever_thread_is_last() -> None:
+    body = kwire.encode(full_tree(), version=1)
+    shared = [kwire.decode(Tree, body, version=1) for _ in range(500)]
+
+    def work(_: int) -> int:
+        mine = list(shared)
+        return len({hash(tree) for tree in mine} | {hash(tree.home) for tree in mine})
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        answers = pool.map(work, range(THREADS))
+        shared.clear()
+        assert all(answer in (0, 2) for answer in answers)
