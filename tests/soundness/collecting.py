@@ -6,7 +6,7 @@ import gc
 from pathlib import Path
 
 import kwire
-from tests.soundness.declared import Leaf2, Small
+from tests.soundness.declared import Leaf2, Small, replaced
 
 OBJECTS_IN_A_FRAME = 5_000
 FRAMES = 2_000
@@ -22,7 +22,7 @@ def resident() -> int:
 
 def grown_by_ten_million_objects() -> str:
     """How many bytes the process grew while ten million structs were decoded and dropped, a frame at a time."""
-    body = kwire.encode(Small(leaves=[Leaf2(text=str(n)) for n in range(OBJECTS_IN_A_FRAME - 1)]), version=0)
+    body = kwire.encode(Small(leaves=tuple(Leaf2(text=str(n)) for n in range(OBJECTS_IN_A_FRAME - 1))), version=0)
     for _ in range(FRAMES // 20):
         kwire.decode(Small, body, version=0)
     before = resident()
@@ -33,7 +33,7 @@ def grown_by_ten_million_objects() -> str:
 
 def grown_by_small_frames() -> str:
     """The same for a million of the smallest frames, compared, hashed and replaced along the way."""
-    body = kwire.encode(Small(number=1, name="a", leaves=[Leaf2(text="b")]), version=0)
+    body = kwire.encode(Small(number=1, name="a", leaves=(Leaf2(text="b"),)), version=0)
     first = kwire.decode(Small, body, version=0)
     gc.collect()
     before = 0
@@ -44,13 +44,13 @@ def grown_by_small_frames() -> str:
         if step % 10 == 0:
             assert again == first
             assert hash(again) == hash(first)
-            again.__replace__(name="c")
+            replaced(again, name="c")
     return str(resident() - before)
 
 
 def grown_by_refused_frames() -> str:
     """The same for frames that break off, at every place in turn: what was half made is given back."""
-    body = kwire.encode(Small(number=1, name="a" * 100, leaves=[Leaf2(text="b" * 50)] * 20), version=0)
+    body = kwire.encode(Small(number=1, name="a" * 100, leaves=(Leaf2(text="b" * 50),) * 20), version=0)
     before = 0
     for turn in range(400):
         if turn == 20:

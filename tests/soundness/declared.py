@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
 from uuid import UUID
 
 from kwire.declare import Message, Struct, array, field, float64, int32, maybe, nullable, string, uuid, zero
+
+Kind = TypeVar("Kind")
 
 
 class Leaf(Struct):
@@ -53,10 +56,10 @@ class Ages(Message, versions="0-1"):
 def full_tree() -> Tree:
     """Every field away from its default."""
     return Tree(
-        leaves=[Leaf(number=n, load=n / 2, inner=Leaf2(text="é" * n)) for n in range(3)],
+        leaves=tuple([Leaf(number=n, load=n / 2, inner=Leaf2(text="é" * n)) for n in range(3)]),
         name="name",
-        grid=[[1, 2], [], [3]],
-        numbers=[0.0, 1.5],
+        grid=((1, 2), (), (3,)),
+        numbers=(0.0, 1.5),
         id=UUID(int=7),
         seal=b"seal",
         alive=False,
@@ -64,3 +67,10 @@ def full_tree() -> Tree:
         perhaps=Leaf(number=8),
         unknown_tags={3: b"three", 900: b""},
     )
+
+
+def replaced(instance: Kind, **changes: Any) -> Kind:
+    """``copy.replace`` of Python 3.13, for all versions."""
+    untyped: Any = instance
+    made: Kind = untyped.__replace__(**changes)
+    return made

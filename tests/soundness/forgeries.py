@@ -51,7 +51,7 @@ def attempted(form: str, action: str) -> str:
         "hash": lambda: hash(one),
         "compare": lambda: one == other,
         "compare unequal": lambda: one != other,
-        "encode": lambda: kwire.encode(Ages(items=[Aged(old=1), one]), version=0),  # type: ignore[list-item]  # forged
+        "encode": lambda: kwire.encode(Ages(items=(Aged(old=1), one)), version=0),  # type: ignore[arg-type]  # forged
     }
     try:
         return repr(actions[action]())
@@ -61,7 +61,7 @@ def attempted(form: str, action: str) -> str:
 
 def encoded_with_evil_equality(lies: str) -> str:
     """Encode a message whose absent field holds an object that empties the message while it is compared."""
-    message = Ages(items=[Aged(present=1000 + n) for n in range(100)])
+    message = Ages(items=tuple(Aged(present=1000 + n) for n in range(100)))
 
     class Evil(int):
         def __eq__(self, other: object) -> bool:
@@ -88,7 +88,7 @@ def compared_with_evil_equality() -> str:
         def __eq__(self, compared: object) -> bool:
             for leaf in (one, other):
                 object.__setattr__(leaf, "number", 0)
-                object.__setattr__(leaf, "load", "".join(["new"]))
+                object.__setattr__(leaf, "load", str(id(leaf)))
                 object.__delattr__(leaf, "inner")
             gc.collect()
             return True

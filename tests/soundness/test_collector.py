@@ -30,6 +30,10 @@ class Opened(Small):
     __slots__ = ("__dict__",)
 
 
+class OpenedTree(Tree):
+    __slots__ = ("__dict__",)
+
+
 @pytest.fixture
 def eager_collector() -> Iterator[None]:
     """A collector that runs whenever anything that it tracks is made."""
@@ -63,15 +67,17 @@ def test_weak_references_and_dicts_are_the_only_ways_out_of_adoption() -> None:
     assert not gc.is_tracked(Small())
 
 
-def test_decoding_while_the_collector_runs_all_the_time(eager_collector: None) -> None:
+@pytest.mark.usefixtures("eager_collector")
+def test_decoding_while_the_collector_runs_all_the_time() -> None:
     body = kwire.encode(full_tree(), version=1)
-    for kind in (Tree, type("Opened", (Tree,), {"__slots__": ("__dict__",)})):
+    for kind in (Tree, OpenedTree):
         for _ in range(200):
             decoded = kwire.decode(kind, body, version=1)
             assert kwire.encode(decoded, version=1) == body
 
 
-def test_refusing_while_the_collector_runs_all_the_time(eager_collector: None) -> None:
+@pytest.mark.usefixtures("eager_collector")
+def test_refusing_while_the_collector_runs_all_the_time() -> None:
     body = kwire.encode(full_tree(), version=1)
     for end in range(len(body)):
         with pytest.raises(kwire.DecodeError):
@@ -98,7 +104,7 @@ def used_classes() -> list[weakref.ref[type]]:
         inners: array[Inner]
 
     for version in range(3):
-        body = kwire.encode(Outer(inners=[Inner(number=1)]), version=version)
+        body = kwire.encode(Outer(inners=(Inner(number=1),)), version=version)
         assert kwire.decode(Outer, body, version=version).inners[0].number == 1
         with pytest.raises(kwire.DecodeError):
             kwire.decode(Outer, b"", version=version)

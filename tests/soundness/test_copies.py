@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 import kwire
-from tests.soundness.declared import Leaf, Referable, Tree, full_tree
+from tests.soundness.declared import Leaf, Referable, Tree, full_tree, replaced
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_a_copy_of_what_never_changes_is_itself(decoded: Tree) -> None:
 
 
 def test_a_replacement_shares_what_was_not_replaced(decoded: Tree) -> None:
-    renamed = decoded.__replace__(name="other")
+    renamed = replaced(decoded, name="other")
     assert renamed.name == "other"
     assert renamed.leaves is decoded.leaves
     assert renamed.unknown_tags == decoded.unknown_tags
@@ -42,9 +42,9 @@ def test_a_replacement_shares_what_was_not_replaced(decoded: Tree) -> None:
 
 
 def test_what_was_replaced_outlives_the_original() -> None:
-    renamed = kwire.decode(Tree, kwire.encode(full_tree(), version=1), version=1).__replace__(name=None)
+    renamed = replaced(kwire.decode(Tree, kwire.encode(full_tree(), version=1), version=1), name=None)
     gc.collect()
-    assert renamed == full_tree().__replace__(name=None)
+    assert renamed == replaced(full_tree(), name=None)
 
 
 def test_a_declared_weak_reference_dies_with_its_object() -> None:

@@ -28,7 +28,7 @@ def test_an_empty_object_does_not_encode() -> None:
 
 
 def test_an_empty_object_inside_is_refused_by_its_path() -> None:
-    message = Tree(leaves=[Leaf()])
+    message = Tree(leaves=(Leaf(),))
     object.__setattr__(message, "leaves", (Leaf(), object.__new__(Leaf)))
     with pytest.raises(EncodeError) as refusal:
         kwire.encode(message, version=1)
@@ -94,7 +94,7 @@ def test_an_exception_in_a_forged_equality_comes_through() -> None:
 
 
 def test_an_absent_field_that_holds_a_foreign_value_is_not_at_its_default() -> None:
-    message = Ages(items=[Aged()])
+    message = Ages(items=(Aged(),))
     object.__setattr__(message.items[0], "old", object())
     with pytest.raises(EncodeError) as refusal:
         kwire.encode(message, version=1)

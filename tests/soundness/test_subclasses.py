@@ -76,13 +76,13 @@ every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name
 
 @every_kind
 def test_instances_decode_encode_compare_and_pickle(kind: type[Small]) -> None:
-    built = kind(number=5, name="five", leaves=[Leaf2(text="leaf")])
+    built = kind(number=5, name="five", leaves=(Leaf2(text="leaf"),))
     body = kwire.encode(built, version=0)
     decoded = kwire.decode(kind, body, version=0)
     assert type(decoded) is kind
     assert decoded == built
     assert hash(decoded) == hash(built)
-    assert decoded != Small(number=5, name="five", leaves=[Leaf2(text="leaf")])
+    assert decoded != Small(number=5, name="five", leaves=(Leaf2(text="leaf"),))
     assert kwire.encode(decoded, version=0) == body
     assert pickle.loads(pickle.dumps(decoded)) == built
     assert repr(decoded).startswith(f"{kind.__name__}(number=5, name='five'")
@@ -93,7 +93,7 @@ def test_instances_give_back_all_they_hold(kind: type[Small]) -> None:
     leaf = Leaf2(text="held by every one of them")
     before = sys.getrefcount(leaf), sys.getrefcount(kind)
     for _ in range(1000):
-        kind(leaves=[leaf])
+        kind(leaves=(leaf,))
     gc.collect()
     after = sys.getrefcount(leaf), sys.getrefcount(kind)
     # The first construction of a class makes its constructor, which may name the class.

@@ -11,7 +11,7 @@ import pytest
 
 import kwire
 from kwire.declare import Message, Struct, array, int32, string
-from tests.soundness.declared import Tree, full_tree
+from tests.soundness.declared import Tree, full_tree, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def test_one_plan_serves_all_threads() -> None:
     start = Barrier(THREADS)
 
     def work(thread: int) -> None:
-        mine = full_tree().__replace__(name=f"thread {thread}", grid=[[thread] * thread])
+        mine = replaced(full_tree(), name=f"thread {thread}", grid=((thread,) * thread,))
         body = kwire.encode(mine, version=1)
         start.wait()
         for _ in range(300):
