@@ -228,6 +228,10 @@ fn skip_fields<'a, V: Visitor<'a>>(
                 position = position.saturating_add(step.fields as usize);
                 continue;
             }
+            StepKind::Int32Array { compact } if skip_short_array(compact, reader) => {
+                position = position.saturating_add(1);
+                continue;
+            }
             // One of the run is short: find out which.
             StepKind::Fixed(kind) => fixed(kind, reader, visitor, |_, _| ()),
             StepKind::Int32Array { compact } => {
@@ -250,6 +254,25 @@ fn skip_fields<'a, V: Visitor<'a>>(
         position += 1;
     }
     end_of_struct(plan, reader, visitor, body)
+}
+
+/// Skip an array of int32 that is well-formed and, if compact, has less than 127 elements: nearly every one. False, and
+/// nothing skipped, for any other, which then is looked at closely.
+#[inline(always)]
+fn skip_short_array(compact: bool, reader: &mut Reader<'_>) -> bool {
+    let size = if compact {
+        match reader.rest().first() {
+            Some(byte @ 1..=0x7f) => 1 + 4 * (usize::from(*byte) - 1),
+            _ => return false,
+        }
+    } else {
+        let count = reader.rest().first_chunk().map(|count| i32::from_be_bytes(*count));
+        match count.and_then(|count| usize::try_from(count).ok()?.checked_mul(4)?.checked_add(4)) {
+            Some(size) => size,
+            None => return false,
+        }
+    };
+    reader.try_skip(size)
 }
 
 /// The same for the structs of an array.
