@@ -4,10 +4,10 @@
 //! markers); a visitor only builds, so no visitor accepts what another refuses. The walker is compiled once for each
 //! visitor, which is chosen at the door.
 
-use crate::encode::put_uvarint;
 use crate::error::{DecodeKind, Stop};
 use crate::plan::{Element, Field, Length, Plan, Primitive, StepKind, Struct, Type};
 use crate::reader::{LONGEST_STRING, Reader};
+use crate::sink::put_uvarint;
 
 /// A string that is known to be UTF-8, and whether it is known to be ASCII. Only the walker makes one.
 #[derive(Clone, Copy, Debug)]

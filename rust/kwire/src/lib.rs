@@ -24,6 +24,7 @@ mod error;
 mod parse;
 pub mod plan;
 mod reader;
+mod sink;
 mod validate;
 mod value;
 

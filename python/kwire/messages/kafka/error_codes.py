@@ -7,37 +7,15 @@ this table and is kept as it came: messages hold plain ints, and ``ErrorCode.of`
 
 from __future__ import annotations
 
-from enum import IntEnum
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Self
+from kwire.messages.coded_error import CodedError
 
 
-class ErrorCode(IntEnum):
+class ErrorCode(CodedError):
     """What an answer says went wrong, as a number, a sentence, and whether trying again can help.
 
     ``text``: Kafka's sentence, for where the answer brought none of its own. ``retriable``: Kafka's clients send the
     same request again by themselves, after new metadata where the code says that theirs is out of date.
     """
-
-    text: str
-    retriable: bool
-
-    def __new__(cls, code: int, text: str = "", retriable: bool = False) -> Self:
-        member = int.__new__(cls, code)
-        member._value_ = code
-        member.text = text
-        member.retriable = retriable
-        return member
-
-    @classmethod
-    def of(cls, code: int) -> ErrorCode | int:
-        """The code by its name, where it has one here; else the number itself."""
-        try:
-            return cls(code)
-        except ValueError:
-            return code
 
     UNKNOWN_SERVER_ERROR = -1, "The server experienced an unexpected error when processing the request."
     NONE = 0, "It worked."

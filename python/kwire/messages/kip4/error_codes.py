@@ -7,37 +7,15 @@ D4). Codes 31, 35, 41, 42 and 96 are Kafka's own, used by ApiVersions and Update
 
 from __future__ import annotations
 
-from enum import IntEnum
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Self
+from kwire.messages.coded_error import CodedError
 
 
-class ErrorCode(IntEnum):
+class ErrorCode(CodedError):
     """What an answer says went wrong, as a number, a sentence, and whether trying again can help.
 
     ``text``: one sentence for a person, where a message has no description of its own. ``retriable``: the same
     request can succeed soon though nobody repairs anything; for 22 and 41 after the controller was looked up again.
     """
-
-    text: str
-    retriable: bool
-
-    def __new__(cls, number: int, text: str = "", retriable: bool = False) -> Self:
-        member = int.__new__(cls, number)
-        member._value_ = number
-        member.text = text
-        member.retriable = retriable
-        return member
-
-    @classmethod
-    def of(cls, number: int) -> ErrorCode | int:
-        """The code by its name, where it has one here; else the number itself."""
-        try:
-            return cls(number)
-        except ValueError:
-            return number
 
     NO_ERROR = 0, "It worked, or was started."
     UNKNOWN_TOPIC_OR_PARTITION = 3, "There is no such topic or partition.", True
