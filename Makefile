@@ -46,5 +46,5 @@ wheel: setup ## build the source archive, and from it a wheel, into dist/
 	touch $@
 
 .venv/built: .venv/installed $(RUST)
-	PIP_QUIET=1 PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --quiet --release --extras cli
+	PIP_QUIET=1 PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --quiet --release --extras all
 	touch $@
