@@ -21,8 +21,8 @@ test: setup ## run all tests, Rust's and Python's
 lint: setup ## check formatting, style, types, layers and the stub of the native module
 	scripts/lint.sh
 
-bench: setup ## measure against other codecs in one run; prints ratios, writes a JSON record
-	$(BIN)/python -m benches.run
+bench: setup ## measure against peers in one run; prints ratios, writes JSON records
+	$(BIN)/python -m benches.run && $(BIN)/python -m benches.figures
 
 bench-native: setup ## measure against codecs in Java, Go and Rust; names the toolchains it lacks
 	$(BIN)/python -m benches.native

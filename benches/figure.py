@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,13 @@ class Figure:
     higher_is_better: bool = True
     detail: str = ""
 
-    def verdict(self) -> str:
-        """Where the value stands: ``goal``, ``reached`` or ``missed``."""
+    def verdict(self) -> Literal["goal", "met", "missed"]:
+        """Which of its two targets the value reaches."""
 
         def good(target: float) -> bool:
             return self.value >= target if self.higher_is_better else self.value <= target
 
-        return "goal" if good(self.goal) else "reached" if good(self.at_least) else "missed"
+        return "goal" if good(self.goal) else "met" if good(self.at_least) else "missed"
 
     def __str__(self) -> str:
         sign = ">=" if self.higher_is_better else "<="
