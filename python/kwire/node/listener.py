@@ -3,7 +3,7 @@
 Rules of this file.
 
 * It knows frames, not messages. ``answer(payload, peer)`` is given what is behind the size, and returns a whole frame,
-  or something to await for one. It raises ``Refused`` for what deserves no answer; the connection is closed then, and
+  in one piece or in several that follow one another, or something to await for one. It raises ``Refused`` for what deserves no answer; the connection is closed then, and
   the log says who and why.
 * Answers leave in the order of their requests. What can be answered at once is answered inside ``data_received``,
   without a task; one write a chunk, however many requests were in it.
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeAlias
 
-    Answer: TypeAlias = Callable[[bytes, "Peer"], "bytes | Awaitable[bytes]"]
+    Frame: TypeAlias = bytes | tuple[bytes, ...]
+    Answer: TypeAlias = Callable[[bytes, "Peer"], Frame | Awaitable[Frame]]
 
 SWEEP_SECONDS = 1.0
 GATHERED = 1 << 16
@@ -186,7 +187,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._rest = bytearray()
         """What was received and not yet answered: half a frame, or frames behind a bound."""
-        self._pending: deque[asyncio.Future[bytes]] = deque()
+        self._pending: deque[asyncio.Future[Frame]] = deque()
         """Answers on their way, in the order of their requests."""
         self._heard = self._loop.time()
         self._half_since: float | None = None
@@ -295,17 +296,23 @@ class Connection(asyncio.Protocol):
             self._send(ready)
             self._fail(error)
             return False
-        if isinstance(answer, bytes) and not self._pending:
-            ready.append(answer)
-            return True
+        if not self._pending:
+            if isinstance(answer, bytes):
+                ready.append(answer)
+                self.peer.sent += 1
+                return True
+            if isinstance(answer, tuple):
+                ready.extend(answer)
+                self.peer.sent += 1
+                return True
         self._pending.append(self._later(answer))
         if len(self._pending) >= self._limits.in_flight:
             self._slow_down()
         return True
 
-    def _later(self, answer: bytes | Awaitable[bytes]) -> asyncio.Future[bytes]:
-        future: asyncio.Future[bytes]
-        if isinstance(answer, bytes):
+    def _later(self, answer: Frame | Awaitable[Frame]) -> asyncio.Future[Frame]:
+        future: asyncio.Future[Frame]
+        if isinstance(answer, (bytes, tuple)):
             future = self._loop.create_future()
             future.set_result(answer)
         else:
@@ -313,7 +320,7 @@ class Connection(asyncio.Protocol):
             future.add_done_callback(self._answered)
         return future
 
-    def _answered(self, future: asyncio.Future[bytes]) -> None:
+    def _answered(self, future: asyncio.Future[Frame]) -> None:
         if self._transport is None:
             if not future.cancelled():
                 future.exception()  # the peer has left; whoever makes answers logs its own faults
@@ -333,7 +340,12 @@ class Connection(asyncio.Protocol):
                 else:
                     self._fail(error)
                 return
-            ready.append(first.result())
+            answer = first.result()
+            if isinstance(answer, bytes):
+                ready.append(answer)
+            else:
+                ready.extend(answer)
+            self.peer.sent += 1
         self._send(ready)
         self._speed_up()
         self._close_when_finished()
@@ -341,7 +353,6 @@ class Connection(asyncio.Protocol):
     def _send(self, ready: list[bytes]) -> None:
         if not ready or self._transport is None:
             return
-        self.peer.sent += len(ready)
         # Small answers leave in one write. A large one is not copied to join it with others.
         if len(ready) == 1 or sum(map(len, ready)) > GATHERED:
             for answer in ready:
