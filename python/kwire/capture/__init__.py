@@ -1,0 +1,45 @@
+"""Captures: folders that keep what brokers answered, one row a frame. Needs pyarrow (``pip install 'kwire[capture]'``).
+
+``Capture`` writes a folder, ``read`` gives its rows as Arrow batches and ``replay`` as ``Row`` objects with every frame
+in place; ``from_table`` makes rows out of frames that somebody else recorded. docs/capture.md describes the format: the
+closed files are plain parquet, for which nobody needs kwire.
+"""
+
+from __future__ import annotations
+
+from kwire.capture.errors import (
+    CaptureError,
+    CaptureInUse,
+    CloseFailed,
+    NoFullFrame,
+    NotACapture,
+    SyncFailed,
+    WriteFailed,
+)
+from kwire.capture.folder import CaptureFile, files
+from kwire.capture.foreign import from_table
+from kwire.capture.reading import read, read_file
+from kwire.capture.replaying import replay
+from kwire.capture.rows import SCHEMA, Row
+from kwire.capture.tail import Recovered
+from kwire.capture.writer import Capture
+
+__all__ = [
+    "SCHEMA",
+    "Capture",
+    "CaptureError",
+    "CaptureFile",
+    "CaptureInUse",
+    "CloseFailed",
+    "NoFullFrame",
+    "NotACapture",
+    "Recovered",
+    "Row",
+    "SyncFailed",
+    "WriteFailed",
+    "files",
+    "from_table",
+    "read",
+    "read_file",
+    "replay",
+]

@@ -1,0 +1,132 @@
+"""How a capture lies on disk: names of files, what there is, and who may write.
+
+    OUT/
+      date=2026-11-21/part-20261121T014732.955674Z-000000000000.parquet    closed: time of its first row, its number
+      date=2026-11-21/part-20261121T015732.961120Z-000000003712.parquet
+      _tail-000000007430.arrows                                            open: an Arrow IPC stream
+      _lock
+
+Rules of this file: the number of a file is that of its first row, counted over all rows (carried ones apart) that were
+ever appended to this folder. A tail becomes the part of the same number; while both are there, the part counts and
+the tail is about to go. What begins with an underscore is nobody's business but kwire's: Spark, Hive and pyarrow pass
+over such names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from kwire.capture.errors import CaptureInUse, NotACapture
+
+_PART = re.compile(r"part-(\d{8}T\d{6}\.\d{6})Z-(\d+)\.parquet")
+_TAIL = re.compile(r"_tail-(\d+)\.arrows")
+_TIME = "%Y%m%dT%H%M%S.%f"
+WRITING = ".writing"
+"""Ends the name of a file that is not complete and will be renamed."""
+
+
+class CaptureFile(NamedTuple):
+    """``first_row``: the number of its first row that is not carried. ``first_time``: when that was polled; None for
+    a tail, whose name does not say.
+    """
+
+    path: Path
+    first_row: int
+    first_time: datetime | None
+
+    @property
+    def closed(self) -> bool:
+        """Whether this is a parquet file, which will not change any more."""
+        return self.first_time is not None
+
+
+def files(folder: Path | str) -> tuple[CaptureFile, ...]:
+    """The files of a capture in order of their rows. Raises NotACapture when there is no such folder."""
+    folder = Path(folder)
+    tails = {file.first_row: file for file in _tails(folder)}
+    parts = {file.first_row: file for file in _parts(folder)}  # after the tails: what is closed meanwhile is seen twice
+    both = tails | parts
+    return tuple(both[number] for number in sorted(both))
+
+
+def tails(folder: Path) -> list[CaptureFile]:
+    """The tails, closed since or not, in order."""
+    return sorted(_tails(folder), key=lambda file: file.first_row)
+
+
+def _tails(folder: Path) -> list[CaptureFile]:
+    if not folder.is_dir():
+        raise NotACapture(folder, "there is no such folder")
+    found = ((path, _TAIL.fullmatch(path.name)) for path in folder.iterdir())
+    return [CaptureFile(path, int(match[1]), None) for path, match in found if match]
+
+
+def _parts(folder: Path) -> list[CaptureFile]:
+    found = ((path, _PART.fullmatch(path.name)) for path in folder.glob("date=*/part-*.parquet"))
+    return [
+        CaptureFile(path, int(match[2]), datetime.strptime(match[1], _TIME).replace(tzinfo=UTC))
+        for path, match in found
+        if match
+    ]
+
+
+def tail_path(folder: Path, first_row: int) -> Path:
+    """Of the tail that begins with that row."""
+    return folder / f"_tail-{first_row:012}.arrows"
+
+
+def part_path(folder: Path, first_row: int, first_time: datetime) -> Path:
+    """Of the closed file that begins with that row, polled at that time."""
+    time = first_time.astimezone(UTC)
+    return folder / f"date={time:%Y-%m-%d}" / f"part-{time.strftime(_TIME)}Z-{first_row:012}.parquet"
+
+
+def sync_directory(folder: Path) -> None:
+    """Make new and renamed entries of a directory survive a loss of power, where the system can do that."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class FolderLock:
+    """Held by the one writer of a folder; the system lets go of it when the process ends, however it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file: IO[str] = (folder / "_lock").open("a+", encoding="ascii")
+        try:
+            _lock(self._file)
+        except OSError as error:
+            self._file.seek(0)
+            written = self._file.read().strip()
+            self._file.close()
+            raise CaptureInUse(folder, int(written) if written.isdecimal() else None) from error
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        self._file.close()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: IO[str]) -> None:
+        file.seek(1 << 20)  # beyond what a reader of the process id wants, since such locks keep readers out
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(file: IO[str]) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,179 @@
+"""Whether an answer says what the last one said.
+
+Rules of this file: nothing is believed that was not compared. Two answers are the same when their bytes are, once the
+correlation id and the controller id are cut out; or when their elements are, in whatever order. The correlation id is
+new in every answer by nature, and KRaft brokers name any live broker as controller.
+
+The first is a comparison of memory. The second needs both decoded, so it is asked only when it can be true: the same
+elements in another order have the same length and the same sum of bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from struct import unpack_from
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kwire import frame
+from kwire.codec import encode
+from kwire.declare.introspect import describe, fields, structs_in
+from kwire.declare.wire_types import ArrayType
+from kwire.errors import KwireError
+from kwire.messages import find
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from kwire.capture.rows import Row
+    from kwire.declare import Message, Struct
+
+CORRELATION_ID = 4
+"""Bytes of it, at the start of every payload."""
+
+
+def message_of(row: Row) -> Message | None:
+    """The answer of a row, decoded; None when it has none, or its bytes are not what it says."""
+    if row.frame is None:
+        return None
+    try:
+        cls = find(row.dialect, api_key=row.api_key, version=row.api_version, kind="response")
+        return frame.decode_response(row.frame, cls, version=row.api_version).message
+    except KwireError:
+        return None
+
+
+class Answer:
+    """What an answer said, kept to be compared with the next ones.
+
+    ``controller_id``: as the answer says; None when its message has no such field.
+    """
+
+    __slots__ = ("_after", "_before", "_cut", "_row_fields", "_size", "controller_id")
+
+    def __init__(self, row: Row, message: Message | None) -> None:
+        self._row_fields = (row.dialect, row.api_key, row.api_version)
+        tells = message is not None and _tells_controller(type(message), row.api_version)
+        self.controller_id: int | None = getattr(message, "controller_id", None) if tells else None
+        self._remember(row, message)
+
+    def _remember(self, row: Row, message: Message | None) -> None:
+        payload = row.frame
+        assert payload is not None
+        self._size = len(payload)
+        self._cut = _place_of_controller_id(payload, message, row.api_version)
+        end = self._size if self._cut is None else self._cut
+        self._before = payload[CORRELATION_ID:end]
+        self._after = b"" if self._cut is None else payload[self._cut + 4 :]
+
+    def is_said_by(self, row: Row, message: Message | None) -> bool:
+        """Whether ``row``, whose frame is given, says the same. ``message``: its decoded form when there is one."""
+        payload = row.frame
+        assert payload is not None
+        if len(payload) != self._size or (row.dialect, row.api_key, row.api_version) != self._row_fields:
+            return False
+        if payload.startswith(self._before, CORRELATION_ID) and payload.startswith(self._after, self._after_start):
+            return True
+        if self._sum_of_bytes(payload) != _sum_of_bytes(self._before) + _sum_of_bytes(self._after):
+            return False
+        message = message or message_of(row)
+        before = message_of(row._replace(frame=self.frame(0, 0)))
+        if message is None or before is None or in_any_order(message) != in_any_order(before):
+            return False
+        self._remember(row, message)  # the next one will most likely be in this order
+        return True
+
+    @property
+    def _after_start(self) -> int:
+        return self._size - len(self._after)
+
+    def _sum_of_bytes(self, payload: bytes) -> int:
+        """Of what counts in an answer that is laid out like this one."""
+        end = self._size if self._cut is None else self._cut
+        return _sum_of_bytes(memoryview(payload)[CORRELATION_ID:end]) + _sum_of_bytes(
+            memoryview(payload)[self._after_start :]
+        )
+
+    def controller_id_in(self, payload: bytes) -> int | None:
+        """The controller that an answer names which says the same as this one."""
+        if self._cut is None:
+            return None
+        (controller_id,) = unpack_from(">i", payload, self._cut)
+        return int(controller_id)
+
+    def frame(self, correlation_id: int, controller_id: int | None) -> bytes:
+        """The payload of an answer that says this; its elements as the last one had them."""
+        parts = [correlation_id.to_bytes(4, "big", signed=True), self._before]
+        if self._cut is not None:
+            parts += [(controller_id or 0).to_bytes(4, "big", signed=True), self._after]
+        return b"".join(parts)
+
+
+def _sum_of_bytes(data: bytes | memoryview) -> int:
+    """The same for any order of them."""
+    if not data:
+        return 0
+    return int(pc.sum(pa.Array.from_buffers(pa.uint8(), len(data), [None, pa.py_buffer(data)])).as_py())
+
+
+def _place_of_controller_id(payload: bytes, message: Message | None, version: int) -> int | None:
+    """Where the controller id stands in a payload; None when there is none, or we would write other bytes.
+
+    Found by writing the message twice, without the arrays behind the controller id, with two different controllers.
+    """
+    if message is None or not _tells_controller(type(message), version):
+        return None
+    names = [field.name for field in fields(type(message))]
+    behind = names[names.index("controller_id") + 1 :]
+    short = _with(message, **{name: () for name in behind if isinstance(getattr(message, name), tuple)})
+    one, other = (encode(_with(short, controller_id=id), version=version) for id in (0, -1))
+    place = next(index for index, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+    header = CORRELATION_ID + describe(type(message)).header_version(
+        version
+    )  # a flexible header adds one byte: no tags
+    return header + place if payload[header : header + place] == one[:place] else None
+
+
+def _with(message: Any, **changes: object) -> Message:
+    changed: Message = replace(message, **changes)
+    return changed
+
+
+def _tells_controller(cls: type[Message], version: int) -> bool:
+    return any(field.name == "controller_id" and field.stands_in(version) for field in fields(cls))
+
+
+def in_any_order(message: Message) -> Hashable:
+    """Equal for messages that differ in the order of brokers, topics and partitions, or in the controller, only."""
+    if hasattr(message, "controller_id"):
+        message = _with(message, controller_id=-1)
+    return _in_any_order(message)
+
+
+def _in_any_order(struct: Struct) -> Hashable:
+    said: list[Hashable] = [tuple(struct.unknown_tags.items())]
+    for name, ordered in _fields_and_order(type(struct)):
+        value = getattr(struct, name)
+        said.append(value if ordered else frozenset(Counter(map(_in_any_order, value)).items()))
+    return tuple(said)
+
+
+def _fields_and_order(cls: type[Struct]) -> tuple[tuple[str, bool], ...]:
+    """The fields of a struct; False for arrays whose elements have a key, so that their order says nothing."""
+    known = _ORDER.get(cls)
+    if known is None:
+        known = _ORDER[cls] = tuple(
+            (field.name, not (isinstance(field.type, ArrayType) and any(map(_has_key, structs_in(field.type)))))
+            for field in fields(cls)
+        )
+    return known
+
+
+_ORDER: dict[type[Struct], tuple[tuple[str, bool], ...]] = {}
+
+
+def _has_key(cls: type[Struct]) -> bool:
+    return cls.__name__ in {"Broker", "ClusterNode", "TopicMetadata", "PartitionMetadata"}

@@ -1,0 +1,106 @@
+"""The open end of a capture: an Arrow IPC stream that grows by whole batches, and what is left of one after a crash.
+
+Rules of this file: a batch is written by one call, and what a failed call left behind is cut off again, so that the
+file always ends with a whole batch unless the machine or the process died inside the call. Readers believe a batch only
+when all of it is there and its offsets and texts are sound; what stands behind the first that is not, is torn.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from kwire.capture.rows import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Recovered(NamedTuple):
+    """What the next writer found of a tail. ``part``: the parquet file that its rows went to, None if it had none.
+    ``rows``: taken over, carried ones apart. ``torn_bytes``: behind the last whole batch, cut off; usually 0.
+    """
+
+    tail: Path
+    part: Path | None
+    rows: int
+    torn_bytes: int
+
+
+class Tail:
+    """Appends batches to a file that it makes. ``first_row``: the number of its first row that is not carried.
+
+    ``size``: bytes so far; ``carried_size``: how many of them are the schema and carried rows.
+    """
+
+    def __init__(self, path: Path, first_row: int) -> None:
+        self.path = path
+        self.first_row = first_row
+        self.size = 0
+        self.carried_size = 0
+        self.unsynced = False
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
+        try:
+            self._write(SCHEMA.serialize())
+            self.carried_size = self.size
+        except OSError:
+            self.close()
+            path.unlink()
+            raise
+
+    def append(self, batch: pa.RecordBatch, *, carried: bool = False, sync: bool = False) -> None:
+        """Write a batch. When this returns, the death of this process cannot undo it; with ``sync``, no loss of power
+        either. Raises OSError, and then the batch is not in the file.
+        """
+        self._write(batch.serialize(), sync=sync)
+        if carried:
+            self.carried_size = self.size
+
+    def _write(self, message: pa.Buffer, *, sync: bool = False) -> None:
+        left = memoryview(message)
+        try:
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+            if sync:
+                os.fsync(self._descriptor)
+        except OSError:
+            os.ftruncate(self._descriptor, self.size)
+            os.lseek(self._descriptor, self.size, os.SEEK_SET)
+            raise
+        self.size += message.size
+        self.unsynced = not sync
+
+    def sync(self) -> None:
+        """Make what was appended survive a loss of power. Raises OSError."""
+        self.unsynced = False
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+class WholeBatches:
+    """The batches of a tail up to the first torn one. ``torn_bytes`` is right once they have been walked through."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.torn_bytes = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        with pa.OSFile(str(self.path)) as file:
+            whole = 0
+            try:
+                reader = pa.ipc.open_stream(file)
+                whole = file.tell()
+                for batch in reader:
+                    batch.validate(full=True)
+                    yield batch
+                    whole = file.tell()
+            except (pa.ArrowInvalid, OSError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise  # the disk's fault; Arrow's own "file is too short" has no number
+            self.torn_bytes = file.size() - whole
