@@ -3,8 +3,8 @@
 Rules of this file.
 
 * It knows frames, not messages. ``answer(payload, peer)`` is given what is behind the size, and returns a whole frame,
-  in one piece or in several that follow one another, or something to await for one. It raises ``Refused`` for what deserves no answer; the connection is closed then, and
-  the log says who and why.
+  in one piece or in several that follow one another, or something to await for one. It raises ``Refused`` for what
+  deserves no answer; the connection is closed then, and the log says who and why.
 * Answers leave in the order of their requests. What can be answered at once is answered inside ``data_received``,
   without a task; one write a chunk, however many requests were in it.
 * Memory that a peer can make us hold is bounded: by the largest frame, by the requests in flight, and by what waits to
