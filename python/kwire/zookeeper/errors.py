@@ -1,9 +1,10 @@
-"""What a ``Store`` raises.
+"""What a ``Store`` raises, and what reading a node's data does.
 
 Rules of this file: one class for each thing that a caller can react to differently; every error names the path; what
 ZooKeeper says and no class stands for is a ``ServerRefused`` with its code.
 
     KwireError
+    ├── ZnodeError               the data of a node are wrong: whoever wrote them must change
     └── StoreError
         ├── NoNode, NodeExists, BadVersion, NotEmpty, NoChildrenForEphemerals, NotAuthorized   the operation was refused
         ├── TransactionFailed    one operation of a transaction was refused: none took place
@@ -43,6 +44,7 @@ __all__ = [
     "StoreClosed",
     "StoreError",
     "TransactionFailed",
+    "ZnodeError",
 ]
 
 
@@ -182,3 +184,21 @@ class StoreClosed(StoreError):
     """The store was closed before the answer came, or before the question."""
 
     reason = "the store is closed"
+
+
+class ZnodeError(KwireError, ValueError):
+    """A node whose data are not what stands there by Kafka's rules.
+
+    ``path``: the node's; ``key``: the faulty JSON key, dotted from the outermost, empty for the data as a whole;
+    ``reason``: the rest of the sentence.
+    """
+
+    def __init__(self, path: str, key: str, reason: str) -> None:
+        super().__init__(path, key, reason)
+        self.path = path
+        self.key = key
+        self.reason = reason
+
+    def __str__(self) -> str:
+        where = f"{self.path}: {self.key}" if self.key else self.path
+        return f"{where}: {self.reason}"

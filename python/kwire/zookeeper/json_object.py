@@ -1,0 +1,193 @@
+"""One JSON object of a node, read key by key as Kafka's ``kafka.utils.json`` reads it.
+
+Rules of this file: what a key must hold is said where it is read, and every fault names path and key. An integer is a
+whole number of 32 (or 64) bits written as a number; a text is a JSON string; null is no value for either. Of two equal
+keys the last counts, and what follows the object is not looked at: both as Jackson does it. What nobody asked for is
+``unknown``: kept as JSON text, so that it can be written back and is immutable.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from kwire.zookeeper.errors import ZnodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["NOTHING_UNKNOWN", "JsonObject", "Unknown", "dump", "frozen", "parse", "shared_ids"]
+
+Unknown: TypeAlias = tuple[tuple[str, str], ...]
+"""Keys that nobody here knows, each with the JSON text of its value."""
+
+NOTHING_UNKNOWN: Unknown = ()
+_REQUIRED: Any = object()
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
+def parse(data: bytes, path: str) -> Any:
+    """The JSON value that the data begin with. Errors: ZnodeError."""
+    try:
+        try:
+            return _DECODER.raw_decode(data.decode().lstrip(" \t\r\n"))[0]
+        except ValueError:  # another of Unicode's encodings, or a byte order mark, which Jackson finds out by itself
+            return json.loads(data, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        shown = f"{data[:60]!r}..." if len(data) > 60 else repr(data)
+        raise ZnodeError(path, "", f"no JSON: {shown}: {error}") from None
+
+
+def dump(values: Mapping[str, object], unknown: Unknown = NOTHING_UNKNOWN) -> bytes:
+    """The object as compact JSON, known keys first."""
+    text = _ENCODER.encode(values)
+    if unknown:
+        rest = ",".join(f"{_ENCODER.encode(key)}:{value}" for key, value in unknown)
+        text = f"{text[:-1]},{rest}}}" if values else f"{{{rest}}}"
+    return text.encode()
+
+
+@lru_cache(maxsize=1 << 16)
+def shared_ids(ids: tuple[int, ...]) -> tuple[int, ...]:
+    """The same list of brokers as the same object: a cluster has many partitions and few such lists."""
+    return ids
+
+
+def frozen(values: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """The mapping, for reading only."""
+    return values if isinstance(values, MappingProxyType) else MappingProxyType(dict(values))
+
+
+class JsonObject:
+    """An object that is being read. ``where``: the dotted key it stands at, for errors."""
+
+    __slots__ = ("_path", "_values", "_where")
+
+    def __init__(self, value: Any, path: str, where: str = "") -> None:
+        if type(value) is not dict:
+            raise ZnodeError(path, where, f"expected a JSON object, found {_shown(value)}")
+        self._values: dict[str, Any] = value
+        self._path = path
+        self._where = where
+
+    @classmethod
+    def parse(cls, data: bytes, path: str) -> JsonObject:
+        """The object that is all of a node's data."""
+        return cls(parse(data, path), path)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def keys(self) -> Iterable[str]:
+        """Of what was not taken yet."""
+        return list(self._values)
+
+    def where(self, key: str) -> str:
+        """The dotted key, as errors name it."""
+        return f"{self._where}.{key}" if self._where else key
+
+    def fault(self, key: str, reason: str) -> ZnodeError:
+        """The error to raise."""
+        return ZnodeError(self._path, self.where(key) if key else self._where, reason)
+
+    def take(self, key: str, default: Any = _REQUIRED) -> Any:
+        """Any value. It counts as known from now on."""
+        value = self._values.pop(key, default)
+        if value is _REQUIRED:
+            raise self.fault(key, "is missing")
+        return value
+
+    def drop(self, *keys: str) -> None:
+        """Keys that are known, and about which nothing is demanded."""
+        for key in keys:
+            self._values.pop(key, None)
+
+    def integer(self, key: str, default: Any = _REQUIRED, *, bits: int = 32) -> Any:
+        """A whole number; the default only where the key is missing."""
+        return self._integer(key, self.take(key), bits) if key in self._values else self._default(key, default)
+
+    def text(self, key: str, default: Any = _REQUIRED) -> Any:
+        """A string; the default only where the key is missing."""
+        if key not in self._values:
+            return self._default(key, default)
+        value = self._values.pop(key)
+        if type(value) is not str:
+            raise self.fault(key, f"expected a string, found {_shown(value)}")
+        return value
+
+    def optional_text(self, key: str) -> str | None:
+        """A string; None where it is null or missing."""
+        if self._values.get(key) is None:
+            self._values.pop(key, None)
+            return None
+        text: str = self.text(key)
+        return text
+
+    def integers(self, key: str, default: Any = _REQUIRED) -> Any:
+        """A tuple of whole numbers, shared among all who hold the same."""
+        if key not in self._values:
+            return self._default(key, default)
+        values = self._array(key)
+        if not all(type(value) is int and -0x8000_0000 <= value <= 0x7FFF_FFFF for value in values):
+            raise self.fault(key, f"expected a list of integers, found {_shown(values)}")
+        return shared_ids(tuple(values))
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of strings."""
+        values = self._array(key)
+        if not all(type(value) is str for value in values):
+            raise self.fault(key, f"expected a list of strings, found {_shown(values)}")
+        return tuple(values)
+
+    def text_map(self, key: str) -> dict[str, str]:
+        """An object of strings."""
+        inner = self.object(key)
+        return {name: inner.text(name) for name in inner.keys()}  # noqa: SIM118 - reading takes the keys out
+
+    def object(self, key: str) -> JsonObject:
+        """An object within."""
+        return JsonObject(self.take(key), self._path, self.where(key))
+
+    def objects(self, key: str) -> list[JsonObject]:
+        """A list of objects."""
+        values = self._array(key)
+        return [JsonObject(value, self._path, f"{self.where(key)}[{index}]") for index, value in enumerate(values)]
+
+    def unknown(self) -> Unknown:
+        """What was not taken."""
+        if not self._values:
+            return NOTHING_UNKNOWN
+        return tuple((key, _ENCODER.encode(value)) for key, value in self._values.items())
+
+    def _array(self, key: str) -> list[Any]:
+        value = self.take(key)
+        if type(value) is not list:
+            raise self.fault(key, f"expected a list, found {_shown(value)}")
+        return value
+
+    def _integer(self, key: str, value: Any, bits: int) -> int:
+        if type(value) is not int or not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+            raise self.fault(key, f"expected an integer of {bits} bits, found {_shown(value)}")
+        return value
+
+    def _default(self, key: str, default: Any) -> Any:
+        if default is _REQUIRED:
+            raise self.fault(key, "is missing")
+        return default
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = _ENCODER.encode(value)
+    except ValueError:  # a number of more digits than Python writes
+        text = "a number too long to show"
+    return text if len(text) <= 60 else f"{text[:60]}..."
