@@ -1,6 +1,29 @@
 """For those who test programs that speak Kafka's protocol.
 
 strategies      random messages for Hypothesis, of any declaration
+FakeCluster     a server that answers Metadata for thousands of topics; it changes and misbehaves when told to
+Misbehaviour    what its brokers can do wrong
 """
 
 from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kwire.testing.fake_cluster import FakeCluster
+    from kwire.testing.misbehaviour import Misbehaviour
+
+__all__ = ["FakeCluster", "Misbehaviour"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        modules = {"FakeCluster": "fake_cluster", "Misbehaviour": "misbehaviour"}
+        if name not in modules:
+            raise AttributeError(f"module 'kwire.testing' has no attribute {name!r}")
+        value = getattr(import_module(f"kwire.testing.{modules[name]}"), name)
+        globals()[name] = value
+        return value

@@ -1,0 +1,159 @@
+"""One server on a Java machine.
+
+Rules of this file: a server is ended by its own process id, whatever happens to the tests, as long as this interpreter
+ends in an orderly way. What it writes goes to a file that is shown when it does not start.
+"""
+
+from __future__ import annotations
+
+import atexit
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+from kwire.testing.kafka.errors import DidNotStart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+OUTPUT_SHOWN = 4000
+"""Characters of what a server wrote last."""
+
+_QUICK_TO_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+_LOG4J_1 = """\
+log4j.rootLogger=INFO, file
+log4j.appender.file=org.apache.log4j.FileAppender
+log4j.appender.file.File=${kwire.log}
+log4j.appender.file.layout=org.apache.log4j.PatternLayout
+log4j.appender.file.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+_LOG4J_2 = """\
+status = error
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = ${sys:kwire.log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = [%d] %p %m (%c)%n
+rootLogger.level = INFO
+rootLogger.appenderRef.file.ref = file
+"""
+
+
+class JavaServer:
+    """A main class with its arguments, which can be started more than once.
+
+    ``name``: for messages; ``folder``: for its output and log; ``heap``: megabytes.
+    """
+
+    def __init__(self, name: str, folder: Path, jars: Path, main: Sequence[str], *, heap: int) -> None:
+        self.name = name
+        self.folder = folder
+        self._jars = jars
+        self._main = main
+        self._heap = heap
+        self._process: subprocess.Popen[bytes] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def log(self) -> Path:
+        """What it logs."""
+        return self.folder / "log"
+
+    @property
+    def output(self) -> Path:
+        """What it prints."""
+        return self.folder / "output"
+
+    @property
+    def process_id(self) -> int | None:
+        """None while it does not run."""
+        return self._process.pid if self.runs else None
+
+    @property
+    def runs(self) -> bool:
+        """Whether the process is there, also when it is stopped by a signal."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Begin to start; ``wait_until`` says when it has."""
+        assert not self.runs, f"{self.name} runs already"
+        self.log.unlink(missing_ok=True)
+        with self.output.open("wb") as output:
+            self._process = subprocess.Popen(  # noqa: S603  what runs is our own choice
+                self.command(*self._main),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # ^C in a terminal is for the tests, which then end their servers
+            )
+        atexit.register(self.kill)
+
+    def command(self, *main: str) -> list[str]:
+        """The command line of a main class beside this server's jars."""
+        (self.folder / "log4j.properties").write_text(_LOG4J_1, encoding="ascii")
+        (self.folder / "log4j2.properties").write_text(_LOG4J_2, encoding="ascii")
+        return [
+            "java",
+            f"-Xmx{self._heap}m",
+            *_QUICK_TO_START,
+            f"-Dkwire.log={self.log}",
+            f"-Dlog4j.configuration=file:{self.folder}/log4j.properties",
+            f"-Dlog4j2.configurationFile=file:{self.folder}/log4j2.properties",
+            "-cp",
+            f"{self._jars}/*",
+            *main,
+        ]
+
+    def wait_until(self, ready: Callable[[], bool]) -> None:
+        """Raises DidNotStart when the process ends before, or it takes too long."""
+        end = time.monotonic() + START_SECONDS
+        while not ready():
+            if not self.runs or time.monotonic() > end:
+                assert self._process is not None
+                raise DidNotStart(self.name, self._process.poll(), self.wrote_last())
+            time.sleep(0.05)
+
+    def has_logged(self, text: str) -> bool:
+        """Whether that stands in the log of this start."""
+        return self.log.exists() and text in self.log.read_text(encoding="utf-8", errors="replace")
+
+    def wrote_last(self) -> str:
+        """The end of output and log."""
+        texts = [
+            path.read_text(encoding="utf-8", errors="replace")[-OUTPUT_SHOWN:]
+            for path in (self.log, self.output)
+            if path.exists()
+        ]
+        return "\n".join(texts) or "nothing"
+
+    def stop(self) -> None:
+        """End it in an orderly way; by force after ``STOP_SECONDS``. Nothing happens when it does not run."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._gone()
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        self._gone()
+
+    def send(self, signal_number: int) -> None:
+        """Send it a signal, such as ``signal.SIGSTOP``."""
+        assert self._process is not None
+        self._process.send_signal(signal_number)
+
+    def _gone(self) -> None:
+        self._process = None
+        atexit.unregister(self.kill)
