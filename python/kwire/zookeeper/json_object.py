@@ -9,6 +9,7 @@ keys the last counts, and what follows the object is not looked at: both as Jack
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -18,12 +19,23 @@ from kwire.zookeeper.errors import ZnodeError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["NOTHING_UNKNOWN", "JsonObject", "Unknown", "dump", "frozen", "parse", "shared_ids"]
+__all__ = [
+    "NOTHING_UNKNOWN",
+    "JsonObject",
+    "Unknown",
+    "dump",
+    "frozen",
+    "json_of_objects",
+    "object_text",
+    "parse",
+    "shared_ids",
+]
 
 Unknown: TypeAlias = tuple[tuple[str, str], ...]
 """Keys that nobody here knows, each with the JSON text of its value."""
 
 NOTHING_UNKNOWN: Unknown = ()
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
 _REQUIRED: Any = object()
 
 
@@ -49,11 +61,21 @@ def parse(data: bytes, path: str) -> Any:
 
 def dump(values: Mapping[str, object], unknown: Unknown = NOTHING_UNKNOWN) -> bytes:
     """The object as compact JSON, known keys first."""
+    return object_text(values, unknown).encode()
+
+
+def json_of_objects(objects: Mapping[str, tuple[Mapping[str, object], Unknown]]) -> str:
+    """An object of objects, each with what is unknown of it."""
+    return "{" + ",".join(f"{_ENCODER.encode(name)}:{object_text(*one)}" for name, one in objects.items()) + "}"
+
+
+def object_text(values: Mapping[str, object], unknown: Unknown = NOTHING_UNKNOWN) -> str:
+    """The same as text, to stand within another object."""
     text = _ENCODER.encode(values)
     if unknown:
         rest = ",".join(f"{_ENCODER.encode(key)}:{value}" for key, value in unknown)
         text = f"{text[:-1]},{rest}}}" if values else f"{{{rest}}}"
-    return text.encode()
+    return text
 
 
 @lru_cache(maxsize=1 << 16)
@@ -111,6 +133,14 @@ class JsonObject:
         for key in keys:
             self._values.pop(key, None)
 
+    def timestamp(self) -> int | None:
+        """Milliseconds since 1970, a string in Kafka. Nobody demands it: what is no number stays unknown, as it was."""
+        value = self._values.get("timestamp")
+        if type(value) is int or (type(value) is str and _NUMBER.fullmatch(value)):
+            del self._values["timestamp"]
+            return int(value)
+        return None
+
     def integer(self, key: str, default: Any = _REQUIRED, *, bits: int = 32) -> Any:
         """A whole number; the default only where the key is missing."""
         return self._integer(key, self.take(key), bits) if key in self._values else self._default(key, default)
@@ -123,6 +153,13 @@ class JsonObject:
         if type(value) is not str:
             raise self.fault(key, f"expected a string, found {_shown(value)}")
         return value
+
+    def number_in_text(self, key: str) -> int:
+        """A whole number of 64 bits that is written as a string."""
+        text = self.text(key)
+        if _NUMBER.fullmatch(text) is None or not -(1 << 63) <= int(text) < 1 << 63:
+            raise self.fault(key, f"expected a whole number in a string, found {_shown(text)}")
+        return int(text)
 
     def optional_text(self, key: str) -> str | None:
         """A string; None where it is null or missing."""
