@@ -5,7 +5,7 @@ SECONDS ?= 60
 BIN := .venv/bin
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
-.PHONY: help setup demo test lint bench bench-native bench-report fuzz wheel
+.PHONY: help setup demo test test-kafka lint bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -15,8 +15,11 @@ setup: .venv/built ## make .venv and build the engine into it (needs Python 3.11
 demo: setup ## decode frames captured from real Kafka, print what they say and how fast it went
 	$(BIN)/python -m examples.demo
 
-test: setup ## run all tests, Rust's and Python's
-	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet && $(BIN)/python -m pytest
+test: setup ## run all tests, Rust's and Python's, but those of test-kafka
+	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet && $(BIN)/python -m pytest --ignore=tests/kafka
+
+test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+ and Maven)
+	$(BIN)/python -m pytest tests/kafka
 
 lint: setup ## check formatting, style, types, layers and the stub of the native module
 	scripts/lint.sh

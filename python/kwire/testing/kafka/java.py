@@ -71,7 +71,7 @@ class JavaServer:
     @property
     def process_id(self) -> int | None:
         """None while it does not run."""
-        return self._process.pid if self.runs else None
+        return self._process.pid if self._process is not None and self.runs else None
 
     @property
     def runs(self) -> bool:
