@@ -1,0 +1,164 @@
+"""What a node is told before it starts: ``server.properties`` under Kafka's own names, and options that stand above it.
+
+Rules of this file: one table says each setting's name, how its text is read, its default and its meaning; everything
+else (help, errors, the description that a node gives of itself) is made from it. A name that is not in the table is
+kept in ``unused`` and told in a warning, as Kafka does, since a file written for Kafka has many.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class SettingError(KwireError, ValueError):
+    """A setting that cannot be read. ``name``, ``text``, ``reason``."""
+
+    def __init__(self, name: str, text: str, reason: str) -> None:
+        super().__init__(name, text, reason)
+        self.name = name
+        self.text = text
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.text}: {self.reason}"
+
+
+def boolean(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise ValueError("it has to be true or false")
+    return text.lower() == "true"
+
+
+def between(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise ValueError("it has to be a whole number") from None
+        if not low <= number <= high:
+            raise ValueError(f"it has to be between {low} and {high}")
+        return number
+
+    return read
+
+
+def address(text: str) -> tuple[str, int]:
+    """``host:port`` or ``LISTENER://host:port``; port 0 is a free one, and a host left out is 127.0.0.1."""
+    match = re.fullmatch(r"(?:[A-Za-z0-9_]+://)?\[?([^\[\],]*?)\]?:([0-9]{1,5})", text)
+    if match is None or int(match[2]) > 65535:
+        raise ValueError("it has to be one address, host:port or ADMIN://host:port")
+    return match[1] or "127.0.0.1", int(match[2])
+
+
+def setting(name: str, read: Callable[[str], Any], default: Any = None) -> Any:
+    """A field that ``server.properties`` knows as ``name``."""
+    return field(default=default, metadata={"name": name, "read": read})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """A node's settings. ``id``, ``zookeeper`` are needed; times in milliseconds, sizes in bytes, as in the file."""
+
+    id: int = setting("broker.id", between(0, 2**31 - 1), -1)
+    """The number of the node in the cluster; ``node.id`` is read too."""
+    zookeeper: str = setting("zookeeper.connect", str, "")
+    """``host:port,host:port/chroot`` of the ensemble."""
+    listen: tuple[str, int] = setting("listeners", address, ("127.0.0.1", 0))
+    """Where the admin protocol is served."""
+    advertised: tuple[str, int] | None = setting("advertised.listeners", address)
+    """What others are told to connect to; without it, where the node listens."""
+    rack: str | None = setting("broker.rack", str)
+    """Where it stands, for spreading replicas."""
+    zookeeper_session_timeout_ms: int = setting("zookeeper.session.timeout.ms", between(100, 2**31 - 1), 18_000)
+    """How long ZooKeeper waits for a silent node before it counts as dead."""
+    zookeeper_connection_timeout_ms: int = setting("zookeeper.connection.timeout.ms", between(1, 2**31 - 1), 18_000)
+    """How long a start waits for ZooKeeper."""
+    num_partitions: int = setting("num.partitions", between(1, 2**31 - 1), 1)
+    """Of topics that are made without saying how many."""
+    default_replication_factor: int = setting("default.replication.factor", between(1, 32767), 1)
+    """Of topics that are made without saying how many."""
+    auto_create_topics: bool = setting("auto.create.topics.enable", boolean, True)
+    """Whether TopicMetadata version 0 makes the topics that it names."""
+    delete_topics: bool = setting("delete.topic.enable", boolean, True)
+    """Whether topics can be deleted."""
+    unclean_leader_election: bool = setting("unclean.leader.election.enable", boolean, False)
+    """Whether a replica that is not in sync may lead when no other is left."""
+    strict_batches: bool = setting("admin.batch.strict", boolean, False)
+    """The older draft's rules for batches: 1011 and 1012 (decision D9)."""
+    controlled_shutdown: bool = setting("controlled.shutdown.enable", boolean, True)
+    """Whether leaders are moved away before the node stops."""
+    controlled_shutdown_timeout_ms: int = setting("controller.socket.timeout.ms", between(1, 2**31 - 1), 30_000)
+    """How long an orderly shutdown waits for the controller to move leaders."""
+    request_bytes: int = setting("socket.request.max.bytes", between(1, 2**31 - 1), 100 * 1024 * 1024)
+    """The largest request that is read."""
+    requests_in_flight: int = setting("max.in.flight.requests.per.connection", between(1, 100_000), 64)
+    """Requests of one connection that are being worked on; more are not read."""
+    queued_requests: int = setting("queued.max.requests", between(1, 1_000_000), 500)
+    """Requests that wait for the controller; one more is answered with 21."""
+    connections: int = setting("max.connections", between(1, 2**31 - 1), 2048)
+    """At one time."""
+    idle_ms: int = setting("connections.max.idle.ms", between(1, 2**31 - 1), 600_000)
+    """After which a connection without traffic is closed."""
+    slow_peer_ms: int = setting("socket.slow.peer.timeout.ms", between(1, 2**31 - 1), 30_000)
+    """For half a frame to be finished, and for answers to be read. No setting of Kafka's."""
+    metrics: tuple[str, int] | None = setting("metrics.listener", address)
+    """Where metrics are served for Prometheus; nowhere without it. No setting of Kafka's."""
+    unused: Mapping[str, str] = field(default_factory=dict)
+    """What was given and means nothing here."""
+
+    @classmethod
+    def read(cls, properties: Mapping[str, str], **options: Any) -> NodeSettings:
+        """From texts by Kafka's names; ``options``, by field and already read, stand above them.
+
+        Raises SettingError for a text that cannot be read, and for ``broker.id`` or ``zookeeper.connect`` missing.
+        """
+        properties = dict(properties)
+        if "node.id" in properties:
+            properties.setdefault("broker.id", properties.pop("node.id"))
+        values: dict[str, Any] = {}
+        for each in fields(cls):
+            name = each.metadata.get("name")
+            if name in properties:
+                text = properties.pop(name)
+                try:
+                    values[each.name] = each.metadata["read"](text)
+                except ValueError as error:
+                    raise SettingError(name, text, str(error)) from None
+        values |= {name: value for name, value in options.items() if value is not None}
+        for needed, name in (("id", "broker.id"), ("zookeeper", "zookeeper.connect")):
+            if needed not in values:
+                raise SettingError(name, "", "a node cannot start without it")
+        return cls(**values, unused=properties)
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """A file of Java's properties: ``key=value``, ``key: value``, ``key value``; comments; lines that go on.
+
+    Of a key that is given twice the last counts, as in Java.
+    """
+    properties = {}
+    for line in re.sub(r"\\\r?\n[ \t]*", "", text).splitlines():
+        stripped = line.strip()
+        if stripped and stripped[0] not in "#!":
+            match = re.fullmatch(r"((?:\\.|[^\s=:\\])+)\s*[=:\s]?\s*(.*)", stripped)
+            if match is None:
+                raise SettingError(stripped, "", "no line of a properties file: it has no key")
+            properties[unescape(match[1])] = unescape(match[2])
+    return properties
+
+
+def unescape(text: str) -> str:
+    """Java's escapes; a backslash before any other character means that character."""
+    named = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+    return re.sub(
+        r"\\(?:u([0-9a-fA-F]{4})|(.))",
+        lambda match: chr(int(match[1], 16)) if match[1] else named.get(match[2], match[2]),
+        text,
+    )
