@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kwire import declare, errors, frame, messages, reference
+    from kwire.columnar import columns, columns_schema
     from kwire.jsonform import from_json, to_json
 
 __version__ = "0.1.0"
@@ -24,6 +25,8 @@ __all__ = [
     "EncodeError",
     "KwireError",
     "UnsupportedVersion",
+    "columns",
+    "columns_schema",
     "declare",
     "decode",
     "encode",
@@ -45,6 +48,8 @@ if not TYPE_CHECKING:  # or every misspelt name would be Any
 
         if name in ("to_json", "from_json"):
             value = getattr(import_module("kwire.jsonform"), name)
+        elif name in ("columns", "columns_schema"):
+            value = getattr(import_module("kwire.columnar"), name)
         elif name in ("declare", "errors", "frame", "messages", "reference"):
             value = import_module(f"kwire.{name}")
         else:

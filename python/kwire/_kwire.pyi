@@ -5,7 +5,7 @@ from typing import Any, final
 
 from kwire.declare import Message, Struct
 
-__all__ = ["Plan", "adopt"]
+__all__ = ["Batch", "Columns", "Plan", "Schema", "adopt"]
 
 @final
 class Plan:
@@ -26,6 +26,51 @@ class Plan:
         """Object to bytes. Raises EncodeError."""
     def validate(self, data: bytes | bytearray | memoryview) -> None:
         """Bytes-like to nothing, or to what is wrong with it. Raises DecodeError."""
+
+@final
+class Columns:
+    """How to make Arrow columns of one message at one version.
+
+    ``plan``, ``header``: plans of the body and of what stands before it. ``shape``: a plan with every field of every
+    version, none tagged, in the order of declaration. ``defaults``: for each struct of it, in the order in which the
+    text opens them, a plan of absent fields only. ``rows``: the path to the rows. Raises NoSuchRows.
+    """
+
+    def __new__(cls, plan: str, header: str | None, shape: str, defaults: list[str], rows: str) -> Columns: ...
+    @property
+    def schema(self) -> Schema:
+        """What batches look like."""
+    def batch(self, frames: Any) -> Batch:
+        """Bytes-likes and None, or binary Arrow data, to a batch. Raises BatchTooLarge, TypeError."""
+
+@final
+class Batch:
+    """An Arrow record batch, for libraries that read Arrow through the PyCapsule interface."""
+
+    @property
+    def num_rows(self) -> int: ...
+    @property
+    def num_columns(self) -> int: ...
+    @property
+    def column_names(self) -> list[str]: ...
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it holds."""
+    @property
+    def schema(self) -> Schema: ...
+    def __len__(self) -> int:
+        """The number of rows."""
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Schema:
+    """What a batch looks like, for libraries that read Arrow through the PyCapsule interface."""
+
+    @property
+    def names(self) -> list[str]: ...
+    def __arrow_c_schema__(self) -> object: ...
 
 def adopt(cls: type[Struct], names: tuple[str, ...]) -> bool:
     """Take the collector's header from a class that has no instances yet, and give it native equality and hash.

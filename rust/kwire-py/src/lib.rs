@@ -5,9 +5,12 @@
 
 #![deny(unsafe_code)]
 
+mod columns;
 mod errors;
 mod memo;
 mod plan;
+#[allow(unsafe_code, reason = "takes Arrow data over from other libraries")]
+mod unsafe_arrow;
 #[allow(unsafe_code, reason = "writes slots of objects that it allocates")]
 mod unsafe_builder;
 #[allow(unsafe_code, reason = "writes a bytes object while it is still nobody else's")]
@@ -33,6 +36,8 @@ use pyo3::prelude::*;
 /// The engine behind `kwire`; its functions are public through that package only.
 #[pymodule(gil_used = true)]
 mod _kwire {
+    #[pymodule_export]
+    use crate::columns::{Batch, Columns, Schema};
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]

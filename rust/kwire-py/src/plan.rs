@@ -114,7 +114,7 @@ fn open<'p>(body: &'p Struct, opened: &mut Vec<&'p Struct>) {
 }
 
 /// The data as bytes that nobody can change under our eyes; other bytes-likes are copied, which costs little.
-fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+pub(crate) fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return Ok(bytes.clone());
     }

@@ -8,6 +8,7 @@ use crate::error::{DecodeKind, Stop};
 use crate::plan::{Element, Field, Length, Plan, Primitive, StepKind, Struct, Type};
 use crate::reader::{LONGEST_STRING, Reader};
 use crate::sink::put_uvarint;
+use crate::validate::Nothing;
 
 /// A string that is known to be UTF-8, and whether it is known to be ASCII. Only the walker makes one.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +58,11 @@ pub trait Visitor<'a> {
     /// Why a visitor cannot go on.
     type Error;
 
-    /// Whether fixed-size values need not be shown: for a visitor that builds nothing.
+    /// Whether it builds nothing: then unknown tags need not be gathered.
     const BLIND: bool = false;
+    /// Whether it takes fixed-size fields by the run and short lists of int32 as they are (`run`, `int32s`), rather than
+    /// value by value, and says before every other field whether it wants it (`enter`).
+    const RUNS: bool = false;
 
     /// An integer of any width.
     fn integer(&mut self, value: i64) -> Result<Self::Value, Self::Error>;
@@ -90,10 +94,23 @@ pub trait Visitor<'a> {
     fn field(&mut self, body: &mut Self::Struct, plan: &'a Struct, position: usize, value: Self::Value);
     /// A field that was tagged, in the place of its default.
     fn tagged_field(&mut self, body: &mut Self::Struct, plan: &'a Struct, position: usize, value: Self::Value);
-    /// Tags that the plan does not know: tag, size, content, one after the other, in shortest form.
+    /// Tags that the plan does not know: tag, size, content, one after the other, in shortest form. Not shown to the
+    /// blind.
     fn unknown_tags(&mut self, body: &mut Self::Struct, plan: &'a Struct, raw: &[u8]) -> Result<(), Self::Error>;
     /// Its end.
     fn end_struct(&mut self, body: Self::Struct, plan: &'a Struct) -> Result<Self::Value, Self::Error>;
+
+    /// With `RUNS`: fixed-size fields side by side, the first of them at `position`; `bytes` are exactly theirs.
+    #[inline(always)]
+    fn run(&mut self, _body: &mut Self::Struct, _plan: &'a Struct, _position: usize, _bytes: &'a [u8]) {}
+    /// With `RUNS`: a list of int32 that cannot be null; `bytes` are exactly its elements'.
+    #[inline(always)]
+    fn int32s(&mut self, _body: &mut Self::Struct, _plan: &'a Struct, _position: usize, _bytes: &'a [u8]) {}
+    /// With `RUNS`: another field comes next, or a tagged one. Whether to show it; its bytes are checked either way.
+    #[inline(always)]
+    fn enter(&mut self, _plan: &'a Struct, _position: usize) -> bool {
+        true
+    }
 
     /// An array that was built before from just these bytes, which are all of its elements: structs without structs
     /// inside, of fixed size.
@@ -124,18 +141,23 @@ pub fn decode<'a, V: Visitor<'a>>(
     input: &'a [u8],
     visitor: &mut V,
 ) -> Result<V::Value, Stop<V::Error>> {
-    let mut reader = Reader::new(input);
-    let value = structure(&plan.root, &mut reader, visitor)?;
-    if reader.left() == 0 {
+    let (value, end) = decode_prefix(plan, input, visitor)?;
+    if end == input.len() {
         Ok(value)
     } else {
-        Err(Stop::sized(
-            DecodeKind::TrailingBytes,
-            reader.offset(),
-            0,
-            reader.left(),
-        ))
+        Err(Stop::sized(DecodeKind::TrailingBytes, end, 0, input.len() - end))
     }
+}
+
+/// Walk a whole message that other bytes may follow: a header, say. The value, and where it ends.
+pub fn decode_prefix<'a, V: Visitor<'a>>(
+    plan: &'a Plan,
+    input: &'a [u8],
+    visitor: &mut V,
+) -> Result<(V::Value, usize), Stop<V::Error>> {
+    let mut reader = Reader::new(input);
+    let value = structure(&plan.root, &mut reader, visitor)?;
+    Ok((value, reader.offset()))
 }
 
 fn structure<'a, V: Visitor<'a>>(
@@ -159,8 +181,8 @@ fn structure_here<'a, V: Visitor<'a>>(
     visitor: &mut V,
 ) -> Result<V::Value, Stop<V::Error>> {
     let mut body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
-    if V::BLIND {
-        body = skip_fields(plan, reader, visitor, body)?;
+    if V::RUNS {
+        body = runs(plan, reader, visitor, body)?;
         return visitor.end_struct(body, plan).map_err(Stop::Visitor);
     }
     for (position, step) in plan.steps.iter().enumerate() {
@@ -211,83 +233,135 @@ fn end_of_struct<'a, V: Visitor<'a>>(
     Ok(body)
 }
 
-/// Go through a struct for a visitor that builds nothing: one look at the bounds for a run of fixed fields.
+/// Go through the fields of a struct for a visitor that takes runs: one look at the bounds for each.
 ///
 /// Calls get copies of the reader, so that the place itself stays in a register, from struct to struct.
 #[inline(always)]
-fn skip_fields<'a, V: Visitor<'a>>(
+fn runs<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     reader: &mut Reader<'a>,
     visitor: &mut V,
-    body: V::Struct,
+    mut body: V::Struct,
 ) -> Result<V::Struct, Stop<V::Error>> {
     let mut position = 0;
     while let Some(step) = plan.steps.get(position) {
-        let skipped = match step.kind {
-            StepKind::Fixed(_) if reader.try_skip(step.run as usize) => {
+        match step.kind {
+            StepKind::Fixed(_) => {
+                let Some(bytes) = reader.try_take(step.run as usize) else {
+                    return Err(short_run(plan, position, *reader));
+                };
+                visitor.run(&mut body, plan, position, bytes);
                 position = position.saturating_add(step.fields as usize);
                 continue;
             }
-            StepKind::Int32Array { compact } if skip_short_array(compact, reader) => {
-                position = position.saturating_add(1);
-                continue;
-            }
-            // One of the run is short: find out which.
-            StepKind::Fixed(kind) => fixed(kind, reader, visitor, |_, _| ()),
             StepKind::Int32Array { compact } => {
-                let length = Length {
-                    compact,
-                    nullable: false,
-                };
-                packed(length, Primitive::Int32, reader, visitor).map(|_| ())
+                if let Some(bytes) = short_array(compact, reader) {
+                    visitor.int32s(&mut body, plan, position, bytes);
+                } else {
+                    let length = Length {
+                        compact,
+                        nullable: false,
+                    };
+                    match int32s(length, *reader) {
+                        Ok((bytes, after)) => {
+                            *reader = after;
+                            visitor.int32s(&mut body, plan, position, bytes);
+                        }
+                        Err(stop) => return Err(stop.in_field(&plan.fields[position].name)),
+                    }
+                }
             }
             StepKind::Other => {
+                let field = &plan.fields[position];
                 let mut copy = *reader;
-                let skipped = value(&plan.fields[position].kind, &mut copy, visitor).map(|_| ());
+                let shown = if visitor.enter(plan, position) {
+                    value(&field.kind, &mut copy, visitor).map(|value| visitor.field(&mut body, plan, position, value))
+                } else {
+                    pass_over(&field.kind, &mut copy)
+                };
                 *reader = copy;
-                skipped
+                if let Err(stop) = shown {
+                    return Err(stop.in_field(&field.name));
+                }
             }
-        };
-        if let Err(stop) = skipped {
-            return Err(stop.in_field(&plan.fields[position].name));
         }
         position += 1;
     }
     end_of_struct(plan, reader, visitor, body)
 }
 
-/// Skip an array of int32 that is well-formed and, if compact, has less than 127 elements: nearly every one. False, and
-/// nothing skipped, for any other, which then is looked at closely.
-#[inline(always)]
-fn skip_short_array(compact: bool, reader: &mut Reader<'_>) -> bool {
-    let size = if compact {
-        match reader.rest().first() {
-            Some(byte @ 1..=0x7f) => 1 + 4 * (usize::from(*byte) - 1),
-            _ => return false,
+/// One field of a run is short: find out which.
+#[cold]
+#[inline(never)]
+fn short_run<E>(plan: &Struct, start: usize, mut reader: Reader<'_>) -> Stop<E> {
+    for (step, field) in plan.steps.iter().zip(&plan.fields).skip(start) {
+        if let StepKind::Fixed(kind) = step.kind
+            && let Err(stop) = reader.take::<E>(kind.size(), reader.offset())
+        {
+            return stop.in_field(&field.name);
         }
-    } else {
-        let count = reader.rest().first_chunk().map(|count| i32::from_be_bytes(*count));
-        match count.and_then(|count| usize::try_from(count).ok()?.checked_mul(4)?.checked_add(4)) {
-            Some(size) => size,
-            None => return false,
-        }
-    };
-    reader.try_skip(size)
+    }
+    // Not reached: were no field short, the run would not be.
+    Stop::short(reader.offset(), 0, reader.left())
 }
 
-/// The same for the structs of an array.
-fn skip_structs<'a, V: Visitor<'a>>(
+/// Check a value and build nothing of it.
+#[inline(never)]
+fn pass_over<'a, E>(kind: &'a Type, reader: &mut Reader<'a>) -> Result<(), Stop<E>> {
+    value(kind, reader, &mut Nothing).map_err(|stop| match stop {
+        Stop::Bytes(error) => Stop::Bytes(error),
+        Stop::Visitor(never) => match never {},
+    })
+}
+
+/// The elements of an array of int32 that is well-formed and, if compact, has less than 127 elements: nearly every one.
+/// None, and nothing taken, for any other, which then is looked at closely.
+#[inline(always)]
+fn short_array<'a>(compact: bool, reader: &mut Reader<'a>) -> Option<&'a [u8]> {
+    let (prefix, size) = if compact {
+        match reader.rest().first() {
+            Some(byte @ 1..=0x7f) => (1, 4 * (usize::from(*byte) - 1)),
+            _ => return None,
+        }
+    } else {
+        let count = i32::from_be_bytes(*reader.rest().first_chunk()?);
+        (4, usize::try_from(count).ok()?.checked_mul(4)?)
+    };
+    let (bytes, rest) = reader.rest().get(prefix..)?.split_at_checked(size)?;
+    reader.continue_at(rest);
+    Some(bytes)
+}
+
+/// The elements of an array of int32, and what follows.
+#[inline(never)]
+fn int32s<E>(length: Length, mut reader: Reader<'_>) -> Result<(&[u8], Reader<'_>), Stop<E>> {
+    let start = reader.offset();
+    // Null is an error here already.
+    let count = reader
+        .length(length.compact, length.nullable, true)?
+        .unwrap_or_default();
+    let size = believe(count, Primitive::Int32.size(), start, reader)?;
+    let bytes = reader.take(size, start)?;
+    Ok((bytes, reader))
+}
+
+/// The structs of an array, likewise.
+fn runs_of_structs<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     count: usize,
     reader: &mut Reader<'a>,
     visitor: &mut V,
+    items: &mut V::Array,
 ) -> Result<(), Stop<V::Error>> {
     let mut cursor = *reader;
     for index in 0..count {
         let body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
-        if let Err(stop) = skip_fields(plan, &mut cursor, visitor, body) {
-            return Err(stop.in_element(index));
-        }
+        let body = match runs(plan, &mut cursor, visitor, body) {
+            Ok(body) => body,
+            Err(stop) => return Err(stop.in_element(index)),
+        };
+        let value = visitor.end_struct(body, plan).map_err(Stop::Visitor)?;
+        visitor.item(items, index, value);
     }
     *reader = cursor;
     Ok(())
@@ -453,8 +527,8 @@ fn array<'a, V: Visitor<'a>>(
                 return Ok(value);
             }
             let mut items = visitor.begin_array(count).map_err(Stop::Visitor)?;
-            if V::BLIND {
-                skip_structs(body, count, reader, visitor)?;
+            if V::RUNS {
+                runs_of_structs(body, count, reader, visitor, &mut items)?;
                 return visitor.end_array(items).map_err(Stop::Visitor);
             }
             let mut cursor = *reader;
@@ -529,6 +603,14 @@ fn tags<'a, V: Visitor<'a>>(
         before = Some(tag);
         if let Ok(found) = plan.tagged.binary_search_by_key(&tag, |tagged| tagged.tag) {
             let field = &plan.tagged[found].field;
+            if V::RUNS && !visitor.enter(plan, field.position) {
+                let passed = tagged_value(field, reader, &mut Nothing).map_err(|stop| match stop {
+                    Stop::Bytes(error) => Stop::Bytes(error),
+                    Stop::Visitor(never) => match never {},
+                });
+                passed.map_err(|stop: Stop<V::Error>| stop.in_field(&field.name))?;
+                continue;
+            }
             let value = tagged_value(field, reader, visitor).map_err(|stop| stop.in_field(&field.name))?;
             visitor.tagged_field(&mut body, plan, field.position, value);
             continue;

@@ -30,5 +30,5 @@ mod value;
 
 pub use error::{DecodeError, DecodeKind, EncodeError, EncodeKind, Path, PathElement, PlanError, Stop};
 pub use plan::Plan;
-pub use validate::validate;
+pub use validate::{validate, validate_prefix};
 pub use value::Value;

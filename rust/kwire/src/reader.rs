@@ -46,16 +46,18 @@ impl<'a> Reader<'a> {
         self.rest = self.rest.get(count..).unwrap_or_default();
     }
 
-    /// Go on after `count` bytes, when they are there.
+    /// Go on at `rest`, which must end where this reader's ends.
     #[inline(always)]
-    pub(crate) fn try_skip(&mut self, count: usize) -> bool {
-        match self.rest.split_at_checked(count) {
-            Some((_, rest)) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
+    pub(crate) fn continue_at(&mut self, rest: &'a [u8]) {
+        self.rest = rest;
+    }
+
+    /// `count` bytes, when they are there.
+    #[inline(always)]
+    pub(crate) fn try_take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
     }
 
     /// `count` bytes; short of them, the error stands at `start`, where the value began.

@@ -1,6 +1,6 @@
 //! Checks bytes and builds nothing.
 
-use crate::decode::{Text, Visitor, decode};
+use crate::decode::{Text, Visitor, decode, decode_prefix};
 use crate::error::{DecodeError, Stop};
 use crate::plan::{Plan, Primitive, Struct};
 
@@ -12,7 +12,17 @@ pub fn validate(plan: &Plan, input: &[u8]) -> Result<(), Box<DecodeError>> {
     })
 }
 
-struct Nothing;
+/// The same for a message that other bytes may follow: where it ends.
+pub fn validate_prefix(plan: &Plan, input: &[u8]) -> Result<usize, Box<DecodeError>> {
+    match decode_prefix(plan, input, &mut Nothing) {
+        Ok(((), end)) => Ok(end),
+        Err(Stop::Bytes(error)) => Err(error),
+        Err(Stop::Visitor(never)) => match never {},
+    }
+}
+
+/// Builds nothing.
+pub(crate) struct Nothing;
 
 impl<'a> Visitor<'a> for Nothing {
     type Value = ();
@@ -21,6 +31,7 @@ impl<'a> Visitor<'a> for Nothing {
     type Error = std::convert::Infallible;
 
     const BLIND: bool = true;
+    const RUNS: bool = true;
 
     fn integer(&mut self, _: i64) -> Result<(), Self::Error> {
         Ok(())

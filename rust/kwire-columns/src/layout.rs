@@ -1,0 +1,421 @@
+//! Which value goes where: a plan and a shape, laid out as columns.
+//!
+//! Rules of this file: worked out once for a plan and a path to the rows, then only read. Columns stand in units: a
+//! unit has one value in each of its columns for each struct that it stands for. There is a unit for each struct on the
+//! way to the rows (a level), one for the rows, and one for each struct inside a column.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields};
+use kwire::plan::{Literal, Primitive, Struct, Type};
+
+use crate::RowsError;
+use crate::shape::{Shape, bare, body};
+
+/// Names that no field has.
+pub(crate) const OWN: [&str; 4] = ["frame", "error_kind", "error_offset", "error_path"];
+
+/// Everything that filling needs to know.
+pub(crate) struct Layout {
+    pub(crate) columns: Vec<ColumnLayout>,
+    pub(crate) units: Vec<UnitLayout>,
+    /// By index of the plan's structs; None for those that are not looked at.
+    pub(crate) nodes: Vec<Option<Node>>,
+    pub(crate) runs: Vec<Run>,
+    /// Units from the message down to the last before the rows.
+    pub(crate) levels: Vec<usize>,
+    /// The unit of the rows.
+    pub(crate) rows: usize,
+    /// The rows' only column, where they are no structs.
+    pub(crate) element: Option<usize>,
+    /// The batch's columns, `frame` and the error's left out.
+    pub(crate) top: Vec<Top>,
+}
+
+pub(crate) struct ColumnLayout {
+    pub(crate) kind: Kind,
+    pub(crate) nullable: bool,
+    /// What it holds where a message leaves it out, or lacks it.
+    pub(crate) default: Literal,
+    /// Whether this version lacks it.
+    pub(crate) constant: bool,
+    /// Whether its values come in runs.
+    pub(crate) in_run: bool,
+    pub(crate) data_type: DataType,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Fixed(Primitive),
+    String,
+    Bytes,
+    StringKeys,
+    BytesKeys,
+    List { child: usize },
+    Struct { unit: usize },
+}
+
+#[derive(Default)]
+pub(crate) struct UnitLayout {
+    pub(crate) columns: Vec<usize>,
+    pub(crate) names: Vec<Arc<str>>,
+    pub(crate) runs: Vec<usize>,
+    /// The column of which this is the inside.
+    pub(crate) inside: Option<usize>,
+    /// Whether it is on the way to the rows: then it is told where its rows end.
+    pub(crate) level: bool,
+}
+
+/// How to take a struct of the plan.
+pub(crate) struct Node {
+    pub(crate) unit: usize,
+    /// By position.
+    pub(crate) slots: Vec<Slot>,
+    /// By position: the run that begins there.
+    pub(crate) runs: Vec<usize>,
+    /// Tagged columns: they get their default when no tag brought them a value.
+    pub(crate) tagged: Vec<usize>,
+}
+
+/// Where a field goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// Nowhere.
+    Skip,
+    /// It is on the way to the rows.
+    Path,
+    /// Its elements are the rows, and no structs.
+    Rows,
+    Column(usize),
+}
+
+/// Fields of fixed size side by side, and the columns they go to.
+#[derive(Default)]
+pub(crate) struct Run {
+    pub(crate) parts: Vec<(usize, usize)>,
+}
+
+pub(crate) struct Top {
+    pub(crate) name: String,
+    pub(crate) column: usize,
+    pub(crate) unit: usize,
+}
+
+/// Where in the message a unit stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Above the rows: repeated for each of them, so strings go by key and arrays are left out.
+    Above,
+    /// In the rows.
+    Row,
+}
+
+pub(crate) fn lay_out(plan: &kwire::Plan, shape: &Shape, rows: &str) -> Result<Layout, RowsError> {
+    let mut builder = Builder {
+        shape,
+        layout: Layout {
+            columns: Vec::new(),
+            units: Vec::new(),
+            nodes: (0..plan.structs).map(|_| None).collect(),
+            runs: Vec::new(),
+            levels: Vec::new(),
+            rows: 0,
+            element: None,
+            top: Vec::new(),
+        },
+        prefixes: Vec::new(),
+    };
+    let path: Vec<&str> = if rows.is_empty() {
+        Vec::new()
+    } else {
+        rows.split('.').collect()
+    };
+    if builder.on_the_way(shape.root(), Some(&plan.root), &path, "").is_none() {
+        let mut paths = Vec::new();
+        array_paths(shape.root(), "", &mut paths);
+        return Err(RowsError {
+            message: shape.name().into(),
+            rows: rows.into(),
+            paths,
+        });
+    }
+    builder.name_columns();
+    Ok(builder.layout)
+}
+
+/// Every path that rows can have.
+pub(crate) fn array_paths(declared: &Struct, before: &str, paths: &mut Vec<String>) {
+    for field in &declared.fields {
+        let path = if before.is_empty() {
+            field.name.to_string()
+        } else {
+            format!("{before}.{}", field.name)
+        };
+        match bare(&field.kind).0 {
+            Type::Array(_, element) => {
+                paths.push(path.clone());
+                if let Some(inside) = body(&element.kind) {
+                    array_paths(inside, &path, paths);
+                }
+            }
+            Type::Struct(inside) | Type::NullableStruct(inside) => array_paths(inside, &path, paths),
+            _ => {}
+        }
+    }
+}
+
+struct Builder<'s> {
+    shape: &'s Shape,
+    layout: Layout,
+    /// For each of the top columns, what to put before a name that is taken.
+    prefixes: Vec<String>,
+}
+
+impl Builder<'_> {
+    fn unit(&mut self) -> usize {
+        self.layout.units.push(UnitLayout::default());
+        self.layout.units.len() - 1
+    }
+
+    /// Lay out a struct on the way to the rows, or the rows. None when the path leads nowhere.
+    fn on_the_way(&mut self, declared: &Struct, here: Option<&Struct>, path: &[&str], prefix: &str) -> Option<()> {
+        let unit = self.unit();
+        let Some((first, rest)) = path.split_first() else {
+            self.layout.rows = unit;
+            self.fields(declared, here, unit, Place::Row, None);
+            self.show_at_the_top(unit, prefix);
+            return Some(());
+        };
+        self.layout.levels.push(unit);
+        self.layout.units[unit].level = true;
+        let field = declared.fields.iter().find(|field| *field.name == **first)?;
+        let field_here = here.and_then(|here| here.named().find(|field| *field.name == **first));
+        let (kind, kind_here) = (bare(&field.kind).0, field_here.map(|field| bare(&field.kind).0));
+        let prefix_below = if prefix.is_empty() {
+            (*first).to_owned()
+        } else {
+            format!("{prefix}_{first}")
+        };
+        let mut slot = Slot::Path;
+        // First the columns of this level, so that they stand first.
+        self.fields(declared, here, unit, Place::Above, Some(first));
+        self.show_at_the_top(unit, prefix);
+        match kind {
+            Type::Struct(inside) | Type::NullableStruct(inside) if !rest.is_empty() => {
+                self.on_the_way(inside, kind_here.and_then(body), rest, &prefix_below)?;
+            }
+            Type::Array(_, element) => {
+                let element_here = kind_here.and_then(|kind| match kind {
+                    Type::Array(_, element) => Some(&element.kind),
+                    _ => None,
+                });
+                match &element.kind {
+                    Type::Struct(inside) => {
+                        self.on_the_way(inside, element_here.and_then(body), rest, &prefix_below)?;
+                    }
+                    kind if rest.is_empty() => {
+                        slot = Slot::Rows;
+                        let unit = self.unit();
+                        self.layout.rows = unit;
+                        let column = self.column(kind, element_here, Literal::Null, Place::Row)?;
+                        self.layout.element = Some(column);
+                        self.add(unit, &field.name, column);
+                        self.show_at_the_top(unit, &prefix_below);
+                    }
+                    kind => self.on_the_way(body(kind)?, element_here.and_then(body), rest, &prefix_below)?,
+                }
+            }
+            _ => return None,
+        }
+        if let (Some(here), Some(field)) = (here, field_here)
+            && let Some(node) = self.layout.nodes[here.index].as_mut()
+        {
+            node.slots[field.position] = slot;
+        }
+        Some(())
+    }
+
+    fn add(&mut self, unit: usize, name: &Arc<str>, column: usize) {
+        let unit = &mut self.layout.units[unit];
+        unit.columns.push(column);
+        unit.names.push(Arc::clone(name));
+    }
+
+    fn show_at_the_top(&mut self, unit: usize, prefix: &str) {
+        let body = &self.layout.units[unit];
+        for (name, column) in body.names.iter().zip(&body.columns) {
+            self.layout.top.push(Top {
+                name: name.to_string(),
+                column: *column,
+                unit,
+            });
+            self.prefixes
+                .push(if prefix.is_empty() { "message" } else { prefix }.to_owned());
+        }
+    }
+
+    /// The columns of a struct's fields, but for the one on the way, and how to fill them.
+    fn fields(&mut self, declared: &Struct, here: Option<&Struct>, unit: usize, place: Place, way: Option<&str>) {
+        let mut slots = vec![Slot::Skip; here.map_or(0, |here| here.named().count())];
+        let mut tagged = Vec::new();
+        for field in &declared.fields {
+            if way == Some(&*field.name) {
+                continue;
+            }
+            let default = self.shape.default(declared, &field.name, &field.kind);
+            let field_here = here.and_then(|here| here.named().find(|other| other.name == field.name));
+            let Some(column) = self.column(&field.kind, field_here.map(|field| &field.kind), default, place) else {
+                continue;
+            };
+            self.add(unit, &field.name, column);
+            if let (Some(here), Some(field)) = (here, field_here) {
+                slots[field.position] = Slot::Column(column);
+                if field.position >= here.fields.len() {
+                    tagged.push(column);
+                }
+            }
+        }
+        if let Some(here) = here {
+            let runs = self.runs(here, &slots, unit);
+            self.layout.nodes[here.index] = Some(Node {
+                unit,
+                slots,
+                runs,
+                tagged,
+            });
+        }
+    }
+
+    fn runs(&mut self, here: &Struct, slots: &[Slot], unit: usize) -> Vec<usize> {
+        let mut runs = vec![usize::MAX; here.fields.len()];
+        let (mut offset, mut open) = (0, false);
+        for (position, field) in here.fields.iter().enumerate() {
+            let Type::Primitive(kind) = field.kind else {
+                open = false;
+                continue;
+            };
+            if !open {
+                (offset, open) = (0, true);
+                runs[position] = self.layout.runs.len();
+                self.layout.units[unit].runs.push(self.layout.runs.len());
+                self.layout.runs.push(Run::default());
+            }
+            if let (Slot::Column(column), Some(run)) = (slots[position], self.layout.runs.last_mut()) {
+                run.parts.push((column, offset));
+                self.layout.columns[column].in_run = true;
+            }
+            offset += kind.size();
+        }
+        runs
+    }
+
+    /// A column for values of a declared type, or None where it has none: arrays above the rows.
+    fn column(&mut self, declared: &Type, here: Option<&Type>, default: Literal, place: Place) -> Option<usize> {
+        let (kind, nullable) = bare(declared);
+        let here_bare = here.map(|kind| bare(kind).0);
+        let above = place == Place::Above;
+        let (kind, data_type) = match kind {
+            Type::Primitive(primitive) => (Kind::Fixed(*primitive), fixed_type(*primitive)),
+            Type::String(_) if above => (Kind::StringKeys, keyed(DataType::Utf8)),
+            Type::Bytes(_) if above => (Kind::BytesKeys, keyed(DataType::Binary)),
+            Type::String(_) => (Kind::String, DataType::Utf8),
+            Type::Bytes(_) => (Kind::Bytes, DataType::Binary),
+            Type::Array(..) if above => return None,
+            Type::Array(_, element) => {
+                let element_here = here_bare.and_then(|kind| match kind {
+                    Type::Array(_, element) => Some(&element.kind),
+                    _ => None,
+                });
+                let child = self.column(&element.kind, element_here, Literal::Null, place)?;
+                let data_type = DataType::List(Arc::new(self.field("item", child)));
+                (Kind::List { child }, data_type)
+            }
+            Type::Struct(inside) | Type::NullableStruct(inside) => {
+                let unit = self.unit();
+                self.fields(inside, here_bare.and_then(body), unit, place, None);
+                let body = &self.layout.units[unit];
+                if body.columns.is_empty() {
+                    return None;
+                }
+                let fields = body.names.iter().zip(&body.columns);
+                let fields: Fields = fields.map(|(name, column)| self.field(name, *column)).collect();
+                (Kind::Struct { unit }, DataType::Struct(fields))
+            }
+            Type::Maybe(_) => return None, // not reached: bare types are no maybes
+        };
+        self.layout.columns.push(ColumnLayout {
+            kind,
+            nullable,
+            default,
+            constant: here.is_none(),
+            in_run: false,
+            data_type,
+        });
+        let column = self.layout.columns.len() - 1;
+        if let Kind::Struct { unit } = kind {
+            self.layout.units[unit].inside = Some(column);
+        }
+        Some(column)
+    }
+
+    fn field(&self, name: &str, column: usize) -> Field {
+        let column = &self.layout.columns[column];
+        annotated(Field::new(name, column.data_type.clone(), column.nullable))
+    }
+
+    /// Names of the batch's columns. The nearer to the row, the shorter: a name that is taken below gets the path of its
+    /// struct before it.
+    fn name_columns(&mut self) {
+        let mut taken: HashSet<String> = OWN.into_iter().map(String::from).collect();
+        let units: Vec<usize> = self.layout.levels.iter().copied().chain([self.layout.rows]).collect();
+        for unit in units.into_iter().rev() {
+            // All plain names of a struct before those with a prefix, so that one's prefix does not take another's name.
+            let (mut free, mut clashing) = (Vec::new(), Vec::new());
+            for (index, top) in self.layout.top.iter().enumerate().filter(|(_, top)| top.unit == unit) {
+                if taken.contains(&top.name) {
+                    &mut clashing
+                } else {
+                    &mut free
+                }
+                .push(index);
+            }
+            taken.extend(free.iter().map(|index| self.layout.top[*index].name.clone()));
+            for index in clashing {
+                let name = &mut self.layout.top[index].name;
+                while taken.contains(name) {
+                    *name = format!("{}_{name}", self.prefixes[index]);
+                }
+                taken.insert(name.clone());
+            }
+        }
+    }
+}
+
+/// Tell a uuid from other sixteen bytes.
+pub(crate) fn annotated(field: Field) -> Field {
+    if *field.data_type() == DataType::FixedSizeBinary(16) {
+        let uuid = [("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())];
+        field.with_metadata(uuid)
+    } else {
+        field
+    }
+}
+
+fn keyed(values: DataType) -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(values))
+}
+
+fn fixed_type(kind: Primitive) -> DataType {
+    match kind {
+        Primitive::Bool => DataType::Boolean,
+        Primitive::Int8 => DataType::Int8,
+        Primitive::Int16 => DataType::Int16,
+        Primitive::Int32 => DataType::Int32,
+        Primitive::Int64 => DataType::Int64,
+        Primitive::Uint16 => DataType::UInt16,
+        Primitive::Uint32 => DataType::UInt32,
+        Primitive::Float64 => DataType::Float64,
+        Primitive::Uuid => DataType::FixedSizeBinary(16),
+    }
+}

@@ -1,0 +1,224 @@
+//! The door to columns: frames in, an Arrow record batch out, for whatever library takes it.
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, RecordBatch, RecordBatchIterator, StructArray,
+};
+use arrow_schema::{ArrowError, SchemaRef};
+use kwire_columns::{BatchError, MOST_BYTES, RowsError, Shape};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyCapsule, PyType};
+
+use crate::errors::plan_error;
+use crate::plan::immutable;
+use crate::unsafe_arrow::{ARRAY, SCHEMA, STREAM, chunks};
+
+/// How to make columns of one message at one version.
+#[pyclass(frozen, module = "kwire._kwire")]
+pub(crate) struct Columns {
+    compiled: kwire_columns::Columns,
+}
+
+#[pymethods]
+impl Columns {
+    #[new]
+    #[allow(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
+    fn new(
+        py: Python<'_>,
+        plan: &str,
+        header: Option<&str>,
+        shape: &str,
+        defaults: Vec<String>,
+        rows: &str,
+    ) -> PyResult<Self> {
+        let plan: kwire::Plan = plan.parse().map_err(|error| plan_error(&error))?;
+        let header = header.map(str::parse).transpose().map_err(|error| plan_error(&error))?;
+        let defaults: Vec<&str> = defaults.iter().map(String::as_str).collect();
+        let shape = Shape::parse(shape, &defaults).map_err(|error| plan_error(&error))?;
+        match kwire_columns::Columns::new(plan, header, &shape, rows) {
+            Ok(compiled) => Ok(Self { compiled }),
+            Err(error) => Err(no_such_rows(py, &error)),
+        }
+    }
+
+    /// What batches look like.
+    #[getter]
+    fn schema(&self) -> Schema {
+        Schema(self.compiled.schema().clone())
+    }
+
+    /// A sequence of bytes-likes and None, or binary Arrow data, to a batch.
+    fn batch(&self, py: Python<'_>, frames: &Bound<'_, PyAny>) -> PyResult<Batch> {
+        let made = if let Some(chunks) = chunks(frames)? {
+            let mut slices = Vec::new();
+            for chunk in &chunks {
+                add_slices(chunk, &mut slices)?;
+            }
+            py.detach(|| self.compiled.batch(&slices))
+        } else {
+            let mut held: Vec<Option<Bound<'_, PyBytes>>> = Vec::new();
+            for frame in frames.try_iter()? {
+                let frame = frame?;
+                held.push(if frame.is_none() {
+                    None
+                } else {
+                    Some(immutable(&frame)?)
+                });
+            }
+            let slices: Vec<_> = held
+                .iter()
+                .map(|frame| frame.as_ref().map(PyBytesMethods::as_bytes))
+                .collect();
+            py.detach(|| self.compiled.batch(&slices))
+        };
+        match made {
+            Ok(batch) => Ok(Batch(batch)),
+            Err(BatchError::TooLarge { bytes }) => Err(too_large(py, bytes)),
+            Err(BatchError::Arrow(error)) => Err(unexpected(&error)),
+        }
+    }
+}
+
+/// The frames of an array of bytes.
+fn add_slices<'a>(chunk: &'a ArrayRef, slices: &mut Vec<Option<&'a [u8]>>) -> PyResult<()> {
+    let chunk = chunk.as_any();
+    if let Some(array) = chunk.downcast_ref::<BinaryArray>() {
+        slices.extend(array.iter());
+    } else if let Some(array) = chunk.downcast_ref::<LargeBinaryArray>() {
+        slices.extend(array.iter());
+    } else if let Some(array) = chunk.downcast_ref::<BinaryViewArray>() {
+        slices.extend(array.iter());
+    } else {
+        return Err(PyTypeError::new_err(
+            "Arrow data of type binary, large_binary or binary_view is wanted",
+        ));
+    }
+    Ok(())
+}
+
+/// A record batch, for libraries that read Arrow.
+#[pyclass(frozen, module = "kwire._kwire")]
+pub(crate) struct Batch(RecordBatch);
+
+#[pymethods]
+impl Batch {
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    #[getter]
+    fn num_columns(&self) -> usize {
+        self.0.num_columns()
+    }
+
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.0
+            .schema_ref()
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect()
+    }
+
+    /// Bytes that it holds.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.get_array_memory_size()
+    }
+
+    #[getter]
+    fn schema(&self) -> Schema {
+        Schema(self.0.schema())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<kwire.columns: {} rows, {} columns>",
+            self.0.num_rows(),
+            self.0.num_columns()
+        )
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.0.schema())
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    #[allow(unused_variables, reason = "the interface's; a request may be declined")]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        let data = StructArray::from(self.0.clone()).into_data();
+        let array = PyCapsule::new_with_value(py, FFI_ArrowArray::new(&data), ARRAY)?;
+        Ok((schema_capsule(py, &self.0.schema())?, array))
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    #[allow(unused_variables, reason = "the interface's; a request may be declined")]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), STREAM)
+    }
+}
+
+/// What a batch looks like, for libraries that read Arrow.
+#[pyclass(frozen, module = "kwire._kwire")]
+pub(crate) struct Schema(SchemaRef);
+
+#[pymethods]
+impl Schema {
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.0.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.0)
+    }
+}
+
+fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(|error| unexpected(&error))?;
+    PyCapsule::new_with_value(py, schema, SCHEMA)
+}
+
+/// `kwire.columnar.NoSuchRows`
+#[cold]
+fn no_such_rows(py: Python<'_>, error: &RowsError) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let made = CLASS
+        .import(py, "kwire.columnar", "NoSuchRows")
+        .and_then(|class| class.call1((&error.message, &error.rows, error.paths.clone())));
+    made.map_or_else(|failed| failed, PyErr::from_value)
+}
+
+/// `kwire.columnar.BatchTooLarge`
+#[cold]
+fn too_large(py: Python<'_>, bytes: usize) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let made = CLASS
+        .import(py, "kwire.columnar", "BatchTooLarge")
+        .and_then(|class| class.call1((bytes, MOST_BYTES)));
+    made.map_or_else(|failed| failed, PyErr::from_value)
+}
+
+/// Arrow refuses what we made: our fault.
+#[cold]
+fn unexpected(error: &ArrowError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}

@@ -1,0 +1,63 @@
+"""Columns say what objects say: on all bodies that Kafka wrote, on damaged ones, and on random messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kwire import encode
+from kwire.testing import strategies
+from tests.columnar.expected import array_paths, assert_columns_are_right
+from tests.proof.material import message_class, mutants, vectors
+from tests.proof.test_differential import damaged
+from tests.random_declarations import message_classes, versions
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn
+
+
+def by_version(bodies: list[Any]) -> dict[int, list[bytes]]:
+    found: dict[int, list[bytes]] = {}
+    for each in bodies:
+        found.setdefault(each.version, []).append(each.body)
+    return found
+
+
+@pytest.mark.parametrize("message", sorted(vectors()))
+def test_what_kafka_wrote(message: str) -> None:
+    """Every array of the message as rows, all its bodies of one version in one batch."""
+    cls = message_class(message)
+    for version, bodies in by_version(vectors()[message]).items():
+        for rows in ("", *array_paths(cls)):
+            assert_columns_are_right(cls, bodies, version, rows)
+
+
+@pytest.mark.parametrize("message", sorted({mutant.message for mutant in mutants()}))
+def test_damaged_bodies_among_good_ones(message: str) -> None:
+    cls = message_class(message)
+    good = by_version(vectors()[message])
+    damaged = by_version([mutant for mutant in mutants() if mutant.message == message])
+    for version, bodies in damaged.items():
+        mixed = [each for body in bodies for each in (body, *good.get(version, [])[:1])]
+        for rows in ("", *array_paths(cls)):
+            assert_columns_are_right(cls, mixed, version, rows)
+
+
+@st.composite
+def cases(draw: DrawFn) -> tuple[Any, int, str, list[bytes | None]]:
+    """A class, a version, a path, and frames: good, damaged, anything, none."""
+    cls = draw(message_classes())
+    version = draw(versions)
+    rows = draw(st.sampled_from(["", *array_paths(cls)]))
+    bodies = strategies.messages(cls, version=version).map(lambda message: encode(message, version=version))
+    frame = st.one_of(bodies, bodies, bodies.flatmap(damaged), st.binary(max_size=30), st.none())
+    return cls, version, rows, draw(st.lists(frame, max_size=8))
+
+
+@given(cases())
+def test_random_messages(case: tuple[Any, int, str, list[bytes | None]]) -> None:
+    cls, version, rows, frames = case
+    assert_columns_are_right(cls, frames, version, rows)
