@@ -14,7 +14,8 @@ ZooKeeper says and no class stands for is a ``ServerRefused`` with its code.
         ├── ConnectionLost       what became of the operation is unknown
         ├── SessionExpired       the session is gone, and with it its ephemeral nodes and its watches
         ├── AuthenticationFailed the server knows the credentials to be wrong
-        └── StoreClosed          the caller itself closed the store
+        ├── StoreClosed          the caller itself closed the store
+        └── Unreachable          no server took the connection
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ __all__ = [
     "StoreClosed",
     "StoreError",
     "TransactionFailed",
+    "Unreachable",
     "ZnodeError",
 ]
 
@@ -202,3 +204,16 @@ class ZnodeError(KwireError, ValueError):
     def __str__(self) -> str:
         where = f"{self.path}: {self.key}" if self.key else self.path
         return f"{where}: {self.reason}"
+
+
+class Unreachable(StoreError):
+    """No server of the ensemble took the connection in time. ``hosts``: as given; ``seconds``: how long was waited."""
+
+    def __init__(self, hosts: str, seconds: float) -> None:
+        KwireError.__init__(self, hosts, seconds)
+        self.path = "/"
+        self.hosts = hosts
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        return f"no ZooKeeper server of {self.hosts} took the connection within {self.seconds:g} seconds"

@@ -23,7 +23,6 @@ from kwire.zookeeper.operations import (
     ANY_VERSION,
     OPEN_TO_ALL,
     Acl,
-    Check,
     Create,
     Delete,
     Node,
@@ -35,7 +34,7 @@ from kwire.zookeeper.operations import (
     WatchEvent,
 )
 from kwire.zookeeper.packets import request_size, transaction_size
-from kwire.zookeeper.store import MAX_PACKET, check_path, check_writable
+from kwire.zookeeper.store import MAX_PACKET, check_path, check_refused
 from kwire.zookeeper.tree import Change, Tree, parent_of
 
 if TYPE_CHECKING:
@@ -278,7 +277,9 @@ class MemoryStore:
     def multi(self, operations: Sequence[Operation]) -> asyncio.Future[list[OperationResult]]:
         operations = tuple(operations)
         path = operations[0].path if operations else "/"
-        refusal = _refusal(operations) or _too_large(path, transaction_size(operations, self._acl))
+        refusal = next(filter(None, map(check_refused, operations)), None) or _too_large(
+            path, transaction_size(operations, self._acl)
+        )
         if refusal is not None:
             return self._refused(refusal)
         return self._ask(path, lambda: self._apply(operations), operations)
@@ -340,7 +341,7 @@ class MemoryStore:
     # How a request goes there and back.
 
     def _write_one(self, operation: Create | Set | Delete) -> asyncio.Future[OperationResult]:
-        refusal = _refusal([operation]) or _too_large(operation.path, request_size(operation, self._acl))
+        refusal = check_refused(operation) or _too_large(operation.path, request_size(operation, self._acl))
         if refusal is not None:
             return self._refused(refusal)
         return self._ask(operation.path, lambda: self._apply_one(operation), (operation,))
@@ -414,18 +415,6 @@ class MemoryStore:
             callback(argument)
         except Exception as error:  # noqa: BLE001 - one bad watcher must not silence the others: the loop reports it
             self._loop.call_exception_handler({"message": f"{callback!r} failed on {argument!r}", "exception": error})
-
-
-def _refusal(operations: Sequence[Operation]) -> StoreError | None:
-    try:
-        for operation in operations:
-            if isinstance(operation, Check):
-                check_path(operation.path)
-            else:
-                check_writable(operation)
-    except StoreError as refusal:
-        return refusal
-    return None
 
 
 def _too_large(path: str, size: int) -> PacketTooLarge | None:

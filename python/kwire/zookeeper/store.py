@@ -21,17 +21,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from kwire.zookeeper.errors import ForbiddenPath, NodeExists, NoNode
+from kwire.zookeeper.errors import ForbiddenPath, NodeExists, NoNode, StoreError
 from kwire.zookeeper.operations import (
     ANY_VERSION,
     Acl,
+    Check,
     Create,
-    Delete,
     Node,
     Operation,
     OperationResult,
     SessionState,
-    Set,
     Stat,
     WatchEvent,
 )
@@ -39,7 +38,7 @@ from kwire.zookeeper.operations import (
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MAX_PACKET", "Store", "Watch", "check_path", "check_writable", "make_path"]
+__all__ = ["MAX_PACKET", "Store", "Watch", "check_path", "check_refused", "make_path"]
 
 Watch: TypeAlias = Callable[[WatchEvent], None]
 
@@ -100,7 +99,10 @@ class Store(Protocol):
         """Let the server catch up: later reads see all that was written anywhere before this was called."""
 
     async def close(self) -> None:
-        """End the session: its ephemeral nodes go at once. What is under way ends with StoreClosed."""
+        """End the session: its ephemeral nodes go at once, unless there is no connection to say so.
+
+        What is under way may still be done, or end with StoreClosed.
+        """
 
 
 async def make_path(store: Store, path: str, acl: tuple[Acl, ...] | None = None) -> None:
@@ -134,12 +136,20 @@ def check_path(path: str) -> None:
         raise ValueError(f"{path!r} is no path of a node: it must start with /")
     if "\0" in path or not {"", ".", ".."}.isdisjoint(path[1:].split("/")):
         raise ValueError(f"{path!r} is no path of a node: no part of it may be empty, '.' or '..', or hold a null")
+    if not path.isascii():
+        path.encode()  # half a surrogate pair is a ValueError too
 
 
-def check_writable(operation: Create | Set | Delete) -> None:
-    """ForbiddenPath where kwire never writes; ValueError for a path that no node can have."""
+def check_refused(operation: Operation) -> StoreError | None:
+    """Why the operation is never sent. ValueError for a path or a version that no node can have."""
     path = operation.path
-    # The name that a sequential node gets begins with what is asked for, and a bare slash is its usual end.
-    check_path(path[:-1] if type(operation) is Create and operation.sequential and path.endswith("/") else path)
-    if path.startswith("/feature") and path[8:9] in {"", "/"}:
-        raise ForbiddenPath(path)
+    if isinstance(operation, Create):
+        # What a sequential node's name begins with may be nothing but the slash before its number.
+        check_path(path[:-1] if operation.sequential and path.endswith("/") and path != "/" else path)
+    else:
+        check_path(path)
+        if not ANY_VERSION <= operation.version <= 0x7FFF_FFFF:
+            raise ValueError(f"{operation.version} is no version of {path}")
+    if path.startswith("/feature") and path[8:9] in {"", "/"} and not isinstance(operation, Check):
+        return ForbiddenPath(path)
+    return None
