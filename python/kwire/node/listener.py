@@ -3,8 +3,8 @@
 Rules of this file.
 
 * It knows frames, not messages. ``answer(payload, peer)`` is given what is behind the size, and returns a whole frame,
-  in one piece or in several that follow one another, or something to await for one. It raises ``Refused`` for what
-  deserves no answer; the connection is closed then, and the log says who and why.
+  or something to await for one. It raises ``Refused`` for what deserves no answer; the connection is closed then, and
+  the log says who and why.
 * Answers leave in the order of their requests. What can be answered at once is answered inside ``data_received``,
   without a task; one write a chunk, however many requests were in it.
 * Memory that a peer can make us hold is bounded: by the largest frame, by the requests in flight, and by what waits to
@@ -19,17 +19,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from struct import unpack_from
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeAlias
 
-    Frame: TypeAlias = bytes | tuple[bytes, ...]
-    Answer: TypeAlias = Callable[[bytes, "Peer"], Frame | Awaitable[Frame]]
+    Answer: TypeAlias = Callable[[bytes, "Peer"], bytes | Awaitable[bytes]]
 
 SWEEP_SECONDS = 1.0
+size_at = Struct(">i").unpack_from
 GATHERED = 1 << 16
 """Bytes of answers that wait for those behind them, to leave in one write."""
 
@@ -187,7 +187,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._rest = bytearray()
         """What was received and not yet answered: half a frame, or frames behind a bound."""
-        self._pending: deque[asyncio.Future[Frame]] = deque()
+        self._pending: deque[asyncio.Future[bytes]] = deque()
         """Answers on their way, in the order of their requests."""
         self._heard = self._loop.time()
         self._half_since: float | None = None
@@ -255,19 +255,20 @@ class Connection(asyncio.Protocol):
         """Bytes that the first frame of the rest has, its size included; it may not be complete yet."""
         if len(self._rest) < 4:
             return 4
-        size: int = unpack_from(">i", self._rest)[0]
+        size: int = size_at(self._rest)[0]
         return 4 + size if 0 <= size <= self._limits.frame else 4
 
     def _consume(self, data: bytes) -> int:
         """Answer the whole frames in ``data``, until there are none or a bound is reached; how many bytes that took."""
         position, end = 0, len(data)
         gathered = 0
+        largest = self._limits.frame
         ready: list[bytes] = []
         while end - position >= 4 and not self._paused and not self._finishing:
-            size: int = unpack_from(">i", data, position)[0]
-            if not 0 <= size <= self._limits.frame:
+            size: int = size_at(data, position)[0]
+            if not 0 <= size <= largest:
                 self._send(ready)
-                self.abort(f"a frame of {size} bytes: between 0 and {self._limits.frame} are allowed")
+                self.abort(f"a frame of {size} bytes: between 0 and {largest} are allowed")
                 return end
             stop = position + 4 + size
             if stop > end:
@@ -296,23 +297,17 @@ class Connection(asyncio.Protocol):
             self._send(ready)
             self._fail(error)
             return False
-        if not self._pending:
-            if isinstance(answer, bytes):
-                ready.append(answer)
-                self.peer.sent += 1
-                return True
-            if isinstance(answer, tuple):
-                ready.extend(answer)
-                self.peer.sent += 1
-                return True
+        if isinstance(answer, bytes) and not self._pending:
+            ready.append(answer)
+            return True
         self._pending.append(self._later(answer))
         if len(self._pending) >= self._limits.in_flight:
             self._slow_down()
         return True
 
-    def _later(self, answer: Frame | Awaitable[Frame]) -> asyncio.Future[Frame]:
-        future: asyncio.Future[Frame]
-        if isinstance(answer, (bytes, tuple)):
+    def _later(self, answer: bytes | Awaitable[bytes]) -> asyncio.Future[bytes]:
+        future: asyncio.Future[bytes]
+        if isinstance(answer, bytes):
             future = self._loop.create_future()
             future.set_result(answer)
         else:
@@ -320,7 +315,7 @@ class Connection(asyncio.Protocol):
             future.add_done_callback(self._answered)
         return future
 
-    def _answered(self, future: asyncio.Future[Frame]) -> None:
+    def _answered(self, future: asyncio.Future[bytes]) -> None:
         if self._transport is None:
             if not future.cancelled():
                 future.exception()  # the peer has left; whoever makes answers logs its own faults
@@ -340,12 +335,7 @@ class Connection(asyncio.Protocol):
                 else:
                     self._fail(error)
                 return
-            answer = first.result()
-            if isinstance(answer, bytes):
-                ready.append(answer)
-            else:
-                ready.extend(answer)
-            self.peer.sent += 1
+            ready.append(first.result())
         self._send(ready)
         self._speed_up()
         self._close_when_finished()
@@ -353,6 +343,7 @@ class Connection(asyncio.Protocol):
     def _send(self, ready: list[bytes]) -> None:
         if not ready or self._transport is None:
             return
+        self.peer.sent += len(ready)
         # Small answers leave in one write. A large one is not copied to join it with others.
         if len(ready) == 1 or sum(map(len, ready)) > GATHERED:
             for answer in ready:

@@ -1,0 +1,295 @@
+"""What a node's port costs: against a bare asyncio server that answers bytes of the same sizes without looking at them.
+
+    python -m benches.node [--quick]
+
+Each server is a process of its own, and the CPU time of that process is what is compared: requests a second of one
+core. The bare server takes frames out of what it receives, as any server must, looks at nothing in them, and sends a
+ready answer of the right length for each, in one write. Both answer the same clients, in turns.
+
+TopicMetadata of 100,000 partitions is compared with copying its bytes once and pushing them through the same kind of
+socket.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import socket
+import struct
+from statistics import median
+from time import process_time, sleep
+from typing import TYPE_CHECKING, Any
+
+from benches.figure import Figure
+from kwire import frame
+from kwire.messages.kafka.update_metadata import Endpoint, LiveBroker, PartitionState, TopicState, UpdateMetadataRequest
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.messages.kip584.api_versions import ApiVersionsRequest
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from kwire.declare import Message
+
+CONNECTIONS = 8
+DEPTHS = (1, 16)
+"""How many requests a client sends before it reads: one, as most do, and as many as a pipelining one."""
+TOPICS, PARTITIONS = 5_000, 20
+
+
+def run(quick: bool) -> list[Figure]:
+    rounds, requests = (3, 4_000) if quick else (7, 20_000)
+    figures = []
+    for name, message, version in (
+        ("ApiVersions", ApiVersionsRequest(client_software_name="bench", client_software_version="1"), 3),
+        ("ClusterMetadata", ClusterMetadataRequest(), 0),
+    ):
+        for depth in DEPTHS:
+            ratio, node_us, bare_us = compared(message, version, depth, rounds, requests)
+            how = "one at a time" if depth == 1 else f"{depth} at a time"
+            detail = f"{node_us:.1f} us a request against {bare_us:.1f}"
+            figures.append(
+                Figure(f"{name} a second and core, {how}, of a bare server's", ratio, "x", 0.5, 0.8, True, detail)
+            )
+    figures.append(large(rounds))
+    return figures
+
+
+# Servers, each in a process of its own
+
+
+def serve_node(pipe: Connection) -> None:
+    from kwire.node.listener import Listener
+    from kwire.node.metadata import Metadata
+    from kwire.node.metrics import Metrics
+    from kwire.node.requests import Requests
+    from kwire.node.tools import Surroundings, ToolRegistry, ToolRunner
+
+    class Silent:
+        def opened(self, peer: Any) -> None: ...
+        def closed(self, peer: Any, reason: str | None) -> None: ...
+        def failed(self, peer: Any, error: BaseException) -> None:
+            raise RuntimeError(peer) from error
+
+    async def no_commands(request: Message, header: Any) -> Message:
+        raise NotImplementedError(type(request), header)
+
+    async def main() -> None:
+        registry = ToolRegistry()
+        tools = ToolRunner(registry, Surroundings(1, registry, dict))
+        metadata = Metadata()
+        metadata.update(cluster())
+        listener = Listener(Requests(metadata, Metrics(1), no_commands, tools, None), Silent())
+        await listener.start("127.0.0.1")
+        await obey(pipe, listener.port)
+
+    asyncio.run(main())
+
+
+def serve_bare(pipe: Connection) -> None:
+    answer = pipe.recv()
+
+    class Bare(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self.transport: Any = transport
+            self.rest = b""
+
+        def data_received(self, data: bytes) -> None:
+            data = self.rest + data
+            position, answers = 0, []
+            while len(data) - position >= 4:
+                stop = position + 4 + struct.unpack_from(">i", data, position)[0]
+                if stop > len(data):
+                    break
+                position = stop
+                answers.append(answer)
+            self.rest = data[position:]
+            self.transport.write(b"".join(answers))
+
+    async def main() -> None:
+        server = await asyncio.get_running_loop().create_server(Bare, "127.0.0.1", 0)
+        await obey(pipe, server.sockets[0].getsockname()[1])
+
+    asyncio.run(main())
+
+
+async def obey(pipe: Connection, port: int) -> None:
+    """Tell the port; then, whenever asked, the CPU seconds so far, until the other end closes."""
+    pipe.send(port)
+    stopped = asyncio.Event()
+
+    def asked() -> None:
+        try:
+            pipe.recv()
+            pipe.send(process_time())
+        except (EOFError, OSError):
+            stopped.set()
+
+    asyncio.get_running_loop().add_reader(pipe.fileno(), asked)
+    await stopped.wait()
+    os._exit(0)
+
+
+class Server:
+    def __init__(self, target: Any, *first: Any) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=target, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+        for each in first:
+            self.pipe.send(each)
+        self.port: int = self.pipe.recv()
+
+    def cpu(self) -> float:
+        self.pipe.send(None)
+        seconds: float = self.pipe.recv()
+        return seconds
+
+    def close(self) -> None:
+        self.pipe.close()
+        self.process.join()
+
+
+# Clients
+
+
+def compared(message: Message, version: int, depth: int, rounds: int, requests: int) -> tuple[float, float, float]:
+    """Ratio, and microseconds of CPU a request of node and bare server: medians over the rounds."""
+    request = frame.encode_request(message, version=version, correlation_id=7, client_id="bench")
+    node = Server(serve_node)
+    answer = ask_once(node.port, request)
+    bare = Server(serve_bare, answer)
+    try:
+        taken: dict[str, list[float]] = {"node": [], "bare": []}
+        for turn in range(rounds):
+            pair = [("node", node), ("bare", bare)]
+            for name, server in pair if turn % 2 else reversed(pair):
+                before = server.cpu()
+                drive(server.port, request, len(answer), depth, requests)
+                taken[name].append((server.cpu() - before) / requests)
+        ratios = [bare_s / node_s for node_s, bare_s in zip(taken["node"], taken["bare"], strict=True)]
+        return median(ratios), median(taken["node"]) * 1e6, median(taken["bare"]) * 1e6
+    finally:
+        node.close()
+        bare.close()
+
+
+def drive(port: int, request: bytes, answer_size: int, depth: int, requests: int) -> None:
+    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS)]
+    for client in clients:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    burst, want = request * depth, answer_size * depth
+    try:
+        for _ in range(requests // (depth * CONNECTIONS)):
+            for client in clients:
+                client.sendall(burst)
+            for client in clients:
+                receive(client, want)
+    finally:
+        for client in clients:
+            client.close()
+
+
+def receive(client: socket.socket, want: int) -> None:
+    while want:
+        got = len(client.recv(min(want, 1 << 20)))
+        if not got:
+            raise ConnectionError("the server closed the connection")
+        want -= got
+
+
+def ask_once(port: int, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(request)
+        head = client.recv(4, socket.MSG_WAITALL)
+        return head + client.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL)
+
+
+# TopicMetadata of everything
+
+
+def cluster() -> UpdateMetadataRequest:
+    return UpdateMetadataRequest(
+        controller_id=1,
+        controller_epoch=1,
+        type=2,
+        topic_states=tuple(
+            TopicState(
+                topic_name=f"topic-with-a-name-of-some-length-{topic:05}",
+                partition_states=tuple(state(topic, partition) for partition in range(PARTITIONS)),
+            )
+            for topic in range(TOPICS)
+        ),
+        live_brokers=tuple(
+            LiveBroker(id=each, endpoints=(Endpoint(port=9092, host=f"node-{each}", security_protocol=0),))
+            for each in range(1, 31)
+        ),
+    )
+
+
+def state(topic: int, partition: int) -> PartitionState:
+    replicas = tuple((topic + partition + step) % 30 + 1 for step in range(3))
+    return PartitionState(
+        partition_index=partition,
+        controller_epoch=1,
+        leader=replicas[0],
+        leader_epoch=0,
+        isr=replicas,
+        zk_version=0,
+        replicas=replicas,
+    )
+
+
+def large(rounds: int) -> Figure:
+    """The node's CPU for the answer, less the bare server's for the same bytes, in copies of these bytes."""
+    request = frame.encode_request(TopicMetadataRequest_V1(topic_names=()), version=1, correlation_id=7, client_id="b")
+    node = Server(serve_node)
+    answer = ask_once(node.port, request)
+    bare = Server(serve_bare, answer)
+    copies = []
+    times = 20
+    try:
+        taken: dict[str, list[float]] = {"node": [], "bare": []}
+        for _ in range(rounds):
+            for name, server in (("node", node), ("bare", bare)):
+                before = server.cpu()
+                for _ in range(times):
+                    ask_once(server.port, request)
+                taken[name].append((server.cpu() - before) / times)
+            begun = process_time()
+            for _ in range(times):
+                bytearray(answer)
+            copies.append((process_time() - begun) / times)
+            sleep(0)
+    finally:
+        node.close()
+        bare.close()
+    copy, socket_s, node_s = median(copies), median(taken["bare"]), median(taken["node"])
+    detail = (
+        f"{len(answer) / 1e6:.1f} MB: {node_s * 1e3:.2f} ms; a bare socket {socket_s * 1e3:.2f} ms, "
+        f"one copy {copy * 1e3:.2f} ms"
+    )
+    return Figure(
+        "TopicMetadata of 100,000 partitions, beyond the socket",
+        (node_s - socket_s) / copy,
+        " copies",
+        2,
+        1,
+        False,
+        detail,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benches.node")
+    parser.add_argument("--quick", action="store_true")
+    for figure in run(parser.parse_args().quick):
+        print(figure)
+
+
+if __name__ == "__main__":
+    main()

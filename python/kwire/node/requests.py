@@ -1,0 +1,238 @@
+"""From a request's bytes to its answer's: which message it is, and who answers it.
+
+Rules of this file.
+
+* One table says who answers what. What a node tells in ApiVersions is that table, so nothing is told and not served.
+* What the node knows by itself is answered at once, out of bytes kept ready; commands wait for the admin backend, tools
+  for their worker. The listener keeps the order.
+* Clients send the same bytes again and again, but for the correlation id. A request answered out of memory that equals
+  an earlier one in every other byte is not decoded again: ``_seen``, small and bounded.
+* A request that cannot be read, or that nobody serves, ends its connection with a reason for the log: its answer's
+  layout would be a guess. ApiVersions alone is answered in version 0, with error 35.
+"""
+
+from __future__ import annotations
+
+from struct import Struct, unpack_from
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kwire import frame
+from kwire.codec import encode
+from kwire.declare.introspect import describe
+from kwire.errors import DecodeError
+from kwire.messages import UnknownMessage, every
+from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from kwire.messages.kip4.admin import AdminRequest
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.messages.kip584.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kwire.messages.kip584.update_features import UpdateFeaturesRequest
+from kwire.node.listener import Refused
+from kwire.node.logs import bound, logger
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+    from typing import TypeAlias
+
+    from kwire.declare import Message
+    from kwire.messages.headers import RequestHeader
+    from kwire.node.listener import Peer
+    from kwire.node.metadata import Metadata
+    from kwire.node.metrics import Metrics
+    from kwire.node.tools import ToolRunner
+
+    Body: TypeAlias = Callable[[], bytes]
+
+DIALECT = "kip4"
+NOT_SERVED: tuple[type[Message], ...] = (UpdateFeaturesRequest,)
+"""Declared, and nothing here answers it: finalized features are not kept yet."""
+
+head = Struct(">ii").pack
+
+SEEN = 256
+"""Requests that are known by their bytes."""
+SEEN_BYTES = 256
+"""The longest of them; a longer one is cheaper to decode than to keep."""
+
+log = logger(__name__)
+
+
+class Commands(Protocol):
+    """Whoever answers what only the controller may: always with a message, also when it is not the controller."""
+
+    async def __call__(self, request: Message, header: RequestHeader) -> Message: ...
+
+
+class Requests:
+    """Answers the requests of one node. It is what a ``Listener`` calls.
+
+    ``create_automatically``: is awaited with the names that TopicMetadata version 0 named and nobody knows; None where
+    topics are not created so.
+    """
+
+    def __init__(
+        self,
+        metadata: Metadata,
+        metrics: Metrics,
+        commands: Commands,
+        tools: ToolRunner,
+        create_automatically: Callable[[tuple[str, ...]], Awaitable[None]] | None,
+    ) -> None:
+        self._metadata = metadata
+        self._metrics = metrics
+        self._at_once_counts = metrics.at_once
+        self._commands = commands
+        self._tools = tools
+        self._create_automatically = create_automatically
+        self._served = {cls for cls in every(DIALECT) if describe(cls).kind == "request" and cls not in NOT_SERVED}
+        self._seen: dict[bytes, tuple[str | None, str, Body]] = {}
+        self._api_versions: dict[int, bytes] = {}
+        self._cluster: tuple[int, bytes] = (-1, b"")
+
+    def __call__(self, payload: bytes, peer: Peer) -> bytes | Awaitable[bytes]:
+        seen = self._seen.get(payload[:4] + payload[8:])
+        if seen is not None:
+            peer.client_id, name, body = seen
+            self._at_once_counts[name] += 1
+            answer = body()
+            return (len(answer) + 4).to_bytes(4, "big") + payload[4:8] + answer
+        return self._read(payload, peer)
+
+    def _read(self, payload: bytes, peer: Peer) -> bytes | Awaitable[bytes]:
+        try:
+            request = frame.decode_request(payload, DIALECT)
+        except frame.UnsupportedRequest as error:
+            peer.client_id = error.header.client_id
+            if error.header.request_api_key == ApiVersionsRequest.api_key:
+                return self._unsupported_api_versions(error.header)
+            raise Refused(str(error)) from None
+        except (DecodeError, UnknownMessage) as error:
+            raise Refused(f"{described(payload)}: {error}") from None
+        peer.client_id = request.header.client_id
+        message, header = request.message, request.header
+        version = header.request_api_version
+        if type(message) not in self._served:
+            raise Refused(f"{type(message).__name__} is not served here")
+        match message:
+            case ApiVersionsRequest():
+                return self._at_once(payload, header, message, lambda: self._api_versions_body(version))
+            case ClusterMetadataRequest():
+                return self._at_once(payload, header, message, self._cluster_body)
+            case TopicMetadataRequest_V1():
+                names = message.topic_names
+                return self._at_once(payload, header, message, lambda: self._metadata.answer(version, names))
+            case TopicMetadataRequest():
+                names = message.topic_names
+                missing = tuple(name for name in names if name not in self._metadata.topics)
+                if self._create_automatically is None or not missing:
+                    return framed(header.correlation_id, self._counted(message, self._metadata.answer(version, names)))
+                return self._later(message, header, peer, self._topics_made(missing, version, names))
+            case UpdateMetadataRequest():
+                code = self._metadata.update(message)
+                self._count_codes(message, UpdateMetadataResponse(error_code=code))
+                return self._encoded(header, UpdateMetadataResponse(error_code=code))
+            case AdminRequest():
+                running = self._tools.run(message.tool, message.arguments)
+                return self._later(message, header, peer, self._answered(header, message, running))
+            case _:
+                working = self._commands(message, header)
+                return self._later(message, header, peer, self._answered(header, message, working))
+
+    # Answers out of memory
+
+    def _at_once(self, payload: bytes, header: RequestHeader, message: Message, body: Body) -> bytes:
+        if len(payload) <= SEEN_BYTES:
+            if len(self._seen) >= SEEN:
+                self._seen.clear()
+            self._seen[payload[:4] + payload[8:]] = (header.client_id, type(message).__name__, body)
+        return framed(header.correlation_id, self._counted(message, body()))
+
+    def _counted(self, message: Message, body: bytes) -> bytes:
+        self._at_once_counts[type(message).__name__] += 1
+        return body
+
+    def _api_versions_body(self, version: int) -> bytes:
+        body = self._api_versions.get(version)
+        if body is None:
+            answer = ApiVersionsResponse(error_code=ErrorCode.NO_ERROR, api_keys=api_keys(self._served))
+            body = self._api_versions[version] = encode(answer, version=version)
+        return body
+
+    def _unsupported_api_versions(self, header: RequestHeader) -> bytes:
+        only = {cls for cls in self._served if cls.api_key == ApiVersionsRequest.api_key}
+        answer = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=api_keys(only))
+        self._metrics.errors["ApiVersionsRequest", ErrorCode.UNSUPPORTED_VERSION] += 1
+        return frame.encode_response(answer, version=0, correlation_id=header.correlation_id)
+
+    def _cluster_body(self) -> bytes:
+        changes, body = self._cluster
+        if changes != self._metadata.changes:
+            brokers = self._metadata.brokers
+            answer = ClusterMetadataResponse(
+                error_code=ErrorCode.NO_ERROR,
+                brokers=tuple(brokers.values()),
+                controller=brokers.get(self._metadata.controller_id),
+            )
+            body = encode(answer, version=0)
+            self._cluster = self._metadata.changes, body
+        return body
+
+    # Answers that take their time
+
+    async def _topics_made(self, missing: tuple[str, ...], version: int, names: Iterable[str]) -> bytes:
+        assert self._create_automatically is not None
+        await self._create_automatically(missing)
+        return self._metadata.answer(version, names)
+
+    async def _answered(self, header: RequestHeader, request: Message, working: Awaitable[Message]) -> bytes:
+        answer = await working
+        self._count_codes(request, answer)
+        return encode(answer, version=header.request_api_version)
+
+    async def _later(self, message: Message, header: RequestHeader, peer: Peer, working: Awaitable[bytes]) -> bytes:
+        begun = perf_counter()
+        name = type(message).__name__
+        with bound(peer=peer.address, client_id=header.client_id, correlation_id=header.correlation_id, request=name):
+            body = await working
+            seconds = perf_counter() - begun
+            log.info("answered", milliseconds=round(seconds * 1000, 1), bytes=len(body))
+        self._metrics.took(name, seconds)
+        return framed(header.correlation_id, body)
+
+    def _encoded(self, header: RequestHeader, answer: Message) -> bytes:
+        return frame.encode_response(answer, version=header.request_api_version, correlation_id=header.correlation_id)
+
+    def _count_codes(self, request: Message, answer: Any) -> None:
+        name = type(request).__name__
+        for part in (answer, *getattr(answer, "topics", ()), *getattr(answer, "results", ())):
+            code = getattr(part, "error_code", 0)
+            if code:
+                self._metrics.errors[name, code] += 1
+
+
+def framed(correlation_id: int, body: bytes) -> bytes:
+    """The frame of an answer with response header 0, which all of this dialect but UpdateMetadata have."""
+    # A large body is copied for its eight bytes too: sent by themselves they would wake a reader for nothing.
+    return head(len(body) + 4, correlation_id) + body
+
+
+def api_keys(served: Iterable[type[Message]]) -> tuple[ApiVersion, ...]:
+    """What ApiVersions tells: of each key the versions of all its classes, which follow one another."""
+    ranges: dict[int, list[int]] = {}
+    for cls in served:
+        ranges.setdefault(cls.api_key, []).extend((min(cls.versions), max(cls.versions)))
+    return tuple(
+        ApiVersion(api_key=key, min_version=min(versions), max_version=max(versions))
+        for key, versions in sorted(ranges.items())
+    )
+
+
+def described(payload: bytes) -> str:
+    """What a request that cannot be read says of itself."""
+    if len(payload) < 8:
+        return f"a request of {len(payload)} bytes"
+    key, version, correlation_id = unpack_from(">hhi", payload)
+    return f"a request with key {key}, version {version}, correlation id {correlation_id}"
