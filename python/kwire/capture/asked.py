@@ -14,7 +14,7 @@ from kwire.capture.errors import NoFullFrame
 from kwire.capture.sameness import Answer, message_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from kwire.capture.rows import RequestKey, Row
@@ -33,6 +33,13 @@ class _Last(NamedTuple):
     answer: Answer
     latest_full: datetime
     polled_at: datetime
+
+
+class Remembered(NamedTuple):
+    """The memory at some moment. Answers in it may have changed since in form, never in what they say."""
+
+    last: dict[RequestKey, _Last]
+    clusters: dict[tuple[int, str], str]
 
 
 class Asked:
@@ -91,9 +98,26 @@ class Asked:
             self._last[key] = last._replace(latest_full=last.full.polled_at)
             yield last.full._replace(kind="carried", frame=last.answer.frame(0, last.full.controller_id))
 
-    def forget(self) -> None:
-        """What was judged was not kept: every request begins anew."""
-        self._last.clear()
+    def resume(self, rows: Iterable[Row]) -> None:
+        """Remember the rows of a file as an earlier writer kept them."""
+        full: dict[RequestKey, Row] = {}
+        polled_at: dict[RequestKey, datetime] = {}
+        for row in rows:
+            key = row._replace(cluster_id=None).request_key
+            polled_at[key] = row.polled_at
+            if row.frame is not None:
+                full[key] = row
+        for key, row in full.items():
+            self._full(key, row, message_of(row))
+            self._last[key] = self._last[key]._replace(polled_at=polled_at[key])
+
+    def remembered(self) -> Remembered:
+        """What ``restore`` takes."""
+        return Remembered(dict(self._last), dict(self._clusters))
+
+    def restore(self, remembered: Remembered) -> None:
+        """Forget what was judged since: it could not be kept."""
+        self._last, self._clusters = remembered
 
 
 def _refuse_unclear(row: Row) -> None:

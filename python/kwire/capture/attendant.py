@@ -73,7 +73,7 @@ class Attendant:
             if tail is not None:
                 self._sync(tail)
                 tail.close()
-                late = self._close([*late, CaptureFile(tail.path, tail.first_row, None)])
+                late = self._close([*late, CaptureFile(tail.path, tail.first_row)])
             elif ending:
                 return
             elif watched is not None and watched.unsynced:
@@ -97,7 +97,15 @@ class Attendant:
             except OSError as error:
                 self._fail(CloseFailed(tail.path, str(error)), error)
                 late.append(tail)
+        if not late:
+            self._healed()
         return late
+
+    def _healed(self) -> None:
+        """All is closed that could not be before: nobody has to know any more."""
+        with self._changed:
+            if isinstance(self._failure, CloseFailed):
+                self._failure = None
 
     def _fail(self, failure: CaptureError, cause: OSError) -> None:
         log.error("%s", failure)

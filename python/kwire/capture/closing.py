@@ -7,7 +7,6 @@ only then does the tail go: at every instant one of the two is whole. Row groups
 from __future__ import annotations
 
 import os
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,23 +27,28 @@ if TYPE_CHECKING:
 ROW_GROUP_BYTES = 16 << 20
 """Of Arrow memory; about as much is held while closing."""
 
+_ROWS = "kwire.rows"
 _WITH_DICTIONARY = ["cluster_id", "endpoint", "dialect", "kind", "error", "broker_id", "api_key", "api_version"]
 _WITH_STATISTICS = ["cluster_id", "polled_at", "broker_id", "api_key", "kind"]
 
 
 def close_tail(folder: Path, tail: CaptureFile) -> Recovered:
-    """Make a parquet file of the whole batches of a tail, and remove the tail. Raises OSError, and then it is there."""
+    """Make a parquet file of the whole batches of a tail, and remove the tail. Raises OSError, and then it is there.
+
+    A tail with no rows but carried ones is only removed.
+    """
     batches = WholeBatches(tail.path)
-    groups = _row_groups(batches)
-    part, rows = None, 0
-    waiting: list[pa.Table] = []  # carried rows alone are no reason for a file
-    for group in groups:
-        waiting.append(group)
-        first_time = _first_time(group)
-        if first_time is not None:
-            part = part_path(folder, tail.first_row, first_time)
-            rows = _write(part, waiting, groups)
-            break
+    writing = folder / f"_part-{tail.first_row:012}.parquet{WRITING}"
+    rows, times = _write(writing, batches)
+    part = None
+    if times is None:
+        writing.unlink()
+    else:
+        part = part_path(folder, tail.first_row, times)
+        part.parent.mkdir(exist_ok=True)
+        writing.replace(part)
+        sync_directory(part.parent)
+        sync_directory(folder)
     tail.path.unlink()
     return Recovered(tail.path, part, rows, batches.torn_bytes)
 
@@ -62,21 +66,9 @@ def _row_groups(batches: WholeBatches) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(gathered).combine_chunks()
 
 
-def own_rows(rows: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-    """Without those that were carried over from the file before."""
-    return rows.filter(pc.not_equal(rows.column("kind"), "carried"))
-
-
-def _first_time(group: pa.Table) -> datetime | None:
-    own = own_rows(group)
-    return own.column("polled_at")[0].as_py() if own.num_rows else None
-
-
-def _write(part: Path, waiting: list[pa.Table], groups: Iterator[pa.Table]) -> int:
-    """The number of rows that are not carried."""
-    part.parent.mkdir(exist_ok=True)
-    writing = part.with_name(f"_{part.name}{WRITING}")
-    rows = 0
+def _write(writing: Path, batches: WholeBatches) -> tuple[int, tuple[datetime, datetime] | None]:
+    """How many rows are not carried, and when the earliest and the latest of them were polled."""
+    rows, times = 0, None
     with writing.open("wb") as file:
         with pq.ParquetWriter(
             file,
@@ -85,18 +77,27 @@ def _write(part: Path, waiting: list[pa.Table], groups: Iterator[pa.Table]) -> i
             use_dictionary=_WITH_DICTIONARY,
             write_statistics=_WITH_STATISTICS,
         ) as parquet:
-            for group in chain(waiting, groups):
-                parquet.write_table(group, row_group_size=max(group.num_rows, 1))
-                rows += own_rows(group).num_rows
-            parquet.add_key_value_metadata({"kwire.rows": str(rows)})
+            for group in _row_groups(batches):
+                parquet.write_table(group, row_group_size=group.num_rows)
+                polled_at = group.column("polled_at").filter(pc.not_equal(group.column("kind"), "carried"))
+                rows += len(polled_at)
+                times = _wider(times, pc.min_max(polled_at).as_py())
+            parquet.add_key_value_metadata({_ROWS: str(rows)})
         file.flush()
         os.fsync(file.fileno())
-    writing.replace(part)
-    sync_directory(part.parent)
-    return rows
+    return rows, times
+
+
+def _wider(
+    times: tuple[datetime, datetime] | None, further: dict[str, datetime | None]
+) -> tuple[datetime, datetime] | None:
+    first, last = further["min"], further["max"]
+    if first is None or last is None:
+        return times
+    return (first, last) if times is None else (min(first, times[0]), max(last, times[1]))
 
 
 def rows_in(part: CaptureFile) -> int:
     """How many rows of a closed file are not carried; from its footer."""
     with pq.ParquetFile(part.path) as parquet:
-        return int(parquet.metadata.metadata[b"kwire.rows"])
+        return int(parquet.metadata.metadata[_ROWS.encode()])

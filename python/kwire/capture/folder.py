@@ -1,12 +1,13 @@
 """How a capture lies on disk: names of files, what there is, and who may write.
 
     OUT/
-      date=2026-11-21/part-20261121T014732.955674Z-000000000000.parquet    closed: time of its first row, its number
-      date=2026-11-21/part-20261121T015732.961120Z-000000003712.parquet
-      _tail-000000007430.arrows                                            open: an Arrow IPC stream
+      date=2026-11-21/part-20261121T014732.955674Z-20261121T015732.560911Z-000000000000.parquet    closed
+      date=2026-11-21/part-20261121T015732.961120Z-20261121T020733.055801Z-000000003712.parquet
+      _tail-000000007430.arrows                                                                    open
       _lock
 
-Rules of this file: the number of a file is that of its first row, counted over all rows (carried ones apart) that were
+Rules of this file: a part is named by the earliest and the latest of its polls and by its number, a tail by its number.
+The number of a file is that of its first row, counted over all rows (carried ones apart) that were
 ever appended to this folder. A tail becomes the part of the same number; while both are there, the part counts and
 the tail is about to go. What begins with an underscore is nobody's business but kwire's: Spark, Hive and pyarrow pass
 over such names.
@@ -23,7 +24,7 @@ from typing import IO, NamedTuple
 
 from kwire.capture.errors import CaptureInUse, NotACapture
 
-_PART = re.compile(r"part-(\d{8}T\d{6}\.\d{6})Z-(\d+)\.parquet")
+_PART = re.compile(r"part-(\d{8}T\d{6}\.\d{6})Z-(\d{8}T\d{6}\.\d{6})Z-(\d+)\.parquet")
 _TAIL = re.compile(r"_tail-(\d+)\.arrows")
 _TIME = "%Y%m%dT%H%M%S.%f"
 WRITING = ".writing"
@@ -31,13 +32,14 @@ WRITING = ".writing"
 
 
 class CaptureFile(NamedTuple):
-    """``first_row``: the number of its first row that is not carried. ``first_time``: when that was polled; None for
-    a tail, whose name does not say.
+    """``first_row``: the number of its first row that is not carried. ``first_time``, ``last_time``: when the earliest
+    and the latest of its rows were polled, carried ones apart; None for a tail, whose name does not say.
     """
 
     path: Path
     first_row: int
-    first_time: datetime | None
+    first_time: datetime | None = None
+    last_time: datetime | None = None
 
     @property
     def closed(self) -> bool:
@@ -63,16 +65,16 @@ def _tails(folder: Path) -> list[CaptureFile]:
     if not folder.is_dir():
         raise NotACapture(folder, "there is no such folder")
     found = ((path, _TAIL.fullmatch(path.name)) for path in folder.iterdir())
-    return [CaptureFile(path, int(match[1]), None) for path, match in found if match]
+    return [CaptureFile(path, int(match[1])) for path, match in found if match]
 
 
 def _parts(folder: Path) -> list[CaptureFile]:
     found = ((path, _PART.fullmatch(path.name)) for path in folder.glob("date=*/part-*.parquet"))
-    return [
-        CaptureFile(path, int(match[2]), datetime.strptime(match[1], _TIME).replace(tzinfo=UTC))
-        for path, match in found
-        if match
-    ]
+    return [CaptureFile(path, int(match[3]), _time(match[1]), _time(match[2])) for path, match in found if match]
+
+
+def _time(text: str) -> datetime:
+    return datetime.strptime(text, _TIME).replace(tzinfo=UTC)
 
 
 def tail_path(folder: Path, first_row: int) -> Path:
@@ -80,10 +82,11 @@ def tail_path(folder: Path, first_row: int) -> Path:
     return folder / f"_tail-{first_row:012}.arrows"
 
 
-def part_path(folder: Path, first_row: int, first_time: datetime) -> Path:
-    """Of the closed file that begins with that row, polled at that time."""
-    time = first_time.astimezone(UTC)
-    return folder / f"date={time:%Y-%m-%d}" / f"part-{time.strftime(_TIME)}Z-{first_row:012}.parquet"
+def part_path(folder: Path, first_row: int, times: tuple[datetime, datetime]) -> Path:
+    """Of the closed file that begins with that row, and whose polls are of those times."""
+    first, last = (time.astimezone(UTC) for time in times)
+    name = f"part-{first.strftime(_TIME)}Z-{last.strftime(_TIME)}Z-{first_row:012}.parquet"
+    return folder / f"date={first:%Y-%m-%d}" / name
 
 
 def sync_directory(folder: Path) -> None:

@@ -108,14 +108,13 @@ def _keys(rows: pa.Table) -> Iterator[RequestKey]:
 def _reaching(
     all_files: tuple[CaptureFile, ...], since: datetime | None, until: datetime | None
 ) -> tuple[CaptureFile, ...]:
-    """Those that may have rows of that time, and one more at either end: rows may come late."""
-    first, last = 0, len(all_files)
-    for place, file in enumerate(all_files):
-        if since is not None and file.first_time is not None and file.first_time <= since:
-            first = max(place - 1, 0)
-        if until is not None and file.first_time is not None and file.first_time >= until:
-            last = min(place + 1, last)
-    return all_files[first:last]
+    """Those that have rows of that time, or may have; and the last one before, for the state at its start."""
+    early = [since is not None and file.last_time is not None and file.last_time < since for file in all_files]
+    late = [until is not None and file.first_time is not None and file.first_time >= until for file in all_files]
+    tells_state = max((place for place, is_early in enumerate(early) if is_early), default=None)
+    return tuple(
+        file for place, file in enumerate(all_files) if place == tells_state or not (early[place] or late[place])
+    )
 
 
 def _load(file: CaptureFile) -> pa.Table:

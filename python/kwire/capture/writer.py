@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Self
 from kwire.capture.asked import Asked
 from kwire.capture.attendant import Attendant
 from kwire.capture.closing import close_tail, rows_in
-from kwire.capture.errors import WriteFailed
+from kwire.capture.errors import CaptureError, WriteFailed
 from kwire.capture.folder import WRITING, FolderLock, files, sync_directory, tail_path, tails
-from kwire.capture.rows import Row, batch_of
+from kwire.capture.reading import read_file
+from kwire.capture.rows import Row, batch_of, rows_of
 from kwire.capture.tail import Recovered, Tail
 
 if TYPE_CHECKING:
@@ -61,11 +62,10 @@ class Capture:
         self._lock = FolderLock(self.folder)
         try:
             self.recovered: tuple[Recovered, ...] = tuple(_recover(self.folder))
-            self._next_row = _rows_so_far(self.folder)
+            self._next_row, self._asked = _resumed(self.folder)
         except BaseException:
             self._lock.release()
             raise
-        self._asked = Asked()
         self._tail: Tail | None = None
         self._opened = 0.0
         self._date = date.min
@@ -76,8 +76,13 @@ class Capture:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        try:
+            self.close()
+        except CaptureError as failure:
+            if error is None:
+                raise
+            error.add_note(str(failure))  # what went wrong first is what counts
 
     @property
     def next_row(self) -> int:
@@ -107,16 +112,17 @@ class Capture:
                 raise failure
             if not rows:
                 return []
+            before = self._asked.remembered()
             try:
                 tail = self._tail_for(rows[0][0].polled_at)
                 kept = [self._asked.judge(row, message) for row, message in rows]
                 tail.append(batch_of(kept), sync=self._sync_always)
             except OSError as error:
-                self._asked.forget()
+                self._asked.restore(before)
                 path = self.folder if self._tail is None else self._tail.path
                 raise WriteFailed(path, len(rows), str(error)) from error
             except BaseException:
-                self._asked.forget()
+                self._asked.restore(before)
                 raise
             self._next_row += len(kept)
             return kept
@@ -166,7 +172,7 @@ class Capture:
 
 def _recover(folder: Path) -> Iterator[Recovered]:
     """Close what the last writer left open, up to the first torn batch."""
-    for unfinished in folder.glob(f"date=*/_*{WRITING}"):
+    for unfinished in folder.glob(f"_*{WRITING}"):
         unfinished.unlink()
     closed = {file.first_row for file in files(folder) if file.closed}
     for tail in tails(folder):
@@ -180,6 +186,12 @@ def _recover(folder: Path) -> Iterator[Recovered]:
         yield found
 
 
-def _rows_so_far(folder: Path) -> int:
+def _resumed(folder: Path) -> tuple[int, Asked]:
+    """The number of the next row, and what each request was last answered with."""
+    asked = Asked()
     closed = files(folder)
-    return closed[-1].first_row + rows_in(closed[-1]) if closed else 0
+    if not closed:
+        return 0, asked
+    last = closed[-1]
+    asked.resume(row for batch in read_file(last) for row in rows_of(batch))
+    return last.first_row + rows_in(last), asked
