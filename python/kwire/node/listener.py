@@ -260,50 +260,43 @@ class Connection(asyncio.Protocol):
 
     def _consume(self, data: bytes) -> int:
         """Answer the whole frames in ``data``, until there are none or a bound is reached; how many bytes that took."""
-        position, end = 0, len(data)
-        gathered = 0
-        largest = self._limits.frame
+        position, end, gathered = 0, len(data), 0
+        peer, answer_to, largest = self.peer, self._answer, self._limits.frame
         ready: list[bytes] = []
-        while end - position >= 4 and not self._paused and not self._finishing:
-            size: int = size_at(data, position)[0]
-            if not 0 <= size <= largest:
-                self._send(ready)
-                self.abort(f"a frame of {size} bytes: between 0 and {largest} are allowed")
-                return end
-            stop = position + 4 + size
-            if stop > end:
-                break
-            if not self._request(data[position + 4 : stop], ready):
-                return end
-            position = stop
-            if ready:
-                gathered += len(ready[-1])
-                if gathered > GATHERED:
+        try:
+            while end - position >= 4 and not self._finishing:
+                size: int = size_at(data, position)[0]
+                if not 0 <= size <= largest:
+                    raise Refused(f"a frame of {size} bytes: between 0 and {largest} are allowed")
+                stop = position + 4 + size
+                if stop > end:
+                    break
+                peer.received += 1
+                answer = answer_to(data[position + 4 : stop], peer)
+                position = stop
+                if isinstance(answer, bytes) and not self._pending:
+                    ready.append(answer)
+                    gathered += len(answer)
+                    if gathered <= GATHERED:
+                        continue
                     self._send(ready)  # which may be more than the peer has room for, and then reading stops
                     gathered = 0
-        self._send(ready)
-        return position
-
-    def _request(self, payload: bytes, ready: list[bytes]) -> bool:
-        """Answer one request, or begin to; False when the connection is being closed for it."""
-        self.peer.received += 1
-        try:
-            answer = self._answer(payload, self.peer)
+                else:
+                    self._pending.append(self._later(answer))
+                    if len(self._pending) >= self._limits.in_flight:
+                        self._slow_down()
+                if self._paused:
+                    break
         except Refused as refused:
             self._send(ready)
             self.abort(refused.reason)
-            return False
+            return end
         except Exception as error:  # noqa: BLE001 - a fault in one answer must not take other connections along
             self._send(ready)
             self._fail(error)
-            return False
-        if isinstance(answer, bytes) and not self._pending:
-            ready.append(answer)
-            return True
-        self._pending.append(self._later(answer))
-        if len(self._pending) >= self._limits.in_flight:
-            self._slow_down()
-        return True
+            return end
+        self._send(ready)
+        return position
 
     def _later(self, answer: bytes | Awaitable[bytes]) -> asyncio.Future[bytes]:
         future: asyncio.Future[bytes]
