@@ -96,7 +96,8 @@ READABLE_BY_ALL = (Acl(Permission.ALL, "auth", ""), Acl(Permission.READ, "world"
 class Create(NamedTuple):
     """Make a node; its parent must be there. ``acl`` None: what the store was opened with.
 
-    ``sequential`` appends ten digits that grow with every creation below the parent; the result is the full path.
+    ``sequential`` appends ten digits to the name, which grow with every creation below the parent; the result is the
+    full path.
     """
 
     path: str

@@ -143,13 +143,9 @@ def check_path(path: str) -> None:
 def check_refused(operation: Operation) -> StoreError | None:
     """Why the operation is never sent. ValueError for a path or a version that no node can have."""
     path = operation.path
-    if isinstance(operation, Create):
-        # What a sequential node's name begins with may be nothing but the slash before its number.
-        check_path(path[:-1] if operation.sequential and path.endswith("/") and path != "/" else path)
-    else:
-        check_path(path)
-        if not ANY_VERSION <= operation.version <= 0x7FFF_FFFF:
-            raise ValueError(f"{operation.version} is no version of {path}")
+    check_path(path)
+    if not isinstance(operation, Create) and not ANY_VERSION <= operation.version <= 0x7FFF_FFFF:
+        raise ValueError(f"{operation.version} is no version of {path}")
     if path.startswith("/feature") and path[8:9] in {"", "/"} and not isinstance(operation, Check):
         return ForbiddenPath(path)
     return None
