@@ -1,0 +1,29 @@
+"""Talking to brokers, on asyncio: connections, and polling the metadata of a cluster.
+
+``Connection`` sends a request and gives its answer; ``Poller`` asks all brokers again and again and tells what changed,
+as ``kwire.client.differences``. ``Ask``, ``topic_configs`` and ``broker_configs`` say what else it is to ask.
+"""
+
+from __future__ import annotations
+
+from kwire.client.asks import Ask, broker_configs, topic_configs
+from kwire.client.connection import Arrival, Connection
+from kwire.client.differences import Difference
+from kwire.client.poll import Poll, Statistics
+from kwire.client.poller import Poller
+from kwire.protocol.endpoint import Endpoint
+from kwire.protocol.faults import ConnectionFault
+
+__all__ = [
+    "Arrival",
+    "Ask",
+    "Connection",
+    "ConnectionFault",
+    "Difference",
+    "Endpoint",
+    "Poll",
+    "Poller",
+    "Statistics",
+    "broker_configs",
+    "topic_configs",
+]

@@ -1,0 +1,97 @@
+"""What one broker told last, and what its next answer says that is new.
+
+Rules of this file: no I/O and no clock but the times handed in. An answer in which all topics, or all brokers, are gone
+is *suspect*: brokers of Kafka 3.9 answer so for half a second after a start. It counts once the same broker says it
+again after a while, or another broker says it too; until then the differences are told against what was so before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.client.comparison import Changes, compare, differences, same
+from kwire.client.remembering import decoder
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from kwire.client.differences import Difference
+    from kwire.client.remembering import RemembersAnswers
+    from kwire.declare import Message
+    from kwire.protocol import Answer
+
+__all__ = ["BrokerView", "Seen"]
+
+CONFIRMED_AFTER = 1.0
+"""Seconds after which a second empty answer of one broker is believed; 0.5 were seen after starts of Kafka 3.9.1."""
+
+
+class Seen(NamedTuple):
+    """One answer, read. ``same``: it says what the last one said; ``suspect``: it is not yet believed."""
+
+    message: Message
+    changes: Changes
+    differences: tuple[Difference, ...]
+    same: bool
+    suspect: bool
+
+
+class BrokerView:
+    """Answers to one request. ``believed``: the last one that was not suspect; None before the first."""
+
+    def __init__(self) -> None:
+        self.believed: Message | None = None
+        self.last: Message | None = None
+        self._decoder: RemembersAnswers | None = None
+        self._read: tuple[type[Message], int] | None = None
+        self._suspect_since: float | None = None
+
+    def take(self, answer: Answer[Any], at: float, *, kraft: bool, others: Collection[BrokerView] = ()) -> Seen:
+        """Read an answer. ``at``: seconds of a monotonic clock; ``others``: what other brokers told to this request.
+
+        Raises DecodeError; what is remembered stays.
+        """
+        cls, version = answer.sent.response, answer.sent.version
+        before = self.last
+        if self._decoder is None or self._read != (cls, version):
+            # A first answer, or the broker speaks another version than before its restart.
+            fresh = decoder(cls, version)
+            message: Message = fresh.decode(answer.body)
+            changes: Changes = fresh.changed if before is None else compare(before, message)
+            self._decoder, self._read = fresh, (cls, version)
+        else:
+            message = self._decoder.decode(answer.body)
+            changes = self._decoder.changed
+        unchanged = same(changes)
+        self.last = message
+        if self._doubtful(message, at, others):
+            return Seen(message, changes, (), unchanged, suspect=True)
+        believed = self.believed
+        if self._suspect_since is not None:
+            self._suspect_since = None
+            found = differences(compare(believed, message), believed, message, kraft=kraft)
+        else:
+            found = differences(changes, before, message, kraft=kraft)
+        self.believed = message
+        return Seen(message, changes, found, unchanged, suspect=False)
+
+    def _doubtful(self, message: Message, at: float, others: Collection[BrokerView]) -> bool:
+        """Whether all of something is missing, and nobody has confirmed it."""
+        empty = [name for name in ("topics", "brokers") if not getattr(message, name, True)]
+        missing = [name for name in empty if self._expects(name, others)]
+        if not missing or all(any(other.lacks(name) for other in others) for name in missing):
+            return False
+        if self._suspect_since is None:
+            self._suspect_since = at
+            return True
+        return at - self._suspect_since < CONFIRMED_AFTER
+
+    def _expects(self, name: str, others: Collection[BrokerView]) -> bool:
+        """Whether there should be some: there were, or others have some; and who answers is a broker by himself."""
+        if self.believed is not None:
+            return bool(getattr(self.believed, name, None))
+        return name == "brokers" or any(getattr(other.believed, name, None) for other in others)
+
+    def lacks(self, name: str) -> bool:
+        """Whether the last answer had none of these (``topics`` or ``brokers``), suspect or not."""
+        return self.last is not None and not getattr(self.last, name, True)

@@ -1,0 +1,42 @@
+"""Where a broker listens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["DEFAULT_PORT", "Endpoint"]
+
+DEFAULT_PORT = 9092
+
+
+class Endpoint(NamedTuple):
+    """A host name or address, and a TCP port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @classmethod
+    def parse(cls, text: str) -> Endpoint:
+        """``host``, ``host:port``, ``[address]:port`` or an IPv6 address alone. Raises ValueError for anything else."""
+        host, colon, port = text.strip().rpartition(":")
+        if not colon or port.endswith("]") or (":" in host and not host.startswith("[")):
+            host, port = text.strip(), str(DEFAULT_PORT)
+        host = host.removeprefix("[").removesuffix("]")
+        if not host or not (port.isascii() and port.isdigit() and 0 < int(port) <= 0xFFFF):
+            raise ValueError(f"{text!r} is not the address of a broker: write host:port")
+        return cls(host, int(port))
+
+    @classmethod
+    def parse_all(cls, bootstrap: str | Iterable[str]) -> tuple[Endpoint, ...]:
+        """Bootstrap servers: a comma-separated list, or several texts. Raises ValueError when there is none."""
+        texts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
+        endpoints = tuple(dict.fromkeys(cls.parse(text) for text in texts if text.strip()))
+        if not endpoints:
+            raise ValueError("no bootstrap server is named")
+        return endpoints
