@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 CORRELATION_ID = 4
 """Bytes of it, at the start of every payload."""
 
+KEYS = frozenset(
+    ("broker_id", "log_dir", "name", "node_id", "partition_id", "partition_index", "resource_name", "topic_name")
+)
+"""Structs that have one of these fields are told apart by it, so that their order says nothing. KIP-4's replicas have
+none of them: their order is that of their assignment."""
+
 
 def message_of(row: Row) -> Message | None:
     """The answer of a row, decoded; None when it has none, or its bytes are not what it says."""
@@ -131,9 +137,8 @@ def _place_of_controller_id(payload: bytes, message: Message | None, version: in
     short = _with(message, **{name: () for name in behind if isinstance(getattr(message, name), tuple)})
     one, other = (encode(_with(short, controller_id=id), version=version) for id in (0, -1))
     place = next(index for index, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-    header = CORRELATION_ID + describe(type(message)).header_version(
-        version
-    )  # a flexible header adds one byte: no tags
+    # Header version 1 adds a count of tags, which is one zero byte; where there are tags the comparison below says so.
+    header = CORRELATION_ID + describe(type(message)).header_version(version)
     return header + place if payload[header : header + place] == one[:place] else None
 
 
@@ -176,4 +181,4 @@ _ORDER: dict[type[Struct], tuple[tuple[str, bool], ...]] = {}
 
 
 def _has_key(cls: type[Struct]) -> bool:
-    return cls.__name__ in {"Broker", "ClusterNode", "TopicMetadata", "PartitionMetadata"}
+    return not KEYS.isdisjoint(field.name for field in fields(cls))
