@@ -22,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -200,17 +200,18 @@ class Poller:
                 watch = Watch(self, known.get(endpoint, UNKNOWN_BROKER), endpoint, view)
                 self._watches = {watch.broker_id: watch}
                 try:
-                    async for poll in watch.polls():
-                        await self.deliver(poll)
-                        if poll.error is not None:
-                            failed += 1
-                            break
-                        failed = 0
-                        if poll.changed is not None and "brokers" in poll.changed.fields and not poll.suspect:
-                            told: Any = poll.message
-                            known = {Endpoint(each.host, each.port): each.node_id for each in told.brokers}
-                            watch.broker_id = known.get(endpoint, UNKNOWN_BROKER)
-                            self._watches = {watch.broker_id: watch}
+                    async with aclosing(watch.polls()) as polls:
+                        async for poll in polls:
+                            await self.deliver(poll)
+                            if poll.error is not None:
+                                failed += 1
+                                break
+                            failed = 0
+                            if _tells_brokers(poll):
+                                told: Any = poll.message
+                                known = {Endpoint(each.host, each.port): each.node_id for each in told.brokers}
+                                watch.broker_id = known.get(endpoint, UNKNOWN_BROKER)
+                                self._watches = {watch.broker_id: watch}
                 finally:
                     await watch.close()
                 if failed >= len(candidates):
@@ -219,13 +220,14 @@ class Poller:
     async def _ask_broker(self, watch: Watch) -> None:
         """Ask one broker for ever, or until it is forgotten."""
         try:
-            async for poll in watch.polls():
-                if poll.error is None:
-                    self._take_in(poll)
-                await self.deliver(poll)
-                if watch.silent_for() > self.forget_after and not self._listed(watch.broker_id):
-                    log.info("broker %d at %s is no longer asked", watch.broker_id, watch.endpoint)
-                    break
+            async with aclosing(watch.polls()) as polls:
+                async for poll in polls:
+                    if poll.error is None:
+                        self._take_in(poll)
+                    await self.deliver(poll)
+                    if watch.silent_for() > self.forget_after and not self._listed(watch.broker_id):
+                        log.info("broker %d at %s is no longer asked", watch.broker_id, watch.endpoint)
+                        break
         finally:
             self._watches.pop(watch.broker_id, None)
             await watch.close()
@@ -235,7 +237,7 @@ class Poller:
         message: Any = poll.message
         if getattr(message, "error_code", 0) == REBOOTSTRAP_REQUIRED:
             self._start_again.set()
-        if poll.changed is not None and "brokers" in poll.changed.fields and not poll.suspect:
+        if _tells_brokers(poll):
             self._learn(message)
         for difference in poll.differences:
             if isinstance(difference, BrokerJoined) and difference.broker_id in self._watches:
@@ -248,8 +250,10 @@ class Poller:
             if watch is None:
                 watch = self._watches[broker.node_id] = Watch(self, broker.node_id, endpoint, BrokerView())
                 self._begin(self._ask_broker(watch))
-            elif watch.endpoint != endpoint:
-                watch.endpoint = endpoint
+                continue
+            watch.endpoint = endpoint
+            if not watch.answers:
+                watch.wake()
 
     def _nobody_answers(self) -> bool:
         return not any(watch.answers for watch in self._watches.values())
@@ -309,3 +313,8 @@ class Poller:
     async def _tell_failure(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+
+def _tells_brokers(poll: Poll) -> bool:
+    """Whether an answer says something new, and believable, of who is there."""
+    return poll.changed is not None and "brokers" in poll.changed.fields and not poll.suspect

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from kwire.client.broker_view import BrokerView
 from kwire.client.link import Link
 from kwire.client.poll import Poll
-from kwire.errors import DecodeError
+from kwire.errors import DecodeError, EncodeError
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import BadAnswer, ConnectionFault, NoCommonVersion
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from kwire.client.asks import Ask
     from kwire.client.connection import Arrival, Connection
@@ -84,7 +84,7 @@ class Watch:
         """Ask who is there, and nothing about topics."""
         return await self._poll(self._link, BrokerView(), introduction=True)
 
-    async def polls(self) -> AsyncIterator[Poll]:
+    async def polls(self) -> AsyncGenerator[Poll, None]:
         """Ask for metadata for ever. The next question waits until the last poll was taken."""
         poller = self._poller
         for ask in poller.requests:
@@ -141,9 +141,10 @@ class Watch:
         due = monotonic()
         while True:
             ready = self.answers and (ask.apart or link.up)
-            if ready and (ask.brokers == "all" or self._poller.speaks_for_all(self)):
+            metadata = self.view.believed
+            if ready and metadata is not None and (ask.brokers == "all" or self._poller.speaks_for_all(self)):
                 request = ask.request
-                made = request(self.view.believed, self.broker_id) if callable(request) else request
+                made = request(metadata, self.broker_id) if callable(request) else request
                 if made is not None:
                     await self._poller.deliver(await self._poll(link, view, made))
             due = self._next(due, ask.interval)
@@ -163,13 +164,13 @@ class Watch:
             asked = request or _metadata(connection, self._poller.dialect, introduction=introduction)
             version = connection.negotiated.version_of(type(asked))
             arrival = await connection.ask(asked, version=version)
-        except ConnectionFault as fault:
+        except (ConnectionFault, EncodeError) as fault:  # this broker's version may lack what the request says
             return self._silence(fault, endpoint, connection, asked, version, began)
         return self._read(arrival, connection, view)
 
     def _silence(
         self,
-        fault: ConnectionFault,
+        fault: ConnectionFault | EncodeError,
         endpoint: Endpoint,
         connection: Connection | None,
         asked: Request[Any] | None,
