@@ -1,0 +1,75 @@
+"""Frames out of memory that a socket fills: whatever the portions, the payloads are those that were sent."""
+
+from __future__ import annotations
+
+import tracemalloc
+from struct import pack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kwire.protocol.frame_receiver import PATIENCE, SMALLEST, FrameReceiver
+
+
+def framed(*payloads: bytes) -> bytes:
+    return b"".join(pack(">i", len(payload)) + payload for payload in payloads)
+
+
+def read(receiver: FrameReceiver, stream: bytes, portion: int) -> list[bytes]:
+    """What a socket does that has ``stream`` to give, at most ``portion`` bytes at a time."""
+    payloads = []
+    at = 0
+    while at < len(stream):
+        memory = receiver.memory()
+        count = min(portion, len(memory), len(stream) - at)
+        memory[:count] = stream[at : at + count]
+        payloads += receiver.received(count)
+        at += count
+    return payloads
+
+
+@given(st.lists(st.binary(max_size=300), max_size=20), st.integers(1, 400))
+def test_payloads_do_not_depend_on_portions(payloads: list[bytes], portion: int) -> None:
+    assert read(FrameReceiver(), framed(*payloads), portion) == payloads
+
+
+@pytest.mark.parametrize("portion", [1_000, SMALLEST - 1, SMALLEST, 1 << 20, 1 << 30])
+def test_large_and_small_frames_follow_one_another(portion: int) -> None:
+    payloads = [bytes([n]) * size for n, size in enumerate([5, 3_000_000, 0, 65_532, 65_536, 1, 1_000_000, 262_140])]
+    assert read(FrameReceiver(), framed(*payloads), portion) == payloads
+
+
+def test_what_is_unfinished_is_counted() -> None:
+    receiver = FrameReceiver()
+    assert read(receiver, framed(b"whole") + framed(b"half of it")[:9], 1_000) == [b"whole"]
+    assert receiver.unfinished == 9
+
+
+@pytest.mark.parametrize("size", [-1, 101, 0x7FFF_FFFF])
+def test_a_size_that_no_answer_has_ends_the_stream_behind_the_good_payloads(size: int) -> None:
+    receiver = FrameReceiver(max_size=100)
+    assert read(receiver, framed(b"good") + pack(">i", size) + b"rest", 1_000) == [b"good"]
+    assert receiver.refusal is not None
+    assert (receiver.refusal.size, receiver.refusal.max_size) == (size, 100)
+    assert read(receiver, framed(b"too late"), 1_000) == []
+
+
+def test_a_size_alone_gets_no_memory() -> None:
+    tracemalloc.start()
+    try:
+        receiver = FrameReceiver()
+        read(receiver, pack(">i", 100_000_000) + bytes(1_000), 1_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * SMALLEST
+
+
+def test_memory_is_kept_for_the_next_answer_and_given_back_when_none_comes() -> None:
+    receiver = FrameReceiver()
+    read(receiver, framed(bytes(4_000_000)), 1 << 20)
+    assert len(receiver.memory()) >= 4_000_000
+    read(receiver, framed(b"small") * PATIENCE, 1 << 20)
+    read(receiver, framed(b"small"), 1 << 20)
+    assert len(receiver.memory()) == SMALLEST
