@@ -9,8 +9,6 @@ import confluent_kafka.admin
 from kwire.client import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kwire.messages.kafka.metadata import MetadataResponse
     from kwire.testing.kafka import Cluster
 
@@ -34,9 +32,9 @@ class Administrator:
     def __init__(self, cluster: Cluster) -> None:
         self._client: Any = confluent.AdminClient({"bootstrap.servers": cluster.bootstrap})
 
-    def create(self, topic: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
+    def create(self, topic: str, partitions: int, replicas: int = 1) -> None:
         """Make a topic, and wait for it."""
-        made = self._client.create_topics([confluent.NewTopic(topic, partitions, 1, config=dict(config or {}))])
+        made = self._client.create_topics([confluent.NewTopic(topic, partitions, replicas)])
         made[topic].result(SECONDS)
 
     def delete(self, topic: str) -> None:

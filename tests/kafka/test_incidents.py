@@ -1,0 +1,79 @@
+"""What a poller sees of three real brokers when one is killed and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire.capture import Capture, replay
+from kwire.client import Poll, Poller
+from kwire.client.differences import BrokerGone, BrokerJoined, IsrExpanded, IsrShrank, LeaderMoved
+from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from tests.kafka.administering import Administrator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHORT_SESSIONS = {
+    Kafka39: {"zookeeper.session.timeout.ms": "2000"},
+    Kafka44: {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "200"},
+}
+PARTITIONS = 6
+VICTIM = 3
+
+
+@pytest.mark.parametrize("kafka", [Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
+def test_a_killed_broker_is_silent_then_gone_then_back(kafka: type[Cluster], tmp_path: Path) -> None:
+    polls: list[Poll] = []
+
+    async def watch(cluster: Cluster, administrator: Administrator, capture: Capture) -> None:
+        async with Poller(cluster.bootstrap, interval=0.1, timeout=2.0, capture=capture) as poller:
+
+            async def until(enough: Callable[[Poll], bool]) -> None:
+                async with asyncio.timeout(60):
+                    async for poll in poller:
+                        polls.append(poll)
+                        if enough(poll):
+                            return
+
+            def every_broker_told(what: type[object], since: int) -> Callable[[Poll], bool]:
+                def enough(_: Poll) -> bool:
+                    told = {
+                        poll.broker_id for poll in polls[since:] for each in poll.differences if isinstance(each, what)
+                    }
+                    return told >= {1, 2}
+
+                return enough
+
+            await until(lambda _: {1, 2, 3} <= {poll.broker_id for poll in polls})
+            await asyncio.to_thread(administrator.create, "watched", PARTITIONS, 3)
+            await until(lambda poll: poll.same)
+            begun = len(polls)
+            await asyncio.to_thread(cluster.brokers[VICTIM - 1].kill)
+            await until(every_broker_told(BrokerGone, begun))
+            begun = len(polls)
+            await asyncio.to_thread(cluster.brokers[VICTIM - 1].start)
+            await until(every_broker_told(IsrExpanded, begun))
+
+    with kafka(brokers=3, config=SHORT_SESSIONS[kafka]) as cluster, Capture(tmp_path) as capture:
+        asyncio.run(watch(cluster, Administrator(cluster), capture))
+
+    silence = [poll for poll in polls if poll.error is not None]
+    assert {poll.broker_id for poll in silence} == {VICTIM}
+    gone = [poll for poll in polls if BrokerGone(VICTIM) in poll.differences]
+    assert {poll.broker_id for poll in gone} == {1, 2}
+    assert silence[0].polled_at < gone[0].polled_at
+    told_by_1 = [each for poll in polls if poll.broker_id == 1 for each in poll.differences]
+    moved = {each.partition: each for each in told_by_1 if isinstance(each, LeaderMoved) and each.before == VICTIM}
+    assert len(moved) == PARTITIONS / 3
+    assert all(each.after_epoch > each.before_epoch for each in moved.values())
+    assert {each.partition for each in told_by_1 if isinstance(each, IsrShrank) and VICTIM in each.gone} == set(
+        range(PARTITIONS)
+    )
+    assert [each.broker_id for each in told_by_1 if isinstance(each, BrokerJoined)] == [VICTIM]
+    kept = [row for row in replay(tmp_path) if row.kind == "error"]
+    assert {row.broker_id for row in kept} == {VICTIM}
+    assert [row.error for row in kept[: len(silence)]] == [str(poll.error) for poll in silence]
