@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message, Request
     from kwire.protocol.endpoint import Endpoint
 
-__all__ = ["Answer", "ClientConnection", "Sent"]
+__all__ = ["Answer", "ClientConnection", "Sent", "body_start"]
 
 R = TypeVar("R", bound="Message")
 
@@ -156,7 +156,7 @@ class ClientConnection:
         if sent is None or got != sent.correlation_id:
             raise WrongCorrelation(self.endpoint, None if sent is None else sent.correlation_id, got)
         try:
-            start = _body_start(payload, describe(sent.response).header_version(sent.version))
+            start = body_start(payload, describe(sent.response).header_version(sent.version))
         except DecodeError as error:
             raise BadAnswer(self.endpoint, sent.response.__name__, sent.version, error, payload) from error
         self._due.popleft()
@@ -172,7 +172,7 @@ def response_of(request: type[Message]) -> type[Message]:
     return beside if beside is not None else find(describe(request).dialects[0], name=name)
 
 
-def _body_start(payload: bytes, header_version: int) -> int:
+def body_start(payload: bytes, header_version: int) -> int:
     """Where the header of an answer ends."""
     if header_version == 0:
         return 4
