@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
 from datetime import UTC, datetime
+from socket import gaierror
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
@@ -98,7 +100,7 @@ class Connection:
         except TimeoutError:
             raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
         except OSError as error:
-            raise ConnectFailed(endpoint, str(error)) from error
+            raise ConnectFailed(endpoint, _why(error)) from error
         try:
             async with asyncio.timeout(timeout):
                 await self._welcomed
@@ -262,3 +264,9 @@ class _Stream(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connection._gone(exc)  # noqa: SLF001
+
+
+def _why(error: OSError) -> str:
+    """What the system said, in its own words: asyncio puts others in their place."""
+    known = error.errno is not None and error.errno > 0 and not isinstance(error, gaierror)
+    return f"[Errno {error.errno}] {os.strerror(error.errno)}" if known and error.errno else str(error)

@@ -1,0 +1,68 @@
+"""How tests read a poller: until they have seen what they wait for, and never for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from kwire.client import Difference, Poll, Poller
+
+T = TypeVar("T")
+
+INTERVAL = 0.05
+TIMEOUT = 0.5
+PATIENCE = 30.0
+"""Seconds for anything to happen; only a broken program needs them."""
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """An event loop in debug mode would be slower than what is tested; a deadline it has."""
+
+    async def in_time() -> T:
+        async with asyncio.timeout(PATIENCE):
+            return await work
+
+    return asyncio.run(in_time())
+
+
+async def until(poller: Poller, wanted: Callable[[Poll], bool], count: int = 1) -> list[Poll]:
+    """Read up to the poll that is the ``count``-th ``wanted``; all that were read."""
+    polls = []
+    async for poll in poller:
+        polls.append(poll)
+        count -= wanted(poll)
+        if count == 0:
+            break
+    return polls
+
+
+async def until_all(poller: Poller, brokers: set[int], wanted: Callable[[Poll], bool] = lambda _: True) -> list[Poll]:
+    """Read until each of these brokers had a ``wanted`` poll; all that were read."""
+    polls: list[Poll] = []
+    async for poll in poller:
+        polls.append(poll)
+        if wanted(poll):
+            brokers = brokers - {poll.broker_id}
+        if not brokers:
+            break
+    return polls
+
+
+def told(polls: list[Poll]) -> list[Difference]:
+    """All differences, in order."""
+    return [difference for poll in polls for difference in poll.differences]
+
+
+def answered(poll: Poll) -> bool:
+    return poll.error is None
+
+
+def failed(poll: Poll) -> bool:
+    return poll.error is not None
+
+
+def differs(poll: Poll) -> bool:
+    return bool(poll.differences)
