@@ -111,6 +111,7 @@ class Metadata:
 
     def _forget(self, topic: str) -> None:
         if self.topics.pop(topic, None) is not None:
+            self.configs.pop(topic, None)
             self._changed(topic)
 
     def _changed(self, topic: str) -> None:

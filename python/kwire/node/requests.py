@@ -60,33 +60,32 @@ SEEN_BYTES = 256
 log = logger(__name__)
 
 
-class Commands(Protocol):
-    """Whoever answers what only the controller may: always with a message, also when it is not the controller."""
+class Duties(Protocol):
+    """What answering takes beyond what the node knows already."""
 
-    async def __call__(self, request: Message, header: RequestHeader) -> Message: ...
+    @property
+    def creates_topics(self) -> bool:
+        """Whether TopicMetadata version 0 creates the unknown topics that it names."""
+
+    async def create_topics(self, names: tuple[str, ...]) -> None:
+        """Have them created, with what the cluster has for defaults; what cannot be created is not."""
+
+    async def take_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+        """Believe a controller, or not."""
+
+    async def command(self, request: Message, header: RequestHeader) -> Message:
+        """Answer what only the controller may answer, also when this node is not the controller."""
 
 
 class Requests:
-    """Answers the requests of one node. It is what a ``Listener`` calls.
+    """Answers the requests of one node. It is what a ``Listener`` calls."""
 
-    ``create_automatically``: is awaited with the names that TopicMetadata version 0 named and nobody knows; None where
-    topics are not created so.
-    """
-
-    def __init__(
-        self,
-        metadata: Metadata,
-        metrics: Metrics,
-        commands: Commands,
-        tools: ToolRunner,
-        create_automatically: Callable[[tuple[str, ...]], Awaitable[None]] | None,
-    ) -> None:
+    def __init__(self, metadata: Metadata, metrics: Metrics, tools: ToolRunner, duties: Duties) -> None:
         self._metadata = metadata
         self._metrics = metrics
         self._at_once_counts = metrics.at_once
-        self._commands = commands
         self._tools = tools
-        self._create_automatically = create_automatically
+        self._duties = duties
         self._served = {cls for cls in every(DIALECT) if describe(cls).kind == "request" and cls not in NOT_SERVED}
         self._seen: dict[bytes, tuple[str | None, str, Body]] = {}
         self._api_versions: dict[int, bytes] = {}
@@ -127,18 +126,18 @@ class Requests:
             case TopicMetadataRequest():
                 names = message.topic_names
                 missing = tuple(name for name in names if name not in self._metadata.topics)
-                if self._create_automatically is None or not missing:
+                if not missing or not self._duties.creates_topics:
                     return framed(header.correlation_id, self._counted(message, self._metadata.answer(version, names)))
-                return self._later(message, header, peer, self._topics_made(missing, version, names))
+                return self._later(message, header, peer, self._topics_made(header, missing, names))
             case UpdateMetadataRequest():
-                code = self._metadata.update(message)
-                self._count_codes(message, UpdateMetadataResponse(error_code=code))
-                return self._encoded(header, UpdateMetadataResponse(error_code=code))
+                return self._later(
+                    message, header, peer, self._answered(header, message, self._duties.take_metadata(message))
+                )
             case AdminRequest():
                 running = self._tools.run(message.tool, message.arguments)
                 return self._later(message, header, peer, self._answered(header, message, running))
             case _:
-                working = self._commands(message, header)
+                working = self._duties.command(message, header)
                 return self._later(message, header, peer, self._answered(header, message, working))
 
     # Answers out of memory
@@ -182,28 +181,24 @@ class Requests:
 
     # Answers that take their time
 
-    async def _topics_made(self, missing: tuple[str, ...], version: int, names: Iterable[str]) -> bytes:
-        assert self._create_automatically is not None
-        await self._create_automatically(missing)
-        return self._metadata.answer(version, names)
+    async def _topics_made(self, header: RequestHeader, missing: tuple[str, ...], names: Iterable[str]) -> bytes:
+        await self._duties.create_topics(missing)
+        return framed(header.correlation_id, self._metadata.answer(header.request_api_version, names))
 
     async def _answered(self, header: RequestHeader, request: Message, working: Awaitable[Message]) -> bytes:
         answer = await working
         self._count_codes(request, answer)
-        return encode(answer, version=header.request_api_version)
+        return frame.encode_response(answer, version=header.request_api_version, correlation_id=header.correlation_id)
 
     async def _later(self, message: Message, header: RequestHeader, peer: Peer, working: Awaitable[bytes]) -> bytes:
         begun = perf_counter()
         name = type(message).__name__
         with bound(peer=peer.address, client_id=header.client_id, correlation_id=header.correlation_id, request=name):
-            body = await working
+            answer = await working
             seconds = perf_counter() - begun
-            log.info("answered", milliseconds=round(seconds * 1000, 1), bytes=len(body))
+            log.info("answered", milliseconds=round(seconds * 1000, 1), bytes=len(answer))
         self._metrics.took(name, seconds)
-        return framed(header.correlation_id, body)
-
-    def _encoded(self, header: RequestHeader, answer: Message) -> bytes:
-        return frame.encode_response(answer, version=header.request_api_version, correlation_id=header.correlation_id)
+        return answer
 
     def _count_codes(self, request: Message, answer: Any) -> None:
         name = type(request).__name__
@@ -214,7 +209,7 @@ class Requests:
 
 
 def framed(correlation_id: int, body: bytes) -> bytes:
-    """The frame of an answer with response header 0, which all of this dialect but UpdateMetadata have."""
+    """The frame of an answer with response header 0."""
     # A large body is copied for its eight bytes too: sent by themselves they would wake a reader for nothing.
     return head(len(body) + 4, correlation_id) + body
 

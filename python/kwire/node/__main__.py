@@ -1,0 +1,104 @@
+"""``python -m kwire.node``: one node, until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from kwire.errors import KwireError
+from kwire.node.logs import write_to
+from kwire.node.node import Node
+from kwire.node.settings import NodeSettings, SettingError, address, parse_properties
+
+
+def main() -> int:
+    """Exit codes: 0 stopped in order; 1 could not start; 2 settings or options cannot be read."""
+    try:
+        given = parser().parse_args()
+        settings = read(given)
+        write_to(sys.stderr, logging.getLevelNamesMapping()[given.log_level.upper()])
+    except (SettingError, OSError) as error:
+        print(f"kwire.node: {error}", file=sys.stderr)  # noqa: T201 - to a person at a terminal
+        return 2
+    try:
+        asyncio.run(serve(settings, given.ready_file))
+    except (KwireError, OSError) as error:
+        print(f"kwire.node: {error}", file=sys.stderr)  # noqa: T201 - as above
+        return 1
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="python -m kwire.node",
+        description="A node of a kwire cluster: serves the admin protocol, and is the controller when elected.",
+        epilog="Options stand above the file, and --set above both.",
+    )
+    made.add_argument(
+        "properties", nargs="?", type=Path, metavar="server.properties", help="settings, in Kafka's names"
+    )
+    made.add_argument("--id", type=int, help="the node's number (broker.id)")
+    made.add_argument("--zookeeper", metavar="HOST:PORT[,...][/CHROOT]", help="the ensemble (zookeeper.connect)")
+    made.add_argument("--listen", metavar="HOST:PORT", help="where to serve (listeners); port 0 is a free one")
+    made.add_argument("--metrics", metavar="HOST:PORT", help="where to serve metrics for Prometheus")
+    made.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting; may be given again")
+    made.add_argument(
+        "--ready-file", type=Path, metavar="FILE", help="where to write id, host, port and pid when ready"
+    )
+    made.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+    return made
+
+
+def read(given: argparse.Namespace) -> NodeSettings:
+    """Raises SettingError, and OSError for a file that cannot be read."""
+    properties: dict[str, str] = {}
+    if given.properties is not None:
+        properties = parse_properties(given.properties.read_text(encoding="utf-8"))
+    for text in given.set:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SettingError(text, "", "it has not the form NAME=VALUE")
+        properties[name.strip()] = value.strip()
+    options: dict[str, Any] = {"id": given.id, "zookeeper": given.zookeeper}
+    for name in ("listen", "metrics"):
+        text = getattr(given, name)
+        if text is not None:
+            try:
+                options[name] = address(text)
+            except ValueError as error:
+                raise SettingError(f"--{name}", text, str(error)) from None
+    return NodeSettings.read(properties, **options)
+
+
+async def serve(settings: NodeSettings, ready_file: Path | None) -> None:
+    """Run until SIGTERM or SIGINT; a second one ends it at once."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def told_to_stop() -> None:
+        if stop.is_set():
+            sys.exit("stopped at once, not in order")
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told_to_stop)
+    node = Node(settings)
+    await node.start()
+    if ready_file is not None:
+        facts = {"id": settings.id, "host": node.host, "port": node.port, "pid": os.getpid()}
+        partial = ready_file.with_name(ready_file.name + ".partial")
+        partial.write_text(json.dumps(facts | {"metrics_port": node.metrics_port}) + "\n", encoding="utf-8")
+        partial.replace(ready_file)
+    await stop.wait()
+    await node.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

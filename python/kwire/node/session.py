@@ -1,0 +1,89 @@
+"""What a node has for the time of one ZooKeeper session: its registration, its candidature, the settings it follows.
+
+Rules of this file: all of it begins and ends together. When the session is lost, the registration is gone and another
+node may be controller; so nothing is carried over, and a new session begins anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from kwire.controller.controller import Controller
+from kwire.controller.settings import ControllerSettings
+from kwire.controller.term import make_paths
+from kwire.node.logs import logger
+from kwire.node.registration import register
+from kwire.node.topic_settings import TopicSettings
+from kwire.zookeeper.errors import ConnectionLost
+
+if TYPE_CHECKING:
+    from kwire.controller.announcing import Send
+    from kwire.node.metadata import Metadata
+    from kwire.node.settings import NodeSettings
+    from kwire.zookeeper import Store
+    from kwire.zookeeper.operations import SessionState
+
+log = logger(__name__)
+
+
+class NodeSession:
+    """One session of one node. ``broker_epoch``: the czxid of its registration, -1 before."""
+
+    def __init__(self, store: Store, settings: NodeSettings, metadata: Metadata, send: Send) -> None:
+        self.store = store
+        self._settings = settings
+        self.broker_epoch = -1
+        self.topic_settings = TopicSettings(store, metadata)
+        self.controller = Controller(store, settings.id, send, controller_settings(settings))
+        self._over = asyncio.Event()
+        self._forget = store.listen(self._state_changed)
+
+    async def start(self, host: str, port: int) -> None:
+        """Register with this address, follow settings, stand for election.
+
+        Raises IdInUse; SessionExpired or StoreClosed when the session ends meanwhile.
+        """
+        settings = self._settings
+        await self._paths()
+        await self.topic_settings.start()
+        patience = 2 * settings.zookeeper_session_timeout_ms / 1000
+        self.broker_epoch = await register(self.store, settings.id, host, port, settings.rack, patience)
+        log.info("registered", node_id=settings.id, host=host, port=port, broker_epoch=self.broker_epoch)
+        await self.controller.start()
+
+    async def over(self) -> None:
+        """Until the session has ended."""
+        await self._over.wait()
+
+    async def close(self) -> None:
+        """Leave office if in it, and end the session: the registration goes at once."""
+        await self.controller.stop()
+        await self.topic_settings.stop()
+        self._forget()
+        await self.store.close()
+
+    async def _paths(self) -> None:
+        while True:
+            try:
+                await make_paths(self.store)
+            except ConnectionLost:
+                continue
+            return
+
+    def _state_changed(self, state: SessionState) -> None:
+        if state == "suspended":
+            log.warning("no connection to ZooKeeper")
+        elif state in {"expired", "closed"}:
+            self._over.set()
+
+
+def controller_settings(settings: NodeSettings) -> ControllerSettings:
+    """What the controller follows of a node's settings."""
+    return ControllerSettings(
+        num_partitions=settings.num_partitions,
+        default_replication_factor=settings.default_replication_factor,
+        unclean_leader_election=settings.unclean_leader_election,
+        batch_strict=settings.strict_batches,
+        queue_size=settings.queued_requests,
+    )
