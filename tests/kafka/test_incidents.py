@@ -28,6 +28,7 @@ VICTIM = 3
 @pytest.mark.parametrize("kafka", [Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
 def test_a_killed_broker_is_silent_then_gone_then_back(kafka: type[Cluster], tmp_path: Path) -> None:
     polls: list[Poll] = []
+    killed: list[int] = []
 
     async def watch(cluster: Cluster, administrator: Administrator, capture: Capture) -> None:
         async with Poller(cluster.bootstrap, interval=0.1, timeout=2.0, capture=capture) as poller:
@@ -51,9 +52,9 @@ def test_a_killed_broker_is_silent_then_gone_then_back(kafka: type[Cluster], tmp
             await until(lambda _: {1, 2, 3} <= {poll.broker_id for poll in polls})
             await asyncio.to_thread(administrator.create, "watched", PARTITIONS, 3)
             await until(lambda poll: poll.same)
-            begun = len(polls)
+            killed.append(len(polls))
             await asyncio.to_thread(cluster.brokers[VICTIM - 1].kill)
-            await until(every_broker_told(BrokerGone, begun))
+            await until(every_broker_told(BrokerGone, killed[0]))
             begun = len(polls)
             await asyncio.to_thread(cluster.brokers[VICTIM - 1].start)
             await until(every_broker_told(IsrExpanded, begun))
@@ -66,8 +67,9 @@ def test_a_killed_broker_is_silent_then_gone_then_back(kafka: type[Cluster], tmp
     gone = [poll for poll in polls if BrokerGone(VICTIM) in poll.differences]
     assert {poll.broker_id for poll in gone} == {1, 2}
     assert silence[0].polled_at < gone[0].polled_at
-    told_by_1 = [each for poll in polls if poll.broker_id == 1 for each in poll.differences]
-    moved = {each.partition: each for each in told_by_1 if isinstance(each, LeaderMoved) and each.before == VICTIM}
+    told_by_1 = [each for poll in polls[killed[0] :] if poll.broker_id == 1 for each in poll.differences]
+    # 3.9.1 may show partitions without a leader first, so where they moved from is not always told.
+    moved = {each.partition: each for each in told_by_1 if isinstance(each, LeaderMoved) and each.after != VICTIM}
     assert len(moved) == PARTITIONS / 3
     assert all(each.after_epoch > each.before_epoch for each in moved.values())
     assert {each.partition for each in told_by_1 if isinstance(each, IsrShrank) and VICTIM in each.gone} == set(
