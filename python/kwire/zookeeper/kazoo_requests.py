@@ -7,6 +7,7 @@ are touched in the loop's thread only, through the inbox.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from kazoo.exceptions import (
@@ -233,9 +234,7 @@ def add_operation(transaction: Any, operation: Operation, default_acl: tuple[Acl
     """Put it into kazoo's transaction."""
     match operation:
         case Create(path, data, ephemeral, sequential, acl):
-            chosen = [
-                ACL(one.permissions, Id(one.scheme, one.identity)) for one in (default_acl if acl is None else acl)
-            ]
+            chosen = _access(default_acl if acl is None else acl)
             transaction.create(path, data, chosen, ephemeral, sequential)
         case Set(path, data, version):
             transaction.set_data(path, data, version)
@@ -243,6 +242,12 @@ def add_operation(transaction: Any, operation: Operation, default_acl: tuple[Acl
             transaction.delete(path, version)
         case _:
             transaction.check(operation.path, operation.version)
+
+
+@lru_cache(maxsize=64)
+def _access(acl: tuple[Acl, ...]) -> list[Any]:
+    """As kazoo wants it, which only reads it."""
+    return [ACL(one.permissions, Id(one.scheme, one.identity)) for one in acl]
 
 
 def transaction_results(operations: Sequence[Operation], results: list[Any]) -> list[OperationResult]:

@@ -80,14 +80,13 @@ class Memory:
 
         A client with a connection learns it at once, another one when it connects again.
         """
-        session = self._sessions.pop(session_id, None)
+        session = self._sessions.get(session_id)
+        had_connection = session is not None and session.is_connected
         self._expired.add(session_id)
         if session is not None:
             session.disconnect()
-        for path in self.tree.owned_by(session_id):
-            _, changes = self.tree.apply([Delete(path)], session_id, ())
-            self.fire(changes)
-        if session is not None and self.running:
+        self._remove_nodes(session_id)
+        if session is not None and had_connection:
             session.reconnect()
 
     def stop(self) -> None:
@@ -114,10 +113,16 @@ class Memory:
     def end(self, session: MemoryStore) -> None:
         """The client closes its session: its nodes go at once."""
         self.forget_watches(session)
-        if self._sessions.pop(session.session_id, None) is not None:
-            for path in self.tree.owned_by(session.session_id):
-                _, changes = self.tree.apply([Delete(path)], session.session_id, ())
-                self.fire(changes)
+        self._remove_nodes(session.session_id)
+
+    def forget(self, session: MemoryStore) -> None:
+        """Nothing more happens to it."""
+        self._sessions.pop(session.session_id, None)
+
+    def _remove_nodes(self, session_id: int) -> None:
+        for path in self.tree.owned_by(session_id):
+            _, changes = self.tree.apply([Delete(path)], session_id, ())
+            self.fire(changes)
 
     def watch_data(self, path: str, session: MemoryStore, watch: Watch | None) -> None:
         if watch is not None:
@@ -188,6 +193,11 @@ class MemoryStore:
         self._flush_scheduled = False
 
     # Faults.
+
+    @property
+    def is_connected(self) -> bool:
+        """As the server sees it."""
+        return self._connected
 
     def disconnect(self) -> None:
         """Cut the connection. Answers on their way are lost, though their writes took place; watches are gone."""
@@ -381,6 +391,7 @@ class MemoryStore:
 
     def _end(self, state: SessionState, error: type[StoreError]) -> None:
         self._final = error
+        self._memory.forget(self)
         self._arrive(state)
         while self._waiting:
             one = self._waiting.popleft()
