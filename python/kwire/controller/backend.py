@@ -54,7 +54,10 @@ class AdminBackend(Protocol):
         """Errors: NotController."""
 
     async def create_topics(self, creations: Sequence[TopicCreation], client_id: str | None) -> list[Outcome]:
-        """``client_id``: a consumer needs to give no more than a name. Errors of a topic: 1001, 1002, 1004, 1005, 1006, 1010; 1012 in strict batches."""
+        """``client_id``: a consumer needs to give no more than a name.
+
+        Errors of a topic: 1001, 1002, 1004, 1005, 1006, 1010; 1012 in strict batches.
+        """
 
     async def alter_topics(self, alterations: Sequence[TopicAlteration]) -> list[Outcome]:
         """Errors of a topic: 3, 1002 to 1006, 1009; 1011 and 1012 in strict batches."""
