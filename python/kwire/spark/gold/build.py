@@ -1,0 +1,183 @@
+"""Silver to gold, an hour at a time or a year at once.
+
+A build begins with the hour of the oldest poll that it has not seen (`state`) and goes on to the end: frames that come
+late re-open their hour and what follows from it. It continues from the state kept at an hour's beginning, so a new hour
+costs an hour of silver and that state, not the history. Long stretches are cut into days, which bounds memory.
+
+All work is done in the executors; the driver sees times and names of files.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pyspark import StorageLevel
+from pyspark.sql import functions as f
+
+from kwire.spark.gold import (
+    answering,
+    broker_load,
+    config_changes,
+    incidents,
+    intervals,
+    isr_events,
+    leader_moves,
+    propagation,
+    signals,
+    state,
+    tables,
+    transitions,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kwire.spark.gold.tables import Table
+
+LOOK_BACK = timedelta(hours=2)
+"""How far before a build's beginning polls are read, to know who answered then and how often is polled."""
+
+STRETCH = timedelta(days=1)
+
+MARGIN = timedelta(minutes=5)
+"""An incident that ended so shortly before is thought about again with what follows: it may not be over."""
+
+TABLES: tuple[Table, ...] = (
+    intervals.TABLE,
+    incidents.TABLE,
+    leader_moves.TABLE,
+    isr_events.TABLE,
+    broker_load.TABLE,
+    config_changes.CHANGES,
+    config_changes.DRIFT,
+    propagation.TABLE,
+    signals.TABLE,
+)
+"""All gold tables."""
+
+
+def silver(spark: SparkSession, out: str, name: str) -> DataFrame:
+    return spark.read.parquet(f"{out}/silver/{name}")
+
+
+def build(spark: SparkSession, out: str, hours: Iterable[datetime] | None = None) -> None:
+    """Brings gold up to date with silver under ``out``.
+
+    ``hours`` are those to build anew (their beginnings, UTC); without, those with frames that gold has not seen. Hours
+    after the first of them are built too, since what lasts goes through them.
+
+    Raises:
+        ValueError: when the session's time zone is not UTC.
+    """
+    tables.in_utc(spark)
+    polls = silver(spark, out, "polls")
+    files = polls.inputFiles()
+    first = min(hours) if hours is not None else state.oldest_new_poll(spark, polls, out)
+    last = polls.agg(f.max("polled_at").alias("at")).first()
+    if first is None or last is None or last["at"] is None:
+        return
+    kept = [moment for moment in state.moments(spark, out) if moment <= state.hour_of(first)]
+    since = max(kept, default=None)
+    state.forget_after(spark, out, since)
+    end = last["at"].astimezone(UTC)
+    oldest = state.hour_of(_oldest(polls))
+    for start, stop in _stretches(since, oldest, end):
+        _build_stretch(spark, out, polls, start, stop, _moment(oldest, stop, end))
+    _config_drift(spark, out)
+    state.remember_inputs(spark, files, out)
+
+
+def _moment(oldest: datetime, stop: datetime, end: datetime) -> datetime | None:
+    """Until when a stretch is certain: the hour of the last poll goes on. None when that is the first hour of all."""
+    moment = min(stop, state.hour_of(end))
+    return moment if moment > oldest else None
+
+
+def _oldest(polls: DataFrame) -> datetime:
+    row = polls.agg(f.min("polled_at").alias("at")).first()
+    assert row is not None
+    at: datetime = row["at"]
+    return at.astimezone(UTC)
+
+
+def _stretches(since: datetime | None, oldest: datetime, end: datetime) -> list[tuple[datetime | None, datetime]]:
+    """From when to when to build at once; None is the beginning of all."""
+    stretches: list[tuple[datetime | None, datetime]] = []
+    start, begin = since, since or oldest
+    while begin <= end:
+        stop = begin + STRETCH
+        stretches.append((start, stop))
+        start = begin = stop
+    return stretches
+
+
+def _build_stretch(
+    spark: SparkSession, out: str, polls: DataFrame, start: datetime | None, stop: datetime, moment: datetime | None
+) -> None:
+    metadata = answering.metadata_polls(between(polls, "polled_at", start and start - LOOK_BACK, stop))
+    metadata = metadata.persist(StorageLevel.MEMORY_AND_DISK)
+    periods = answering.periods(metadata)
+    words = transitions.words(between(silver(spark, out, "partitions"), "at", start, stop))
+    views = words
+    if start is not None:
+        old_views, beliefs = state.recall(spark, out, start)
+        views = old_views.unionByName(words)
+        walked_words = views.unionByName(beliefs)
+    else:
+        walked_words = words
+    walked = transitions.walk(walked_words, periods).persist(StorageLevel.MEMORY_AND_DISK)
+    configs = silver(spark, out, "configs")
+    changed = config_changes.changes(configs, polls).persist(StorageLevel.MEMORY_AND_DISK)
+
+    intervals.TABLE.replace(intervals.intervals(walked, configs), out, "valid_to", start)
+    for table, rows in (
+        (leader_moves.TABLE, leader_moves.leader_moves(walked)),
+        (isr_events.TABLE, isr_events.isr_events(walked)),
+        (broker_load.TABLE, broker_load.broker_load(walked, periods)),
+        (propagation.TABLE, propagation.propagation(walked)),
+        (config_changes.CHANGES, between(changed, "at", start, stop)),
+    ):
+        table.replace(rows if start is None else rows.where(f.col("at") >= f.lit(start)), out, "at", start)
+    brokers = silver(spark, out, "brokers")
+    seen = signals.signals(walked, metadata, brokers, changed, first_run=start is None)
+    signals.TABLE.replace(between(seen, "at", start, stop), out, "at", start)
+    _incidents(spark, out, start)
+
+    if moment is not None and (start is None or moment > start):
+        told = views.where(f.col("at") < f.lit(state.micros(moment)))
+        state.keep(transitions.views(told), walked, out, moment)
+    for held in (metadata, walked, changed):
+        held.unpersist()
+
+
+def _incidents(spark: SparkSession, out: str, start: datetime | None) -> None:
+    """Thinks anew about all since the beginning of the oldest incident that was not over at ``start``."""
+    seen = signals.TABLE.read(spark, out)
+    since = start
+    if start is not None:
+        known = incidents.TABLE.read(spark, out)
+        lasting = known.where(f.col("ended_at").isNull() | (f.col("ended_at") >= f.lit(start - MARGIN)))
+        oldest = lasting.where(f.col("began_at") < f.lit(start)).agg(f.min("began_at").alias("at")).first()
+        if oldest is not None and oldest["at"] is not None:
+            since = state.hour_of(oldest["at"].astimezone(UTC))
+        seen = seen.where(f.col("at") >= f.lit(since))
+    found = incidents.incidents(seen.drop("date", "hour"))
+    incidents.TABLE.replace(found, out, "began_at", since)
+
+
+def _config_drift(spark: SparkSession, out: str) -> None:
+    rows = config_changes.drift(silver(spark, out, "configs"))
+    config_changes.DRIFT.replace(rows, out, "valid_to", None)
+
+
+def between(rows: DataFrame, column: str, start: datetime | None, stop: datetime) -> DataFrame:
+    """Rows of a stretch, reading no other days' folders."""
+    if "date" in rows.columns:
+        rows = rows.where(f.col("date") <= f.lit(f"{stop:%Y-%m-%d}"))
+        if start is not None:
+            rows = rows.where(f.col("date") >= f.lit(f"{start:%Y-%m-%d}"))
+    rows = rows.where(f.col(column) < f.lit(stop))
+    return rows if start is None else rows.where(f.col(column) >= f.lit(start))

@@ -1,0 +1,63 @@
+"""`leader_moves`: each change of a partition's leader, with the reason as far as metadata shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from kwire.spark.gold.tables import Column, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TABLE = Table(
+    "leader_moves",
+    "Each change of a partition's leader.",
+    (
+        Column("cluster_id", "string", "the cluster"),
+        Column("at", "timestamp", "when the first broker told it", "UTC"),
+        Column("topic", "string", "the topic"),
+        Column("topic_id", "string", "its id; null where brokers tell none"),
+        Column("partition", "int", "the partition"),
+        Column("leader_before", "int", "who led it last; -1 for nobody yet"),
+        Column("leader", "int", "who leads it now; -1 for nobody"),
+        Column("leader_epoch", "int", "the new leader's epoch; -1 where brokers do not tell"),
+        Column(
+            "reason",
+            "string",
+            "'preferred' to the first replica from one in sync; 'lost' the one before is out of sync; 'reassigned' "
+            "replicas changed; 'offline' nobody can lead; 'back' the same as before leads again; 'other'",
+        ),
+    ),
+)
+
+
+def leader_moves(transitions: DataFrame) -> DataFrame:
+    """Rows of `TABLE`. A state that is merely electing is no move: the one after it is."""
+    same = f.col("present") & f.col("was_present") & f.col("topic_id").eqNullSafe(f.col("was_topic_id"))
+    before, leader = f.col("previous_leader"), f.col("leader")
+    was_offline = (f.col("was_leader") < 0) & ~f.col("was_electing")
+    rows = transitions.where(~f.col("carried") & same & ~f.col("electing"))
+    rows = rows.where((leader != f.col("was_leader")) | (f.col("was_electing") & (leader < 0)))
+    rows = rows.where((leader != before) | was_offline)
+    reason = (
+        f.when(leader < 0, "offline")
+        .when(leader == before, "back")
+        .when((f.col("was_replicas") != f.col("replicas")) | ~f.array_contains("replicas", before), "reassigned")
+        .when(~f.array_contains("isr", before), "lost")
+        .when((f.size("adding") > 0) | (f.size("was_adding") > 0), "reassigned")
+        .when(leader == f.try_element_at("replicas", f.lit(1)), "preferred")
+        .otherwise("other")
+    )
+    return rows.select(
+        "cluster_id",
+        f.timestamp_micros("first_told_at").alias("at"),
+        "topic",
+        "topic_id",
+        "partition",
+        before.alias("leader_before"),
+        "leader",
+        "leader_epoch",
+        reason.alias("reason"),
+    )
