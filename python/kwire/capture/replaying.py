@@ -26,12 +26,15 @@ def replay(
     since: datetime | None = None,
     until: datetime | None = None,
     speed: float | None = None,
+    carried: bool = False,
 ) -> Iterator[Row]:
     """Every poll in the order of ``read``; a 'same' row has the frame (the same object) that it was the same as.
 
     That frame has the correlation id, the controller and the order of elements of the answer that it came with; the
     column ``controller_id`` is the poll's own. ``speed``: 1.0 gives rows out as far apart as they were polled, 10.0 ten
-    times as fast, None as fast as it goes. Raises NotACapture, NoFullFrame.
+    times as fast, None as fast as it goes. ``carried``: also give what was in force before, as rows of that kind.
+
+    Raises NotACapture, NoFullFrame.
     """
     frames: dict[RequestKey, bytes] = {}
     begun = time.monotonic()
@@ -41,6 +44,8 @@ def replay(
             if row.frame is not None:
                 frames[row.request_key] = row.frame
             if row.kind == "carried":
+                if carried:
+                    yield row
                 continue
             if speed is not None:
                 first = first or row.polled_at

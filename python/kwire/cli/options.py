@@ -77,6 +77,14 @@ def input_words(command: Command) -> Command:
     return command
 
 
+def require(module: str, extra: str) -> None:
+    """Raise a ClickException that says what to install where a module is missing."""
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise click.ClickException(f"This needs {module}: pip install 'kwire[{extra}]'.")
+
+
 def colour(command: Command) -> Command:
     """``--color``."""
     return click.option(

@@ -25,6 +25,8 @@ COMMANDS = {
     "validate": "Count which frames of a capture are right and which are wrong.",
     "messages": "List all messages, or the fields of one and what they mean.",
     "plan": "Show what the engine does with a message.",
+    "capture": "Poll a cluster's metadata into a folder.",
+    "replay": "Tell what changed in a cluster, out of a capture.",
 }
 """Each is the module of that name in ``kwire.cli.commands``, and the function of that name in it."""
 

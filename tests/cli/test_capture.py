@@ -1,0 +1,64 @@
+"""``kwire capture``: polls into a folder until it is told to end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from kwire.capture import Capture, files, replay
+from kwire.testing import FakeCluster
+from tests.cli.running import COMMAND, environment
+from tests.cli.running import kwire as run
+
+
+def test_every_broker_is_polled_for_as_long_as_it_says(tmp_path: Path) -> None:
+    with FakeCluster(brokers=3, topics=5) as cluster:
+        done = run(
+            "capture", "-b", cluster.bootstrap, "--interval", "0.1", "--duration", "1", "--configs", "1", tmp_path
+        )
+
+    rows = list(replay(tmp_path))
+    assert done.code == 0
+    assert done.out.startswith(f"{len(rows)} polls: ")
+    assert {row.broker_id for row in rows} >= {1, 2, 3}
+    assert {row.api_key for row in rows} == {3, 32}
+    assert {row.kind for row in rows} == {"full", "same"}
+    assert all(file.closed for file in files(tmp_path))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    with FakeCluster(topics=2) as cluster:
+        command = [*COMMAND, "capture", "-b", cluster.bootstrap, "--interval", "0.05", "--one", str(tmp_path)]
+        with subprocess.Popen(
+            command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            deadline = time.monotonic() + 30
+            while not (list(tmp_path.glob("_tail*")) and len(list(replay(tmp_path))) > 5):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=30)
+
+    assert process.returncode == 0, err
+    assert out.startswith(f"{len(list(replay(tmp_path)))} polls: ")
+    assert all(file.closed for file in files(tmp_path))
+
+
+def test_a_folder_that_somebody_writes_is_refused(tmp_path: Path) -> None:
+    with Capture(tmp_path):
+        done = run("capture", "-b", "127.0.0.1:1", "--duration", "1", tmp_path)
+
+    assert done.code == 1
+    assert "a capture has one writer at a time" in done.err
+
+
+def test_a_bootstrap_server_that_is_none_is_wrong_usage(tmp_path: Path) -> None:
+    done = run("capture", "-b", ",", "--duration", "1", tmp_path)
+
+    assert done.code == 2
+    assert "no bootstrap server is named" in done.err

@@ -1,0 +1,107 @@
+"""``kwire replay``: what changed, out of a capture or a table of frames."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kwire.capture import Capture, from_table
+from kwire.capture.rows import rows_of
+from tests.capture.answers import answer, metadata, silence
+from tests.cli.running import DATA
+from tests.cli.running import kwire as run
+
+TAPES = DATA / "tapes"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Capture(tmp_path, roll_bytes=1) as capture:
+        capture.append(answer(0, metadata(1, 2)))
+        capture.append(answer(1, metadata(1, 2)))
+        capture.append(answer(2, metadata(1, 3)))
+        capture.append(silence(3))
+        capture.append(silence(4))
+        capture.append(answer(5, metadata(brokers=(1, 2))))
+        capture.append(answer(7, metadata(brokers=(1, 2))))
+        capture.append(answer(8, metadata(1))._replace(frame=b"\x00\x00\x00\x01garbage"))
+        capture.append(answer(9, metadata(1), broker=2))
+    return tmp_path
+
+
+def test_changes_and_silence_are_told_once(folder: Path) -> None:
+    assert run("replay", folder).out.splitlines() == [
+        "2026-11-21 14:00:02.000  broker 1  topic-1-0: leader moved from 2 to 3",
+        "2026-11-21 14:00:02.000  broker 1  topic-1-0: ISR shrank to [3] without [2]",
+        "2026-11-21 14:00:02.000  broker 1  topic-1-0: ISR expanded to [3] with [3]",
+        "2026-11-21 14:00:02.000  broker 1  topic-1-1: leader moved from 2 to 3",
+        "2026-11-21 14:00:02.000  broker 1  topic-1-1: ISR shrank to [3] without [2]",
+        "2026-11-21 14:00:02.000  broker 1  topic-1-1: ISR expanded to [3] with [3]",
+        "2026-11-21 14:00:03.000  broker 1  no answer: response: no answer within 2.0 s",
+        "2026-11-21 14:00:05.000  broker 1  answers again",
+        "2026-11-21 14:00:05.000  broker 1  an empty answer, not believed yet",
+        "2026-11-21 14:00:08.000  broker 1  an answer cannot be read: count_exceeds_input at byte 4: 206 bytes wanted, 6 left",
+        "9 polls: 5 told something, 2 the same again, 2 no answer",
+    ]
+
+
+def test_a_slice_knows_what_was_so_before(folder: Path) -> None:
+    lines = run("replay", folder, "--since", "2026-11-21T14:00:02", "--until", "2026-11-21T14:00:03").out.splitlines()
+
+    assert len(lines) == 7
+    assert lines[0] == "2026-11-21 14:00:02.000  broker 1  topic-1-0: leader moved from 2 to 3"
+    assert lines[-1] == "1 polls: 1 told something, 0 the same again, 0 no answer"
+
+
+def test_json_has_a_line_for_each_event(folder: Path) -> None:
+    events = [json.loads(line) for line in run("replay", folder, "-o", "json", "--broker", "1").out.splitlines()]
+
+    assert events[0] == {
+        "at": "2026-11-21T14:00:02+00:00",
+        "broker": 1,
+        "endpoint": "127.0.0.1:9001",
+        "what": "LeaderMoved",
+        "topic": "topic-1",
+        "partition": 0,
+        "before": 2,
+        "after": 3,
+        "before_epoch": 2,
+        "after_epoch": 3,
+    }
+    assert Counter(event["what"] for event in events)["Silent"] == 1
+
+
+def test_what_is_no_capture_is_an_error(tmp_path: Path) -> None:
+    assert "there is no such file or folder" in run("replay", tmp_path / "nowhere").err
+    (tmp_path / "text.parquet").write_text("no parquet")
+    done = run("replay", tmp_path / "text.parquet")
+    assert (done.code, done.out) == (2, "")
+    assert "text.parquet" in done.err
+
+
+@pytest.mark.parametrize("tape", ["zk39", "kraft44"])
+def test_a_tape_tells_what_was_done_to_the_cluster(tmp_path: Path, tape: str) -> None:
+    """From the recorded file, and once more from a capture that it was put into: the same story."""
+    recorded = TAPES / f"{tape}-public.parquet"
+    with Capture(tmp_path, roll_bytes=300_000) as capture:
+        for batch in from_table(pq.read_table(recorded)).to_batches():
+            capture.append_many(row._replace(kind=None) for row in rows_of(batch))
+    with gzip.open(TAPES / f"{tape}-public.truth.jsonl.gz", "rt") as lines:
+        truth: list[dict[str, Any]] = [json.loads(line) for line in lines]
+
+    story = run("replay", recorded, "-o", "json").out
+
+    assert run("replay", tmp_path, "-o", "json").out == story
+    events = [json.loads(line) for line in story.splitlines()]
+    ended = {"kill_9", "controlled_shutdown", "sigstop"}
+    gone = sum(event.get("kind") in ended for event in truth)
+    assert len({(e["broker_id"], e["at"][:18]) for e in events if e["what"] == "BrokerGone"}) >= gone
+    assert sum(event["what"] == "Answers" for event in events) == gone
+    deleted = {topic for event in truth if event.get("kind") == "delete_topics" for topic in event["detail"]["topics"]}
+    assert {event["topic"] for event in events if event["what"] == "TopicRemoved"} == deleted
