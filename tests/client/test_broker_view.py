@@ -104,7 +104,9 @@ def test_what_cannot_be_read_changes_nothing() -> None:
     with pytest.raises(DecodeError):
         view.take(good._replace(payload=good.payload[:-1]), 1.0, kraft=False)
     assert view.believed == FULL
-    assert view.take(answer(FULL), 2.0, kraft=False).same
+    readable = view.take(answer(FULL), 2.0, kraft=False)
+    assert (readable.differences, readable.same) == ((), False)  # not the same as what nobody could read
+    assert view.take(answer(FULL), 3.0, kraft=False).same
 
 
 def test_unchanged_parts_are_the_same_objects() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.comparison import Changes, compare, differences, same
 from kwire.client.remembering import decoder
+from kwire.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -45,25 +46,21 @@ class BrokerView:
         self._decoder: RemembersAnswers | None = None
         self._read: tuple[type[Message], int] | None = None
         self._suspect_since: float | None = None
+        self._unreadable = False
 
     def take(self, answer: Answer[Any], at: float, *, kraft: bool, others: Collection[BrokerView] = ()) -> Seen:
         """Read an answer. ``at``: seconds of a monotonic clock; ``others``: what other brokers told to this request.
 
         Raises DecodeError; what is remembered stays.
         """
-        cls, version = answer.sent.response, answer.sent.version
-        before = self.last
-        if self._decoder is None or self._read != (cls, version):
-            # A first answer, or the broker speaks another version than before its restart.
-            fresh = decoder(cls, version)
-            message: Message = fresh.decode(answer.body)
-            changes: Changes = fresh.changed if before is None else compare(before, message)
-            self._decoder, self._read = fresh, (cls, version)
-        else:
-            message = self._decoder.decode(answer.body)
-            changes = self._decoder.changed
-        unchanged = same(changes)
-        self.last = message
+        try:
+            message, changes = self._decode(answer)
+        except DecodeError:
+            self.was_unreadable()
+            raise
+        unchanged = same(changes) and not self._unreadable
+        self._unreadable = False
+        before, self.last = self.last, message
         if self._doubtful(message, at, others):
             return Seen(message, changes, (), unchanged, suspect=True)
         believed = self.believed
@@ -74,6 +71,21 @@ class BrokerView:
             found = differences(changes, before, message, kraft=kraft)
         self.believed = message
         return Seen(message, changes, found, unchanged, suspect=False)
+
+    def was_unreadable(self) -> None:
+        """An answer came and could not be read: the next one is the same as none."""
+        self._unreadable = True
+
+    def _decode(self, answer: Answer[Any]) -> tuple[Message, Changes]:
+        """The message, and what differs from the last one."""
+        cls, version = answer.sent.response, answer.sent.version
+        if self._decoder is not None and self._read == (cls, version):
+            return self._decoder.decode(answer.body), self._decoder.changed
+        # A first answer, or the broker speaks another version than before its restart.
+        fresh = decoder(cls, version)
+        message: Message = fresh.decode(answer.body)
+        self._decoder, self._read = fresh, (cls, version)
+        return message, fresh.changed if self.last is None else compare(self.last, message)
 
     def _doubtful(self, message: Message, at: float, others: Collection[BrokerView]) -> bool:
         """Whether all of something is missing, and nobody has confirmed it."""

@@ -84,7 +84,7 @@ class Connection:
         endpoint: Endpoint | str,
         *,
         client_id: str | None = "kwire",
-        timeout: float = TIMEOUT,  # noqa: ASYNC109  it also limits every later answer
+        timeout: float = TIMEOUT,
         max_size: int = MAX_SIZE,
     ) -> Self:
         """Connect, and ask for dialect and versions. ``timeout``: seconds for this, and for each later answer.

@@ -31,7 +31,7 @@ from kwire.client.broker_view import BrokerView
 from kwire.client.capturing import CaptureThread
 from kwire.client.differences import BrokerJoined
 from kwire.client.poll import Poll, Statistics
-from kwire.client.watch import Watch
+from kwire.client.watch import UNKNOWN_BROKER, Watch
 from kwire.protocol import Endpoint
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ __all__ = ["Poller"]
 
 log = logging.getLogger("kwire.client")
 
-UNKNOWN_BROKER = -1
 REBOOTSTRAP_REQUIRED = 129
 """Metadata from version 13 on: all that the client knows is out of date (KIP-1102)."""
 
@@ -210,7 +209,6 @@ class Poller:
                             if _tells_brokers(poll):
                                 told: Any = poll.message
                                 known = {Endpoint(each.host, each.port): each.node_id for each in told.brokers}
-                                watch.broker_id = known.get(endpoint, UNKNOWN_BROKER)
                                 self._watches = {watch.broker_id: watch}
                 finally:
                     await watch.close()

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from kwire.declare import Request
     from kwire.protocol import Endpoint
 
-__all__ = ["Watch"]
+__all__ = ["UNKNOWN_BROKER", "Watch"]
 
 METADATA = MetadataRequest.api_key
+UNKNOWN_BROKER = -1
+"""Of an address that no answer lists, such as a load balancer's."""
 
 
 class Watch:
@@ -165,12 +167,13 @@ class Watch:
             version = connection.negotiated.version_of(type(asked))
             arrival = await connection.ask(asked, version=version)
         except (ConnectionFault, EncodeError) as fault:  # this broker's version may lack what the request says
-            return self._silence(fault, endpoint, connection, asked, version, began)
+            return self._silence(fault, view, endpoint, connection, asked, version, began)
         return self._read(arrival, connection, view)
 
     def _silence(
         self,
         fault: ConnectionFault | EncodeError,
+        view: BrokerView,
         endpoint: Endpoint,
         connection: Connection | None,
         asked: Request[Any] | None,
@@ -179,7 +182,10 @@ class Watch:
     ) -> Poll:
         dialect = self._poller.dialect if connection is None else connection.negotiated.dialect
         # What came instead of an answer is kept like one, unless it belongs to the first words of the connection.
-        payload = fault.payload if isinstance(fault, BadAnswer) and connection is not None else None
+        payload = request = None
+        if isinstance(fault, BadAnswer) and connection is not None:
+            payload, request = fault.payload, fault.request
+            view.was_unreadable()
         return Poll(
             cluster_id=self._poller.cluster_id,
             broker_id=self.broker_id,
@@ -191,6 +197,7 @@ class Watch:
             dialect=dialect or "kafka",
             api_key=METADATA if asked is None else asked.api_key,
             api_version=version,
+            request=request,
         )
 
     def _read(self, arrival: Arrival[Any], connection: Connection, view: BrokerView) -> Poll:
@@ -214,11 +221,14 @@ class Watch:
             fault = answer.fault(error)
             connection.fail(fault)
             return poll._replace(error=fault)
+        if self.broker_id == UNKNOWN_BROKER:
+            self.broker_id = _listed_at(connection.endpoint, seen.message)
         told = getattr(seen.message, "cluster_id", None)
         if told is not None:
             self._poller.cluster_id = told
         return poll._replace(
             cluster_id=self._poller.cluster_id,
+            broker_id=self.broker_id,
             message=seen.message,
             differences=seen.differences,
             changed=seen.changes,
@@ -226,6 +236,15 @@ class Watch:
             suspect=seen.suspect,
             controller_id=getattr(seen.message, "controller_id", None),
         )
+
+
+def _listed_at(endpoint: Endpoint, message: Any) -> int:
+    """Which broker is listed at the address that was asked."""
+    for broker in getattr(message, "brokers", ()):
+        if (broker.host, broker.port) == endpoint:
+            broker_id: int = broker.node_id
+            return broker_id
+    return UNKNOWN_BROKER
 
 
 def _metadata(connection: Connection, dialect: str | None, *, introduction: bool) -> Request[Any]:

@@ -80,7 +80,7 @@ class Answer(NamedTuple, Generic[R]):
     def fault(self, error: DecodeError) -> BadAnswer:
         """What a decoder found in the body, as a fault of the connection."""
         moved = DecodeError(error.kind, error.offset + self.start, error.path, error.wanted, error.left)
-        return BadAnswer(self.endpoint, self.sent.response.__name__, self.sent.version, moved, self.payload)
+        return _bad_answer(self.endpoint, self.sent, moved, self.payload)
 
 
 class ClientConnection:
@@ -115,7 +115,7 @@ class ClientConnection:
         try:
             told = frame.decode_response(payload, ApiVersionsResponse, version=asked).message
         except DecodeError as error:
-            raise BadAnswer(self.endpoint, "ApiVersionsResponse", asked, error, payload) from error
+            raise _bad_answer(self.endpoint, answer.sent, error, payload) from error
         if told.error_code == UNSUPPORTED_VERSION and asked > 0:
             # Before KIP-511 brokers did not say which versions they know; all know version 0.
             known = Negotiated(self.endpoint, told).versions.get(ApiVersionsRequest.api_key, (0, 0))
@@ -150,17 +150,22 @@ class ClientConnection:
         sent = self._due[0] if self._due else None
         if len(payload) < 4:
             missing = DecodeError("truncated", 0, ("correlation_id",), 4, len(payload))
-            name, version = ("ResponseHeader", 0) if sent is None else (sent.response.__name__, sent.version)
-            raise BadAnswer(self.endpoint, name, version, missing, payload)
+            raise _bad_answer(self.endpoint, sent, missing, payload)
         (got,) = unpack_from(">i", payload)
         if sent is None or got != sent.correlation_id:
             raise WrongCorrelation(self.endpoint, None if sent is None else sent.correlation_id, got)
         try:
             start = body_start(payload, describe(sent.response).header_version(sent.version))
         except DecodeError as error:
-            raise BadAnswer(self.endpoint, sent.response.__name__, sent.version, error, payload) from error
+            raise _bad_answer(self.endpoint, sent, error, payload) from error
         self._due.popleft()
         return Answer(self.endpoint, sent, payload, start)
+
+
+def _bad_answer(endpoint: Endpoint, sent: Sent[Any] | None, error: DecodeError, payload: bytes) -> BadAnswer:
+    if sent is None:
+        return BadAnswer(endpoint, "ResponseHeader", 0, error, payload)
+    return BadAnswer(endpoint, sent.response.__name__, sent.version, error, payload, sent.payload)
 
 
 def response_of(request: type[Message]) -> type[Message]:

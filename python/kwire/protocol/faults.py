@@ -127,15 +127,25 @@ class BadAnswer(ConnectionFault):
     """Bytes that are not the answer they should be.
 
     ``message``, ``version``: what they should have been; ``error``: what is wrong with them, its offset counted from
-    the start of ``payload``, which is the whole answer from its correlation id.
+    the start of ``payload``, which is the whole answer from its correlation id. ``request``: the bytes of what it
+    should have answered, from the API key; None where nothing was asked.
     """
 
-    def __init__(self, endpoint: Endpoint, message: str, version: int, error: DecodeError, payload: bytes) -> None:
-        super().__init__(endpoint, message, version, error, payload)
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        message: str,
+        version: int,
+        error: DecodeError,
+        payload: bytes,
+        request: bytes | None = None,
+    ) -> None:
+        super().__init__(endpoint, message, version, error, payload, request)
         self.message = message
         self.version = version
         self.error = error
         self.payload = payload
+        self.request = request
 
     def reason(self) -> str:
         return f"no {self.message} of version {self.version}: {self.error}"

@@ -1,0 +1,227 @@
+"""Whatever brokers answer, everything is in the capture: answers, what was no answer, and silence."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.capture import Capture, Row, WriteFailed, replay
+from kwire.client import Poller
+from kwire.protocol import (
+    BadAnswer,
+    ConnectFailed,
+    ConnectionClosed,
+    ConnectionFault,
+    OversizedFrame,
+    Timeout,
+    WrongCorrelation,
+)
+from kwire.testing import FakeCluster, Misbehaviour
+from tests.client.polling import INTERVAL, TIMEOUT, answered, failed, run, until, until_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kwire.client import Poll
+    from kwire.declare import Message
+
+ALL = {1, 2, 3}
+FAULTS: dict[Misbehaviour, type[ConnectionFault]] = {
+    Misbehaviour.GARBAGE: BadAnswer,
+    Misbehaviour.NOISE: OversizedFrame,
+    Misbehaviour.HALF_FRAME: ConnectionClosed,
+    Misbehaviour.STALL: Timeout,
+    Misbehaviour.HUGE_FRAME: OversizedFrame,
+    Misbehaviour.WRONG_CORRELATION: WrongCorrelation,
+    Misbehaviour.SILENCE: Timeout,
+    Misbehaviour.OTHER_VERSION: BadAnswer,
+    Misbehaviour.CLOSE: ConnectionClosed,
+}
+
+
+@pytest.fixture
+def cluster() -> Iterator[FakeCluster]:
+    with FakeCluster(3, topics=12, partitions=3) as cluster:
+        yield cluster
+
+
+def poller(cluster: FakeCluster, capture: Capture, **options: Any) -> Poller:
+    settings = {"interval": INTERVAL, "timeout": TIMEOUT, "longest_pause": 0.2, "capture": capture}
+    return Poller(cluster.bootstrap, **{**settings, **options})
+
+
+async def read_all(polling: Poller) -> list[Poll]:
+    """End it, and read what was not read."""
+    await polling.close()
+    return [poll async for poll in polling]
+
+
+def check(polls: list[Poll], rows: list[Row]) -> None:
+    """Every poll is a row: in order for each broker, its answer or its error."""
+    assert len(rows) == len(polls)
+    for broker_id in {poll.broker_id for poll in polls}:
+        of_broker = [poll for poll in polls if poll.broker_id == broker_id]
+        kept = [row for row in rows if row.broker_id == broker_id]
+        for poll, row in zip(of_broker, kept, strict=True):
+            assert (row.polled_at, row.endpoint, row.api_key) == (poll.polled_at, poll.endpoint, poll.api_key)
+            assert (row.duration_us, row.dialect) == (poll.duration_us, poll.dialect)
+            if poll.payload is None:
+                assert (row.kind, row.frame, row.error) == ("error", None, str(poll.error))
+            else:
+                assert row.error is None
+                assert row.frame is not None
+                assert row.controller_id == poll.controller_id
+                if not poll.same or row is kept[0]:  # a broker's first is full, whoever said the same before
+                    assert (row.kind, row.frame) == ("full", poll.payload)
+                else:  # replayed with another correlation id, and in the order of the last full frame
+                    assert (row.kind, len(row.frame)) == ("same", len(poll.payload))
+
+
+def test_a_quiet_cluster_and_a_change(cluster: FakeCluster, tmp_path: Path) -> None:
+    async def work(capture: Capture) -> list[Poll]:
+        async with poller(cluster, capture) as polling:
+            polls = await until(polling, answered, 12)
+            cluster.move_leader("topic-00000", 0, 2)
+            cluster.shuffle()
+            polls += await until(polling, answered, 12)
+            return polls + await read_all(polling)
+
+    with Capture(tmp_path) as capture:
+        polls = run(work(capture))
+    check(polls, list(replay(tmp_path)))
+
+
+@pytest.mark.parametrize("misbehaviour", Misbehaviour)
+def test_every_misbehaviour_is_a_typed_error_and_nothing_is_lost(
+    cluster: FakeCluster, tmp_path: Path, misbehaviour: Misbehaviour
+) -> None:
+    """The others are asked on meanwhile, and the broker over a new connection."""
+
+    async def work(capture: Capture) -> list[Poll]:
+        async with poller(cluster, capture) as polling:
+            polls = await until_all(polling, ALL)
+            cluster.misbehave(2, misbehaviour)
+            polls += await until(polling, failed)
+            fault = polls[-1].error
+            assert polls[-1].broker_id == 2
+            assert type(fault) is FAULTS[misbehaviour]
+            assert (polls[-1].payload is not None) == isinstance(fault, BadAnswer)
+            polls += await until_all(polling, ALL, answered)
+            assert all(not poll.differences for poll in polls)
+            return polls + await read_all(polling)
+
+    with Capture(tmp_path) as capture:
+        polls = run(work(capture))
+    check(polls, list(replay(tmp_path)))
+    greetings = [seen for seen in cluster.requests(2) if seen.api_key == 18 and seen.client_id == "kwire-poller"]
+    assert len(greetings) >= 4  # two for each connection: version 5, then 4
+
+
+@pytest.mark.parametrize("misbehaviour", Misbehaviour)
+def test_the_next_broker_is_asked(cluster: FakeCluster, tmp_path: Path, misbehaviour: Misbehaviour) -> None:
+    async def work(capture: Capture) -> list[Poll]:
+        async with poller(cluster, capture, brokers="one") as polling:
+            polls = await until(polling, answered, 2)
+            asked = polls[-1].broker_id
+            cluster.misbehave(asked, misbehaviour)
+            polls += await until(polling, failed)
+            assert type(polls[-1].error) is FAULTS[misbehaviour]
+            polls += await until(polling, answered)
+            assert polls[-1].endpoint != polls[-2].endpoint or misbehaviour is Misbehaviour.SILENCE
+            return polls + await read_all(polling)
+
+    with Capture(tmp_path) as capture:
+        polls = run(work(capture))
+    check(polls, list(replay(tmp_path)))
+
+
+def test_silence_is_kept_as_long_as_it_lasts(cluster: FakeCluster, tmp_path: Path) -> None:
+    async def work(capture: Capture) -> list[Poll]:
+        async with poller(cluster, capture) as polling:
+            polls = await until_all(polling, ALL)
+            cluster.stop_broker(3, noticed=False)
+            polls += await until(polling, failed, 4)
+            return polls + await read_all(polling)
+
+    with Capture(tmp_path) as capture:
+        polls = run(work(capture))
+    assert isinstance([poll for poll in polls if failed(poll)][-1].error, ConnectFailed)
+    check(polls, list(replay(tmp_path)))
+
+
+def test_nobody_needs_to_read(cluster: FakeCluster, tmp_path: Path) -> None:
+    async def work(capture: Capture) -> int:
+        async with poller(cluster, capture, queue_size=1) as polling:
+            await polling.run(1.0)
+        return polling.statistics.polls
+
+    with Capture(tmp_path) as capture:
+        polls = run(work(capture))
+    assert polls > 20
+    assert sum(1 for _ in replay(tmp_path)) == polls
+
+
+class SlowDisk(Capture):
+    """Takes rows when it is let."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.let = threading.Event()
+
+    def append(self, row: Row, message: Message | None = None) -> Row:
+        self.let.wait()
+        return super().append(row, message)
+
+
+def test_polls_go_on_while_the_disk_is_busy(cluster: FakeCluster, tmp_path: Path) -> None:
+    async def work(capture: SlowDisk) -> list[Poll]:
+        async with poller(cluster, capture) as polling:
+            polls = await until(polling, answered, 20)
+            capture.let.set()
+            return polls + await read_all(polling)
+
+    with SlowDisk(tmp_path) as capture:
+        polls = run(work(capture))
+    check(polls, list(replay(tmp_path)))
+
+
+def test_and_wait_when_too_much_waits_for_it(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.client.capturing.WAITING_BYTES", 10_000)
+
+    async def work(capture: SlowDisk) -> list[Poll]:
+        async with poller(cluster, capture) as polling:
+            await asyncio.sleep(1.0)
+            assert 10_000 <= polling.statistics.bytes < 20_000
+            capture.let.set()
+            polls = await until(polling, answered, 20)
+            return polls + await read_all(polling)
+
+    with SlowDisk(tmp_path) as capture:
+        polls = run(work(capture))
+    check(polls, list(replay(tmp_path)))
+
+
+class FullDisk(Capture):
+    """Takes three rows."""
+
+    def append(self, row: Row, message: Message | None = None) -> Row:
+        if self.next_row == 3:
+            raise WriteFailed(self.folder, 1, "No space left on device")
+        return super().append(row, message)
+
+
+def test_a_capture_that_fails_ends_the_polling_with_its_error(cluster: FakeCluster, tmp_path: Path) -> None:
+    async def work(capture: Capture) -> None:
+        with pytest.raises(WriteFailed):
+            async with poller(cluster, capture) as polling:
+                await until(polling, failed)
+
+    with FullDisk(tmp_path) as capture:
+        run(work(capture))
+    assert sum(1 for _ in replay(tmp_path)) == 3
