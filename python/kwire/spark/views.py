@@ -2,7 +2,7 @@
 
 Rules of this file: pure Python over decoded messages. Elements are compared by key, never by position; what is the same
 object as before, or equal, is passed over, so cost follows what changed. Each method adds rows of silver, which are
-`SILVER_SCHEMAS`, and keeps the new state. Absence is this broker's own word: whether the others agree is gold's question.
+`SILVER_SCHEMAS`, and keeps the new state. Absence is this broker's own word: gold asks the others.
 """
 
 from __future__ import annotations

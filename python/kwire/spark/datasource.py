@@ -1,0 +1,206 @@
+"""``spark.read.format("kwire")`` and ``spark.readStream.format("kwire")``: captures and clusters as a data source.
+
+    spark.read.format("kwire").load("/captures/prod")
+    spark.readStream.format("kwire").option("bootstrap", "broker-1:9092").load("/captures/prod")
+
+gives the rows of bronze (docs/pipeline.md). Options:
+
+``path``       the folder of the capture
+``fromRow``    rows from that number on
+``toRow``      and before that one; not for streams
+``bootstrap``  a cluster to poll into that folder: while a stream runs, and before a batch is read
+``interval``   seconds between polls (1)
+``seconds``    how long a batch polls (5)
+
+Rules of this file: an offset is the number of a row of the capture, which never changes: so a stream that is started
+again from its checkpoint loses nothing and repeats nothing. A partition is a file. What a file carries is left out,
+but in the first one of a read, where 'same' rows may refer to it.
+
+Spark finds the format by itself where the wheel is installed (package ``pyspark_kwire``); `register` does it by hand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+
+from kwire.capture.folder import CaptureFile, files
+from kwire.capture.reading import read_file
+from kwire.spark.bronze import DDL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+MOST_ROWS = 1 << 62
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("kwire")`` known to a session."""
+    spark.dataSource.register(KwireSource)
+
+
+class KwireSource(DataSource):
+    """The format ``kwire``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kwire"
+
+    def schema(self) -> str:
+        return DDL
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  it is ours
+        folder = self._folder()
+        if cluster := self._cluster():
+            from kwire.spark.live import capturing
+
+            with capturing(cluster.bootstrap, folder, cluster.interval) as polling:
+                polling.wait(float(self.options.get("seconds", "5")))
+        return CaptureReader(folder, self._number("fromRow", 0), self._number("toRow", MOST_ROWS))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802  it is ours; Spark's name
+        return CaptureStreamReader(self._folder(), self._number("fromRow", 0), self._cluster())
+
+    def _folder(self) -> str:
+        path = self.options.get("path")
+        if not path:
+            raise ValueError('format("kwire") needs the folder of a capture: load("/captures/prod")')
+        return path.removeprefix("file://") if path.startswith("file:///") else path
+
+    def _number(self, option: str, default: int) -> int:
+        return int(self.options.get(option, default))
+
+    def _cluster(self) -> Cluster | None:
+        bootstrap = self.options.get("bootstrap")
+        return Cluster(bootstrap, float(self.options.get("interval", "1"))) if bootstrap else None
+
+
+class Cluster(NamedTuple):
+    """A cluster to poll: ``interval`` in seconds."""
+
+    bootstrap: str
+    interval: float
+
+
+class Rows(InputPartition):
+    """The rows of one file from ``start`` to before ``stop``. ``first``: its carried rows are wanted too."""
+
+    def __init__(self, folder: str, first_row: int, start: int, stop: int, *, first: bool) -> None:
+        super().__init__((folder, first_row, start, stop, first))
+        self.folder = folder
+        self.first_row = first_row
+        self.start = start
+        self.stop = stop
+        self.first = first
+
+
+class CaptureReader(DataSourceReader):
+    """What a capture holds now."""
+
+    def __init__(self, folder: str, start: int, stop: int) -> None:
+        self._folder = folder
+        self._start = start
+        self._stop = stop
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return planned(self._folder, self._start, self._stop)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Rows)
+        return rows_of_file(partition)
+
+
+class CaptureStreamReader(DataSourceStreamReader):
+    """A capture that grows. Offsets: ``{"row": number}``, that of the next row."""
+
+    def __init__(self, folder: str, start: int, cluster: Cluster | None) -> None:
+        self._folder = folder
+        self._start = start
+        self._cluster = cluster
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
+        return {"row": self._start}
+
+    # The signature of Spark 4.0 and 4.1, which later ones take too.
+    def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802  see above
+        if self._cluster is not None:
+            from kwire.spark.live import keep_polling
+
+            keep_polling(self._cluster.bootstrap, self._folder, self._cluster.interval)
+        return {"row": rows_in_capture(self._folder)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        return planned(self._folder, start["row"], end["row"])
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Rows)
+        return rows_of_file(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """The capture stays as it is: others may read it."""
+
+
+def planned(folder: str, start: int, stop: int) -> list[Rows]:
+    """The files that hold those rows."""
+    plan: list[Rows] = []
+    found = files(folder)
+    for place, file in enumerate(found):
+        behind = found[place + 1].first_row if place + 1 < len(found) else MOST_ROWS
+        if file.first_row < stop and behind > start:
+            plan.append(
+                Rows(
+                    folder, file.first_row, max(start, file.first_row), min(stop, behind), first=not plan and start == 0
+                )
+            )
+    return plan
+
+
+def rows_in_capture(folder: str) -> int:
+    """How many rows there are: the number of the next one."""
+    found = files(folder)
+    if not found:
+        return 0
+    last = found[-1]
+    own = sum(batch.num_rows - carried_in(batch) for batch in _batches(folder, last.first_row))
+    return int(last.first_row + own)
+
+
+def rows_of_file(part: Rows) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition as Arrow."""
+    number = part.first_row
+    for batch in _batches(part.folder, part.first_row):
+        carried = carried_in(batch)
+        if carried and part.first:
+            yield batch.slice(0, carried)
+        own = batch.slice(carried)
+        here = own.slice(max(part.start - number, 0), max(part.stop - max(part.start, number), 0))
+        number += own.num_rows
+        if here.num_rows:
+            yield here
+        if number >= part.stop:
+            return
+
+
+def carried_in(batch: pa.RecordBatch) -> int:
+    """How many carried rows a batch has; they stand first."""
+    return sum(kind == "carried" for kind in batch.column("kind").to_pylist())
+
+
+def _batches(folder: str, first_row: int) -> Iterator[pa.RecordBatch]:
+    """Of the file that begins with that row, be it closed or, just now, a tail."""
+    found: dict[int, CaptureFile] = {file.first_row: file for file in files(folder)}
+    try:
+        batches = read_file(found[first_row])
+        first = next(batches, None)
+    except FileNotFoundError:  # closed since
+        found = {file.first_row: file for file in files(folder)}
+        batches = read_file(found[first_row])
+        first = next(batches, None)
+    if first is not None:
+        yield first
+    yield from batches

@@ -1,0 +1,165 @@
+"""``decode_frames``: frames in any DataFrame become rows, decoded in the executors straight to Arrow.
+
+Rules of this file: there is no Python object for a row, and a bad frame is a row with its error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from kwire.columnar import columns, columns_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from kwire.declare import Message
+
+UNSUPPORTED = "unsupported_version"
+
+
+def decode_frames(
+    frames: DataFrame,
+    cls: type[Message],
+    *,
+    version: int | str,
+    frame: str = "frame",
+    rows: str = "topics.partitions",
+    header: bool = True,
+    keep: Sequence[str] | None = None,
+) -> DataFrame:
+    """Decode a column of frames, a row for each element of the array ``rows`` (docs/columns.md).
+
+    ``version``: of all frames, or the name of a column that has it; ``frame``: the name of their column. ``header``:
+    frames are payloads, from the correlation id; False for bare bodies. ``keep``: the columns to repeat beside each
+    row, all but the frame's when None. A frame that cannot be read is one row whose ``error_kind`` says why,
+    ``"unsupported_version"`` among them.
+
+    Raises UnsupportedVersion, ``kwire.columnar.NoSuchRows``, ValueError for a kept column whose name a decoded one has.
+    """
+    known = version if isinstance(version, int) else max(cls.versions)
+    decoded = plain(pa.schema(columns_schema(cls, version=known, rows=rows)))
+    decoded = decoded.remove(decoded.get_field_index("frame"))
+    kept = [name for name in frames.columns if name != frame] if keep is None else list(keep)
+    if clashes := sorted(set(kept) & set(decoded.names)):
+        raise ValueError(
+            f"the columns {', '.join(clashes)} are decoded ones too: rename them, or leave them out by keep="
+        )
+    given = frames.select(f.col(frame).cast("binary").alias("__frame"), *kept)
+    if isinstance(version, str):
+        given = frames.select(
+            f.col(frame).cast("binary").alias("__frame"), *kept, f.col(version).cast("int").alias("__version")
+        )
+    types = StructType([StructField(name, frames.schema[name].dataType) for name in kept])
+    schema = StructType([*types.fields, *from_arrow_schema(decoded).fields])
+    task = _Decoding(cls, version if isinstance(version, int) else None, rows, header, tuple(kept), decoded)
+    return given.mapInArrow(task.run, schema)
+
+
+class _Decoding:
+    def __init__(
+        self,
+        cls: type[Message],
+        version: int | None,
+        rows: str,
+        header: bool,
+        kept: tuple[str, ...],
+        decoded: pa.Schema,
+    ) -> None:
+        self._cls = cls
+        self._version = version
+        self._rows = rows
+        self._header = header
+        self._kept = kept
+        self._decoded = decoded
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For ``mapInArrow``."""
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            if self._version is not None:
+                yield from self._decode(batch, self._version)
+                continue
+            versions = batch.column(batch.num_columns - 1)
+            for version in pc.unique(versions).to_pylist():
+                chosen = pc.is_null(versions) if version is None else pc.equal(versions, version)
+                yield from self._decode(batch.filter(chosen), version)
+
+    def _decode(self, batch: pa.RecordBatch, version: int | None) -> Iterator[pa.RecordBatch]:
+        """Frames are decoded by the piece, so that a worker holds the rows of a few megabytes of frames at a time."""
+        frames = batch.column(0)
+        for start, stop in _pieces(frames):
+            yield self._piece(batch.slice(start, stop - start), version)
+
+    def _piece(self, batch: pa.RecordBatch, version: int | None) -> pa.RecordBatch:
+        frames = batch.column(0)
+        if version is None or version not in self._cls.versions:
+            found = _refused(frames, self._decoded, UNSUPPORTED)
+        else:
+            found = pa.record_batch(columns(self._cls, frames, version=version, rows=self._rows, header=self._header))
+        index = found.column("frame")
+        arrays = [batch.column(name).take(index) for name in self._kept]
+        arrays += [_cast(found.column(field.name), field.type) for field in self._decoded]
+        return pa.RecordBatch.from_arrays(arrays, names=[*self._kept, *self._decoded.names])
+
+
+PIECE = 4 << 20
+"""Bytes of frames that are decoded at once; one larger frame is."""
+
+
+def _pieces(frames: pa.Array) -> Iterator[tuple[int, int]]:
+    sizes = pc.fill_null(pc.binary_length(frames), 0).to_pylist()
+    start = held = 0
+    for place, size in enumerate(sizes):
+        if held and held + size > PIECE:
+            yield start, place
+            start, held = place, 0
+        held += size
+    yield start, len(sizes)
+
+
+def _refused(frames: pa.Array, decoded: pa.Schema, kind: str) -> pa.RecordBatch:
+    """A row for each frame that says why nothing was decoded."""
+    count = len(frames)
+    arrays: list[pa.Array] = [pa.array(range(count), pa.uint32())]
+    for field in decoded:
+        said = pa.array([kind] * count, field.type) if field.name == "error_kind" else pa.nulls(count, field.type)
+        arrays.append(said)
+    return pa.RecordBatch.from_arrays(arrays, names=["frame", *decoded.names])
+
+
+def plain(schema: pa.Schema) -> pa.Schema:
+    """The schema as Spark can take it: without dictionaries, ids as 16 bytes, unsigned numbers as wider ones."""
+    return pa.schema([pa.field(field.name, _plain(field.type)) for field in schema])
+
+
+def _plain(type: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(type):
+        return _plain(type.value_type)
+    if pa.types.is_fixed_size_binary(type):
+        return pa.binary()
+    if pa.types.is_uint8(type):
+        return pa.int16()
+    if pa.types.is_uint16(type):
+        return pa.int32()
+    if pa.types.is_uint32(type) or pa.types.is_uint64(type):
+        return pa.int64()
+    if pa.types.is_large_string(type) or pa.types.is_string_view(type):
+        return pa.string()
+    if pa.types.is_list(type) or pa.types.is_large_list(type):
+        return pa.list_(_plain(type.value_type))
+    if pa.types.is_struct(type):
+        return pa.struct([pa.field(field.name, _plain(field.type)) for field in type])
+    return type
+
+
+def _cast(column: pa.Array, type: pa.DataType) -> pa.Array:
+    return column if column.type == type else column.cast(type)
