@@ -46,8 +46,10 @@ def test_changes_and_silence_are_told_once(folder: Path) -> None:
         "2026-11-21 14:00:03.000  broker 1  no answer: response: no answer within 2.0 s",
         "2026-11-21 14:00:05.000  broker 1  answers again",
         "2026-11-21 14:00:05.000  broker 1  an empty answer, not believed yet",
-        "2026-11-21 14:00:08.000  broker 1  an answer cannot be read: "
-        "count_exceeds_input at byte 4: 206 bytes wanted, 6 left",
+        (
+            "2026-11-21 14:00:08.000  broker 1  an answer cannot be read: "
+            "count_exceeds_input at byte 4: 206 bytes wanted, 6 left"
+        ),
         "9 polls: 5 told something, 2 the same again, 2 no answer",
     ]
 

@@ -1,0 +1,119 @@
+"""What keeping an answer costs that says what the last one said.
+
+Rules of this file: the answer is as large as that of 100,000 partitions; every second one names another controller, as
+KRaft brokers do. The floor is a comparison of as many bytes, taken in turns with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import thread_time
+
+from benches.figure import Figure
+from kwire import frame
+from kwire.capture import Capture, Row
+from kwire.messages.kafka.metadata import Broker, MetadataRequest, MetadataResponse, PartitionMetadata, TopicMetadata
+
+VERSION = 12
+START = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def answer(topics: int, controller: int) -> bytes:
+    """Of six brokers, 20 partitions a topic."""
+    return frame.encode_response(
+        MetadataResponse(
+            brokers=tuple(Broker(node_id=id, host=f"broker-{id}.example.net", port=9092) for id in range(6)),
+            cluster_id="benchmark",
+            controller_id=controller,
+            topics=tuple(
+                TopicMetadata(
+                    error_code=0,
+                    name=f"topic-{topic:05}",
+                    partitions=tuple(
+                        PartitionMetadata(
+                            error_code=0,
+                            partition_index=index,
+                            leader_id=index % 6,
+                            leader_epoch=topic % 9,
+                            replica_nodes=(index % 6, (index + 1) % 6, (index + 2) % 6),
+                            isr_nodes=(index % 6, (index + 1) % 6, (index + 2) % 6),
+                        )
+                        for index in range(20)
+                    ),
+                )
+                for topic in range(topics)
+            ),
+        ),
+        version=VERSION,
+        correlation_id=1,
+    )[4:]
+
+
+def poll(payload: bytes, at: timedelta, number: int = 0) -> Row:
+    """With the request that a poller sends, and a correlation id that counts."""
+    request = frame.encode_request(MetadataRequest(topics=None), version=VERSION, correlation_id=number)[4:]
+    return Row(START + at, 1, "broker-1:9092", 3, VERSION, payload, request, duration_us=900 + number * 7919 % 613)
+
+
+def stored(polls: int, payloads: tuple[bytes, bytes]) -> int:
+    """Bytes of parquet for so many polls of a quiet cluster, about one a second, in one file."""
+    random = Random(0)
+    with TemporaryDirectory() as folder:
+        with Capture(folder, roll_bytes=1 << 40, roll_seconds=1e9) as capture:
+            for number in range(polls):
+                at = timedelta(seconds=number, microseconds=random.randrange(2_000))
+                capture.append(poll(payloads[number % 2], at, number))
+        return sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
+
+
+def run(quick: bool) -> list[Figure]:
+    """The figures of this topic."""
+    payloads = answer(500 if quick else 5_000, 1), answer(500 if quick else 5_000, 2)
+    copy = bytes(bytearray(payloads[0]))
+    kept, compared = [], []
+    with TemporaryDirectory() as folder, Capture(folder, roll_seconds=1e9) as capture:
+        capture.append(poll(payloads[0], timedelta(0)))
+        for number in range(50 if quick else 400):
+            row = poll(payloads[number % 2], timedelta(seconds=1 + number), number)
+            begun = thread_time()
+            capture.append(row)
+            between = thread_time()
+            equal = payloads[0] == copy
+            compared.append(thread_time() - between)
+            kept.append(between - begun)
+            assert equal
+    polls = 1_000 if quick else 10_000
+    once, twice = stored(polls, payloads), stored(2 * polls, payloads)
+    size = len(payloads[0])
+    return [
+        Figure(
+            "capture: an answer that repeats, of a comparison of its bytes",
+            median(kept) / median(compared),
+            "x",
+            at_least=6,
+            goal=3,
+            higher_is_better=False,
+            detail=f"{size:,} bytes: {median(kept) * 1e6:.0f} us, {median(compared) * 1e6:.0f} us",
+        ),
+        Figure(
+            "capture: bytes on disk for a poll that changes nothing",
+            (twice - once) / polls,
+            " B",
+            at_least=50,
+            goal=20,
+            higher_is_better=False,
+            detail=f"{once:,} bytes for {polls:,} polls, {twice:,} for twice as many",
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benches.capture", description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    for figure in run(parser.parse_args().quick):
+        print(figure)
