@@ -35,6 +35,8 @@ __all__ = ["FakeBroker", "PlannedMisbehaviour", "SeenRequest"]
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
+ONE_WRITE = 64 * 1024
+"""Bytes up to which pieces are put together first; copying more would cost more than another system call."""
 SEEN = 10_000
 """Requests that a broker remembers having seen."""
 
@@ -317,9 +319,12 @@ class _Connection(asyncio.Protocol):
                 pass
 
     def _send(self, *pieces: bytes) -> None:
-        if self._transport is not None:
-            for piece in pieces:
-                self._transport.write(piece)
+        if self._transport is None:
+            return
+        if sum(map(len, pieces)) <= ONE_WRITE:
+            pieces = (b"".join(pieces),)
+        for piece in pieces:
+            self._transport.write(piece)
 
     def _close(self) -> None:
         self._waiting.clear()
