@@ -28,7 +28,7 @@ def main() -> int:
         print(f"kwire.node: {error}", file=sys.stderr)  # noqa: T201 - to a person at a terminal
         return 2
     try:
-        asyncio.run(serve(settings, given.ready_file))
+        asyncio.run(serve(settings, given.ready_file, given.end_with))
     except (KwireError, OSError) as error:
         print(f"kwire.node: {error}", file=sys.stderr)  # noqa: T201 - as above
         return 1
@@ -52,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--ready-file", type=Path, metavar="FILE", help="where to write id, host, port and pid when ready"
     )
+    made.add_argument("--end-with", type=int, metavar="PID", help="stop when this process is gone")
     made.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     return made
 
@@ -77,8 +78,8 @@ def read(given: argparse.Namespace) -> NodeSettings:
     return NodeSettings.read(properties, **options)
 
 
-async def serve(settings: NodeSettings, ready_file: Path | None) -> None:
-    """Run until SIGTERM or SIGINT; a second one ends it at once."""
+async def serve(settings: NodeSettings, ready_file: Path | None, end_with: int | None) -> None:
+    """Run until SIGTERM or SIGINT, or until the process ``end_with`` is gone; a second signal ends it at once."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -96,8 +97,21 @@ async def serve(settings: NodeSettings, ready_file: Path | None) -> None:
         partial = ready_file.with_name(ready_file.name + ".partial")
         partial.write_text(json.dumps(facts | {"metrics_port": node.metrics_port}) + "\n", encoding="utf-8")
         partial.replace(ready_file)
+    if end_with is not None:
+        watching = loop.create_task(gone(end_with))
+        watching.add_done_callback(lambda _: stop.set())
     await stop.wait()
     await node.stop()
+
+
+async def gone(pid: int) -> None:
+    """Until there is no such process."""
+    while True:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        await asyncio.sleep(0.5)
 
 
 if __name__ == "__main__":

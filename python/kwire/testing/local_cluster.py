@@ -1,0 +1,340 @@
+"""``LocalCluster``: ZooKeeper and nodes as real processes on this machine, for tests, demos and ``kwire cluster up``.
+
+Rules of this file: nodes are told apart by their ids and signalled by those of their processes. A node that was killed
+or stopped comes back at its own port. All processes end when the one that made the cluster does.
+
+The folder: ``cluster.json`` (where everything is), ``zookeeper/``, ``node-<id>/`` with ``server.properties``,
+``ready.json`` while it runs, and ``log``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from kwire.child_process import ChildProcess
+from kwire.errors import KwireError
+from kwire.zookeeper.embedded import Embedded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+__all__ = ["LocalCluster", "NodeAddress", "NodeFailed", "UnknownNode"]
+
+START_SECONDS = 60.0
+
+
+class NodeAddress(NamedTuple):
+    """A running node."""
+
+    id: int
+    host: str
+    port: int
+    pid: int
+
+
+class NodeFailed(KwireError):
+    """A node did not start. ``node_id``; ``reason``; ``log``: what it printed last."""
+
+    def __init__(self, node_id: int, reason: str, log: str) -> None:
+        super().__init__(node_id, reason, log)
+        self.node_id = node_id
+        self.reason = reason
+        self.log = log
+
+    def __str__(self) -> str:
+        return f"node {self.node_id} {self.reason}" + (f"\n{self.log}" if self.log else "")
+
+
+class UnknownNode(KwireError):
+    """The cluster has no such node, or it does not run (or does already). ``node_id``; ``reason``."""
+
+    def __init__(self, node_id: int, reason: str) -> None:
+        super().__init__(node_id, reason)
+        self.node_id = node_id
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"node {self.node_id}: {self.reason}"
+
+
+class LocalCluster:
+    """A cluster of ``nodes`` nodes.
+
+    ``data``: its folder, kept; without one, a folder is made and thrown away. ``settings``: of every node, by the names
+    of ``server.properties``; ``racks``: by node. ``session_timeout``: seconds after which a dead node counts as dead.
+    ``environment``: of every node's process, beside ours. ``module``: what runs a node, with the arguments of
+    ``kwire.node``.
+
+        with LocalCluster(nodes=3) as cluster:
+            print(cluster.bootstrap)
+    """
+
+    def __init__(
+        self,
+        nodes: int = 3,
+        *,
+        data: str | os.PathLike[str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        racks: Mapping[int, str] | None = None,
+        session_timeout: float = 3.0,
+        environment: Mapping[str, str] | None = None,
+        module: str = "kwire.node",
+    ) -> None:
+        self._module = module
+        self._keeps_data = data is not None
+        self.data = Path(tempfile.mkdtemp(prefix="kwire-cluster-") if data is None else data)
+        self.node_ids = tuple(range(1, nodes + 1))
+        self._settings = {"zookeeper.session.timeout.ms": str(round(session_timeout * 1000)), **(settings or {})}
+        self._racks = dict(racks or {})
+        self._environment = dict(environment or {})
+        self.zookeeper = Embedded(self.data / "zookeeper", tick=min(0.5, session_timeout / 4))
+        self._processes: dict[int, ChildProcess] = {}
+        self._addresses: dict[int, NodeAddress] = {}
+
+    # Life
+
+    def start(self) -> None:
+        """Start ZooKeeper, then all nodes at once, and wait until all are in the cluster.
+
+        Raises ``kwire.zookeeper.embedded.CannotStart`` and NodeFailed; nothing is left running then.
+        """
+        try:
+            self.data.mkdir(parents=True, exist_ok=True)
+            self.zookeeper.start()
+            for node_id in self.node_ids:
+                self._spawn(node_id)
+            for node_id in self.node_ids:
+                self._wait_ready(node_id)
+            self._describe()
+        except BaseException:
+            self.close()
+            raise
+
+    def stop(self) -> None:
+        """Stop all nodes in order, the controller last, then ZooKeeper."""
+        for process in self._processes.values():
+            process.resume()
+        for node_id in list(self._processes):
+            self.stop_node(node_id)
+        self._stop_foreign()
+        self.zookeeper.stop()
+
+    def close(self) -> None:
+        """End everything at once, and throw the folder away unless it was given."""
+        for node_id in list(self._processes):
+            self.kill_node(node_id)
+        self._stop_foreign()
+        self.zookeeper.close()
+        if not self._keeps_data:
+            shutil.rmtree(self.data, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Nodes
+
+    @property
+    def nodes(self) -> list[NodeAddress]:
+        """Those that run, by id."""
+        return [self._addresses[node_id] for node_id in sorted(self._processes)]
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port,...`` of all nodes, running or not: a client tries them all."""
+        return ",".join(f"{address.host}:{address.port}" for _, address in sorted(self._addresses.items()))
+
+    def node(self, node_id: int) -> NodeAddress:
+        """Where a running node is. Raises UnknownNode."""
+        self._process(node_id)
+        return self._addresses[node_id]
+
+    def start_node(self, node_id: int, environment: Mapping[str, str] | None = None) -> NodeAddress:
+        """Bring a node back, at its own port, and wait until it is in the cluster. Raises NodeFailed, UnknownNode."""
+        if node_id not in self.node_ids:
+            raise UnknownNode(node_id, f"this cluster has the nodes {', '.join(map(str, self.node_ids))}")
+        if node_id in self._processes:
+            raise UnknownNode(node_id, f"it runs already, process {self._processes[node_id].pid}")
+        self._spawn(node_id, environment)
+        address = self._wait_ready(node_id)
+        self._describe()
+        return address
+
+    def stop_node(self, node_id: int, timeout: float = 60.0) -> int:
+        """SIGTERM: it moves its leaders away and leaves. How it ended: 0 in order."""
+        status = self._process(node_id).stop(timeout)
+        self._ended(node_id)
+        return status
+
+    def kill_node(self, node_id: int) -> None:
+        """SIGKILL."""
+        self._process(node_id).kill()
+        self._ended(node_id)
+
+    def pause_node(self, node_id: int) -> None:
+        """SIGSTOP: its connections stay open and nobody answers."""
+        self._process(node_id).pause()
+
+    def resume_node(self, node_id: int) -> None:
+        """SIGCONT."""
+        self._process(node_id).resume()
+
+    def wait_ended(self, node_id: int, timeout: float = 30.0) -> int:
+        """Until a node ends by itself; how it did. Raises subprocess.TimeoutExpired."""
+        status = self._process(node_id).wait(timeout)
+        self._ended(node_id)
+        return status
+
+    def ended(self) -> list[tuple[int, int]]:
+        """The nodes that have ended by themselves since this was last asked, and how."""
+        gone = [(node_id, process.wait()) for node_id, process in self._processes.items() if process.status is not None]
+        for node_id, _ in gone:
+            self._ended(node_id)
+        return gone
+
+    def log(self, node_id: int) -> str:
+        """All that a node has printed, JSON lines."""
+        return (self._folder(node_id) / "log").read_text(encoding="utf-8", errors="replace")
+
+    def facts(self) -> dict[str, object]:
+        """Where everything is, as ``--ready-file`` has it."""
+        return {"zookeeper": self.zookeeper.hosts, "nodes": [address._asdict() for address in self.nodes]}
+
+    # Processes
+
+    def _process(self, node_id: int) -> ChildProcess:
+        try:
+            return self._processes[node_id]
+        except KeyError:
+            raise UnknownNode(node_id, "it does not run") from None
+
+    def _folder(self, node_id: int) -> Path:
+        return self.data / f"node-{node_id}"
+
+    def _spawn(self, node_id: int, environment: Mapping[str, str] | None = None) -> None:
+        folder = self._folder(node_id)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "ready.json").unlink(missing_ok=True)
+        properties = folder / "server.properties"
+        properties.write_text(self._properties(node_id), encoding="utf-8")
+        self._processes[node_id] = ChildProcess(
+            node_command(folder, self._module),
+            folder / "log",
+            {**os.environ, **self._environment, **(environment or {})},
+        )
+
+    def _properties(self, node_id: int) -> str:
+        port = self._addresses[node_id].port if node_id in self._addresses else self._earlier_port(node_id)
+        values = {"broker.id": str(node_id), "zookeeper.connect": self.zookeeper.hosts}
+        values["listeners"] = f"ADMIN://127.0.0.1:{port}"
+        if node_id in self._racks:
+            values["broker.rack"] = self._racks[node_id]
+        values |= self._settings
+        return "".join(f"{name}={value}\n" for name, value in values.items())
+
+    def _earlier_port(self, node_id: int) -> int:
+        """Of an earlier run on the same folder; 0, a free one, when there was none."""
+        file = self.data / "cluster.json"
+        if not file.exists():
+            return 0
+        nodes = json.loads(file.read_text(encoding="utf-8"))["nodes"]
+        return next((int(node["port"]) for node in nodes if node["id"] == node_id), 0)
+
+    def _wait_ready(self, node_id: int) -> NodeAddress:
+        process = self._processes[node_id]
+        address = wait_ready(node_id, self._folder(node_id), lambda: process.status, self._folder(node_id) / "log")
+        self._addresses[node_id] = address
+        return address
+
+    def _ended(self, node_id: int) -> None:
+        self._processes.pop(node_id, None)
+        (self._folder(node_id) / "ready.json").unlink(missing_ok=True)
+
+    def _stop_foreign(self) -> None:
+        """Nodes that ``kwire cluster start-node`` brought back: processes of this cluster, but not our children."""
+        for node_id in self.node_ids:
+            ready = self._folder(node_id) / "ready.json"
+            if node_id not in self._processes and ready.exists():
+                end_foreign(json.loads(ready.read_text(encoding="utf-8"))["pid"], self._folder(node_id))
+                ready.unlink(missing_ok=True)
+
+    def _describe(self) -> None:
+        known = [address._asdict() for _, address in sorted(self._addresses.items())]
+        facts = {"zookeeper": self.zookeeper.hosts, "nodes": known, "pid": os.getpid()}
+        write_whole(self.data / "cluster.json", facts)
+
+
+def node_command(folder: Path, module: str = "kwire.node") -> Sequence[str]:
+    """What runs the node of this folder."""
+    return (
+        sys.executable,
+        "-m",
+        module,
+        str(folder / "server.properties"),
+        "--ready-file",
+        str(folder / "ready.json"),
+    )
+
+
+def wait_ready(node_id: int, folder: Path, status: Callable[[], int | None], log: Path) -> NodeAddress:
+    """Until the node is in its cluster. ``status()``: how its process ended, None while it runs. Raises NodeFailed."""
+    ready = folder / "ready.json"
+    deadline = time.monotonic() + START_SECONDS
+    while not ready.exists():
+        ended = status()
+        if ended is not None:
+            raise NodeFailed(node_id, f"ended with status {ended}", tail(log))
+        if time.monotonic() > deadline:
+            raise NodeFailed(node_id, f"was not ready within {START_SECONDS:g} s", tail(log))
+        time.sleep(0.02)
+    facts = json.loads(ready.read_text(encoding="utf-8"))
+    return NodeAddress(node_id, facts["host"], facts["port"], facts["pid"])
+
+
+def tail(log: Path, characters: int = 4000) -> str:
+    """The end of what was printed."""
+    return log.read_text(encoding="utf-8", errors="replace")[-characters:].strip()
+
+
+def end_foreign(pid: int, folder: Path, timeout: float = 30.0) -> None:
+    """End a node that is not our child, if the process of this id is still that node: in order, by force at last."""
+    for number, seconds in ((signal.SIGTERM, timeout), (signal.SIGKILL, timeout)):
+        if not is_node_of(pid, folder):
+            return
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return
+        deadline = time.monotonic() + seconds
+        while is_node_of(pid, folder) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+
+def is_node_of(pid: int, folder: Path) -> bool:
+    """Whether this process runs the node of this folder."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return os.fsencode(folder / "server.properties") in words
+
+
+def write_whole(file: Path, content: object) -> None:
+    """Write JSON so that nobody ever reads half of it."""
+    partial = file.with_name(f"{file.name}.partial")
+    partial.write_text(json.dumps(content) + "\n", encoding="utf-8")
+    partial.replace(file)
