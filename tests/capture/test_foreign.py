@@ -12,7 +12,7 @@ import pytest
 
 from kwire.capture import SCHEMA, Capture, Row, from_table, replay
 from kwire.capture.rows import rows_of
-from kwire.capture.sameness import in_any_order, message_of
+from kwire.capture.sameness import message_of, says_the_same
 from tests.capture.answers import at, decoded, metadata, payload
 
 TAPES = Path(__file__).parent.parent / "data" / "tapes"
@@ -99,7 +99,7 @@ def test_a_tape_goes_through_a_capture_and_says_the_same(tmp_path: Path, tape: s
             ours, theirs = message_of(before), message_of(after)
             assert ours is not None
             assert theirs is not None
-            assert in_any_order(ours) == in_any_order(theirs)
+            assert says_the_same(ours, theirs)
             assert getattr(ours, "controller_id", None) == after.controller_id
     assert kinds[3, "full"] == metadata_changes(recorded) < kinds[3, "same"] / 5
     stored = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet"))

@@ -10,7 +10,6 @@ elements in another order have the same length and the same sum of bytes.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from struct import unpack_from
 from typing import TYPE_CHECKING, Any
@@ -26,19 +25,24 @@ from kwire.errors import KwireError
 from kwire.messages import find
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from kwire.capture.rows import Row
     from kwire.declare import Message, Struct
 
 CORRELATION_ID = 4
 """Bytes of it, at the start of every payload."""
 
-KEYS = frozenset(
-    ("broker_id", "log_dir", "name", "node_id", "partition_id", "partition_index", "resource_name", "topic_name")
+KEYS = (
+    "partition_index",
+    "partition_id",
+    "node_id",
+    "broker_id",
+    "resource_name",
+    "topic_name",
+    "log_dir",
+    "name",
 )
-"""Structs that have one of these fields are told apart by it, so that their order says nothing. KIP-4's replicas have
-none of them: their order is that of their assignment."""
+"""Structs are told apart by the first of these fields that they have, and then their order says nothing. KIP-4's
+replicas have none of them: their order is that of their assignment."""
 
 
 def message_of(row: Row) -> Message | None:
@@ -87,7 +91,7 @@ class Answer:
             return False
         message = message or message_of(row)
         before = message_of(row._replace(frame=self.frame(0, 0)))
-        if message is None or before is None or in_any_order(message) != in_any_order(before):
+        if message is None or before is None or not says_the_same(before, message):
             return False
         self._remember(row, message)  # the next one will most likely be in this order
         return True
@@ -151,34 +155,53 @@ def _tells_controller(cls: type[Message], version: int) -> bool:
     return any(field.name == "controller_id" and field.stands_in(version) for field in fields(cls))
 
 
-def in_any_order(message: Message) -> Hashable:
-    """Equal for messages that differ in the order of brokers, topics and partitions, or in the controller, only."""
-    if hasattr(message, "controller_id"):
-        message = _with(message, controller_id=-1)
-    return _in_any_order(message)
+def says_the_same(before: Message, after: Message) -> bool:
+    """Whether two answers differ at most in their controller and in the order of elements that a key tells apart."""
+    if type(before) is not type(after):
+        return False
+    if hasattr(after, "controller_id"):
+        before = _with(before, controller_id=after.controller_id)
+    return _same(before, after)
 
 
-def _in_any_order(struct: Struct) -> Hashable:
-    said: list[Hashable] = [tuple(struct.unknown_tags.items())]
-    for name, ordered in _fields_and_order(type(struct)):
-        value = getattr(struct, name)
-        said.append(value if ordered else frozenset(Counter(map(_in_any_order, value)).items()))
-    return tuple(said)
+def _same(before: Struct, after: Struct) -> bool:
+    if before.unknown_tags != after.unknown_tags:
+        return False
+    return all(
+        old == new or (key is not None and old is not None and new is not None and _same_elements(old, new, key))
+        for old, new, key in (
+            (getattr(before, name), getattr(after, name), key) for name, key in _fields_and_keys(type(after))
+        )
+    )
 
 
-def _fields_and_order(cls: type[Struct]) -> tuple[tuple[str, bool], ...]:
-    """The fields of a struct; False for arrays whose elements have a key, so that their order says nothing."""
-    known = _ORDER.get(cls)
+def _same_elements(before: tuple[Struct, ...], after: tuple[Struct, ...], key: str) -> bool:
+    """In any order. Elements that share a key are not told apart, and so never the same in another order."""
+    known = {getattr(element, key): element for element in before}
+    if not len(known) == len(before) == len(after):
+        return False
+    for element in after:
+        old = known.pop(getattr(element, key), None)
+        if old is None or not (old == element or _same(old, element)):
+            return False
+    return True
+
+
+def _fields_and_keys(cls: type[Struct]) -> tuple[tuple[str, str | None], ...]:
+    """The fields of a struct; beside an array whose order says nothing, what tells its elements apart."""
+    known = _KEYS_OF.get(cls)
     if known is None:
-        known = _ORDER[cls] = tuple(
-            (field.name, not (isinstance(field.type, ArrayType) and any(map(_has_key, structs_in(field.type)))))
-            for field in fields(cls)
+        known = _KEYS_OF[cls] = tuple(
+            (field.name, _key_of(field.type) if isinstance(field.type, ArrayType) else None) for field in fields(cls)
         )
     return known
 
 
-_ORDER: dict[type[Struct], tuple[tuple[str, bool], ...]] = {}
+_KEYS_OF: dict[type[Struct], tuple[tuple[str, str | None], ...]] = {}
 
 
-def _has_key(cls: type[Struct]) -> bool:
-    return not KEYS.isdisjoint(field.name for field in fields(cls))
+def _key_of(array: ArrayType) -> str | None:
+    for cls in structs_in(array):
+        names = {field.name for field in fields(cls)}
+        return next((key for key in KEYS if key in names), None)
+    return None
