@@ -1,0 +1,203 @@
+"""What a poll costs, beside librdkafka's.
+
+    python -m benches.polling [--quick]
+
+The cluster of workload (b), 30 brokers and 5,000 topics of 20 partitions, is a process of its own, which has the bytes
+of its answer ready: what is measured is the client. Both clients are given one address. The first snapshot is timed on
+the wall from nothing (no client, no connection) to all topics as Python objects. CPU is that of the whole process, the
+threads of librdkafka included; what is freed is freed by whoever made it, but outside the timed part where he lets us.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import subprocess
+import sys
+from dataclasses import dataclass
+from random import Random
+from statistics import median
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Any, Self
+
+from benches.figure import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BROKERS, TOPICS, PARTITIONS = 30, 5_000, 20
+ROUNDS, QUICK_ROUNDS = 15, 3
+SHARE = 0.01
+INTERVAL = 0.3
+"""Seconds between two polls that are measured: enough for the cluster to change in between."""
+
+
+def run(quick: bool) -> list[Figure]:
+    """Both figures."""
+    rounds = QUICK_ROUNDS if quick else ROUNDS
+    with Cluster() as cluster:
+        first = first_snapshots(cluster, rounds)
+        polls = asyncio.run(changing_polls(cluster, rounds))
+    return [
+        Figure(
+            "first snapshot of all topics of (b), x faster than confluent-kafka",
+            first.confluent / first.kwire,
+            "x",
+            at_least=4,
+            goal=8,
+            detail=f"kwire {first.kwire * 1e3:.1f} ms, list_topics {first.confluent * 1e3:.1f} ms, on the wall",
+        ),
+        Figure(
+            "client CPU of one poll of (b), 1 % of topics changed, of confluent-kafka's",
+            polls.kwire / polls.confluent,
+            "",
+            at_least=0.1,
+            goal=0.03,
+            higher_is_better=False,
+            detail=(
+                f"kwire {polls.kwire * 1e3:.1f} ms, list_topics {polls.confluent * 1e3:.1f} ms; "
+                f"a poll without change {polls.quiet * 1e3:.1f} ms"
+            ),
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Medians. ``quiet``: of polls that found nothing new."""
+
+    kwire: float
+    confluent: float
+    quiet: float = 0.0
+
+
+def first_snapshots(cluster: Cluster, rounds: int) -> Seconds:
+    """New clients, in turns."""
+    taken: dict[Callable[[str], int], list[float]] = {kwire_snapshot: [], confluent_snapshot: []}
+    random = Random(0)
+    for contestant in taken:
+        if contestant(cluster.endpoint) != TOPICS:
+            sys.exit(f"{contestant.__name__} does not see all topics")
+    for _ in range(rounds):
+        for contestant in random.sample(list(taken), len(taken)):
+            gc.collect()
+            began = perf_counter()
+            contestant(cluster.endpoint)
+            taken[contestant].append(perf_counter() - began)
+    return Seconds(median(taken[kwire_snapshot]), median(taken[confluent_snapshot]))
+
+
+def kwire_snapshot(endpoint: str) -> int:
+    from kwire.client import Poller
+
+    async def poll() -> int:
+        async with Poller(endpoint, brokers="one", interval=3600.0, timeout=60.0) as poller:
+            message: Any = (await anext(poller)).message
+            return len(message.topics)
+
+    return asyncio.run(poll())
+
+
+def confluent_snapshot(endpoint: str) -> int:
+    from confluent_kafka import admin
+
+    return len(admin.AdminClient({"bootstrap.servers": endpoint}).list_topics(timeout=60).topics)
+
+
+async def changing_polls(cluster: Cluster, rounds: int) -> Seconds:
+    """Two clients that stay, asked in turns: the cluster changes before each of their polls, and then once does not."""
+    from confluent_kafka import admin
+
+    from kwire.client import Poller
+
+    confluent = admin.AdminClient({"bootstrap.servers": cluster.endpoint})
+    confluent.list_topics(timeout=60)
+    kwire_cpu, confluent_cpu, quiet_cpu = [], [], []
+    async with Poller(cluster.endpoint, brokers="one", interval=INTERVAL, timeout=60.0) as poller:
+        await anext(poller)
+        await anext(poller)
+        for _ in range(rounds):
+            cluster.disturb()
+            began = process_time()
+            poll = await anext(poller)
+            kwire_cpu.append(process_time() - began)
+            if len({getattr(each, "topic", None) for each in poll.differences}) < SHARE * TOPICS:
+                sys.exit(f"only {len(poll.differences)} differences are seen")
+            began = process_time()
+            poll = await anext(poller)
+            quiet_cpu.append(process_time() - began)
+            if not poll.same:
+                sys.exit("a poll without change is not the same")
+            cluster.disturb()
+            began = process_time()
+            answer = confluent.list_topics(timeout=60)
+            confluent_cpu.append(process_time() - began)
+            del answer
+            await anext(poller)  # what changed for the other
+    return Seconds(median(kwire_cpu), median(confluent_cpu), median(quiet_cpu))
+
+
+class Cluster:
+    """The process that answers."""
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-m", "benches.polling", "--serve"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.endpoint = self._says()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+        self._process.stdout.close()
+
+    def disturb(self) -> None:
+        """Let one partition of one topic in a hundred have another leader, and have the new answer ready."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        self._says()
+
+    def _says(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+
+def serve() -> None:
+    """Be the cluster until nobody writes any more."""
+    from kwire.testing import FakeCluster
+
+    names = topic_names()
+    with FakeCluster(BROKERS, topics=names, partitions=PARTITIONS, replication_factor=3) as cluster:
+        kwire_snapshot(cluster.endpoint(1))
+        print(cluster.endpoint(1), flush=True)
+        for _ in sys.stdin:
+            cluster.disturb(SHARE)
+            kwire_snapshot(cluster.endpoint(1))  # once, so that the bytes are ready
+            print("disturbed", flush=True)
+
+
+def topic_names() -> list[str]:
+    """As long as those of workload (b)."""
+    from benches import workloads
+
+    return workloads.topic_names(Random(1), TOPICS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benches.polling", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="few rounds: a look, not a measurement")
+    parser.add_argument("--serve", action="store_true", help="be the cluster that is polled")
+    given = parser.parse_args()
+    if given.serve:
+        serve()
+        return
+    for figure in run(given.quick):
+        print(figure)
+
+
+if __name__ == "__main__":
+    main()
