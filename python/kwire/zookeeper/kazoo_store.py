@@ -1,8 +1,8 @@
 """``KazooStore``: a session with a real ZooKeeper, over kazoo.
 
-Rules of this file: the loop's thread never blocks on kazoo. kazoo is given at most ``WINDOW`` requests at a time, since
-each costs it a byte in a pipe that takes a few hundred before it blocks; the next one is given by whichever thread
-hears an answer. What was not given yet when the connection ends waits for the next one, and is in no doubt. When the
+Rules of this file: the loop's thread never blocks on kazoo. kazoo is given at most ``WINDOW`` requests at a time; the
+next one is given by whichever thread hears an answer, so that the loop has nothing to do with it. What was not given
+yet when the connection ends waits for the next one, and is in no doubt. When the
 session ends nothing more is given to kazoo, which would go on with a new session of its own accord.
 """
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["WINDOW", "KazooStore"]
 
 WINDOW = 200
+"""More at a time are not faster, and more would be in doubt when the connection ends."""
 
 
 class KazooStore:
