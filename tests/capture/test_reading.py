@@ -154,7 +154,7 @@ def said(row: Row) -> object:
     return row.controller_id, brokers, sorted(message.topics, key=lambda topic: topic.name or "")
 
 
-@settings(max_examples=60)  # each makes files and forces them to disk
+@settings(max_examples=40)  # each makes files and forces them to disk
 @given(polls, st.sampled_from([1, 3_000, 1 << 30]), st.floats(-3, 26))
 def test_whatever_was_appended_is_replayed(
     told: list[tuple[int, tuple[int, ...] | None, int, bool, float, bool]], roll_bytes: int, since: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import confluent_kafka.admin
@@ -9,6 +10,8 @@ import confluent_kafka.admin
 from kwire.client import Endpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kwire.messages.kafka.metadata import MetadataResponse
     from kwire.testing.kafka import Cluster
 
@@ -33,13 +36,21 @@ class Administrator:
         self._client: Any = confluent.AdminClient({"bootstrap.servers": cluster.bootstrap})
 
     def create(self, topic: str, partitions: int, replicas: int = 1) -> None:
-        """Make a topic, and wait for it."""
+        """Make a topic, and wait until it is listed: a broker may answer before it knows."""
         made = self._client.create_topics([confluent.NewTopic(topic, partitions, replicas)])
         made[topic].result(SECONDS)
+        self._wait_until(lambda: sum(name == topic for name, _ in self.list().partitions) == partitions)
 
     def delete(self, topic: str) -> None:
-        """Delete a topic."""
+        """Delete a topic, and wait until it is no longer listed."""
         self._client.delete_topics([topic])[topic].result(SECONDS)
+        self._wait_until(lambda: all(name != topic for name, _ in self.list().partitions))
+
+    def _wait_until(self, listed: Callable[[], bool]) -> None:
+        end = time.monotonic() + SECONDS
+        while not listed():
+            assert time.monotonic() < end
+            time.sleep(0.02)
 
     def topic_configs(self, topic: str) -> dict[str, str | None]:
         """Its settings, with those that it inherits."""
