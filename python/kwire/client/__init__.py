@@ -7,6 +7,7 @@ as ``kwire.client.differences``. ``Ask``, ``topic_configs`` and ``broker_configs
 from __future__ import annotations
 
 from kwire.client.asks import Ask, broker_configs, topic_configs
+from kwire.client.blocking_poller import BlockingPoller
 from kwire.client.connection import Arrival, Connection
 from kwire.client.differences import Difference
 from kwire.client.poll import Poll, Statistics
@@ -17,6 +18,7 @@ from kwire.protocol.faults import ConnectionFault
 __all__ = [
     "Arrival",
     "Ask",
+    "BlockingPoller",
     "Connection",
     "ConnectionFault",
     "Difference",
