@@ -5,6 +5,7 @@
 //! decision for each value. A reference to nothing stands for a value that is not there and reads as zero.
 
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
+use kwire::decode::Alike;
 use kwire::plan::{Literal, Primitive};
 
 use crate::dictionary::{Dictionary, signed, unsigned};
@@ -42,10 +43,17 @@ pub(crate) enum Fixed {
     Uuid(Vec<i128>),
 }
 
+/// Structs side by side, and where their parts are.
+pub(crate) struct Block<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) count: usize,
+    pub(crate) alike: Alike,
+}
+
 /// Strings or bytes, one after the other.
-#[derive(Default)]
 pub(crate) struct Text {
-    pub(crate) ends: Vec<i32>,
+    /// Zero, then where each ends.
+    pub(crate) offsets: Vec<i32>,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -57,7 +65,8 @@ pub(crate) struct Keys {
 
 /// Lists of the values of another column.
 pub(crate) struct List<'a> {
-    pub(crate) ends: Vec<i32>,
+    /// Zero, then where each ends.
+    pub(crate) offsets: Vec<i32>,
     pub(crate) child: usize,
     /// Lists of fixed-size elements, not yet converted.
     pub(crate) waiting: Vec<&'a [u8]>,
@@ -65,13 +74,13 @@ pub(crate) struct List<'a> {
 
 impl Column<'_> {
     /// How many values it has.
-    pub(crate) fn len(&self, units: &[crate::fill::Unit]) -> usize {
+    pub(crate) fn len(&self, units: &[crate::fill::Unit<'_>]) -> usize {
         match &self.data {
             Data::Constant => usize::MAX,
             Data::Fixed(values) => values.len(),
-            Data::Text(text) => text.ends.len(),
+            Data::Text(text) => text.len(),
             Data::Keys(keys) => keys.keys.len(),
-            Data::List(list) => list.ends.len() + list.waiting.len(),
+            Data::List(list) => list.len() + list.waiting.len(),
             Data::Struct(unit) => units[*unit].count,
         }
     }
@@ -144,6 +153,38 @@ impl Fixed {
         }
     }
 
+    /// One value out of each struct of the blocks, at an offset of a part.
+    pub(crate) fn extend_from_blocks(&mut self, blocks: &[Block<'_>], part: usize, offset: usize, room: Room) {
+        macro_rules! numbers {
+            ($values:ident, $from:expr) => {{
+                room.make($values, blocks.iter().map(|block| block.count).sum());
+                for block in blocks {
+                    let at = block.alike.place(part).start + offset;
+                    let rows = block.bytes.chunks_exact(block.alike.size.max(1));
+                    $values.extend(rows.map(|row| $from(self::part(row, at))));
+                }
+            }};
+        }
+        match self {
+            Self::Bool(bits) => {
+                for block in blocks {
+                    let at = block.alike.place(part).start + offset;
+                    for row in block.bytes.chunks_exact(block.alike.size.max(1)) {
+                        bits.append(self::part(row, at) != [0]);
+                    }
+                }
+            }
+            Self::Int8(values) => numbers!(values, i8::from_be_bytes),
+            Self::Int16(values) => numbers!(values, i16::from_be_bytes),
+            Self::Int32(values) => numbers!(values, i32::from_be_bytes),
+            Self::Int64(values) => numbers!(values, i64::from_be_bytes),
+            Self::Uint16(values) => numbers!(values, u16::from_be_bytes),
+            Self::Uint32(values) => numbers!(values, u32::from_be_bytes),
+            Self::Float64(values) => numbers!(values, f64::from_be_bytes),
+            Self::Uuid(values) => numbers!(values, i128::from_ne_bytes),
+        }
+    }
+
     /// Values that stand side by side.
     #[inline]
     pub(crate) fn extend_from_packed(&mut self, bytes: &[u8]) {
@@ -204,15 +245,32 @@ impl Fixed {
 }
 
 impl Text {
+    pub(crate) fn new() -> Self {
+        Self {
+            offsets: vec![0],
+            bytes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.offsets.get(index.checked_add(1)?)?;
+        self.bytes.get(unsigned(*self.offsets.get(index)?)..unsigned(end))
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
-        self.ends.push(signed(self.bytes.len()));
+        self.offsets.push(signed(self.bytes.len()));
     }
 
     pub(crate) fn truncate(&mut self, len: usize) {
-        self.ends.truncate(len);
-        self.bytes.truncate(self.ends.last().map_or(0, |end| unsigned(*end)));
+        self.offsets.truncate(len + 1);
+        self.bytes.truncate(self.offsets.last().map_or(0, |end| unsigned(*end)));
     }
 }
 
@@ -234,14 +292,103 @@ impl Keys {
 impl List<'_> {
     pub(crate) fn new(child: usize) -> Self {
         Self {
-            ends: Vec::new(),
+            offsets: vec![0],
             child,
             waiting: Vec::new(),
         }
     }
 
+    /// How many lists there are, besides those that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
     /// Where the elements of the next list begin, nothing waiting.
     pub(crate) fn end(&self) -> usize {
-        self.ends.last().map_or(0, |end| unsigned(*end))
+        self.offsets.last().map_or(0, |end| unsigned(*end))
+    }
+
+    /// The lists that wait, and their values.
+    pub(crate) fn convert(&mut self, values: Option<&mut Fixed>) {
+        match values {
+            Some(values) => {
+                self.offsets.reserve(self.waiting.len());
+                for list in self.waiting.drain(..) {
+                    values.extend_from_packed(list);
+                    self.offsets.push(signed(values.len()));
+                }
+            }
+            None => {
+                // Lists of others wait only when they are empty.
+                let end = signed(self.end());
+                self.offsets.resize(self.offsets.len() + self.waiting.len(), end);
+                self.waiting.clear();
+            }
+        }
+    }
+
+    /// The lists at one place of structs in blocks.
+    pub(crate) fn extend_from_blocks(&mut self, values: &mut Vec<i32>, blocks: &[Block<'_>], part: usize, room: Room) {
+        room.make(&mut self.offsets, blocks.iter().map(|block| block.count).sum());
+        let sizes = blocks.iter().map(|block| block.alike.place(part).len() / 4 * block.count);
+        room.make(values, sizes.sum());
+        for block in blocks {
+            let place = block.alike.place(part);
+            let (size, at) = (block.alike.size, place.start);
+            // Lists are short and of few lengths: each has a loop of its own.
+            match place.len() {
+                0 => {}
+                4 => lists::<1>(values, block.bytes, size, at),
+                8 => lists::<2>(values, block.bytes, size, at),
+                12 => lists::<3>(values, block.bytes, size, at),
+                16 => lists::<4>(values, block.bytes, size, at),
+                20 => lists::<5>(values, block.bytes, size, at),
+                _ => {
+                    for row in block.bytes.chunks_exact(size.max(1)) {
+                        let list = row.get(place.clone()).unwrap_or_default();
+                        values.extend(list.as_chunks().0.iter().map(|chunk| i32::from_be_bytes(*chunk)));
+                    }
+                }
+            }
+            let (start, length) = (self.end(), place.len() / 4);
+            self.offsets.extend((1..=block.count).map(|index| signed(start + index * length)));
+        }
+    }
+}
+
+/// Lists of `N` numbers, one at the same place of each row.
+#[inline]
+fn lists<const N: usize>(values: &mut Vec<i32>, rows: &[u8], size: usize, at: usize) {
+    values.extend(rows.chunks_exact(size.max(1)).flat_map(|row| {
+        let numbers = row.get(at..).and_then(|rest| rest.as_chunks::<4>().0.first_chunk::<N>());
+        numbers.map_or([0; N], |numbers| numbers.map(i32::from_be_bytes))
+    }));
+}
+
+/// How much is still to come, so that memory is asked for once.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    /// Bytes of frames that have been read.
+    pub(crate) done: usize,
+    pub(crate) total: usize,
+}
+
+impl Room {
+    /// Make room for `count` more values, and for what is to come if it is like what came.
+    #[inline]
+    pub(crate) fn make<T>(self, values: &mut Vec<T>, count: usize) {
+        if values.capacity() - values.len() < count {
+            self.make_more(values, count);
+        }
+    }
+
+    #[cold]
+    fn make_more<T>(self, values: &mut Vec<T>, count: usize) {
+        let to_come = self.total.saturating_sub(self.done);
+        let so_far = values.len().saturating_add(count) as u128;
+        // A little more than what follows from that, and never more than there can be.
+        let expected = so_far * (to_come as u128 + to_come as u128 / 32) / (self.done as u128 + 1);
+        let expected = usize::try_from(expected).unwrap_or(usize::MAX).min(to_come / 4);
+        values.reserve_exact(count.saturating_add(expected).max(values.len() / 2));
     }
 }

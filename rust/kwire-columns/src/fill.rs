@@ -7,12 +7,12 @@
 use std::convert::Infallible;
 
 use arrow_buffer::NullBufferBuilder;
-use kwire::decode::{Text as Checked, Visitor};
+use kwire::decode::{Alike, Text as Checked, Visitor};
 use kwire::plan::{Literal, Primitive, Struct};
 
-use crate::column::{Column, Data, Fixed, Keys, List, Text};
+use crate::column::{Block, Column, Data, Fixed, Keys, List, Room, Text};
 use crate::dictionary::signed;
-use crate::layout::{Kind, Layout, Slot};
+use crate::layout::{Kind, Layout, Node, Slot};
 
 /// So many runs or lists wait before they are converted: few enough to stay in the nearest cache with what they refer
 /// to, enough that choosing the conversion costs nothing.
@@ -22,30 +22,40 @@ const BLOCK: usize = 256;
 pub(crate) struct Fill<'a, 'l> {
     pub(crate) layout: &'l Layout,
     pub(crate) columns: Vec<Column<'a>>,
-    pub(crate) units: Vec<Unit>,
+    pub(crate) units: Vec<Unit<'a>>,
     runs: Vec<Vec<&'a [u8]>>,
     here: Slot,
     /// How long the units were when the last good body ended.
     kept: Vec<usize>,
     lists: Vec<usize>,
     dictionaries: Vec<usize>,
+    body: &'a [u8],
+    room: Room,
 }
 
 /// So many structs, with one value in each column.
 #[derive(Default)]
-pub(crate) struct Unit {
+pub(crate) struct Unit<'a> {
+    /// Structs that wait to be converted, and how many.
+    blocks: Vec<Block<'a>>,
+    in_blocks: usize,
+    /// The plan's struct that they are.
+    node: usize,
+    /// Whether runs or lists may be waiting: then they come before any block.
+    loose: bool,
     pub(crate) count: usize,
     /// For a level: for each struct, how many rows there are up to its end.
     pub(crate) ends: Vec<usize>,
 }
 
 impl<'a, 'l> Fill<'a, 'l> {
-    pub(crate) fn new(layout: &'l Layout) -> Self {
+    /// `total`: bytes of all frames.
+    pub(crate) fn new(layout: &'l Layout, total: usize) -> Self {
         let columns = layout.columns.iter().map(|column| {
             let data = match column.kind {
                 _ if column.constant => Data::Constant,
                 Kind::Fixed(kind) => Data::Fixed(Fixed::new(kind)),
-                Kind::String | Kind::Bytes => Data::Text(Text::default()),
+                Kind::String | Kind::Bytes => Data::Text(Text::new()),
                 Kind::StringKeys | Kind::BytesKeys => Data::Keys(Keys::new()),
                 Kind::List { child } => Data::List(List::new(child)),
                 Kind::Struct { unit } => Data::Struct(unit),
@@ -68,6 +78,8 @@ impl<'a, 'l> Fill<'a, 'l> {
             lists: which(|data| matches!(data, Data::List(_))),
             dictionaries: which(|data| matches!(data, Data::Keys(_))),
             columns,
+            body: &[],
+            room: Room { done: 0, total },
         }
     }
 
@@ -77,8 +89,10 @@ impl<'a, 'l> Fill<'a, 'l> {
     }
 
     /// A body begins.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self, body: &'a [u8]) {
         self.here = Slot::Path;
+        self.room.done += self.body.len();
+        self.body = body;
     }
 
     /// A good body has ended.
@@ -117,11 +131,17 @@ impl<'a, 'l> Fill<'a, 'l> {
 
     /// Convert all that waits.
     pub(crate) fn convert(&mut self) {
+        for unit in 0..self.units.len() {
+            self.convert_blocks(unit);
+        }
         for run in 0..self.runs.len() {
             self.convert_run(run);
         }
         for list in 0..self.lists.len() {
             self.convert_lists(self.lists[list]);
+        }
+        for unit in &mut self.units {
+            unit.loose = false;
         }
     }
 
@@ -138,26 +158,56 @@ impl<'a, 'l> Fill<'a, 'l> {
 
     #[inline(never)]
     fn convert_lists(&mut self, column: usize) {
-        let Data::List(list) = &mut self.columns[column].data else {
+        let Some((list, values)) = list_and_values(&mut self.columns, column) else {
             return;
         };
-        let mut waiting = std::mem::take(&mut list.waiting);
-        if waiting.is_empty() {
+        list.convert(match values {
+            Data::Fixed(values) => Some(values),
+            _ => None,
+        });
+    }
+
+    #[inline(never)]
+    fn convert_blocks(&mut self, unit: usize) {
+        let Unit {
+            blocks, in_blocks, node, ..
+        } = &mut self.units[unit];
+        let (Some(last), Some(Some(node))) = (blocks.last(), self.layout.nodes.get(*node)) else {
             return;
+        };
+        let mut room = self.room;
+        room.done += (last.bytes.as_ptr() as usize).saturating_sub(self.body.as_ptr() as usize) + last.bytes.len();
+        for (part, position) in node.parts.iter().enumerate() {
+            if let Some(run) = self.layout.runs.get(node.runs[*position]) {
+                for (column, offset) in &run.parts {
+                    if let Data::Fixed(values) = &mut self.columns[*column].data {
+                        values.extend_from_blocks(blocks, part, *offset, room);
+                    }
+                }
+            } else if let Slot::Column(column) = node.slots[*position] {
+                if let Some(validity) = &mut self.columns[column].validity {
+                    validity.append_n_non_nulls(*in_blocks);
+                }
+                if let Some((list, Data::Fixed(Fixed::Int32(values)))) = list_and_values(&mut self.columns, column) {
+                    list.extend_from_blocks(values, blocks, part, room);
+                }
+            }
         }
-        let child = list.child;
-        let mut ends = std::mem::take(&mut list.ends);
-        if let Data::Fixed(values) = &mut self.columns[child].data {
-            values.extend_from_lists(&waiting, &mut ends);
-        } else {
-            // Lists of others wait only when they are empty.
-            let end = ends.last().copied().unwrap_or_default();
-            ends.resize(ends.len() + waiting.len(), end);
+        blocks.clear();
+        *in_blocks = 0;
+    }
+
+    /// Runs and lists of a unit that wait outside of blocks.
+    #[cold]
+    fn convert_loose(&mut self, unit: usize) {
+        let layout = self.layout;
+        for run in &layout.units[unit].runs {
+            self.convert_run(*run);
         }
-        waiting.clear();
-        if let Data::List(list) = &mut self.columns[column].data {
-            (list.waiting, list.ends) = (waiting, ends);
+        for column in &layout.units[unit].columns {
+            self.convert_lists(*column);
         }
+        self.units[unit].loose = false;
     }
 
     fn truncate_unit(&mut self, unit: usize, count: usize) {
@@ -180,7 +230,7 @@ impl<'a, 'l> Fill<'a, 'l> {
             Data::Text(text) => text.truncate(len),
             Data::Keys(keys) => keys.keys.truncate(len),
             Data::List(list) => {
-                list.ends.truncate(len);
+                list.offsets.truncate(len + 1);
                 let (child, end) = (list.child, list.end());
                 self.truncate(child, end);
             }
@@ -193,6 +243,8 @@ impl<'a, 'l> Fill<'a, 'l> {
 
     /// A struct that is not there: zeros, and null where there is one.
     fn push_nothing(&mut self, unit: usize) {
+        self.convert_blocks(unit);
+        self.units[unit].loose = true;
         self.units[unit].count += 1;
         let layout = self.layout;
         for run in &layout.units[unit].runs {
@@ -304,16 +356,32 @@ impl<'a, 'l> Fill<'a, 'l> {
         }
     }
 
+    /// Structs alike that cannot be taken at once.
+    fn one_by_one(&mut self, plan: &'a Struct, node: &'l Node, bytes: &'a [u8], alike: &Alike) {
+        for bytes in bytes.chunks_exact(alike.size.max(1)) {
+            self.here = Slot::Path;
+            let Ok(mut body) = self.begin_struct(plan);
+            for (part, position) in node.parts.iter().enumerate() {
+                let bytes = bytes.get(alike.place(part)).unwrap_or_default();
+                if node.runs[*position] == usize::MAX {
+                    self.int32s(&mut body, plan, *position, bytes);
+                } else {
+                    self.run(&mut body, plan, *position, bytes);
+                }
+            }
+            let Ok(()) = self.end_struct(body, plan);
+        }
+    }
+
     /// The column of rows that are no structs.
     fn element(&self) -> usize {
         self.layout.element.unwrap_or_default()
     }
 }
 
-impl<'a> Visitor<'a> for Fill<'a, '_> {
+impl<'a, 'l> Visitor<'a> for Fill<'a, 'l> {
     type Value = ();
-    /// The index of the plan's struct.
-    type Struct = usize;
+    type Struct = Option<&'l Node>;
     /// The place of its elements.
     type Array = Slot;
     type Error = Infallible;
@@ -372,26 +440,49 @@ impl<'a> Visitor<'a> for Fill<'a, '_> {
     }
 
     #[inline(always)]
-    fn run(&mut self, node: &mut usize, _: &'a Struct, position: usize, bytes: &'a [u8]) {
-        if let Some(Some(node)) = self.layout.nodes.get(*node)
-            && let Some(run) = node.runs.get(position)
-        {
+    fn run(&mut self, node: &mut Option<&'l Node>, _: &'a Struct, position: usize, bytes: &'a [u8]) {
+        if let Some(run) = node.and_then(|node| node.runs.get(position)) {
             self.push_run(*run, bytes);
         }
     }
 
     #[inline(always)]
-    fn int32s(&mut self, node: &mut usize, _: &'a Struct, position: usize, bytes: &'a [u8]) {
-        if let Some(Some(node)) = self.layout.nodes.get(*node)
-            && let Some(slot) = node.slots.get(position)
-        {
-            if let Slot::Column(column) = *slot {
-                self.valid(column);
-                self.push_list(column, bytes);
-            } else if *slot == Slot::Rows {
+    fn int32s(&mut self, node: &mut Option<&'l Node>, _: &'a Struct, position: usize, bytes: &'a [u8]) {
+        match node.and_then(|node| node.slots.get(position)) {
+            Some(Slot::Column(column)) => {
+                self.valid(*column);
+                self.push_list(*column, bytes);
+            }
+            Some(Slot::Rows) => {
                 self.here = Slot::Rows;
                 let Ok(()) = self.packed(Primitive::Int32, bytes);
             }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn alike(&mut self, plan: &'a Struct, count: usize, bytes: &'a [u8], alike: &Alike) {
+        let Some(Some(node)) = self.layout.nodes.get(plan.index) else {
+            return;
+        };
+        if !node.in_blocks {
+            return self.one_by_one(plan, node, bytes, alike);
+        }
+        if self.units[node.unit].loose {
+            self.convert_loose(node.unit);
+        }
+        let unit = &mut self.units[node.unit];
+        unit.node = plan.index;
+        unit.count += count;
+        unit.in_blocks += count;
+        unit.blocks.push(Block {
+            bytes,
+            count,
+            alike: *alike,
+        });
+        if unit.in_blocks >= BLOCK {
+            self.convert_blocks(node.unit);
         }
     }
 
@@ -415,7 +506,7 @@ impl<'a> Visitor<'a> for Fill<'a, '_> {
                 self.convert_lists(column);
                 if let Data::List(list) = &mut self.columns[column].data {
                     let end = list.end() + count;
-                    list.ends.push(signed(end));
+                    list.offsets.push(signed(end));
                     self.here = Slot::Column(list.child);
                 }
             }
@@ -431,30 +522,34 @@ impl<'a> Visitor<'a> for Fill<'a, '_> {
     }
 
     #[inline(always)]
-    fn begin_struct(&mut self, plan: &'a Struct) -> Result<usize, Infallible> {
+    fn begin_struct(&mut self, plan: &'a Struct) -> Result<Option<&'l Node>, Infallible> {
         if let Slot::Column(column) = self.here {
             self.valid(column);
         }
-        Ok(plan.index)
+        let node = self.layout.nodes.get(plan.index).and_then(Option::as_ref);
+        if let Some(unit) = node.and_then(|node| self.units.get_mut(node.unit)) {
+            unit.loose = true;
+            if unit.in_blocks > 0 {
+                self.convert_blocks(node.map_or(0, |node| node.unit));
+            }
+        }
+        Ok(node)
     }
-    fn field(&mut self, _: &mut usize, _: &'a Struct, _: usize, (): ()) {}
-    fn tagged_field(&mut self, _: &mut usize, _: &'a Struct, _: usize, (): ()) {}
-    fn unknown_tags(&mut self, _: &mut usize, _: &'a Struct, _: &[u8]) -> Result<(), Infallible> {
+    fn field(&mut self, _: &mut Option<&'l Node>, _: &'a Struct, _: usize, (): ()) {}
+    fn tagged_field(&mut self, _: &mut Option<&'l Node>, _: &'a Struct, _: usize, (): ()) {}
+    fn unknown_tags(&mut self, _: &mut Option<&'l Node>, _: &'a Struct, _: &[u8]) -> Result<(), Infallible> {
         Ok(())
     }
     #[inline(always)]
-    fn end_struct(&mut self, node: usize, _: &'a Struct) -> Result<(), Infallible> {
-        let Some(Some(node)) = self.layout.nodes.get(node) else {
+    fn end_struct(&mut self, node: Option<&'l Node>, _: &'a Struct) -> Result<(), Infallible> {
+        let Some(node) = node else {
             return Ok(());
         };
-        let Some(unit) = self.units.get_mut(node.unit) else {
-            return Ok(());
-        };
-        unit.count += 1;
-        if self.layout.units[node.unit].level {
+        if node.level {
             let rows = self.rows();
             self.units[node.unit].ends.push(rows);
         }
+        self.units[node.unit].count += 1;
         for column in &node.tagged {
             if self.columns[*column].len(&self.units) < self.units[node.unit].count {
                 self.push_default(*column);
@@ -464,14 +559,18 @@ impl<'a> Visitor<'a> for Fill<'a, '_> {
     }
 }
 
-impl Fixed {
-    /// Lists of packed values, and where each ends.
-    fn extend_from_lists(&mut self, lists: &[&[u8]], ends: &mut Vec<i32>) {
-        ends.reserve(lists.len());
-        for list in lists {
-            self.extend_from_packed(list);
-            ends.push(signed(self.len()));
-        }
+/// A column of lists and that of their elements.
+fn list_and_values<'c, 'a>(
+    columns: &'c mut [Column<'a>],
+    column: usize,
+) -> Option<(&'c mut List<'a>, &'c mut Data<'a>)> {
+    let Data::List(List { child, .. }) = columns.get(column)?.data else {
+        return None;
+    };
+    let [list, values] = columns.get_disjoint_mut([column, child]).ok()?;
+    match &mut list.data {
+        Data::List(list) => Some((list, &mut values.data)),
+        _ => None,
     }
 }
 

@@ -53,7 +53,7 @@ impl<'l> Finish<'l> {
                 Data::Text(text) => Data::Text(text),
                 Data::Keys(keys) => Data::Keys(keys),
                 Data::List(list) => Data::List(crate::column::List {
-                    ends: list.ends,
+                    offsets: list.offsets,
                     child: list.child,
                     waiting: Vec::new(),
                 }),
@@ -118,17 +118,13 @@ impl<'l> Finish<'l> {
             Data::Fixed(values) => fixed(values, nulls)?,
             Data::Text(text) => text_array(text, nulls, layout.kind == Kind::String)?,
             Data::Keys(keys) => {
-                let text = Text {
-                    ends: keys.dictionary.ends,
-                    bytes: keys.dictionary.bytes,
-                };
-                let values = text_array(text, None, layout.kind == Kind::StringKeys)?;
+                let values = text_array(keys.dictionary.entries, None, layout.kind == Kind::StringKeys)?;
                 keyed(keys.keys, nulls, values)?
             }
             Data::List(list) => {
                 let end = list.end();
                 let child = self.array(list.child, end, None)?;
-                self.list(index, offsets(&list.ends), child, nulls)?
+                self.list(index, OffsetBuffer::new(list.offsets.into()), child, nulls)?
             }
             Data::Struct(unit) => {
                 let columns = self.layout.units[unit].columns.clone();
@@ -169,11 +165,7 @@ impl<'l> Finish<'l> {
             Data::Constant => return self.constant(index, self.rows, nulls),
             Data::Fixed(values) => fixed(repeat_fixed(values, ends, self.rows), nulls)?,
             Data::Keys(keys) => {
-                let text = Text {
-                    ends: keys.dictionary.ends,
-                    bytes: keys.dictionary.bytes,
-                };
-                let values = text_array(text, None, layout.kind == Kind::StringKeys)?;
+                let values = text_array(keys.dictionary.entries, None, layout.kind == Kind::StringKeys)?;
                 keyed(repeat(&keys.keys, ends, self.rows), nulls, values)?
             }
             Data::Struct(unit) => {
@@ -205,15 +197,13 @@ impl<'l> Finish<'l> {
                 let Some(size) = size else {
                     return Err(ArrowError::OffsetOverflowError(count));
                 };
-                let mut text = Text {
-                    ends: Vec::with_capacity(count),
-                    bytes: Vec::with_capacity(size),
-                };
+                let mut text = Text::new();
+                text.bytes.reserve_exact(size);
                 (0..count).for_each(|_| text.push(content));
                 text_array(text, outer, layout.kind == Kind::String)?
             }
             Kind::StringKeys | Kind::BytesKeys => {
-                let mut text = Text::default();
+                let mut text = Text::new();
                 text.push(content(default));
                 let values = text_array(text, None, layout.kind == Kind::StringKeys)?;
                 keyed(vec![0; count], outer, values)?
@@ -247,18 +237,11 @@ fn constant_fixed(kind: Primitive, default: &Literal, count: usize) -> Fixed {
     repeat_fixed(one, &[count], count)
 }
 
-fn offsets(ends: &[i32]) -> OffsetBuffer<i32> {
-    let mut offsets = Vec::with_capacity(ends.len() + 1);
-    offsets.push(0);
-    offsets.extend_from_slice(ends);
-    OffsetBuffer::new(offsets.into())
-}
-
 fn text_array(text: Text, nulls: Option<NullBuffer>, is_string: bool) -> Made {
     if i32::try_from(text.bytes.len()).is_err() {
         return Err(ArrowError::OffsetOverflowError(text.bytes.len()));
     }
-    let (offsets, bytes) = (offsets(&text.ends), Buffer::from_vec(text.bytes));
+    let (offsets, bytes) = (OffsetBuffer::new(text.offsets.into()), Buffer::from_vec(text.bytes));
     Ok(if is_string {
         Arc::new(StringArray::try_new(offsets, bytes, nulls)?)
     } else {
@@ -346,6 +329,10 @@ fn repeat_bits(bits: &BooleanBuffer, ends: &[usize], rows: usize) -> BooleanBuff
 
 /// The columns that say what was wrong: for each bad row its kind, offset and path.
 pub(crate) fn errors(faults: &[crate::Fault], rows: usize) -> Result<[ArrayRef; 3], ArrowError> {
+    if faults.is_empty() {
+        let kinds = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        return Ok([kinds, DataType::Int64, DataType::Utf8].map(|data_type| new_null_array(&data_type, rows)));
+    }
     let nulls = |present: &dyn Fn(&crate::Fault) -> bool| {
         let mut bits = BooleanBufferBuilder::new(rows);
         bits.append_n(rows, false);
@@ -369,12 +356,12 @@ pub(crate) fn errors(faults: &[crate::Fault], rows: usize) -> Result<[ArrayRef; 
     }
     let kinds: ArrayRef = Arc::new(StringArray::from(kinds));
     let located = nulls(&|fault| fault.offset.is_some());
-    let mut paths = Text::default();
+    let mut paths = Text::new();
     for fault in faults {
-        paths.ends.resize(fault.row, signed(paths.bytes.len()));
+        paths.offsets.resize(fault.row + 1, signed(paths.bytes.len()));
         paths.push(fault.path.as_bytes());
     }
-    paths.ends.resize(rows, signed(paths.bytes.len()));
+    paths.offsets.resize(rows + 1, signed(paths.bytes.len()));
     Ok([
         keyed(keys, nulls(&|_| true), kinds)?,
         Arc::new(PrimitiveArray::<types::Int64Type>::new(offsets.into(), located.clone())),

@@ -76,6 +76,12 @@ pub(crate) struct Node {
     pub(crate) runs: Vec<usize>,
     /// Tagged columns: they get their default when no tag brought them a value.
     pub(crate) tagged: Vec<usize>,
+    /// The positions at which runs and other fields begin.
+    pub(crate) parts: Vec<usize>,
+    /// Whether its unit is told where rows end.
+    pub(crate) level: bool,
+    /// Whether several of them at once can be taken as a block.
+    pub(crate) in_blocks: bool,
 }
 
 /// Where a field goes.
@@ -278,8 +284,16 @@ impl Builder<'_> {
         }
         if let Some(here) = here {
             let runs = self.runs(here, &slots, unit);
+            let begins = |position: &usize| {
+                let primitive = matches!(here.fields[*position].kind, Type::Primitive(_));
+                !primitive || runs[*position] != usize::MAX
+            };
+            let level = self.layout.units[unit].level;
             self.layout.nodes[here.index] = Some(Node {
                 unit,
+                parts: (0..here.fields.len()).filter(begins).collect(),
+                level,
+                in_blocks: !level && tagged.is_empty(),
                 slots,
                 runs,
                 tagged,

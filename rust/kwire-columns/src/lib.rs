@@ -127,7 +127,7 @@ impl Columns {
         if bytes > MOST_BYTES {
             return Err(BatchError::TooLarge { bytes });
         }
-        let mut fill = Fill::new(&self.layout);
+        let mut fill = Fill::new(&self.layout, bytes);
         let mut faults = Vec::new();
         for frame in frames {
             let fault = match frame {
@@ -162,7 +162,7 @@ impl Columns {
             None => 0,
         };
         let body = frame.get(start..).unwrap_or_default();
-        fill.begin();
+        fill.begin(body);
         kwire::decode::decode(&self.plan, body, fill).map_err(|stop| match stop {
             Stop::Bytes(mut error) => {
                 error.offset += start;

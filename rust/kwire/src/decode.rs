@@ -4,6 +4,7 @@
 //! markers); a visitor only builds, so no visitor accepts what another refuses. The walker is compiled once for each
 //! visitor, which is chosen at the door.
 
+pub use crate::alike::Alike;
 use crate::error::{DecodeKind, Stop};
 use crate::plan::{Element, Field, Length, Plan, Primitive, StepKind, Struct, Type};
 use crate::reader::{LONGEST_STRING, Reader};
@@ -106,6 +107,10 @@ pub trait Visitor<'a> {
     /// With `RUNS`: a list of int32 that cannot be null; `bytes` are exactly its elements'.
     #[inline(always)]
     fn int32s(&mut self, _body: &mut Self::Struct, _plan: &'a Struct, _position: usize, _bytes: &'a [u8]) {}
+    /// With `RUNS`: so many structs, elements of an array, side by side and with their parts at the same places: all are
+    /// runs and lists of int32. They are not shown in any other way.
+    #[inline(always)]
+    fn alike(&mut self, _plan: &'a Struct, _count: usize, _bytes: &'a [u8], _alike: &Alike) {}
     /// With `RUNS`: another field comes next, or a tagged one. Whether to show it; its bytes are checked either way.
     #[inline(always)]
     fn enter(&mut self, _plan: &'a Struct, _position: usize) -> bool {
@@ -354,7 +359,19 @@ fn runs_of_structs<'a, V: Visitor<'a>>(
     items: &mut V::Array,
 ) -> Result<(), Stop<V::Error>> {
     let mut cursor = *reader;
-    for index in 0..count {
+    let mut index = 0;
+    while index < count {
+        if plan.flat
+            && let Some(alike) = Alike::first(plan, cursor.rest())
+        {
+            // One at least: itself.
+            let found = alike.count(cursor.rest(), count - index).max(1);
+            if let Some(bytes) = cursor.try_take(found * alike.size) {
+                visitor.alike(plan, found, bytes, &alike);
+                index += found;
+                continue;
+            }
+        }
         let body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
         let body = match runs(plan, &mut cursor, visitor, body) {
             Ok(body) => body,
@@ -362,6 +379,7 @@ fn runs_of_structs<'a, V: Visitor<'a>>(
         };
         let value = visitor.end_struct(body, plan).map_err(Stop::Visitor)?;
         visitor.item(items, index, value);
+        index += 1;
     }
     *reader = cursor;
     Ok(())

@@ -18,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alike;
 pub mod decode;
 pub mod encode;
 mod error;

@@ -40,6 +40,9 @@ pub struct Struct {
     pub(crate) leaf: bool,
     /// Whether it is one run and nothing else: then every one has the same size.
     pub(crate) fixed: bool,
+    /// Whether it is runs and lists of int32 and nothing else, and not many: then several with lists of the same lengths
+    /// are gone through as one.
+    pub(crate) flat: bool,
 }
 
 /// A field on the wire.
@@ -280,6 +283,7 @@ impl Struct {
             .chain(tagged.iter().map(|t| &t.field))
             .any(|field| field.kind.holds_struct());
         let steps = steps(&fields);
+        let flat = crate::alike::is_flat(&steps, smallest);
         let fixed = !flexible && steps.first().is_some_and(|step| step.fields as usize == fields.len());
         Self {
             index,
@@ -291,6 +295,7 @@ impl Struct {
             smallest,
             leaf,
             fixed,
+            flat,
         }
     }
 
