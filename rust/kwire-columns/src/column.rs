@@ -156,20 +156,20 @@ impl Fixed {
     /// One value out of each struct of the blocks, at an offset of a part.
     pub(crate) fn extend_from_blocks(&mut self, blocks: &[Block<'_>], part: usize, offset: usize, room: Room) {
         macro_rules! numbers {
-            ($values:ident, $from:expr) => {{
-                room.make($values, blocks.iter().map(|block| block.count).sum());
-                for block in blocks {
+            ($values:ident, $from:expr) => {
+                for (block, places) in places($values, blocks, |_| 1, room) {
                     let at = block.alike.place(part).start + offset;
-                    let rows = block.bytes.chunks_exact(block.alike.size.max(1));
-                    $values.extend(rows.map(|row| $from(self::part(row, at))));
+                    for (row, place) in block.bytes.chunks_exact(block.alike.size()).zip(places) {
+                        *place = $from(self::part(row, at));
+                    }
                 }
-            }};
+            };
         }
         match self {
             Self::Bool(bits) => {
                 for block in blocks {
                     let at = block.alike.place(part).start + offset;
-                    for row in block.bytes.chunks_exact(block.alike.size.max(1)) {
+                    for row in block.bytes.chunks_exact(block.alike.size()) {
                         bits.append(self::part(row, at) != [0]);
                     }
                 }
@@ -329,45 +329,74 @@ impl List<'_> {
 
     /// The lists at one place of structs in blocks.
     pub(crate) fn extend_from_blocks(&mut self, values: &mut Vec<i32>, blocks: &[Block<'_>], part: usize, room: Room) {
-        room.make(&mut self.offsets, blocks.iter().map(|block| block.count).sum());
-        let sizes = blocks.iter().map(|block| block.alike.place(part).len() / 4 * block.count);
-        room.make(values, sizes.sum());
-        for block in blocks {
+        for (block, places) in places(values, blocks, |block| block.alike.place(part).len() / 4, room) {
             let place = block.alike.place(part);
-            let (size, at) = (block.alike.size, place.start);
+            let (size, at) = (block.alike.size(), place.start);
             // Lists are short and of few lengths: each has a loop of its own.
             match place.len() {
                 0 => {}
-                4 => lists::<1>(values, block.bytes, size, at),
-                8 => lists::<2>(values, block.bytes, size, at),
-                12 => lists::<3>(values, block.bytes, size, at),
-                16 => lists::<4>(values, block.bytes, size, at),
-                20 => lists::<5>(values, block.bytes, size, at),
-                _ => {
-                    for row in block.bytes.chunks_exact(size.max(1)) {
-                        let list = row.get(place.clone()).unwrap_or_default();
-                        values.extend(list.as_chunks().0.iter().map(|chunk| i32::from_be_bytes(*chunk)));
+                4 => lists::<1>(block.bytes, size, at, places),
+                8 => lists::<2>(block.bytes, size, at, places),
+                12 => lists::<3>(block.bytes, size, at, places),
+                16 => lists::<4>(block.bytes, size, at, places),
+                20 => lists::<5>(block.bytes, size, at, places),
+                length => {
+                    let rows = block.bytes.chunks_exact(size).zip(places.chunks_exact_mut(length / 4));
+                    for (row, places) in rows {
+                        let numbers = row.get(place.clone()).unwrap_or_default().as_chunks().0;
+                        for (number, place) in numbers.iter().zip(places) {
+                            *place = i32::from_be_bytes(*number);
+                        }
                     }
                 }
             }
-            let (start, length) = (self.end(), place.len() / 4);
-            self.offsets.extend((1..=block.count).map(|index| signed(start + index * length)));
+        }
+        let mut end = self.end();
+        for (block, places) in places(&mut self.offsets, blocks, |_| 1, room) {
+            let length = block.alike.place(part).len() / 4;
+            for place in places {
+                end += length;
+                *place = signed(end);
+            }
         }
     }
 }
 
 /// Lists of `N` numbers, one at the same place of each row.
 #[inline]
-fn lists<const N: usize>(values: &mut Vec<i32>, rows: &[u8], size: usize, at: usize) {
-    values.extend(rows.chunks_exact(size.max(1)).flat_map(|row| {
-        let numbers = row.get(at..).and_then(|rest| rest.as_chunks::<4>().0.first_chunk::<N>());
-        numbers.map_or([0; N], |numbers| numbers.map(i32::from_be_bytes))
-    }));
+fn lists<const N: usize>(rows: &[u8], size: usize, at: usize, places: &mut [i32]) {
+    for (row, places) in rows.chunks_exact(size).zip(places.as_chunks_mut::<N>().0) {
+        let numbers = row
+            .get(at..)
+            .and_then(|rest| rest.as_chunks::<4>().0.first_chunk::<N>());
+        *places = numbers.map_or([0; N], |numbers| numbers.map(i32::from_be_bytes));
+    }
+}
+
+/// Places at the end of a column for what comes out of each block: `each` for each of its structs.
+fn places<'v, 'b, 'a, T: Copy + Default>(
+    values: &'v mut Vec<T>,
+    blocks: &'b [Block<'a>],
+    each: impl Fn(&Block<'a>) -> usize + 'b,
+    room: Room,
+) -> impl Iterator<Item = (&'b Block<'a>, &'v mut [T])> {
+    let start = values.len();
+    let more = blocks.iter().map(|block| each(block) * block.count).sum();
+    room.make(values, more);
+    values.resize(start + more, T::default());
+    let mut rest = values.get_mut(start..).unwrap_or_default();
+    blocks.iter().map(move |block| {
+        let (places, after) = std::mem::take(&mut rest).split_at_mut(each(block) * block.count);
+        rest = after;
+        (block, places)
+    })
 }
 
 /// How much is still to come, so that memory is asked for once.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
+    /// Bytes of frames before the first values.
+    pub(crate) start: usize,
     /// Bytes of frames that have been read.
     pub(crate) done: usize,
     pub(crate) total: usize,
@@ -387,7 +416,8 @@ impl Room {
         let to_come = self.total.saturating_sub(self.done);
         let so_far = values.len().saturating_add(count) as u128;
         // A little more than what follows from that, and never more than there can be.
-        let expected = so_far * (to_come as u128 + to_come as u128 / 32) / (self.done as u128 + 1);
+        let read = self.done.saturating_sub(self.start) as u128 + 1;
+        let expected = so_far * (to_come as u128 + to_come as u128 / 32) / read;
         let expected = usize::try_from(expected).unwrap_or(usize::MAX).min(to_come / 4);
         values.reserve_exact(count.saturating_add(expected).max(values.len() / 2));
     }

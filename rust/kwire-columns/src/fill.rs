@@ -79,7 +79,11 @@ impl<'a, 'l> Fill<'a, 'l> {
             dictionaries: which(|data| matches!(data, Data::Keys(_))),
             columns,
             body: &[],
-            room: Room { done: 0, total },
+            room: Room {
+                start: 0,
+                done: 0,
+                total,
+            },
         }
     }
 
@@ -175,8 +179,13 @@ impl<'a, 'l> Fill<'a, 'l> {
         let (Some(last), Some(Some(node))) = (blocks.last(), self.layout.nodes.get(*node)) else {
             return;
         };
+        let offset = |bytes: &[u8]| (bytes.as_ptr() as usize).saturating_sub(self.body.as_ptr() as usize);
         let mut room = self.room;
-        room.done += (last.bytes.as_ptr() as usize).saturating_sub(self.body.as_ptr() as usize) + last.bytes.len();
+        if room.start == 0 {
+            self.room.start = room.done + blocks.first().map_or(0, |first| offset(first.bytes));
+            room.start = self.room.start;
+        }
+        room.done += offset(last.bytes) + last.bytes.len();
         for (part, position) in node.parts.iter().enumerate() {
             if let Some(run) = self.layout.runs.get(node.runs[*position]) {
                 for (column, offset) in &run.parts {
@@ -358,7 +367,7 @@ impl<'a, 'l> Fill<'a, 'l> {
 
     /// Structs alike that cannot be taken at once.
     fn one_by_one(&mut self, plan: &'a Struct, node: &'l Node, bytes: &'a [u8], alike: &Alike) {
-        for bytes in bytes.chunks_exact(alike.size.max(1)) {
+        for bytes in bytes.chunks_exact(alike.size()) {
             self.here = Slot::Path;
             let Ok(mut body) = self.begin_struct(plan);
             for (part, position) in node.parts.iter().enumerate() {

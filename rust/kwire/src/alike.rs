@@ -10,25 +10,29 @@ use crate::plan::{Step, StepKind, Struct};
 /// More parts than this are not worth a look.
 const MOST_PARTS: usize = 8;
 /// A word of length bytes is compared at once.
-const WORD: usize = 4;
+const WORD: u32 = 4;
 
 /// Where the parts of a struct are: of each run of fixed-size fields, and of the elements of each list of int32, in the
 /// order of the wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alike {
     /// Bytes of the struct.
-    pub size: usize,
+    size: u32,
     /// From where to where, counted from its start.
     places: [(u32, u32); MOST_PARTS],
-    parts: usize,
+}
+
+/// What makes another struct like this one.
+#[derive(Default)]
+pub(crate) struct Checks {
     checks: [Check; MOST_PARTS + 1],
-    checked: usize,
+    count: usize,
 }
 
 /// Bytes that must be the same.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 struct Check {
-    at: usize,
+    at: u32,
     word: u32,
     mask: u32,
 }
@@ -36,7 +40,7 @@ struct Check {
 /// Whether structs of these steps may be gone through as one.
 pub(crate) fn is_flat(steps: &[Step], smallest: usize) -> bool {
     let parts = parts(steps).take_while(|step| step.kind != StepKind::Other).count();
-    smallest >= WORD && parts <= MOST_PARTS && steps.iter().all(|step| step.kind != StepKind::Other)
+    smallest >= WORD as usize && parts <= MOST_PARTS && steps.iter().all(|step| step.kind != StepKind::Other)
 }
 
 /// The steps at which a run or a list begins.
@@ -53,6 +57,12 @@ fn parts(steps: &[Step]) -> impl Iterator<Item = &Step> {
 }
 
 impl Alike {
+    /// Bytes of the struct; never 0.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        self.size.max(1) as usize
+    }
+
     /// Where a part is.
     #[inline(always)]
     pub fn place(&self, part: usize) -> std::ops::Range<usize> {
@@ -60,97 +70,105 @@ impl Alike {
         start as usize..end as usize
     }
 
-    /// The struct with which `rest` begins; None where it is not of the usual kind.
+    /// The struct with which `rest` begins, and how many like it, at most `most`, stand side by side there; None where
+    /// it is not of the usual kind.
     #[inline]
-    pub(crate) fn first(plan: &Struct, rest: &[u8]) -> Option<Self> {
+    pub(crate) fn find(plan: &Struct, rest: &[u8], most: usize) -> Option<(Self, usize)> {
         let mut found = Self::default();
-        let mut at = 0usize;
+        let mut checks = Checks::default();
+        let mut at = 0u32;
+        let mut places = found.places.iter_mut();
         for step in parts(&plan.steps) {
             let (start, end) = match step.kind {
-                StepKind::Fixed(_) => (at, at.checked_add(step.run as usize)?),
+                StepKind::Fixed(_) => (at, at.checked_add(step.run)?),
                 StepKind::Int32Array { compact: true } => {
-                    let byte = *rest.get(at)?;
+                    let byte = *rest.get(at as usize)?;
                     if !(1..=0x7f).contains(&byte) {
                         return None;
                     }
-                    found.check(rest, at, 1)?;
-                    (at + 1, at + 1 + 4 * (usize::from(byte) - 1))
+                    checks.add(at, byte.into(), 0xff)?;
+                    let start = at.checked_add(1)?;
+                    (start, start.checked_add(4 * (u32::from(byte) - 1))?)
                 }
                 StepKind::Int32Array { compact: false } => {
-                    let count = i32::from_be_bytes(*rest.get(at..)?.first_chunk()?);
-                    let size = usize::try_from(count).ok()?.checked_mul(4)?;
-                    found.check(rest, at, 4)?;
-                    (at + 4, at.checked_add(4)?.checked_add(size)?)
+                    let word = *rest.get(at as usize..)?.first_chunk()?;
+                    checks.add(at, u32::from_le_bytes(word), u32::MAX)?;
+                    let size = u32::try_from(i32::from_be_bytes(word)).ok()?.checked_mul(4)?;
+                    let start = at.checked_add(4)?;
+                    (start, start.checked_add(size)?)
                 }
                 StepKind::Other => return None,
             };
-            *found.places.get_mut(found.parts)? = (u32::try_from(start).ok()?, u32::try_from(end).ok()?);
-            found.parts += 1;
+            *places.next()? = (start, end);
             at = end;
         }
         if plan.flexible {
-            if *rest.get(at)? != 0 {
+            if *rest.get(at as usize)? != 0 {
                 return None;
             }
-            found.check(rest, at, 1)?;
-            at += 1;
+            checks.add(at, 0, 0xff)?;
+            at = at.checked_add(1)?;
         }
         found.size = at;
-        if at < WORD || at > rest.len() {
+        if at < WORD || at as usize > rest.len() {
             return None;
         }
-        found.keep_inside(rest)?;
-        Some(found)
+        checks.end_before(at);
+        // One at least: itself.
+        Some((found, checks.count(rest, at as usize, most).max(1)))
     }
+}
 
-    /// `count` bytes at a place must be what they are now.
+impl Checks {
+    /// Bytes at a place must be what they are now.
     #[inline(always)]
-    fn check(&mut self, rest: &[u8], at: usize, count: usize) -> Option<()> {
-        let mut bytes = [0; WORD];
-        let mut mask = [0; WORD];
-        let given = rest.get(at..)?.get(..count)?;
-        bytes.get_mut(..count)?.copy_from_slice(given);
-        mask.get_mut(..count)?.fill(0xff);
-        *self.checks.get_mut(self.checked)? = Check {
-            at,
-            word: u32::from_le_bytes(bytes),
-            mask: u32::from_le_bytes(mask),
-        };
-        self.checked += 1;
+    fn add(&mut self, at: u32, word: u32, mask: u32) -> Option<()> {
+        *self.checks.get_mut(self.count)? = Check { at, word, mask };
+        self.count += 1;
         Some(())
     }
 
-    /// Words that would end behind the struct begin earlier.
+    /// Words that would go on behind the end begin earlier.
     #[inline(always)]
-    fn keep_inside(&mut self, _rest: &[u8]) -> Option<()> {
-        let last = self.size.checked_sub(WORD)?;
-        for check in self.checks.get_mut(..self.checked)? {
+    fn end_before(&mut self, end: u32) {
+        let last = end.saturating_sub(WORD);
+        for check in self.checks.get_mut(..self.count).unwrap_or_default() {
             if check.at > last {
-                let bits = u32::try_from(8 * (check.at - last)).ok()?;
+                // By three bytes at most: only single ones stand so near the end.
+                let bits = 8 * (check.at - last);
                 *check = Check {
                     at: last,
-                    word: check.word.checked_shl(bits)?,
-                    mask: check.mask.checked_shl(bits)?,
+                    word: check.word.wrapping_shl(bits),
+                    mask: check.mask.wrapping_shl(bits),
                 };
             }
         }
-        Some(())
     }
 
-    /// How many structs like this one, at most `most`, stand side by side at the start of `rest`.
-    #[inline]
-    pub(crate) fn count(&self, rest: &[u8], most: usize) -> usize {
-        let checks = self.checks.get(..self.checked).unwrap_or_default();
-        let same = |bytes: &[u8]| {
-            let differences = checks.iter().fold(0, |differences, check| {
-                let word = bytes.get(check.at..).and_then(|bytes| bytes.first_chunk());
-                let word = word.map_or(!check.word, |word| u32::from_le_bytes(*word));
-                differences | ((word ^ check.word) & check.mask)
-            });
-            differences == 0
-        };
-        // No division where there is no need for one: the size is not 0.
-        let alike = rest.chunks_exact(self.size.max(1)).take(most);
-        alike.take_while(|bytes| same(bytes)).count()
+    /// How many structs of `size` bytes pass, at most `most`, from the start of `rest`.
+    #[inline(always)]
+    fn count(&self, rest: &[u8], size: usize, most: usize) -> usize {
+        // Of a number that is known they stay in registers.
+        match self.checks {
+            [one, ..] if self.count == 1 => count(&[one], rest, size, most),
+            [one, two, ..] if self.count == 2 => count(&[one, two], rest, size, most),
+            [one, two, three, ..] if self.count == 3 => count(&[one, two, three], rest, size, most),
+            [one, two, three, four, ..] if self.count == 4 => count(&[one, two, three, four], rest, size, most),
+            _ => count(self.checks.get(..self.count).unwrap_or_default(), rest, size, most),
+        }
     }
+}
+
+#[inline(always)]
+fn count(checks: &[Check], rest: &[u8], size: usize, most: usize) -> usize {
+    let same = |bytes: &[u8]| {
+        let differences = checks.iter().fold(0, |differences, check| {
+            let word = bytes.get(check.at as usize..).and_then(|bytes| bytes.first_chunk());
+            let word = word.map_or(!check.word, |word| u32::from_le_bytes(*word));
+            differences | ((word ^ check.word) & check.mask)
+        });
+        differences == 0
+    };
+    let alike = rest.chunks_exact(size).take(most);
+    alike.take_while(|bytes| same(bytes)).count()
 }

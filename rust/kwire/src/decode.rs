@@ -362,15 +362,12 @@ fn runs_of_structs<'a, V: Visitor<'a>>(
     let mut index = 0;
     while index < count {
         if plan.flat
-            && let Some(alike) = Alike::first(plan, cursor.rest())
+            && let Some((alike, found)) = Alike::find(plan, cursor.rest(), count - index)
+            && let Some(bytes) = cursor.try_take(found * alike.size())
         {
-            // One at least: itself.
-            let found = alike.count(cursor.rest(), count - index).max(1);
-            if let Some(bytes) = cursor.try_take(found * alike.size) {
-                visitor.alike(plan, found, bytes, &alike);
-                index += found;
-                continue;
-            }
+            visitor.alike(plan, found, bytes, &alike);
+            index += found;
+            continue;
         }
         let body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
         let body = match runs(plan, &mut cursor, visitor, body) {
