@@ -310,20 +310,17 @@ impl List<'_> {
 
     /// The lists that wait, and their values.
     pub(crate) fn convert(&mut self, values: Option<&mut Fixed>) {
-        match values {
-            Some(values) => {
-                self.offsets.reserve(self.waiting.len());
-                for list in self.waiting.drain(..) {
-                    values.extend_from_packed(list);
-                    self.offsets.push(signed(values.len()));
-                }
+        if let Some(values) = values {
+            self.offsets.reserve(self.waiting.len());
+            for list in self.waiting.drain(..) {
+                values.extend_from_packed(list);
+                self.offsets.push(signed(values.len()));
             }
-            None => {
-                // Lists of others wait only when they are empty.
-                let end = signed(self.end());
-                self.offsets.resize(self.offsets.len() + self.waiting.len(), end);
-                self.waiting.clear();
-            }
+        } else {
+            // Lists of others wait only when they are empty.
+            let end = signed(self.end());
+            self.offsets.resize(self.offsets.len() + self.waiting.len(), end);
+            self.waiting.clear();
         }
     }
 

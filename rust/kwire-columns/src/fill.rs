@@ -174,7 +174,10 @@ impl<'a, 'l> Fill<'a, 'l> {
     #[inline(never)]
     fn convert_blocks(&mut self, unit: usize) {
         let Unit {
-            blocks, in_blocks, node, ..
+            blocks,
+            in_blocks,
+            node,
+            ..
         } = &mut self.units[unit];
         let (Some(last), Some(Some(node))) = (blocks.last(), self.layout.nodes.get(*node)) else {
             return;

@@ -21,6 +21,10 @@ pub struct Plan {
 
 /// A struct: its fields in the order of the wire.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is the answer to another question of the walkers"
+)]
 pub struct Struct {
     /// The how-manieth struct that the text opens; 0 is the root.
     pub index: usize,

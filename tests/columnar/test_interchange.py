@@ -1,0 +1,145 @@
+"""The libraries that people have take a batch as it lies in memory, and hand over frames likewise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import kwire
+from kwire import frame
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from tests.columnar.expected import expected_rows
+from tests.proof.material import vectors
+
+VERSION = 12
+GOOD = [each.body for each in vectors()["MetadataResponse"] if each.version == VERSION]
+FRAMES = [*GOOD, GOOD[-1][:-1], None]
+ROWS = expected_rows(MetadataResponse, FRAMES, VERSION, "topics.partitions")
+LEADERS = [row["leader_id"] for row in ROWS]
+
+
+@pytest.fixture
+def batch() -> Any:
+    return kwire.columns(MetadataResponse, FRAMES, version=VERSION)
+
+
+def address(column: Any) -> int:
+    """Where the values of a pyarrow array of numbers lie."""
+    [chunk] = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return int(chunk.buffers()[1].address)
+
+
+def test_pyarrow_takes_it_without_a_copy(batch: Any) -> None:
+    by_array, by_stream = pa.record_batch(batch), pa.table(batch)
+    assert by_array["leader_id"].to_pylist() == LEADERS
+    assert address(by_array["leader_id"]) == address(by_stream["leader_id"])
+
+
+def test_polars_takes_it_without_a_copy(batch: Any) -> None:
+    frame = pl.DataFrame(batch)
+    assert frame["leader_id"].to_list() == LEADERS
+    assert frame["name"].to_list() == [row["name"] for row in ROWS]
+    assert address(frame["leader_id"].to_arrow()) == address(pa.record_batch(batch)["leader_id"])
+
+
+def test_duckdb_reads_it_where_it_lies(batch: Any) -> None:
+    assert duckdb.from_arrow(batch).project("leader_id").fetchall() == [(leader,) for leader in LEADERS]
+    assert duckdb.from_arrow(batch).filter("error_kind is not null").count("frame").fetchall() == [(2,)]
+
+
+def test_pandas_takes_it_without_a_copy(batch: Any) -> None:
+    table = pa.table(batch)
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    assert pa.array(frame["leader_id"]).to_pylist() == LEADERS
+    assert address(frame["leader_id"].array.__arrow_array__()) == address(table["leader_id"])
+    assert len(pd.DataFrame.from_arrow(batch)) == len(LEADERS)
+
+
+def test_a_batch_outlives_the_frames_and_itself() -> None:
+    frames = [bytes(bytearray(body)) for body in GOOD]
+    table = pa.table(kwire.columns(MetadataResponse, frames, version=VERSION))
+    frames.clear()
+    expected = expected_rows(MetadataResponse, GOOD, VERSION, "topics.partitions")
+    assert table["isr_nodes"].to_pylist() == [row["isr_nodes"] for row in expected]
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        pa.array(FRAMES, pa.binary()),
+        pa.array(FRAMES, pa.large_binary()),
+        pa.array(FRAMES, pa.binary_view()),
+        pa.array([b"before", *FRAMES], pa.binary())[1:],
+        pa.chunked_array([pa.array(FRAMES[:1], pa.binary()), pa.array(FRAMES[1:], pa.binary())]),
+        pl.Series(FRAMES),
+        tuple(FRAMES),
+        iter(FRAMES),
+        [frame and memoryview(frame) for frame in FRAMES],
+        [frame and bytearray(frame) for frame in FRAMES],
+    ],
+    ids=["binary", "large_binary", "binary_view", "slice", "chunked", "polars", "tuple", "iter", "views", "bytearrays"],
+)
+def test_frames_of_any_kind(frames: Any) -> None:
+    batch = pa.record_batch(kwire.columns(MetadataResponse, frames, version=VERSION))
+    assert batch["leader_id"].to_pylist() == LEADERS
+
+
+@pytest.mark.parametrize("frames", [pa.array([1]), pa.array(["text"]), ["text"], [1], 1])
+def test_what_is_no_bytes_is_refused(frames: Any) -> None:
+    with pytest.raises(TypeError):
+        kwire.columns(MetadataResponse, frames, version=VERSION)
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_headers_are_passed_over(version: int) -> None:
+    bodies = [each.body for each in vectors()["MetadataResponse"] if each.version == version]
+    header = bytes(4) if version < 9 else bytes(5)
+    payloads = [header + body for body in bodies] + [header[:2], header + bodies[0][:-1]]
+    found = pa.record_batch(kwire.columns(MetadataResponse, payloads, version=version, header=True)).to_pylist()
+
+    good = pa.record_batch(kwire.columns(MetadataResponse, bodies, version=version)).to_pylist()
+    assert found[:-2] == good
+    for row, payload in zip(found[-2:], payloads[-2:], strict=True):
+        with pytest.raises(kwire.DecodeError) as caught:
+            frame.decode_response(payload, MetadataResponse, version=version)
+        assert (row["error_kind"], row["error_offset"]) == (caught.value.kind, caught.value.offset)
+
+
+def test_headers_of_requests_are_passed_over_too() -> None:
+    message = MetadataRequest(topics=None)
+    payload = frame.encode_request(message, version=12, correlation_id=7, client_id="me")[4:]
+    [row] = pa.record_batch(kwire.columns(MetadataRequest, [payload], version=12, rows="", header=True)).to_pylist()
+    assert row["error_kind"] is None
+    assert row["topics"] is None
+    assert row["allow_auto_topic_creation"] is True
+
+
+def test_the_schema_is_the_same_for_every_version() -> None:
+    schemas = [pa.schema(kwire.columns_schema(MetadataResponse, version=version)) for version in range(14)]
+    assert all(schema.equals(schemas[0], check_metadata=True) for schema in schemas)
+    empty = pa.record_batch(kwire.columns(MetadataResponse, [], version=3))
+    assert empty.schema.equals(schemas[0], check_metadata=True)
+    assert schemas[0].names == [
+        "frame", "throttle_time_ms", "cluster_id", "controller_id", "cluster_authorized_operations",
+        "message_error_code", "topics_error_code", "name", "topic_id", "is_internal", "topic_authorized_operations",
+        "error_code", "partition_index", "leader_id", "leader_epoch", "replica_nodes", "isr_nodes",
+        "offline_replicas", "error_kind", "error_offset", "error_path",
+    ]  # fmt: skip
+
+
+def test_rows_that_do_not_exist_are_refused_with_those_that_do() -> None:
+    with pytest.raises(kwire.KwireError, match=r"no array 'topics.name' for rows: there are '', 'brokers', 'topics'"):
+        kwire.columns(MetadataResponse, [], version=1, rows="topics.name")
+    for rows in ("topic", "topics.", ".", "topics.partitions.leader_id", "controller_id"):
+        with pytest.raises(kwire.KwireError, match="no array"):
+            kwire.columns_schema(MetadataResponse, version=1, rows=rows)
+
+
+def test_a_version_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(kwire.UnsupportedVersion):
+        kwire.columns(MetadataResponse, [], version=99)
