@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.capture import Capture, Row, files, read, replay
+from kwire.capture import Capture, CloseFailed, Row, files, read, replay
 from tests.capture.answers import answer, at, metadata, silence
 
 ROOT = Path(__file__).parent.parent.parent
@@ -195,6 +195,21 @@ def test_a_parquet_file_that_was_not_finished_is_no_file(tmp_path: Path) -> None
     Capture(tmp_path).close()
     assert times(tmp_path) == before
     assert not unfinished.exists()
+
+
+def test_a_tail_that_cannot_be_closed_stays_and_says_why(tmp_path: Path) -> None:
+    data, _ = tail_of(tmp_path / "whole")
+    (tmp_path / "_tail-000000000000.arrows").write_bytes(data)
+    in_the_way = tmp_path / "date=2026-11-21"
+    in_the_way.write_text("not a folder")
+
+    with pytest.raises(CloseFailed, match=r"_tail-000000000000\.arrows: cannot be closed into a parquet file"):
+        Capture(tmp_path)
+
+    assert times(tmp_path) == list(range(5))
+    in_the_way.unlink()
+    Capture(tmp_path).close()
+    assert times(tmp_path) == list(range(5))
 
 
 def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pandas as pd  # type: ignore[import-untyped]  # it ships none
+import pandas as pd
 import polars as pl
 import pyarrow.dataset as ds
 import pytest

@@ -94,7 +94,7 @@ class Attendant:
         for tail in tails:
             try:
                 close_tail(self._folder, tail)
-            except OSError as error:
+            except Exception as error:  # noqa: BLE001  whatever it is, the writer has to hear of it
                 self._fail(CloseFailed(tail.path, str(error)), error)
                 late.append(tail)
         if not late:
@@ -107,7 +107,7 @@ class Attendant:
             if isinstance(self._failure, CloseFailed):
                 self._failure = None
 
-    def _fail(self, failure: CaptureError, cause: OSError) -> None:
+    def _fail(self, failure: CaptureError, cause: Exception) -> None:
         log.error("%s", failure)
         failure.__cause__ = cause
         with self._changed:

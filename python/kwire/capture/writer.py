@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from kwire.capture.asked import Asked
 from kwire.capture.attendant import Attendant
 from kwire.capture.closing import close_tail, rows_in
-from kwire.capture.errors import CaptureError, WriteFailed
+from kwire.capture.errors import CaptureError, CloseFailed, WriteFailed
 from kwire.capture.folder import WRITING, FolderLock, files, sync_directory, tail_path, tails
 from kwire.capture.reading import read_file
 from kwire.capture.rows import Row, batch_of, rows_of
@@ -43,7 +43,8 @@ class Capture:
     not count), or on the next day by UTC. ``sync_seconds``: how much may be lost when the machine loses power; 0 forces
     every append to disk. When only this process dies, nothing is lost that was appended.
 
-    ``recovered``: what was found of tails that the writer before left open. Raises CaptureInUse.
+    ``recovered``: what was found of tails that the writer before left open. Raises CaptureInUse, and CloseFailed when
+    one of those cannot be closed now either.
     """
 
     def __init__(
@@ -146,11 +147,11 @@ class Capture:
         try:
             for row in self._asked.carried():
                 tail.append(batch_of([row]), carried=True)
-        except OSError:
+            sync_directory(self.folder)
+        except BaseException:
             tail.close()
             tail.path.unlink()
             raise
-        sync_directory(self.folder)
         self._tail, self._opened, self._date = tail, monotonic(), date
         self._attendant.watch(tail)
         return tail
@@ -179,7 +180,10 @@ def _recover(folder: Path) -> Iterator[Recovered]:
         if tail.first_row in closed:  # the writer ended just before it could remove it
             tail.path.unlink()
             continue
-        found = close_tail(folder, tail)
+        try:
+            found = close_tail(folder, tail)
+        except OSError as error:
+            raise CloseFailed(tail.path, str(error)) from error
         log.info("%s: %d rows taken over", found.tail, found.rows)
         if found.torn_bytes:
             log.warning("%s: the last %d bytes were torn, and are cut off", found.tail, found.torn_bytes)
