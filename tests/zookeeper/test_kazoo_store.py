@@ -1,21 +1,23 @@
-"""What only a real server shows: identities, access control lists, roots, and a loop that is never held up."""
+"""What only a real server shows: identities, access control lists, roots, encryption, a loop that is never held up."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
+import operator
+import socket
+import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from kwire.zookeeper import Acl, Credentials, connect, make_path
-from kwire.zookeeper.errors import NotAuthorized, ServerRefused
+from kwire.zookeeper import Acl, Credentials, Embedded, Stat, Tls, connect, make_path
+from kwire.zookeeper.errors import ConnectionLost, NotAuthorized, ServerRefused, Unreachable
+from kwire.zookeeper.kazoo_store import WINDOW
 from kwire.zookeeper.operations import READABLE_BY_ALL, Permission
 from tests.zookeeper.ensembles import ServerEnsemble, in_loop, until
-
-if TYPE_CHECKING:
-    from kwire.zookeeper.embedded import Embedded
 
 
 @in_loop
@@ -115,3 +117,66 @@ async def test_closing_without_a_connection_does_not_wait_for_one(server: Embedd
     assert time.monotonic() - began < 3
     assert "closed" in str(waiting.exception())
     await ensemble.close()
+
+
+@in_loop
+async def test_connections_break_again_and_again_while_much_is_asked_for(server: Embedded) -> None:
+    """Kazoo's own pair of sockets filled up with what was never received, until its thread waited for itself."""
+    ensemble = ServerEnsemble(server)
+    store = await ensemble.session()
+    await store.create("/n")
+    states: list[str] = []
+    store.listen(states.append)
+    for cuts in range(1, 6):
+        writes = [store.set("/n", b"") for _ in range(2 * WINDOW)]
+        await writes[10]
+        ensemble.cut(store)
+        outcomes = await asyncio.gather(*writes, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} <= {Stat, ConnectionLost}
+        wanted = ["suspended", "connected"] * cuts
+        await until(functools.partial(operator.eq, states, wanted))
+    await ensemble.close()
+
+
+def openssl(*arguments: str, folder: Path) -> None:
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@in_loop
+async def test_encryption(tmp_path: Path) -> None:
+    """The server shows a certificate of our own authority, and wants one of the client."""
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=authority", folder=tmp_path)
+    (tmp_path / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost", encoding="utf-8")
+    for name in ("server", "client"):
+        openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}", folder=tmp_path)
+        openssl(
+            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+            "-out", f"{name}.pem", "-extfile", "names", folder=tmp_path,
+        )  # fmt: skip
+    both = (tmp_path / "server.pem").read_text() + (tmp_path / "server.key").read_text()
+    (tmp_path / "both.pem").write_text(both)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {
+        "secureClientPort": str(port),
+        "secureClientPortAddress": "127.0.0.1",
+        "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
+        "ssl.keyStore.location": f"{tmp_path}/both.pem",
+        "ssl.trustStore.location": f"{tmp_path}/ca.pem",
+    }
+    known = Tls(
+        authority=f"{tmp_path}/ca.pem",
+        certificate=f"{tmp_path}/client.pem",
+        key=f"{tmp_path}/client.key",
+        check_hostname=True,
+    )
+    async with Embedded(settings=settings, force_sync=False):
+        store = await connect(f"localhost:{port}", tls=known)
+        await store.create("/secret", b"x" * 100_000)
+        nodes = await store.get_many(["/secret"] * 50)
+        assert {len(node.data) for node in nodes if node is not None} == {100_000}
+        await store.close()
+        with pytest.raises(Unreachable):
+            await connect(f"localhost:{port}", connect_timeout=0.5)  # in plain text

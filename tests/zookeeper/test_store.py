@@ -310,6 +310,8 @@ async def test_what_is_no_path_is_refused_at_the_call(ensemble: Ensemble, path: 
             store.get_many(["/fine", path])
         with pytest.raises(ValueError, match="no version"):
             store.set("/x", b"", 1 << 31)
+        with pytest.raises(TypeError, match="the data of /x must be bytes, not str"):
+            store.multi([Create("/fine"), Create("/x", "text")])  # type: ignore[arg-type]  # that is the mistake
         await store.create("/fine")
 
 

@@ -26,6 +26,7 @@ from kazoo.exceptions import (
     SessionExpiredError,
     ZookeeperError,
 )
+from kazoo.protocol import serialization
 from kazoo.protocol.states import EventType
 from kazoo.security import ACL, Id
 
@@ -53,7 +54,17 @@ if TYPE_CHECKING:
     from kwire.zookeeper.operations import Acl, OperationResult
     from kwire.zookeeper.store import Watch
 
-__all__ = ["Answered", "Many", "One", "Request", "Subscription", "stat_of", "store_error", "transaction_results"]
+__all__ = [
+    "Answered",
+    "Many",
+    "One",
+    "Request",
+    "Subscription",
+    "packet",
+    "stat_of",
+    "store_error",
+    "transaction_results",
+]
 
 _ERRORS: dict[type[Exception], type[StoreError]] = {
     NoNodeError: NoNode,
@@ -230,18 +241,17 @@ class Subscription:
         return hash((self._watch, self._path))
 
 
-def add_operation(transaction: Any, operation: Operation, default_acl: tuple[Acl, ...]) -> None:
-    """Put it into kazoo's transaction."""
-    match operation:
-        case Create(path, data, ephemeral, sequential, acl):
-            chosen = _access(default_acl if acl is None else acl)
-            transaction.create(path, data, chosen, ephemeral, sequential)
-        case Set(path, data, version):
-            transaction.set_data(path, data, version)
-        case Delete(path, version):
-            transaction.delete(path, version)
-        case _:
-            transaction.check(operation.path, operation.version)
+def packet(operation: Operation, default_acl: tuple[Acl, ...], root: str) -> Any:
+    """What kazoo's transaction is made of: its own methods check again what ``check_refused`` has."""
+    path = f"{root}{operation.path}" if operation.path != "/" else root or "/"
+    if isinstance(operation, Create):
+        access = _access(default_acl if operation.acl is None else operation.acl)
+        return serialization.Create(path, operation.data, access, operation.ephemeral | operation.sequential << 1)
+    if isinstance(operation, Set):
+        return serialization.SetData(path, operation.data, operation.version)
+    if isinstance(operation, Delete):
+        return serialization.Delete(path, operation.version)
+    return serialization.CheckVersion(path, operation.version)
 
 
 @lru_cache(maxsize=64)
@@ -253,16 +263,18 @@ def _access(acl: tuple[Acl, ...]) -> list[Any]:
 def transaction_results(operations: Sequence[Operation], results: list[Any]) -> list[OperationResult]:
     """Errors: TransactionFailed."""
     translated: list[OperationResult] = []
-    for index, (operation, result) in enumerate(zip(operations, results, strict=True)):
-        if isinstance(result, (RolledBackError, RuntimeInconsistency)):
-            continue  # it would have been fine, or was not reached
-        if isinstance(result, Exception):
-            error = store_error(result, operation.path)
+    for index, result in enumerate(results):
+        if isinstance(result, str):
+            translated.append(result)
+        elif isinstance(result, tuple):
+            translated.append(stat_of(result))
+        elif result is True:
+            translated.append(None)
+        elif not isinstance(
+            result, (RolledBackError, RuntimeInconsistency)
+        ):  # those would have been fine by themselves
+            error = store_error(result, operations[index].path)
             if not isinstance(error, StoreError):
                 raise error
             raise TransactionFailed(operations, index, error)
-        if isinstance(operation, Create):
-            translated.append(result)
-        else:
-            translated.append(stat_of(result) if isinstance(operation, Set) else None)
     return translated

@@ -26,7 +26,7 @@ from kwire.zookeeper.errors import (
     TransactionFailed,
 )
 from kwire.zookeeper.kazoo_bridge import BridgeHandler, Inbox
-from kwire.zookeeper.kazoo_requests import Many, One, Subscription, add_operation, stat_of, transaction_results
+from kwire.zookeeper.kazoo_requests import Many, One, Subscription, packet, stat_of, transaction_results
 from kwire.zookeeper.operations import ANY_VERSION, Create, Delete, Node, Operation, SessionState, Set, Stat
 from kwire.zookeeper.packets import request_size, transaction_size
 from kwire.zookeeper.store import MAX_PACKET, check_path, check_refused
@@ -225,8 +225,8 @@ class KazooStore:
 
     def _commit(self, client: Any, operations: Sequence[Operation]) -> Reply:
         transaction = client.transaction()
-        for operation in operations:
-            add_operation(transaction, operation, self._acl)
+        root, acl = self._root, self._acl
+        transaction.operations = [packet(operation, acl, root) for operation in operations]
         reply: Reply = transaction.commit_async()
         return reply
 

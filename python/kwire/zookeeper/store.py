@@ -18,6 +18,7 @@ Rules of this file: the interface and what every implementation promises; no imp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -31,6 +32,7 @@ from kwire.zookeeper.operations import (
     Operation,
     OperationResult,
     SessionState,
+    Set,
     Stat,
     WatchEvent,
 )
@@ -42,6 +44,7 @@ __all__ = ["MAX_PACKET", "Store", "Watch", "check_path", "check_refused", "make_
 
 Watch: TypeAlias = Callable[[WatchEvent], None]
 
+_USUAL_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 MAX_PACKET = 0xFFFFF
 """ZooKeeper's default ``jute.maxbuffer``: the longest request that a server reads, in bytes."""
 
@@ -130,7 +133,7 @@ async def make_path(store: Store, path: str, acl: tuple[Acl, ...] | None = None)
 
 def check_path(path: str) -> None:
     """ValueError unless a node can have this path."""
-    if path == "/":
+    if _USUAL_PATH.fullmatch(path) is not None or path == "/":
         return
     if not path.startswith("/"):
         raise ValueError(f"{path!r} is no path of a node: it must start with /")
@@ -141,11 +144,14 @@ def check_path(path: str) -> None:
 
 
 def check_refused(operation: Operation) -> StoreError | None:
-    """Why the operation is never sent. ValueError for a path or a version that no node can have."""
+    """Why the operation is never sent. ValueError for a path or a version that no node can have; TypeError for data."""
     path = operation.path
     check_path(path)
     if not isinstance(operation, Create) and not ANY_VERSION <= operation.version <= 0x7FFF_FFFF:
         raise ValueError(f"{operation.version} is no version of {path}")
+    # kazoo would find out in its connection's thread, and lose the connection by it.
+    if isinstance(operation, (Create, Set)) and not isinstance(operation.data, bytes):
+        raise TypeError(f"the data of {path} must be bytes, not {type(operation.data).__name__}")
     if path.startswith("/feature") and path[8:9] in {"", "/"} and not isinstance(operation, Check):
         return ForbiddenPath(path)
     return None
