@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
+from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kwire.messages.kafka.metadata import MetadataResponse
 
 IDS = (1, 2, 3, 4)
+NEW_IDS = count(100)
 BROKERS = {n: Broker(node_id=n, host=f"broker-{n}", port=9092) for n in IDS}
 
 
@@ -40,7 +42,7 @@ def first_state() -> ClusterState:
 
 def create(state: ClusterState, random: Random) -> ClusterState:
     name = f"t{random.randrange(100, 200)}"
-    made = state.new_topic(name, UUID(int=random.getrandbits(128)), place(IDS, random.randint(1, 3), 2), internal=False)
+    made = state.new_topic(name, UUID(int=next(NEW_IDS)), place(IDS, random.randint(1, 3), 2), internal=False)
     return state.with_topics([made])
 
 
