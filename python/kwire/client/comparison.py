@@ -109,7 +109,10 @@ def compare(before: Message | None, after: Message) -> Comparison:
 
 
 def _compare_arrays(before: tuple[Struct, ...], after: tuple[Struct, ...]) -> ArrayChanges:
-    old, new = _by_key(before), _by_key(after)
+    common = min(len(before), len(after))
+    differ = [index for index in range(common) if before[index] != after[index]]  # most stand where they stood
+    old = _by_key([*(before[index] for index in differ), *before[common:]])
+    new = _by_key([*(after[index] for index in differ), *after[common:]])
     added = tuple(element for key, element in new.items() if key not in old)
     removed = tuple(element for key, element in old.items() if key not in new)
     changed = tuple((old[key], element) for key, element in new.items() if key in old and old[key] != element)
