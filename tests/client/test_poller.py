@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -570,11 +569,3 @@ def test_a_first_answer_does_not_wait_for_the_interval() -> None:
 
     with FakeCluster(3, topics=3) as cluster:
         run(work(cluster))
-
-
-def test_the_page_about_polling_names_what_there_is() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "polling.md").read_text(encoding="utf-8")
-    from kwire.client import differences
-
-    for name in differences.__all__:
-        assert f"`{name}`" in page, name
