@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,38 @@ def bronze(name: str) -> tuple[Row, ...]:
     return tuple(row for batch in table.to_batches() for row in rows_of(batch))
 
 
+def versions() -> list[Row]:
+    """Both recordings, and what worse pollers would have seen, each as a cluster of its own.
+
+    `NAME every 2 s`: three of four polls left out; `NAME without 2`: broker 2 not polled; `NAME 2 late`: the clock of
+    broker 2's polls is 400 ms ahead.
+    """
+    rows: list[Row] = []
+    for name in NAMES:
+        polls = bronze(name)
+        rows += polls
+        rows += _thinned(polls, f"{name} every 2 s", 4)
+        rows += [row._replace(cluster_id=f"{name} without 2") for row in polls if row.broker_id != 2]
+        late = [
+            row._replace(polled_at=row.polled_at + timedelta(milliseconds=400)) if row.broker_id == 2 else row
+            for row in polls
+        ]
+        rows += [row._replace(cluster_id=f"{name} 2 late") for row in sorted(late, key=lambda row: row.polled_at)]
+    return rows
+
+
+def _thinned(polls: Iterable[Row], name: str, step: int) -> list[Row]:
+    counts: Counter[int] = Counter()
+    kept = []
+    for row in polls:
+        if row.api_key == 3:
+            counts[row.broker_id] += 1
+            if counts[row.broker_id] % step != 1:
+                continue
+        kept.append(row._replace(cluster_id=name))
+    return kept
+
+
 @cache
 def truth(name: str) -> tuple[dict[str, Any], ...]:
     with gzip.open(TAPES / f"{name}.truth.jsonl.gz", "rt") as lines:
@@ -97,7 +130,9 @@ def write_silver(rows: Iterable[Row], out: Path) -> None:
     for name, table_rows in changes(rows).items():
         table = SILVER_SCHEMAS[name]
         columns = list(zip(*table_rows, strict=True)) or [()] * len(table.columns)
-        arrow = pa.table([_array(values, field) for values, field in zip(columns, table.arrow, strict=True)], table.arrow)
+        arrow = pa.table(
+            [_array(values, field) for values, field in zip(columns, table.arrow, strict=True)], table.arrow
+        )
         days = pc.strftime(arrow.column(table.time), format="%Y-%m-%d")
         for day in sorted(set(days.to_pylist())) or ["2026-01-01"]:
             folder = out / "silver" / name / f"date={day}"

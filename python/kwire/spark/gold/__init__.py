@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from kwire.spark.gold.build import TABLES, build
+from kwire.spark.gold.building import TABLES, build
 from kwire.spark.gold.moment import cluster_at
 from kwire.spark.gold.tables import Column, Table
 

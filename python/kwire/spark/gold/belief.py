@@ -140,24 +140,31 @@ def vote(words: dict[int, Word], voters: Sequence[int]) -> Word | None:
     if not heard:
         return None
     first = heard[0]
-    if all(word.state == first.state and word.present == first.present for word in heard):
-        return min(heard, key=lambda word: word.since)
-    topics = Counter((word.present, word.topic_id) for word in heard)
-    newest = {(word.present, word.topic_id): word.since for word in sorted(heard, key=lambda word: word.since)}
-    present, topic_id = max(topics, key=lambda topic: (topics[topic], newest[topic]))
-    heard = [word for word in heard if word.present == present and word.topic_id == topic_id]
-    if not present:
-        return min(heard, key=lambda word: word.since)
+    if any(word.topic_id != first.topic_id or word.present != first.present for word in heard):
+        topics = Counter((word.present, word.topic_id) for word in heard)
+        newest = {(word.present, word.topic_id): word.since for word in sorted(heard, key=_since)}
+        present, topic_id = max(topics, key=lambda topic: (topics[topic], newest[topic]))
+        heard = [word for word in heard if word.present == present and word.topic_id == topic_id]
+        first = heard[0]
+    if not first.present:
+        return min(heard, key=_since)
     top = max(word.epoch for word in heard)
-    if topic_id is not None:
-        top = max([top, *(word.epoch for word in words.values() if word.present and word.topic_id == topic_id)])
+    if first.topic_id is not None and len(words) > len(heard):
+        same_topic = (word for word in words.values() if word.present and word.topic_id == first.topic_id)
+        top = max([top, *(word.epoch for word in same_topic)])
     heard = [word for word in heard if word.epoch == top]
-    if not heard:
-        return None
-    states = Counter(word.state for word in heard)
-    latest = {word.state: word.since for word in sorted(heard, key=lambda word: word.since)}
-    best = max(states, key=lambda state: (states[state], latest[state]))
-    return min((word for word in heard if word.state == best), key=lambda word: word.since)
+    if len(heard) < 2:
+        return heard[0] if heard else None
+    if any(word.state != heard[0].state for word in heard):
+        states = Counter(word.state for word in heard)
+        latest = {word.state: word.since for word in sorted(heard, key=_since)}
+        best = max(states, key=lambda state: (states[state], latest[state]))
+        heard = [word for word in heard if word.state == best]
+    return min(heard, key=_since)
+
+
+def _since(word: Word) -> int:
+    return word.since
 
 
 def believe(rows: Rows, electorate: Electorate, end: int) -> list[Belief]:

@@ -6,15 +6,16 @@ from the changes alone: each state that begins or ends adds or takes its part fo
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
 from pyspark.sql import functions as f
 
 from kwire.spark.gold.tables import Column, Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as Expression
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 TABLE = Table(
@@ -39,69 +40,83 @@ HOUR = 3_600_000_000
 def broker_load(transitions: DataFrame, periods: DataFrame) -> DataFrame:
     """Rows of `TABLE` for the hours that were polled; ``transitions`` must contain what held when they began."""
     rows = transitions.where("present")
+    part = "array<struct<broker_id:int,leads:int,holds:int>>"
+    leads = f.array(f.struct(f.col("leader").alias("broker_id"), f.lit(1).alias("leads"), f.lit(0).alias("holds")))
+    holds = f.transform(
+        "replicas", lambda broker: f.struct(broker.alias("broker_id"), f.lit(0).alias("leads"), f.lit(1).alias("holds"))
+    )
+    parts = f.concat(holds.cast(part), f.when(f.col("leader") >= 0, leads.cast(part)).otherwise(f.array().cast(part)))
+    began = f.struct(f.col("since").alias("us"), f.lit(1).alias("sign"))
+    ended = f.struct(f.col("until").alias("us"), f.lit(-1).alias("sign"))
+    sides = f.filter(f.array(began, ended), lambda side: side["us"].isNotNull())
+    steps = rows.select("cluster_id", f.explode(parts).alias("part"), sides.alias("sides"))
+    steps = steps.select("cluster_id", "part.*", f.explode("sides").alias("side"))
+    steps = steps.groupBy("cluster_id", "broker_id", "side.us").agg(
+        f.sum(f.col("side.sign") * f.col("leads")).alias("leads"),
+        f.sum(f.col("side.sign") * f.col("holds")).alias("holds"),
+    )
     bounds = periods.groupBy("cluster_id").agg(f.max("end").alias("end"), f.min("start").alias("start"))
-    parts = f.concat(
-        f.transform(
-            "replicas",
-            lambda broker: f.struct(broker.alias("broker_id"), f.lit(0).alias("leads"), f.lit(1).alias("holds")),
-        ),
-        f.when(
-            f.col("leader") >= 0,
-            f.array(f.struct(f.col("leader").alias("broker_id"), f.lit(1).alias("leads"), f.lit(0).alias("holds"))),
-        ).otherwise(f.array().cast("array<struct<broker_id:int,leads:int,holds:int>>")),
-    )
-    sides = f.filter(
-        f.array(
-            f.struct(f.col("since").alias("us"), f.lit(1).alias("sign")),
-            f.struct(f.col("until").alias("us"), f.lit(-1).alias("sign")),
-        ),
-        lambda side: side["us"].isNotNull(),
-    )
-    deltas = rows.select("cluster_id", f.explode(parts).alias("part"), sides.alias("sides"))
-    deltas = (
-        deltas.select("cluster_id", "part.*", f.explode("sides").alias("side"))
-        .groupBy("cluster_id", "broker_id", "side.us")
-        .agg(
-            f.sum(f.col("side.sign") * f.col("leads")).alias("leads"),
-            f.sum(f.col("side.sign") * f.col("holds")).alias("holds"),
-        )
-    )
-    deltas = deltas.join(f.broadcast(bounds), "cluster_id")
-    # What held before the polled time counts from its beginning.
-    us = f.greatest("us", "start")
-    hour = (f.floor(us / HOUR) * HOUR).cast("long")
-    rest = f.least(hour + HOUR, f.col("end")) - us
-    hourly = deltas.groupBy("cluster_id", "broker_id", hour.alias("hour")).agg(
-        *(f.sum(name).alias(name) for name in ("leads", "holds")),
-        *(f.sum(f.col(name) * rest).alias(f"{name}_rest") for name in ("leads", "holds")),
-    )
-    first, last = (f.floor(f.col(bound) / HOUR) for bound in ("start", "end"))
-    hours = bounds.select("cluster_id", "start", "end", f.explode(f.sequence(first, last)).alias("n")).select(
-        "cluster_id", "start", "end", (f.col("n") * HOUR).cast("long").alias("hour")
-    )
-    grid = hours.join(hourly.select("cluster_id", "broker_id").distinct(), "cluster_id")
-    filled = grid.join(hourly, ["cluster_id", "broker_id", "hour"], "left").fillna(0)
-    before = Window.partitionBy("cluster_id", "broker_id").orderBy("hour").rowsBetween(Window.unboundedPreceding, -1)
-    length = f.least(f.col("hour") + HOUR, f.col("end")) - f.greatest("hour", "start")
-    for name in ("leads", "holds"):
-        held = f.coalesce(f.sum(name).over(before), f.lit(0))
-        filled = filled.withColumn(f"{name}_before", held)
+    return steps.join(f.broadcast(bounds), "cluster_id").groupBy("cluster_id").applyInArrow(_loads, TABLE.ddl)
 
-    def mean(name: str) -> Expression:
-        at_start = f.col(f"{name}_before")
-        return f.when(length > 0, at_start + f.col(f"{name}_rest") / length).otherwise(at_start + f.col(name))
 
-    loads = filled.select(
-        "cluster_id",
-        f.timestamp_micros("hour").alias("at"),
-        "broker_id",
-        mean("leads").cast("double").alias("leaders"),
-        mean("holds").cast("double").alias("replicas"),
-        (f.col("leads_before") + f.col("leads")).alias("leaders_at_end"),
-        (f.col("holds_before") + f.col("holds")).alias("replicas_at_end"),
-    ).where("leaders > 0 or replicas > 0")
-    together = Window.partitionBy("cluster_id", "at")
-    for name in ("leader", "replica"):
-        fair = f.avg(f"{name}s").over(together)
-        loads = loads.withColumn(f"{name}_share", f.when(fair > 0, f.col(f"{name}s") / fair))
-    return loads
+def _loads(steps: pa.Table) -> pa.Table:
+    """The loads of one cluster, from the steps by which what its brokers carry went up and down."""
+    import pyarrow as pa
+
+    rows = sorted(steps.to_pylist(), key=lambda row: (row["broker_id"], row["us"]))
+    if not rows:
+        return _schema().empty_table()
+    start, end = rows[0]["start"], rows[0]["end"]
+    hours = range(start // HOUR * HOUR, end + 1, HOUR)
+    found = []
+    for broker_id, of_broker in groupby(rows, key=lambda row: row["broker_id"]):
+        queue = deque(of_broker)
+        now = {"leads": 0, "holds": 0}
+        for hour in hours:
+            first, last = max(hour, start), min(hour + HOUR, end)
+            at_start = dict(now)
+            rest = {"leads": 0, "holds": 0}
+            while queue and queue[0]["us"] < hour + HOUR:
+                step = queue.popleft()
+                # What held before the polled time counts from its beginning.
+                late = step["us"] > first
+                for name in now:
+                    now[name] += step[name]
+                    rest[name] += step[name] * (last - step["us"]) if late else 0
+                    at_start[name] += 0 if late else step[name]
+            length = max(last - first, 1)
+            loads = {name: at_start[name] + rest[name] / length for name in now}
+            if any(loads.values()):
+                found.append((hour, broker_id, loads, dict(now)))
+    fair: dict[int, dict[str, float]] = {}
+    for hour in hours:
+        here = [loads for at, _, loads, _ in found if at == hour]
+        fair[hour] = {name: sum(loads[name] for loads in here) / max(len(here), 1) for name in ("leads", "holds")}
+    table = [
+        {
+            "cluster_id": rows[0]["cluster_id"],
+            "at": hour,
+            "broker_id": broker_id,
+            "leaders": loads["leads"],
+            "replicas": loads["holds"],
+            "leaders_at_end": now["leads"],
+            "replicas_at_end": now["holds"],
+            "leader_share": loads["leads"] / fair[hour]["leads"] if fair[hour]["leads"] else None,
+            "replica_share": loads["holds"] / fair[hour]["holds"] if fair[hour]["holds"] else None,
+        }
+        for hour, broker_id, loads, now in found
+    ]
+    return pa.Table.from_pylist(table, schema=_schema())
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    types = {
+        "string": pa.string(),
+        "int": pa.int32(),
+        "long": pa.int64(),
+        "double": pa.float64(),
+        "timestamp": pa.timestamp("us", "UTC"),
+    }
+    return pa.schema([(column.name, types[column.type]) for column in TABLE.columns])

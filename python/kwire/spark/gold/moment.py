@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from kwire.spark.gold import answering, build, intervals, state, tables, transitions
+from kwire.spark.gold import answering, building, intervals, state, tables, transitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,17 +50,17 @@ def _majority(spark: SparkSession, out: str, at: datetime) -> DataFrame:
 
 
 def _told(spark: SparkSession, out: str, at: datetime, broker_id: int) -> DataFrame:
-    partitions = build.silver(spark, out, "partitions").where(f.col("broker_id") == broker_id)
+    partitions = building.silver(spark, out, "partitions").where(f.col("broker_id") == broker_id)
     kept = max((moment for moment in state.moments(spark, out) if moment <= at), default=None)
     words = transitions.words(
-        build.between(partitions, "at", kept, at).unionByName(partitions.where(f.col("at") == f.lit(at)))
+        building.between(partitions, "at", kept, at).unionByName(partitions.where(f.col("at") == f.lit(at)))
     )
     if kept is not None:
         views, _ = state.recall(spark, out, kept)
         words = views.where(f.col("broker_id") == broker_id).unionByName(words)
     rows = transitions.views(words).where("present")
     # Silver does not believe an empty answer at once; but it is what the broker said.
-    polls = build.silver(spark, out, "polls").where(
+    polls = building.silver(spark, out, "polls").where(
         (f.col("broker_id") == broker_id)
         & (f.col("api_key") == answering.METADATA)
         & (f.col("kind") != "error")

@@ -122,8 +122,8 @@ def views(words: DataFrame) -> DataFrame:
 def walk(words: DataFrame, periods: DataFrame) -> DataFrame:
     """The history of each partition (`SCHEMA`) from words, views and carried states."""
     group = f.pmod(f.xxhash64("topic"), f.lit(GROUPS)).cast("int")
-    # Spark hashes the elements of arrays one after the other: without their sizes, ISR [1, 2] with replica 3 offline would
-    # be the same as ISR [1, 2, 3].
+    # Spark hashes the elements of arrays one after the other: without their sizes, ISR [1, 2] with replica 3 offline
+    # would be the same as ISR [1, 2, 3].
     lists = [f.col("replicas"), f.sort_array("isr"), f.sort_array("offline")]
     sized = [part for values in lists for part in (f.size(values), values)]
     state = f.xxhash64("topic_id", "leader", "leader_epoch", "error_code", *sized)

@@ -28,7 +28,7 @@ def diagnose(seen: Iterable[Signal]) -> list[Incident]:
     )
     rhythm = [int(signal.detail["interval_us"]) for signal in ordered if signal.kind == "rhythm"]
     end = max((int(signal.detail["end"]) for signal in ordered if signal.kind == "rhythm"), default=0)
-    signals = Signals(ordered, max([_SHORTEST_SETTLE, *(2 * interval for interval in rhythm)]), end)
+    signals = Signals(ordered, max([_SHORTEST_SETTLE, *(2 * each for each in rhythm)]), max(rhythm, default=0), end)
 
     gone = absences.find(signals)
     moved = movements.reassignments(signals)

@@ -46,6 +46,8 @@ class Signals:
     settle: int
     """Microseconds within which signals of one cause follow one another: three seconds, which is more than any broker
     was seen to lag behind another, or two polls, whichever is longer."""
+    interval: int
+    """Microseconds between two polls of a broker."""
     end: int
     """The last poll."""
 

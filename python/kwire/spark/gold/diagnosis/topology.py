@@ -51,14 +51,15 @@ def _steps(signals: Signals) -> list[tuple[str, Signal]]:
     steps: list[tuple[str, Signal]] = []
     alive: dict[tuple[str, str], int] = {}
     birth: dict[tuple[str, str], tuple[str, int]] = {}
-    events = signals.of("appeared", "vanished")
+    # Of two at one instant the end comes first: that is a topic deleted and made anew between two polls.
+    events = sorted(signals.of("appeared", "vanished"), key=lambda signal: (signal.at, signal.kind == "appeared"))
     for position, signal in enumerate(events):
         name = signal.topic or ""
         incarnation = (name, signal.detail.get("topic_id", ""))
         known = alive.get(incarnation, int(signal.detail.get("before", "0")))
         if signal.kind == "vanished":
             alive[incarnation] = known - signal.partitions
-            if alive[incarnation] <= 0 and not _reborn(events[position + 1 :], name, signal.at + signals.settle):
+            if alive[incarnation] <= 0 and not _reborn(signal, events[position + 1 :], signals):
                 steps.append((DELETED, signal))
             continue
         alive[incarnation] = known + signal.partitions
@@ -67,8 +68,8 @@ def _steps(signals: Signals) -> list[tuple[str, Signal]]:
         kind, last = birth.get(incarnation, ("", 0))
         if known > 0 and not (kind and signal.at - last <= signals.settle):
             kind = GREW
-        elif known <= 0 and kind:
-            continue  # it flickered
+        elif known <= 0 and (kind or signal.detail.get("was_topic_id", "") == signal.detail.get("topic_id")):
+            continue  # the same topic: it flickered
         elif known <= 0:
             kind = RECREATED if "known" in signal.detail else CREATED
         birth[incarnation] = (kind, signal.at)
@@ -76,11 +77,13 @@ def _steps(signals: Signals) -> list[tuple[str, Signal]]:
     return steps
 
 
-def _reborn(later: list[Signal], name: str, until: int) -> bool:
-    """Whether a topic of that name appears at once: not gone, or made again while nobody looked."""
+def _reborn(vanished: Signal, later: list[Signal], signals: Signals) -> bool:
+    """Whether nobody saw the topic missing: it flickered, or was made anew before the next poll."""
     for signal in later:
-        if signal.at > until:
+        after = signal.at - vanished.at
+        if after > signals.settle:
             return False
-        if signal.kind == "appeared" and signal.topic == name:
-            return True
+        if signal.kind == "appeared" and signal.topic == vanished.topic:
+            same = signal.detail.get("topic_id") == vanished.detail.get("topic_id")
+            return same or after <= signals.interval // 2
     return False

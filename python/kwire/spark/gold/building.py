@@ -119,7 +119,7 @@ def _build_stretch(
 ) -> None:
     metadata = answering.metadata_polls(between(polls, "polled_at", start and start - LOOK_BACK, stop))
     metadata = metadata.persist(StorageLevel.MEMORY_AND_DISK)
-    periods = answering.periods(metadata)
+    periods = answering.periods(metadata).persist(StorageLevel.MEMORY_AND_DISK)
     words = transitions.words(between(silver(spark, out, "partitions"), "at", start, stop))
     views = words
     if start is not None:
@@ -149,7 +149,7 @@ def _build_stretch(
     if moment is not None and (start is None or moment > start):
         told = views.where(f.col("at") < f.lit(state.micros(moment)))
         state.keep(transitions.views(told), walked, out, moment)
-    for held in (metadata, walked, changed):
+    for held in (metadata, periods, walked, changed):
         held.unpersist()
 
 

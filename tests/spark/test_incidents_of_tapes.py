@@ -1,0 +1,168 @@
+"""What was done to the recorded clusters and what gold says was done: one to one, and nothing else.
+
+The truth notes each event just before it was brought about. An incident's bracket, from the last answer that told
+otherwise to the first sign, must hold that time, but for what Kafka itself needs to tell: a process takes seconds to
+start, and a broker answers a request before all have heard of it.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.spark import recorded
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXPECTED = {
+    "create_topics": "topic_created",
+    "delete_topics": "topic_deleted",
+    "recreate_topic": "topic_recreated",
+    "add_partitions": "partitions_added",
+    "kill_9": "broker_killed",
+    "sigstop": "broker_paused",
+    "sigcont": "broker_resumed",
+    "controlled_shutdown": "controlled_shutdown",
+    "broker_start": "broker_restarted",
+    "reassign_start": "reassignment",
+    "preferred_election": "preferred_election",
+    "alter_topic_configs": "config_changed",
+    "alter_cluster_default_config": "config_changed",
+    "throttle_topic": "config_changed",
+    "unthrottle_topic": "config_changed",
+}
+"""What each kind of event in the truth must be found as. Brokers' own throttles are not among what was polled."""
+
+PROPAGATION = timedelta(seconds=1.5)
+"""How long a change may take to be told: 700 ms were measured, a busy machine gets twice that."""
+
+STARTING = timedelta(seconds=12)
+"""How long a broker may take to start: 4 s, or 11 s when its old session has to end first."""
+
+
+@pytest.fixture(scope="module")
+def incidents(spark: SparkSession, recorded_gold: str) -> dict[str, list[dict[str, Any]]]:
+    """The incidents of each cluster, by time."""
+    rows = spark.read.parquet(f"{recorded_gold}/gold/incidents").orderBy("first_sign_at").collect()
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["cluster_id"], []).append(row.asDict())
+    return found
+
+
+def done(name: str) -> list[recorded.Event]:
+    """What was done, calls that follow one another at once taken as one."""
+    events: list[recorded.Event] = []
+    for event in recorded.events(name):
+        if event.kind not in EXPECTED:
+            continue
+        if event.kind == "create_topics" and events and events[-1].kind == "create_topics":
+            events[-1].detail["topics"] = [*events[-1].detail["topics"], *event.detail["topics"]]
+            continue
+        events.append(recorded.Event(event.at, event.kind, dict(event.detail)))
+    return events
+
+
+def matches(event: recorded.Event, incident: dict[str, Any]) -> bool:
+    if incident["kind"] != EXPECTED[event.kind]:
+        return False
+    if "broker" in event.detail and incident["broker_id"] != event.detail["broker"]:
+        return False
+    if event.kind == "alter_cluster_default_config" and incident["attributes"].get("scope") != "cluster":
+        return False
+    if event.kind == "alter_topic_configs" and {change["name"] for change in event.detail["changes"]} != set(
+        incident["topics"]
+    ):
+        return False
+    began, first_sign = (incident[name].astimezone(event.at.tzinfo) for name in ("began_at", "first_sign_at"))
+    in_time = STARTING if event.kind == "broker_start" else PROPAGATION
+    return bool(began <= event.at + in_time and event.at <= first_sign)
+
+
+@pytest.mark.parametrize("name", recorded.NAMES)
+def test_each_thing_that_was_done_is_named_once_and_nothing_else(
+    name: str, incidents: dict[str, list[dict[str, Any]]]
+) -> None:
+    left = [incident for incident in incidents[name] if incident["kind"] != "controller_moved"]
+    for event in done(name):
+        found = [incident for incident in left if matches(event, incident)]
+        assert found, event
+        left.remove(found[0])
+    assert left == []
+
+
+def test_the_controller_moved_once_because_its_broker_died(incidents: dict[str, list[dict[str, Any]]]) -> None:
+    (moved,) = [incident for incident in incidents["zk39-public"] if incident["kind"] == "controller_moved"]
+    (killed,) = [i for i in incidents["zk39-public"] if i["kind"] == "broker_killed" and i["broker_id"] == 1]
+    assert moved["caused_by"] == killed["incident_id"]
+    assert moved["attributes"] == {"from": "1", "to": "3"}
+    assert (killed["electing"], killed["offline"], killed["leaders_moved"]) == (80, 4, 76)
+    assert killed["seen_at"]["electing"] < killed["seen_at"]["leaders_moved"]
+
+
+@pytest.mark.parametrize("name", recorded.NAMES)
+def test_topics_and_partitions_are_those_of_the_truth(name: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for incident in incidents[name]:
+        by_kind.setdefault(incident["kind"], []).append(incident)
+    for event in done(name):
+        if event.kind in {"create_topics", "delete_topics"}:
+            (incident,) = by_kind[EXPECTED[event.kind]]
+            assert incident["topics"] == sorted(event.detail["topics"])
+        elif event.kind == "reassign_start":
+            (incident,) = by_kind["reassignment"]
+            assert incident["topics"] == sorted(event.detail["target"])
+        elif event.kind == "preferred_election":
+            incident = by_kind["preferred_election"].pop(0)
+            assert incident["partition_count"] == event.detail["elected"]
+
+
+@pytest.mark.parametrize("name", recorded.NAMES)
+def test_a_reassignment_ends_when_the_cluster_says_it_is_done(
+    name: str, incidents: dict[str, list[dict[str, Any]]]
+) -> None:
+    (over,) = [event.at for event in recorded.events(name) if event.kind == "reassign_done"]
+    (move,) = [incident for incident in incidents[name] if incident["kind"] == "reassignment"]
+    assert abs(move["ended_at"].astimezone(over.tzinfo) - over) < timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("name", recorded.NAMES)
+def test_throttles_belong_to_the_reassignment(name: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
+    (move,) = [incident for incident in incidents[name] if incident["kind"] == "reassignment"]
+    throttles = [i for i in incidents[name] if any("throttled" in key for key in i["attributes"])]
+    assert [throttle["caused_by"] for throttle in throttles] == [move["incident_id"]] * 2
+
+
+def kinds(incidents: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
+    return sorted((i["kind"], i["broker_id"] or 0) for i in incidents if i["kind"] != "config_changed")
+
+
+@pytest.mark.parametrize("name", recorded.NAMES)
+@pytest.mark.parametrize("poller", ["every 2 s", "2 late"])
+def test_a_worse_poller_sees_the_same(name: str, poller: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
+    assert kinds(incidents[f"{name} {poller}"]) == kinds(incidents[name])
+
+
+@pytest.mark.parametrize("name", recorded.NAMES)
+def test_a_broker_that_is_not_polled_is_missed_by_the_others(
+    name: str, incidents: dict[str, list[dict[str, Any]]]
+) -> None:
+    def seen(kind: str, broker: int | None) -> str:
+        return (
+            ("there" if kind in {"broker_restarted", "broker_resumed", "broker_returned"} else "gone")
+            if broker == 2
+            else kind
+        )
+
+    without = incidents[f"{name} without 2"]
+    expected = sorted(seen(kind, broker) for kind, broker in kinds(incidents[name]))
+    assert sorted(seen(kind, broker) for kind, broker in kinds(without)) == expected
+    assert {i["kind"] for i in without if i["broker_id"] == 2} <= {
+        "broker_lost",
+        "broker_returned",
+        "controlled_shutdown",
+        "broker_restarted",
+    }
