@@ -29,7 +29,7 @@ class CaptureThread:
         self._capture = capture
         self._rows: queue.SimpleQueue[Poll | None] = queue.SimpleQueue()
         self._waiting = 0
-        self._room = asyncio.Condition()
+        self._room = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="kwire-poller-capture", daemon=True)
@@ -38,11 +38,12 @@ class CaptureThread:
     async def put(self, poll: Poll) -> None:
         """Hand over one row. Raises what the capture raised for an earlier one."""
         size = len(poll.payload or b"")
-        async with self._room:
-            await self._room.wait_for(lambda: self._waiting < WAITING_BYTES or self._failure is not None)
-            if self._failure is not None:
-                raise self._failure
-            self._waiting += size
+        while self._waiting >= WAITING_BYTES and self._failure is None:
+            self._room.clear()
+            await self._room.wait()
+        if self._failure is not None:
+            raise self._failure
+        self._waiting += size
         self._rows.put(poll)
 
     async def finish(self) -> None:
@@ -58,7 +59,7 @@ class CaptureThread:
                 self._append(poll)
             except BaseException as error:  # noqa: BLE001  raised in the thread that polls
                 self._failure = error
-            asyncio.run_coroutine_threadsafe(self._written(len(poll.payload or b"")), self._loop)
+            self._loop.call_soon_threadsafe(self._written, len(poll.payload or b""))
             if self._failure is not None:
                 return
 
@@ -81,7 +82,6 @@ class CaptureThread:
         )
         self._capture.append(row, poll.message)
 
-    async def _written(self, size: int) -> None:
-        async with self._room:
-            self._waiting -= size
-            self._room.notify_all()
+    def _written(self, size: int) -> None:
+        self._waiting -= size
+        self._room.set()
