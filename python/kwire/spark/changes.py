@@ -171,9 +171,9 @@ class Walk:
             suspect = everything and not again and _is_empty(view, message)
             if suspect:
                 trusted = before.row if before is not None else None
-        self._remember(view, row, message, trusted)
         if not suspect and not self._is_in_force(row, before, message):
             changed = self._tell(view, at, row, message)
+        self._remember(view, row, message, trusted)
         self._poll(
             row,
             topics=None if topics is None else len(topics),

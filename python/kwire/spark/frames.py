@@ -142,6 +142,8 @@ def plain(schema: pa.Schema) -> pa.Schema:
 
 
 def _plain(type: pa.DataType) -> pa.DataType:
+    if isinstance(type, pa.BaseExtensionType):
+        return _plain(type.storage_type)
     if pa.types.is_dictionary(type):
         return _plain(type.value_type)
     if pa.types.is_fixed_size_binary(type):
@@ -162,4 +164,6 @@ def _plain(type: pa.DataType) -> pa.DataType:
 
 
 def _cast(column: pa.Array, type: pa.DataType) -> pa.Array:
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
     return column if column.type == type else column.cast(type)

@@ -1,0 +1,208 @@
+"""The pipeline on Spark: the same silver as without, whatever the order, once and only once, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as f
+
+from kwire.capture import SCHEMA, Capture
+from kwire.capture.rows import Row, batch_of
+from kwire.spark.changes import changes
+from kwire.spark.pipeline import Pipeline
+from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.store import BrokenStore, Store
+from tests.spark.recorded import TAPES, bronze
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import SparkSession
+
+TAPE = "kraft44-public"
+TABLES = [name for name in SILVER_SCHEMAS if name != "lag"]  # a minute that an ingest cut has two rows
+
+
+def silver(out: Path | str) -> dict[str, Counter[str]]:
+    """All rows of silver as they lie there."""
+    return {name: Counter(map(repr, _rows(Path(out) / "silver" / name, name))) for name in TABLES}
+
+
+def _rows(folder: Path, name: str) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
+    for path in sorted(folder.glob("date=*/*.parquet")):
+        table = pq.read_table(path, partitioning=None)
+        assert table.schema.equals(SILVER_SCHEMAS[name].arrow)
+        columns = [c.cast(pa.int64()) if pa.types.is_timestamp(c.type) else c for c in table.columns]
+        rows += zip(*(column.to_pylist() for column in columns), strict=True)
+    return rows
+
+
+def expected(rows: Iterable[Row]) -> dict[str, Counter[str]]:
+    made = changes(rows)
+    return {name: Counter(repr(_plain(row)) for row in made[name]) for name in TABLES}
+
+
+def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(list(value) if isinstance(value, tuple) else value for value in row)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tape as rows of bronze."""
+    path = tmp_path_factory.mktemp("bronze") / "tape.parquet"
+    pq.write_table(pa.Table.from_batches([batch_of(bronze(TAPE))]), path)
+    return path
+
+
+def test_a_recorded_table_is_ingested_as_it_is_and_twice_is_once(spark: SparkSession, tmp_path: Path) -> None:
+    tape = spark.read.parquet(str(TAPES / "zk39-public.parquet"))
+    pipeline = Pipeline(spark, str(tmp_path))
+
+    report = pipeline.ingest(tape)
+    first = silver(tmp_path)
+    again = pipeline.ingest(tape)
+
+    [cluster] = {row[0] for row in _rows(tmp_path / "silver" / "polls", "polls")}
+    rows = [row._replace(cluster_id=cluster) for row in bronze("zk39-public")]
+    assert first == expected(rows)
+    assert report.rows["bronze"] == report.rows["polls"] == 1473
+    assert again.repeated == 1473
+    assert not any(again.rows.values())
+    assert silver(tmp_path) == first
+    assert pipeline.table("bronze").count() == 1473
+    assert pipeline.table("partitions").where("change = 'gone'").count() > 0
+
+
+def test_frames_in_any_order_make_the_same_history(spark: SparkSession, tmp_path: Path, table: Path) -> None:
+    frames = spark.read.parquet(str(table))
+    second = f.second("polled_at")
+    pipeline = Pipeline(spark, str(tmp_path))
+
+    pipeline.ingest(frames.where(second >= 40))
+    report = pipeline.ingest(frames.where(second < 50))
+
+    assert report.late > 0
+    assert report.repeated > 0
+    assert silver(tmp_path) == expected(bronze(TAPE))
+    assert pipeline.table("bronze").count() == len(bronze(TAPE))
+
+
+def test_a_capture_is_ingested_where_it_lies_and_only_what_is_new(spark: SparkSession, tmp_path: Path) -> None:
+    rows = bronze(TAPE)
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    with Capture(tmp_path / "capture", roll_bytes=2_000_000, roll_seconds=1e9) as capture:
+        capture.append_many(rows[:700])
+        first = pipeline.ingest_capture(str(tmp_path / "capture"))
+        for row in rows[700:]:
+            capture.append(row)
+    second = pipeline.ingest_capture(str(tmp_path / "capture"))
+    third = pipeline.ingest_capture(str(tmp_path / "capture"))
+
+    assert (first.rows["polls"], second.rows["polls"]) == (700, len(rows) - 700)
+    assert not any(third.rows.values())
+    made, wanted = silver(tmp_path / "out"), expected(rows)
+    for name in ("brokers", "topics", "partitions", "configs", "registrations"):
+        assert made[name] == wanted[name], name
+    assert pipeline.table("polls").where("kind = 'same'").count() > 100
+
+
+def test_bad_frames_are_counted_and_visible(spark: SparkSession, tmp_path: Path) -> None:
+    good = next(row for row in bronze(TAPE) if row.api_key == 3 and row.frame is not None)
+    assert good.frame is not None
+    rows = [good, good._replace(frame=good.frame[:100], broker_id=2), good._replace(api_version=77, broker_id=3)]
+    path = tmp_path / "bad.parquet"
+    pq.write_table(pa.Table.from_batches([batch_of(rows)]), path)
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+
+    report = pipeline.ingest(spark.read.parquet(str(path)))
+
+    assert report.rows["bad_frames"] == 2
+    assert "2 bad frames" in str(report)
+    kinds = {row.kind for row in pipeline.table("bad_frames").select("kind").collect()}
+    assert kinds & {"unknown_version"}
+    assert pipeline.table("bronze").count() == 3
+
+
+def test_what_a_killed_driver_left_is_finished_or_removed(spark: SparkSession, tmp_path: Path, table: Path) -> None:
+    Pipeline(spark, str(tmp_path)).ingest(spark.read.parquet(str(table)))
+    whole = silver(tmp_path)
+    record = json.loads((tmp_path / "_log" / "000000000001.json").read_text())
+    for staged, place in record["moves"][::2]:  # killed after the record, in the middle of moving
+        (tmp_path / staged).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).rename(tmp_path / staged)
+    (tmp_path / "_staging" / "never-recorded").mkdir()
+
+    store = Store(str(tmp_path))
+
+    assert silver(tmp_path) == whole
+    assert list((tmp_path / "_staging").iterdir()) == []
+    (tmp_path / record["moves"][0][1]).unlink()
+    with pytest.raises(BrokenStore) as broken:
+        Store(str(tmp_path))
+    assert broken.value.path == record["moves"][0][1]
+    assert store.record.number == 1
+
+
+def test_a_stream_that_is_started_again_takes_each_row_once(spark: SparkSession, tmp_path: Path) -> None:
+    rows = bronze(TAPE)
+    out, folder = tmp_path / "out", tmp_path / "capture"
+    with Capture(folder) as capture:
+        # The third start only repeats the batch that was not committed: Spark ends such a run before it looks on.
+        for number, part in enumerate((rows[:400], rows[400:900], rows[900:], ())):
+            capture.append_many(part)
+            pipeline = Pipeline(spark, str(out))
+            frames = spark.readStream.format("kwire").load(str(folder))
+            query = pipeline.stream(frames, availableNow=True)
+            assert query.awaitTermination(60)
+            if number == 1:  # killed between our commit and Spark's: the batch comes again
+                newest = max(
+                    (out / "_checkpoints" / "kwire" / "commits").glob("[0-9]*"), key=lambda path: int(path.name)
+                )
+                newest.unlink()
+                newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)
+
+    made, wanted = silver(out), expected(rows)
+    for name in ("brokers", "topics", "partitions", "configs", "registrations"):
+        assert made[name] == wanted[name], name
+    assert sum(made["polls"].values()) == len(rows)
+
+
+def test_every_table_can_be_read_before_anything_was_ingested(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline(spark, str(tmp_path))
+
+    assert {name: pipeline.table(name).count() for name in SILVER_SCHEMAS} == dict.fromkeys(SILVER_SCHEMAS, 0)
+    assert spark.read.parquet(f"{tmp_path}/silver/lag").count() == 0
+    with pytest.raises(KeyError):
+        pipeline.table("no such table")
+
+
+def test_the_job_runs_as_a_program(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "kwire.spark.pipeline",
+            "--tape",
+            str(TAPES / f"{TAPE}.parquet"),
+            "--out",
+            str(tmp_path),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={"PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1", "HOME": str(tmp_path), "TZ": "America/New_York"},
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "polls 1,268 rows; 0 bad frames, 0 late, 0 repeated" in done.stdout
+    assert set(SCHEMA.names) <= set(pq.read_table(tmp_path / "bronze").schema.names)
