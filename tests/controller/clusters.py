@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kwire.controller.backend import Outcome
     from kwire.zookeeper.memory import MemoryStore
 
-PATIENCE = 20.0
+PATIENCE = 5.0
 """Seconds for what takes milliseconds on an idle machine."""
 
 SETTINGS = ControllerSettings(retry_backoff=0.001, retry_backoff_max=0.01, send_timeout=1.0)
@@ -101,7 +101,6 @@ class Cluster:
     async def kill(self, broker_id: int) -> None:
         """As kill -9 does, once ZooKeeper has noticed."""
         broker = self.brokers.pop(broker_id)
-        broker.store.disconnect()
         self.memory.expire(broker.store.session_id)
         if broker.controller is not None:
             await broker.controller.stop()

@@ -137,8 +137,9 @@ class Announcer:
     async def deliver(self, broker: Broker, message: UpdateMetadataRequest) -> bool:
         """Whether the broker took it."""
         try:
-            sent = self._send(broker.id, replace(message, broker_epoch=broker.epoch))
-            answer = await asyncio.wait_for(sent, self._settings.send_timeout)
+            # Not wait_for, which in Python 3.11 forgets that it was cancelled when the answer comes at that moment.
+            async with asyncio.timeout(self._settings.send_timeout):
+                answer = await self._send(broker.id, replace(message, broker_epoch=broker.epoch))
         except Exception as error:  # noqa: BLE001 - whatever goes wrong with one broker is no reason to stop telling it
             log.info("broker %d did not take its metadata: %s", broker.id, repr(error))
             return False

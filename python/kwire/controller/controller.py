@@ -45,6 +45,8 @@ log = logging.getLogger("kwire.controller")
 
 Result = TypeVar("Result")
 
+LEAVE_SECONDS = 2.0
+"""For which a controller that stops waits for ZooKeeper."""
 RETRY_SECONDS = 0.5
 """Before standing again after something that should not have happened."""
 
@@ -99,10 +101,13 @@ class Controller:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        if self._store.state != "connected":  # the office goes with the session
+            return
         try:
-            await leave(self._store)
-        except (SessionExpired, StoreClosed):
-            return  # the office went with the session
+            async with asyncio.timeout(LEAVE_SECONDS):
+                await leave(self._store)
+        except (TimeoutError, SessionExpired, StoreClosed) as error:
+            log.info("controller %d leaves its office to the end of the session: %r", self._broker_id, error)
 
     @property
     def ended(self) -> bool:
@@ -218,7 +223,7 @@ class Controller:
         queue, self._queue = self._queue, None
         self._loaded.clear()
         if queue is not None:
-            queue.fail_all(lambda: NotController(self._broker_id))
+            queue.close(lambda: NotController(self._broker_id))
 
     # The consumer
 
@@ -250,8 +255,8 @@ class Controller:
         )
         queue.look("")
         try:
-            while self._queue is queue:
-                await self._handle(await queue.next(), office)
+            while self._queue is queue and (event := await queue.next()) is not None:
+                await self._handle(event, office)
         except Deposed as deposed:
             log.warning("broker %d is no longer controller: %s", self._broker_id, deposed.reason)
         finally:

@@ -42,6 +42,7 @@ class EventQueue:
         self._events: deque[Event] = deque()
         self._looks: set[Look] = set()
         self._requests = 0
+        self._closed = False
         self._filled = asyncio.Event()
 
     def __len__(self) -> int:
@@ -69,9 +70,11 @@ class EventQueue:
         self._filled.set()
         return answer
 
-    async def next(self) -> Event:
-        """The next event, which is out of the queue then."""
+    async def next(self) -> Event | None:
+        """The next event, which is out of the queue then; None once the queue is closed."""
         while not self._events:
+            if self._closed:
+                return None
             self._filled.clear()
             await self._filled.wait()
         event = self._events.popleft()
@@ -91,11 +94,13 @@ class EventQueue:
             self._looks.difference_update(map(Look, taken))
         return taken
 
-    def fail_all(self, error: Callable[[], Exception]) -> None:
-        """Empty the queue: whoever waits gets the error."""
+    def close(self, error: Callable[[], Exception]) -> None:
+        """Empty the queue, for good: whoever waits gets the error."""
+        self._closed = True
         while self._events:
             event = self._events.popleft()
             if isinstance(event, Request) and not event.answer.done():
                 event.answer.set_exception(error())
         self._looks.clear()
         self._requests = 0
+        self._filled.set()
