@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as f
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from pyspark.sql import Column as Expression
@@ -72,6 +73,17 @@ class Table:
         dated = rows.select(*self.names, date_of(by).alias("date"), hour_of(by).alias("hour"))
         # One file an hour, whatever the parallelism was: readers pay by the file.
         dated.repartition("date", "hour").write.mode("append").partitionBy("date", "hour").parquet(self.folder(out))
+
+
+def as_markdown(tables: Iterable[Table]) -> str:
+    """The part "The tables" of docs/gold.md."""
+    parts = []
+    for table in tables:
+        rows = "\n".join(f"| `{c.name}` | {c.type} | {c.doc} | {c.unit} |" for c in table.columns)
+        parts.append(
+            f"### {table.name}\n\n{table.doc}\n\n| column | type | meaning | unit |\n|---|---|---|---|\n{rows}\n"
+        )
+    return "\n".join(parts)
 
 
 def date_of(timestamp: str) -> Expression:
