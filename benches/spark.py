@@ -1,0 +1,432 @@
+"""The pipeline on Spark: a day of a large cluster, and frames into rows over what the transport alone costs.
+
+    python -m benches.spark [--quick]
+
+Rules of this file: every run is a process of its own, with its own JVM and workers. CPU and memory are those of the
+whole tree of processes, read from /proc: CPU that was spent, memory as the greatest sum of resident sizes seen, four
+times a second. Linux only. Only ratios within one run count, but for time and memory of the history, which have targets
+of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from benches.figure import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+BEGIN = datetime(2026, 11, 20, tzinfo=UTC)
+BROKERS = 30
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class History:
+    """Topics of ``each`` partitions, polled once a minute at one broker; 1 % of topics change in each poll."""
+
+    topics: int
+    each: int
+    polls: int
+
+    @property
+    def states(self) -> int:
+        """How many partition states were told."""
+        return self.topics * self.each * self.polls
+
+
+DAY = History(topics=5_000, each=20, polls=1_440)
+QUICK_DAY = History(topics=500, each=20, polls=120)
+FRAMES, QUICK_FRAMES = 2_000, 200
+"""Of 200 topics with 10 partitions."""
+ROUNDS, QUICK_ROUNDS = 3, 1
+
+
+def run(quick: bool) -> list[Figure]:
+    """The figures of the issue: history, quiet polls, CPU per row."""
+    with tempfile.TemporaryDirectory(prefix="kwire-bench-") as folder:
+        return [*history(Path(folder), QUICK_DAY if quick else DAY), *decoding(Path(folder), quick)]
+
+
+# A day of polls
+
+
+def history(folder: Path, day: History) -> list[Figure]:
+    """From a capture to gold, and the same with twice as many polls that change nothing."""
+    once, twice = folder / "once", folder / "twice"
+    size = write_capture(once, day, quiet=0)
+    write_capture(twice, day, quiet=1)
+    busy = measured("history", str(once), str(folder / "out-once"))
+    shutil.rmtree(folder / "out-once")
+    quiet = measured("history", str(twice), str(folder / "out-twice"))
+    shutil.rmtree(folder / "out-twice")
+    shutil.rmtree(once)
+    shutil.rmtree(twice)
+    share = day.polls / DAY.polls * day.topics / DAY.topics  # a quick run is held to its share of the time
+    detail = (
+        f"{day.polls:,} frames, {day.states / 1e6:.0f} M partition states, capture {size / 1e6:,.0f} MB; "
+        f"silver {busy.said['silver']:.1f} s, gold {busy.said['gold']:.1f} s, CPU {busy.cpu:.0f} s; {busy.said['rows']}"
+    )
+    more = (quiet.said["silver"] + quiet.said["gold"]) / (busy.said["silver"] + busy.said["gold"]) * 100 - 100
+    took = busy.said["silver"] + busy.said["gold"]
+    return [
+        Figure(
+            "spark: history of a day, capture to gold",
+            took,
+            " s",
+            900 * max(share, 0.1),
+            180 * max(share, 0.1),
+            False,
+            detail,
+        ),
+        Figure(
+            "spark: history of a day, memory", busy.memory / 2**30, " GiB", 4, 2, False, "JVM and workers at the peak"
+        ),
+        Figure("spark: twice as many polls that change nothing", more, " %", 20, 5, False, f"{quiet.said['rows']}"),
+    ]
+
+
+def write_capture(folder: Path, day: History, *, quiet: int) -> int:
+    """Write a capture with ``quiet`` polls that change nothing after each one that does; its size in bytes."""
+    from dataclasses import replace
+
+    from kwire import encode
+    from kwire.capture import Capture
+    from kwire.capture.rows import Row
+    from kwire.messages.kafka.metadata import MetadataResponse
+
+    random = Random(0)
+    topics = [_topic(number, day.each) for number in range(day.topics)]
+    message = MetadataResponse(brokers=_brokers(), cluster_id="bench-cluster-00000000", controller_id=1, topics=topics)
+    with Capture(folder, roll_seconds=1e9, sync_seconds=1e9) as capture:
+        for poll in range(day.polls):
+            if poll:
+                for number in random.sample(range(day.topics), max(day.topics // 100, 1)):
+                    topics[number] = _changed(topics[number], random)
+                message = replace(message, topics=tuple(topics))
+            frame = poll.to_bytes(4, "big") + b"\0" + encode(message, version=12)
+            for more in range(1 + quiet):
+                at = BEGIN + timedelta(seconds=60 * poll + 30 * more)
+                capture.append(Row(at, 1, "broker-1:9092", 3, 12, frame=frame, duration_us=20_000), message)
+    return sum(path.stat().st_size for path in folder.rglob("*.parquet"))
+
+
+def _brokers() -> tuple[Any, ...]:
+    from kwire.messages.kafka.metadata import Broker
+
+    return tuple(
+        Broker(node_id=id, host=f"broker-{id}.kafka.example.com", port=9092, rack=f"r{id % 3}")
+        for id in range(1, BROKERS + 1)
+    )
+
+
+def _topic(number: int, each: int) -> Any:
+    from uuid import UUID
+
+    from kwire.messages.kafka.metadata import PartitionMetadata, TopicMetadata
+
+    def partition(index: int) -> PartitionMetadata:
+        first = (number + index) % BROKERS
+        replicas = tuple((first + step) % BROKERS + 1 for step in (0, 1, 2))
+        return PartitionMetadata(
+            error_code=0,
+            partition_index=index,
+            leader_id=replicas[0],
+            leader_epoch=0,
+            replica_nodes=replicas,
+            isr_nodes=replicas,
+        )
+
+    return TopicMetadata(
+        error_code=0,
+        name=f"team-{number % 50}.orders-{number:05}.events",
+        topic_id=UUID(int=number + 1),
+        partitions=tuple(partition(index) for index in range(each)),
+    )
+
+
+def _changed(topic: Any, random: Random) -> Any:
+    """One partition in another state: a replica falls out of the ISR or comes back, or the leader moves on."""
+    from dataclasses import replace
+
+    partitions = list(topic.partitions)
+    place = random.randrange(len(partitions))
+    old = partitions[place]
+    if len(old.isr_nodes) == len(old.replica_nodes):
+        new = replace(old, isr_nodes=old.replica_nodes[:2])
+    elif random.random() < 0.5:
+        new = replace(old, isr_nodes=old.replica_nodes)
+    else:
+        new = replace(
+            old, isr_nodes=old.replica_nodes, leader_id=old.replica_nodes[1], leader_epoch=old.leader_epoch + 1
+        )
+    partitions[place] = new
+    return replace(topic, partitions=tuple(partitions))
+
+
+def do_history(capture: str, out: str) -> None:
+    """In a process of its own: prints what it took."""
+    from kwire.spark import Pipeline
+
+    spark = _session(memory="1g")
+    spark.range(1).count()
+    begun = time.monotonic()
+    pipeline = Pipeline(spark, out)
+    report = pipeline.ingest_capture(capture)
+    silver = time.monotonic() - begun
+    pipeline.gold()
+    gold = time.monotonic() - begun - silver
+    rows = f"{report.rows.get('partitions', 0):,} rows of partitions"
+    print(json.dumps({"silver": silver, "gold": gold, "rows": rows}), flush=True)
+
+
+# Frames to rows
+
+
+def decoding(folder: Path, quick: bool) -> list[Figure]:
+    """CPU per row over that of handing over batches that are ready, and against kio in the same place."""
+    frames = QUICK_FRAMES if quick else FRAMES
+    _write_frames(folder / "frames.parquet", frames)
+    rounds = QUICK_ROUNDS if quick else ROUNDS
+    done = measured("decoding", str(folder / "frames.parquet"), str(rounds))
+    rows = frames * 2_000
+    ready, kwire, kio = (statistics.median(done.said[name]) / rows * 1e6 for name in ("ready", "kwire", "kio"))
+    detail = (
+        f"us of CPU a row, JVM and workers: ready batches {ready:.2f}, kwire {kwire:.2f}, kio {kio:.2f}; {rows:,} rows"
+    )
+    return [
+        Figure("spark: frames to rows, CPU over the transport's", kwire / ready, "x", 1.3, 1.1, False, detail),
+        Figure("spark: frames to rows, less CPU than kio in mapInArrow", kio / kwire, "x", 3, 4, True, detail),
+    ]
+
+
+def _write_frames(path: Path, frames: int) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from kwire import encode
+    from kwire.messages.kafka.metadata import MetadataResponse
+
+    different = []
+    for start in range(8):
+        topics = tuple(_topic(1000 * start + number, 10) for number in range(200))
+        message = MetadataResponse(brokers=_brokers()[:10], cluster_id="c", controller_id=1, topics=topics)
+        different.append(encode(message, version=12))
+    bodies = pa.array([different[number % 8] for number in range(frames)], pa.binary())
+    pq.write_table(pa.table({"body": bodies}), path, row_group_size=max(frames // 4, 1))
+
+
+def do_decoding(path: str, rounds: str) -> None:
+    """In a process of its own: each way takes its turn, its CPU is the tree's difference."""
+    from kwire.messages.kafka.metadata import MetadataResponse
+    from kwire.spark import decode_frames
+
+    spark = _session(memory="2g")
+    frames = spark.read.parquet(path)
+    kwire = decode_frames(frames, MetadataResponse, version=12, frame="body", header=False, keep=[])
+    ways = {
+        "ready": frames.mapInArrow(_Ready(kwire.schema).hand_over, kwire.schema),
+        "kwire": kwire,
+        "kio": frames.mapInArrow(_with_kio, _KIO_COLUMNS),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for way in ways.values():  # workers started, code compiled
+        _consume(way)
+    for _ in range(int(rounds)):
+        for name, way in ways.items():
+            before = cpu_of(os.getpid())
+            _consume(way)
+            taken[name].append(cpu_of(os.getpid()) - before)
+    print(json.dumps(taken), flush=True)
+
+
+def _consume(rows: DataFrame) -> None:
+    rows.write.format("noop").mode("overwrite").save()
+
+
+class _Ready:
+    """Hands over a batch that was made once, as often as there are rows to hand over."""
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+
+    def hand_over(self, batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        from kwire.messages.kafka.metadata import MetadataResponse
+        from kwire.spark.frames import _Decoding
+
+        schema = to_arrow_schema(self._schema)
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            task = _Decoding(MetadataResponse, 12, "topics.partitions", False, (), schema)
+            [ready] = task.run(iter([batch.slice(0, 40)]))
+            for _ in range(batch.num_rows // 40):
+                yield ready
+
+
+_KIO_COLUMNS = (
+    "name string, topic_id string, partition_index int, leader_id int, leader_epoch int, error_code int, "
+    "replica_nodes array<int>, isr_nodes array<int>, offline_replicas array<int>"
+)
+"""Fewer than kwire hands over, which is to kio's advantage."""
+
+
+def _with_kio(batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+    from kio.schema.metadata.v12 import MetadataResponse
+    from kio.serial import entity_reader
+
+    read = entity_reader(MetadataResponse)
+    lists, number = pa.list_(pa.int32()), pa.int32()
+    types = (pa.string(), pa.string(), number, number, number, number, lists, lists, lists)
+    names = [column.split()[0] for column in _KIO_COLUMNS.split(", ")]
+    for batch in batches:
+        for start in range(0, batch.num_rows, 40):
+            columns: list[list[Any]] = [[] for _ in types]
+            add = [column.append for column in columns]
+            for body in batch.column(0).slice(start, 40).to_pylist():
+                for topic in read(body, 0)[0].topics:
+                    topic_id = str(topic.topic_id)
+                    for each in topic.partitions:
+                        add[0](topic.name)
+                        add[1](topic_id)
+                        add[2](each.partition_index)
+                        add[3](each.leader_id)
+                        add[4](each.leader_epoch)
+                        add[5](each.error_code)
+                        add[6](each.replica_nodes)
+                        add[7](each.isr_nodes)
+                        add[8](each.offline_replicas)
+            arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _session(memory: str) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.driver.memory": memory,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("kwire bench")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+# Processes and what they take
+
+
+@dataclass(frozen=True)
+class Measured:
+    """``said``: what the process printed; ``cpu``: seconds of the tree; ``memory``: bytes at the peak."""
+
+    said: dict[str, Any]
+    cpu: float
+    memory: int
+
+
+def measured(what: str, *arguments: str) -> Measured:
+    """Run ``do_<what>`` in a process of its own."""
+    command = [sys.executable, "-m", "benches.spark", "--do", what, *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watch = _Watch(process.pid)
+    watch.start()
+    said, complaint = process.communicate()
+    watch.ended.set()
+    watch.join()
+    if process.returncode:
+        raise RuntimeError(complaint[-4000:])
+    return Measured(json.loads(said.splitlines()[-1]), watch.cpu, watch.memory)
+
+
+class _Watch(threading.Thread):
+    def __init__(self, process_id: int) -> None:
+        super().__init__(daemon=True)
+        self._process_id = process_id
+        self.ended = threading.Event()
+        self.memory = 0
+        self.cpu = 0.0
+
+    def run(self) -> None:
+        while not self.ended.wait(0.25):
+            self.memory = max(self.memory, sum(resident(each) for each in tree(self._process_id)))
+            self.cpu = max(self.cpu, cpu_of(self._process_id))
+
+
+def tree(process_id: int) -> list[int]:
+    """A process and all below it."""
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        if (fields := _stat(int(path.name))) is not None:
+            parents.setdefault(int(fields[1]), []).append(int(path.name))
+    found = [process_id]
+    for each in found:
+        found += parents.get(each, [])
+    return found
+
+
+def cpu_of(process_id: int) -> float:
+    """Seconds of CPU of a process and all below it, those that ended and were waited for included."""
+    stats = [fields for each in tree(process_id) if (fields := _stat(each)) is not None]
+    return sum(sum(int(fields[place]) for place in (11, 12, 13, 14)) for fields in stats) / _TICKS
+
+
+def resident(process_id: int) -> int:
+    """Bytes in memory that are its own: what workers share with the one they were forked from counts there."""
+    try:
+        pages = (Path("/proc") / str(process_id) / "statm").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return (int(pages[1]) - int(pages[2])) * _PAGE
+
+
+def _stat(process_id: int) -> list[str] | None:
+    """The fields behind the name: state, parent, ..."""
+    try:
+        return (Path("/proc") / str(process_id) / "stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benches.spark", description="Measure the pipeline on Spark.")
+    parser.add_argument("--quick", action="store_true", help="a small cluster for two hours")
+    parser.add_argument("--do", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.do:
+        {"history": do_history, "decoding": do_decoding}[given.do[0]](*given.do[1:])
+        return
+    for figure in run(given.quick):
+        print(figure)
+
+
+if __name__ == "__main__":
+    main()
