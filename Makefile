@@ -5,7 +5,7 @@ SECONDS ?= 60
 BIN := .venv/bin
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
-.PHONY: help setup demo test test-kafka lint bench bench-native bench-report fuzz wheel
+.PHONY: help setup demo test test-kafka soak lint bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -20,6 +20,9 @@ test: setup ## run all tests, Rust's and Python's, but those of test-kafka
 
 test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+ and Maven)
 	$(BIN)/python -m pytest tests/kafka
+
+soak: setup ## run 1,000 random histories of a cluster with faults; new ones each time
+	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/controller/test_random_histories.py
 
 lint: setup ## check formatting, style, types, layers and the stub of the native module
 	scripts/lint.sh

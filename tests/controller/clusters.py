@@ -74,12 +74,14 @@ class Cluster:
         self.brokers: dict[int, LiveBroker] = {}
         self.unreachable: set[int] = set()
         self.deaf: set[int] = set()
+        """Brokers that read nothing until ``heard`` is set."""
+        self.heard = asyncio.Event()
         self.tool: MemoryStore = self.memory.session()
 
     async def send(self, broker_id: int, message: UpdateMetadataRequest) -> UpdateMetadataResponse:
         """What a node does: over a connection there, by a call here."""
-        while broker_id in self.deaf:
-            await asyncio.sleep(0.001)
+        if broker_id in self.deaf:
+            await self.heard.wait()
         broker = self.brokers.get(broker_id)
         if broker is None or broker_id in self.unreachable:
             raise ConnectionRefusedError(broker_id)
@@ -138,7 +140,7 @@ class Cluster:
             await asyncio.sleep(0)
             await controller.settled()
             if controller.waiting == 0 and not self.unreachable:
-                await until(lambda: not any(controller.behind.values()) or not controller.is_active)
+                await until(lambda one=controller: not any(one.behind.values()) or not one.is_active)  # type: ignore[misc] # mypy knows no defaults of lambdas
                 if controller.is_active and controller.waiting == 0:
                     return controller
 
@@ -216,9 +218,9 @@ def creation(name: str, *replicas: tuple[int, ...], **config: str) -> TopicCreat
     return TopicCreation(
         topic_name=name,
         replica_assignment=assignment(*replicas),
-        config_entries=[
+        config_entries=tuple(
             ConfigEntry(config_key=key.replace("_", "."), config_value=value) for key, value in config.items()
-        ],
+        ),
     )
 
 
@@ -229,10 +231,9 @@ def assignment(*replicas: tuple[int, ...], first: int = 0) -> tuple[PartitionRep
 
 def move(topic: str, **partitions: tuple[int, ...]) -> TopicReassignment:
     """``move("a", p0=(1, 2))``."""
-    return TopicReassignment(
-        topic=topic,
-        partitions=[PartitionReplicas(partition_id=int(name[1:]), replica_ids=ids) for name, ids in partitions.items()],
-    )
+    replicas = {int(name[1:]): ids for name, ids in partitions.items()}
+    listed = tuple(PartitionReplicas(partition_id=index, replica_ids=ids) for index, ids in replicas.items())
+    return TopicReassignment(topic=topic, partitions=listed)
 
 
 async def codes(outcomes: Awaitable[list[Outcome]]) -> dict[str, int]:

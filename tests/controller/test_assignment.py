@@ -50,8 +50,7 @@ def restated(
         index = (pid + start) % count
         replicas = [brokers[index]]
         if racks is None:
-            for j in range(factor - 1):
-                replicas.append(brokers[(index + 1 + (shift + j) % (count - 1)) % count])
+            replicas += [brokers[(index + 1 + (shift + j) % (count - 1)) % count] for j in range(factor - 1)]
         else:
             rack_count = len(set(racks.values()))
             k = 0

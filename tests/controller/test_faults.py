@@ -60,9 +60,9 @@ def created(cluster: Cluster, acknowledged: bool) -> None:
         name = f"new{number}"
         if acknowledged or name in cluster.topics():
             assert dict(cluster.registration(name).partitions) == {0: (1, 2), 1: (2, 3), 2: (3, 1)}
-            assert EntityConfig.decode(
-                cluster.memory.tree.node(EntityConfig.path("topics", name)).data
-            ).config == {"retention.ms": "5000"}
+            assert EntityConfig.decode(cluster.memory.tree.node(EntityConfig.path("topics", name)).data).config == {
+                "retention.ms": "5000"
+            }
         else:
             assert not cluster.exists(EntityConfig.path("topics", name))
 

@@ -48,7 +48,7 @@ async def ask(cluster: Cluster, message: Message, version: int, client_id: str |
 async def batch(cluster: Cluster, message: Message, client_id: str | None = "test") -> dict[str, int]:
     version = 2 if type(message).api_key < 1000 else 0
     response = await ask(cluster, message, version, client_id)
-    return {getattr(one, "topic_name", None) or getattr(one, "topic", ""): one.error_code for one in response.topics}
+    return {str(getattr(one, "topic_name", getattr(one, "topic", ""))): one.error_code for one in response.topics}
 
 
 def entry(key: str, value: str) -> ConfigEntry:
@@ -116,7 +116,9 @@ def test_create_of_a_consumer_needs_a_name_only() -> None:
             assert await create(cluster, TopicCreation(topic_name="t"), client_id="consumer") == {"t": 0}
             registration = cluster.registration("t")
             assert [len(replicas) for replicas in registration.partitions.values()] == [2] * 5
-            assert await create(cluster, TopicCreation(topic_name="u", partitions=1), client_id="consumer") == {"u": 1004}
+            assert await create(cluster, TopicCreation(topic_name="u", partitions=1), client_id="consumer") == {
+                "u": 1004
+            }
 
     run(work())
 
@@ -233,7 +235,7 @@ def test_while_a_reassignment_runs_what_needs_one_is_refused_and_stays_as_it_is(
             codes = await alter(cluster, both, alteration("u", partitions=2))
             assert codes == {"t": 1009, "u": 0}
             assert b"flush" not in cluster.memory.tree.node(EntityConfig.path("topics", "t")).data
-            message = ReassignPartitionsRequest(topics=[move("t", p0=(3,)), move("zz", p0=(1,))])
+            message = ReassignPartitionsRequest(topics=(move("t", p0=(3,)), move("zz", p0=(1,))))
             assert await batch(cluster, message) == {"t": 1009, "zz": 1009}
             cluster.tool.delete(Reassignment.path())
             await cluster.calm()
@@ -280,7 +282,7 @@ def test_preferred_election() -> None:
 
             def elect(*topics: tuple[str, Sequence[int]]) -> PreferredReplicaLeaderElectionRequest:
                 return PreferredReplicaLeaderElectionRequest(
-                    topics=[TopicPartitions(topic=name, partition_ids=list(ids)) for name, ids in topics]
+                    topics=tuple(TopicPartitions(topic=name, partition_ids=tuple(ids)) for name, ids in topics)
                 )
 
             wrong = elect(("t", [0, 0]), ("u", [-1]), ("v", []), ("u2", [0]))
@@ -315,18 +317,16 @@ def test_reassign_and_verify() -> None:
                 }
 
             wrong = ReassignPartitionsRequest(
-                topics=[move("t", p0=(9,)), move("u", p0=()), move("v", p0=(1,)), move("t", p0=(1,))]
+                topics=(move("t", p0=(9,)), move("u", p0=()), move("v", p0=(1,)), move("t", p0=(1,)))
             )
             assert await batch(cluster, wrong) == {"t": 1005, "u": 1005, "v": 3}
-            assert await batch(cluster, ReassignPartitionsRequest(topics=[move("t", p7=(1,))])) == {"t": 3}
-            assert await batch(cluster, ReassignPartitionsRequest(topics=[move("t", p0=(1, 1))])) == {"t": 1005}
-            there = ReassignPartitionsRequest(topics=[move("t", p0=(1, 2))])
+            assert await batch(cluster, ReassignPartitionsRequest(topics=(move("t", p7=(1,)),))) == {"t": 3}
+            assert await batch(cluster, ReassignPartitionsRequest(topics=(move("t", p0=(1, 1)),))) == {"t": 1005}
+            there = ReassignPartitionsRequest(topics=(move("t", p0=(1, 2)),))
             assert await batch(cluster, there) == {"t": 0}
             assert not cluster.exists(Reassignment.path()), "it is there already"
-            goal = [move("t", p0=(3, 1), p1=(1,)), move("u", p0=(2, 3))]
-            started, running = await asyncio.gather(
-                batch(cluster, ReassignPartitionsRequest(topics=goal)), verify()
-            )
+            goal = (move("t", p0=(3, 1), p1=(1,)), move("u", p0=(2, 3)))
+            started, running = await asyncio.gather(batch(cluster, ReassignPartitionsRequest(topics=goal)), verify())
             assert started == {"t": 0, "u": 0}
             assert running == {"t": (0, {0: 0, 1: 0}), "u": (0, {0: 0})}
             await cluster.calm()
@@ -377,7 +377,9 @@ def test_one_topic_a_message(version: int) -> None:
             assert (first.partition_id, first.leader, first.replicas, first.isr) == (0, 1, (1, 2), (1, 2))
             assert (await ask(cluster, DescribeTopicRequest(topic_name="u"), version)).error_code == 21
             added: Any = (
-                {"added_configs": ["flush.ms=1"]} if version == 0 else {"added_config_entries": [entry("flush.ms", "1")]}
+                {"added_configs": ["flush.ms=1"]}
+                if version == 0
+                else {"added_config_entries": [entry("flush.ms", "1")]}
             )
             for altered, code in (
                 (AlterTopicRequest(topic_name="t", partitions=3, replica_assignment="1:2,2:3,3:1", **added), 0),
@@ -386,11 +388,11 @@ def test_one_topic_a_message(version: int) -> None:
                 (AlterTopicRequest(topic_name="t"), 21),
                 (AlterTopicRequest(topic_name="t", replica_assignment="x"), 21),
                 (AlterTopicRequest(topic_name="u", partitions=2), 21),
-                (AlterTopicRequest(topic_name="t", deleted_configs=["flush.ms"]), 0),
+                (AlterTopicRequest(topic_name="t", deleted_configs=("flush.ms",)), 0),
             ):
                 assert (await ask(cluster, altered, version)).error_code == code
             if version == 0:
-                bad = CreateTopicRequest(topic_name="u", partitions=1, replicas=1, configs=["retention.ms"])
+                bad = CreateTopicRequest(topic_name="u", partitions=1, replicas=1, configs=("retention.ms",))
                 assert (await ask(cluster, bad, 0)).error_code == 21
             assert (await ask(cluster, DeleteTopicRequest(topic_name="t"), version)).error_code == 0
             assert (await ask(cluster, DeleteTopicRequest(topic_name="u"), version)).error_code == 21
@@ -402,16 +404,16 @@ def test_one_topic_a_message(version: int) -> None:
 
 REQUESTS: list[tuple[Any, int]] = [
     (CreateTopicRequest(topic_name="t", replica_assignment="nonsense"), 0),
-    (CreateTopicRequest_V2(topics=[creation("t", (1,)), creation("t", (1,))]), 2),
+    (CreateTopicRequest_V2(topics=(creation("t", (1,)), creation("t", (1,)))), 2),
     (AlterTopicRequest(topic_name="t", replica_assignment="nonsense"), 1),
-    (AlterTopicRequest_V2(topics=[alteration()]), 2),
+    (AlterTopicRequest_V2(topics=(alteration(),)), 2),
     (DeleteTopicRequest(topic_name="t"), 0),
-    (DeleteTopicRequest_V2(topic_names=["t"]), 2),
+    (DeleteTopicRequest_V2(topic_names=("t",)), 2),
     (DescribeTopicRequest(topic_name="t"), 1),
     (ListTopicsRequest(), 0),
-    (PreferredReplicaLeaderElectionRequest(topics=[]), 0),
-    (ReassignPartitionsRequest(topics=[move("t", p0=(1,))]), 0),
-    (VerifyReassignPartitionsRequest(topics=[]), 0),
+    (PreferredReplicaLeaderElectionRequest(topics=()), 0),
+    (ReassignPartitionsRequest(topics=(move("t", p0=(1,)),)), 0),
+    (VerifyReassignPartitionsRequest(topics=()), 0),
 ]
 
 
@@ -451,11 +453,11 @@ def test_a_broker_that_stops_has_its_leaders_moved_away() -> None:
         async with cluster_of(1, 2, 3) as cluster:
             await create(cluster, creation("t", (2, 1), (3, 2)), creation("alone", (2,)))
             epoch = cluster.memory.tree.node("/brokers/ids/2").czxid
-            stale = AdminRequest(tool=TOOL, arguments=["2", "1"])
+            stale = AdminRequest(tool=TOOL, arguments=("2", "1"))
             assert (await shut_down(stale, cluster.active)).error_code == 21
-            nonsense = AdminRequest(tool=TOOL, arguments=["two"])
+            nonsense = AdminRequest(tool=TOOL, arguments=("two",))
             assert (await shut_down(nonsense, cluster.active)).error_code == 21
-            response = await shut_down(AdminRequest(tool=TOOL, arguments=["2", str(epoch)]), cluster.active)
+            response = await shut_down(AdminRequest(tool=TOOL, arguments=("2", str(epoch))), cluster.active)
             assert (response.error_code, response.exit_status, response.output) == (0, 1, b'[["alone", 0]]')
             assert cluster.state("t", 0).leader == 1
             await create(cluster, creation("u", (2, 3)))

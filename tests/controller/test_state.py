@@ -20,14 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-
 def loaded(topics: int, partitions: int) -> Iterator[Topic]:
     """As they are read from ZooKeeper: every value decoded by itself, what is alike shared."""
     for number in range(topics):
         made = []
         for index in range(partitions):
             first = (number * partitions + index) % 50
-            replicas = shared_ids(tuple([first, (first + 1) % 50, (first + 7) % 50]))
+            replicas = shared_ids((first, (first + 1) % 50, (first + 7) % 50))
             data = PartitionState(first, index % 40, replicas, 1 + number % 30).encode()
             made.append(Partition(index, replicas, PartitionState.decode(data), index % 40))
         yield Topic(f"topic-{number:06d}", uuid.UUID(int=number), tuple(made), has_partitions_node=True)
@@ -83,6 +82,8 @@ def test_it_is_a_mapping_that_never_changes(changes: list[tuple[str, int, bool]]
         for name in ("a.b", "a_b", "ab", "a"):
             assert (name in one) == (name in expected)
             assert one.get(name) is expected.get(name)
-            others = {other for other in expected if other != name and other.replace(".", "_") == name.replace(".", "_")}
+            others = {
+                other for other in expected if other != name and other.replace(".", "_") == name.replace(".", "_")
+            }
             mistaken = one.mistaken_for(name)
             assert mistaken in others if others else mistaken is None
