@@ -40,15 +40,15 @@ class Scenario(NamedTuple):
     check: Callable[[Cluster, bool], None]
 
 
+PREPARED = (
+    creation("old", (1, 2), (2, 3), (3, 1), retention_ms="1000"),
+    creation("other", (1, 2, 3), (2, 3, 1)),
+    creation("doomed", (1, 2), (3, 1)),
+)
+
+
 async def prepared(cluster: Cluster) -> Controller:
-    controller = cluster.active
-    await controller.create_topics(
-        [
-            creation("old", (1, 2), (2, 3), (3, 1), retention_ms="1000"),
-            creation("other", (1, 2, 3), (2, 3, 1)),
-            creation("doomed", (1, 2), (3, 1)),
-        ]
-    )
+    await cluster.active.create_topics(PREPARED)
     return await cluster.calm()
 
 
@@ -135,8 +135,13 @@ SCENARIOS = {
 
 
 def sound(cluster: Cluster) -> None:
-    """Nothing is half made and nothing is left to do."""
+    """Nothing is half made, nothing is left to do, and everybody knows it."""
     cluster.check_agreement()
+    whole(cluster)
+
+
+def whole(cluster: Cluster) -> None:
+    """Nothing is half made and nothing is left to do."""
     assert not cluster.exists(Reassignment.path())
     assert not cluster.exists(PreferredElection.path())
     assert not cluster.memory.tree.node(DeletionMarker.root).children
@@ -151,9 +156,6 @@ def sound(cluster: Cluster) -> None:
             state = cluster.state(name, index)
             assert state.leader in replicas
             assert sorted(state.isr) == sorted(replicas)
-
-
-Fault = "Callable[[Cluster, MemoryStore], Verdict]"
 
 
 def dies(cluster: Cluster, store: MemoryStore) -> Verdict:
