@@ -115,7 +115,9 @@ def write_capture(folder: Path, day: History, *, quiet: int) -> int:
 
     random = Random(0)
     topics = [_topic(number, day.each) for number in range(day.topics)]
-    message = MetadataResponse(brokers=_brokers(), cluster_id="bench-cluster-00000000", controller_id=1, topics=topics)
+    message = MetadataResponse(
+        brokers=_brokers(), cluster_id="bench-cluster-00000000", controller_id=1, topics=tuple(topics)
+    )
     with Capture(folder, roll_seconds=1e9, sync_seconds=1e9) as capture:
         for poll in range(day.polls):
             if poll:

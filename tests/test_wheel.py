@@ -47,7 +47,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(dist: Path) -> None:
     with zipfile.ZipFile(only(dist, "*.whl")) as wheel:
         names = wheel.namelist()
 
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"kwire"}
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"kwire", "pyspark_kwire"}
     assert "kwire/py.typed" in names
     assert "kwire/_kwire.pyi" in names
     assert len([name for name in names if name.endswith((".so", ".pyd"))]) == 1
