@@ -381,3 +381,30 @@ def test_zookeeper_stopped_and_started_again_is_waited_for() -> None:
             assert "later" in cluster.topics()
 
     run(work())
+
+
+def test_an_alteration_that_moves_gives_way_to_a_reassignment_that_a_tool_begins_at_that_moment() -> None:
+    """1009, and nothing of the topic has changed, settings included; what needs no move is done."""
+
+    async def work() -> None:
+        async with cluster_of(1, 2, 3) as cluster:
+            controller = await prepared(cluster)
+            before = {path: data for path, data in cluster.memory.snapshot().items() if "/old" in path}
+
+            def interrupt(store: MemoryStore, operations: Sequence[Operation]) -> Verdict:
+                if store is not cluster.tool and any(one.path == Reassignment.path() for one in operations):
+                    cluster.memory.interrupt = None
+                    cluster.tool.create(Reassignment.path(), b"not for us to read")
+                return "serve"
+
+            cluster.memory.interrupt = interrupt
+            other = TopicAlteration(topic_name="other", partitions=5)
+            outcomes = await controller.alter_topics([ALTERATIONS[0], other])
+            assert [one.refusal.code if one.refusal else 0 for one in outcomes] == [1009, 0]
+            assert {path: data for path, data in cluster.memory.snapshot().items() if "/old" in path} == before
+            assert len(cluster.registration("other").partitions) == 5
+            cluster.tool.delete(Reassignment.path())
+            await cluster.calm()
+            assert [one.refusal for one in await controller.alter_topics([ALTERATIONS[0]])] == [None]
+
+    run(work())
