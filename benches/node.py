@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 from benches.figure import Figure
 from kwire import frame
-from kwire.messages.kafka.update_metadata import Endpoint, LiveBroker, PartitionState, TopicState, UpdateMetadataRequest
+from kwire.messages.kafka.update_metadata import (
+    Endpoint,
+    LiveBroker,
+    PartitionState,
+    TopicState,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from kwire.declare import Message
+    from kwire.messages.headers import RequestHeader
+    from kwire.messages.kip4.admin import AdminRequest, AdminResponse
 
 CONNECTIONS = 8
 DEPTHS = (1, 16)
@@ -74,15 +83,27 @@ def serve_node(pipe: Connection) -> None:
         def failed(self, peer: Any, error: BaseException) -> None:
             raise RuntimeError(peer) from error
 
-    async def no_commands(request: Message, header: Any) -> Message:
-        raise NotImplementedError(type(request), header)
+    class NoDuties:
+        creates_topics = False
+
+        async def create_topics(self, names: tuple[str, ...]) -> None:
+            raise NotImplementedError
+
+        async def take_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+            raise NotImplementedError
+
+        async def let_leave(self, request: AdminRequest) -> AdminResponse:
+            raise NotImplementedError
+
+        async def command(self, request: Message, header: RequestHeader) -> Message:
+            raise NotImplementedError
 
     async def main() -> None:
         registry = ToolRegistry()
         tools = ToolRunner(registry, Surroundings(1, registry, dict))
         metadata = Metadata()
         metadata.update(cluster())
-        listener = Listener(Requests(metadata, Metrics(1), no_commands, tools, None), Silent())
+        listener = Listener(Requests(metadata, Metrics(1), tools, NoDuties()), Silent())
         await listener.start("127.0.0.1")
         await obey(pipe, listener.port)
 

@@ -9,13 +9,14 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kwire.errors import KwireError
 from kwire.node.logs import write_to
 from kwire.node.node import Node
-from kwire.node.settings import NodeSettings, SettingError, address, parse_properties
+from kwire.node.settings import NodeSettings, SettingError, address, number, parse_properties
 
 
 def main() -> int:
@@ -44,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "properties", nargs="?", type=Path, metavar="server.properties", help="settings, in Kafka's names"
     )
-    made.add_argument("--id", type=int, help="the node's number (broker.id)")
+    made.add_argument("--id", help="the node's number (broker.id)")
     made.add_argument("--zookeeper", metavar="HOST:PORT[,...][/CHROOT]", help="the ensemble (zookeeper.connect)")
     made.add_argument("--listen", metavar="HOST:PORT", help="where to serve (listeners); port 0 is a free one")
     made.add_argument("--metrics", metavar="HOST:PORT", help="where to serve metrics for Prometheus")
@@ -61,18 +62,18 @@ def read(given: argparse.Namespace) -> NodeSettings:
     """Raises SettingError, and OSError for a file that cannot be read."""
     properties: dict[str, str] = {}
     if given.properties is not None:
-        properties = parse_properties(given.properties.read_text(encoding="utf-8"))
+        properties = parse_properties(given.properties.read_text(encoding="latin-1"))  # Java's encoding of these files
     for text in given.set:
         name, equals, value = text.partition("=")
         if not equals:
             raise SettingError(text, "", "it has not the form NAME=VALUE")
         properties[name.strip()] = value.strip()
-    options: dict[str, Any] = {"id": given.id, "zookeeper": given.zookeeper}
-    for name in ("listen", "metrics"):
+    options: dict[str, Any] = {"zookeeper": given.zookeeper}
+    for name, read_text in (("id", number(0, 2**31 - 1)), ("listen", address), ("metrics", address)):
         text = getattr(given, name)
         if text is not None:
             try:
-                options[name] = address(text)
+                options[name] = read_text(text)
             except ValueError as error:
                 raise SettingError(f"--{name}", text, str(error)) from None
     return NodeSettings.read(properties, **options)
@@ -88,20 +89,38 @@ async def serve(settings: NodeSettings, ready_file: Path | None, end_with: int |
             sys.exit("stopped at once, not in order")
         stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told_to_stop)
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, told_to_stop)
+    if end_with is not None:
+        watching = loop.create_task(gone(end_with))
+        watching.add_done_callback(lambda _: stop.set())
     node = Node(settings)
-    await node.start()
+    if not await started(node, stop):
+        return
     if ready_file is not None:
         facts = {"id": settings.id, "host": node.host, "port": node.port, "pid": os.getpid()}
         partial = ready_file.with_name(ready_file.name + ".partial")
         partial.write_text(json.dumps(facts | {"metrics_port": node.metrics_port}) + "\n", encoding="utf-8")
         partial.replace(ready_file)
-    if end_with is not None:
-        watching = loop.create_task(gone(end_with))
-        watching.add_done_callback(lambda _: stop.set())
     await stop.wait()
     await node.stop()
+
+
+async def started(node: Node, stop: asyncio.Event) -> bool:
+    """Start it; False, and nothing is left of it, when it was told to stop before it was there."""
+    starting = asyncio.ensure_future(node.start())
+    told = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((starting, told), return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            await starting
+            return True
+        starting.cancel()
+        with suppress(asyncio.CancelledError):
+            await starting
+        return False
+    finally:
+        told.cancel()
 
 
 async def gone(pid: int) -> None:

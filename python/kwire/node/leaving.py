@@ -2,59 +2,28 @@
 
 Rules of this file: the node asks the controller through the Admin message, with the tool ``controlled-shutdown``: the
 dialect has no message of its own for it. Whatever goes wrong is logged and tried again until the time is over; a node
-that is told to stop stops.
+that is told to stop stops. Without ZooKeeper nothing can be moved, and nothing is waited for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TextIO
+import json
+from typing import TYPE_CHECKING
 
+from kwire.controller.handlers.controlled_shutdown import TOOL
 from kwire.controller.refusal import Refusal
 from kwire.messages.kip4.admin import AdminRequest
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.node.logs import logger
-from kwire.node.tools import UsageError
 from kwire.protocol.faults import ConnectionFault
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kwire.node.node import Node
-    from kwire.node.tools import Surroundings
 
 RETRY_SECONDS = 0.2
 
 log = logger(__name__)
-
-
-class ControlledShutdown:
-    """The controller's side: what a node that is about to stop asks for."""
-
-    name = "controlled-shutdown"
-    help = (
-        "ID EPOCH: move leaders away from this broker; prints, a line each, the partitions that it leads nevertheless"
-    )
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-
-    def run(self, arguments: Sequence[str], surroundings: Surroundings, output: TextIO) -> int:
-        del surroundings
-        try:
-            broker_id, epoch = map(int, arguments)
-        except ValueError:
-            raise UsageError("it wants a broker's id and epoch, two numbers") from None
-        session, loop = self._node.session, self._node.loop
-        assert session is not None
-        assert loop is not None
-        asked = asyncio.run_coroutine_threadsafe(session.controller.controlled_shutdown(broker_id, epoch), loop)
-        try:
-            led = asked.result()
-        except Refusal as refusal:
-            output.write(f"{refusal}\n")
-            return 1
-        output.writelines(f"{topic}-{partition}\n" for topic, partition in led)
-        return 0
 
 
 async def leave(node: Node, patience: float) -> None:
@@ -62,11 +31,15 @@ async def leave(node: Node, patience: float) -> None:
     try:
         async with asyncio.timeout(patience):
             while True:
+                assert node.session is not None
+                if node.session.store.state != "connected":
+                    log.warning("stopping without having left in order", reason="no connection to ZooKeeper")
+                    return
                 if await _left(node):
                     return
                 await asyncio.sleep(RETRY_SECONDS)
     except TimeoutError:
-        log.warning("stopping without having left in order", seconds=patience)
+        log.warning("stopping without having left in order", reason=f"not done within {patience:g} s")
 
 
 async def _left(node: Node) -> bool:
@@ -82,15 +55,15 @@ async def _left(node: Node) -> bool:
         return False
     else:
         arguments = (str(node.settings.id), str(session.broker_epoch))
-        request = AdminRequest(tool=ControlledShutdown.name, arguments=arguments)
+        request = AdminRequest(tool=TOOL, arguments=arguments)
         try:
             answer = await node.peers.send(controller.host, controller.port, request)
         except ConnectionFault as fault:
             log.info("cannot leave yet", reason=str(fault))
             return False
-        if answer.exit_status != 0:
-            log.info("cannot leave yet", reason=answer.output.decode(errors="replace").strip())
+        if answer.error_code != ErrorCode.NO_ERROR:
+            log.info("cannot leave yet", reason=answer.error_description)
             return False
-        remaining = len(answer.output.splitlines())
+        remaining = len(json.loads(answer.output))
     log.info("left", remaining_leaders=remaining)
     return True

@@ -8,14 +8,15 @@ by another until the node is stopped; only a start fails.
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from random import uniform
 from typing import TYPE_CHECKING
 
-from kwire.controller.handlers import Asked, answer
-from kwire.errors import KwireError
+from kwire.controller.handlers import Asked, answer, controlled_shutdown
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
-from kwire.node.leaving import ControlledShutdown, leave
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.node.leaving import leave
 from kwire.node.listener import Limits, Listener, Peer
 from kwire.node.logs import logger
 from kwire.node.metadata import Metadata
@@ -26,12 +27,14 @@ from kwire.node.session import NodeSession
 from kwire.node.tools import Surroundings, Tool, ToolRegistry, ToolRunner
 from kwire.protocol.faults import ConnectionFault
 from kwire.zookeeper import StoreError, connect
+from kwire.zookeeper.errors import ConnectionLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kwire.declare import Message
     from kwire.messages.headers import RequestHeader
+    from kwire.messages.kip4.admin import AdminRequest, AdminResponse
     from kwire.messages.kip4.structures import Broker
     from kwire.node.settings import NodeSettings
 
@@ -52,13 +55,13 @@ class Node:
         self.host, self.port = "", 0
         self.metrics_port = 0
         self._peers = Peers(f"node-{settings.id}")
-        registry = ToolRegistry((ControlledShutdown(self), *tools))
+        registry = ToolRegistry(tools)
         self._tools = ToolRunner(registry, Surroundings(settings.id, registry, self.facts))
         self._listener = Listener(Requests(self.metadata, self.metrics, self._tools, self), self, limits(settings))
         self._session: NodeSession | None = None
         self._sessions: asyncio.Task[None] | None = None
         self._stop_metrics: Callable[[], None] | None = None
-        self.loop: asyncio.AbstractEventLoop | None = None
+        self._taking = asyncio.Lock()
 
     # Life
 
@@ -68,7 +71,6 @@ class Node:
         Raises OSError for an address in use, ``kwire.zookeeper.errors.Unreachable``, and
         ``kwire.node.registration.IdInUse``; nothing is left running then.
         """
-        self.loop = asyncio.get_running_loop()
         try:
             await self._start()
         except BaseException:
@@ -95,16 +97,17 @@ class Node:
         log.info("node stopped", node_id=self.settings.id)
 
     async def _end(self, grace: float) -> None:
-        if self._sessions is not None:
-            self._sessions.cancel()
-            await asyncio.gather(self._sessions, return_exceptions=True)
-        if self._session is not None:
-            await self._session.close()
-        await self._listener.stop(grace)
-        await self._peers.close()
-        self._tools.close()
-        if self._stop_metrics is not None:
-            await asyncio.to_thread(self._stop_metrics)
+        # Each part ends whatever became of the others; the last one is the first of these.
+        async with AsyncExitStack() as ends:
+            if self._stop_metrics is not None:
+                ends.push_async_callback(asyncio.to_thread, self._stop_metrics)
+            ends.push_async_callback(self._peers.close)
+            ends.push_async_callback(self._listener.stop, grace)
+            if self._session is not None:
+                ends.push_async_callback(self._session.close)
+            if self._sessions is not None:
+                self._sessions.cancel()
+                await asyncio.gather(self._sessions, return_exceptions=True)
 
     # ZooKeeper
 
@@ -133,8 +136,8 @@ class Node:
                 self._session = session
                 try:
                     await session.start(self.host, self.port)
-                except KwireError as error:
-                    log.warning("the new ZooKeeper session did not last", reason=str(error))
+                except Exception:  # whatever it was, a node without a session is of no use: try again
+                    log.exception("the new ZooKeeper session did not begin")
                     await session.close()
                     await asyncio.sleep(uniform(0.5, 1.5) * RECONNECT_SECONDS)  # noqa: S311 - as above
                     continue
@@ -156,25 +159,41 @@ class Node:
         return self.settings.auto_create_topics
 
     async def take_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """Settings of topics that are new to this node are read first: nobody shall see a topic without them."""
-        session = self._session
-        assert session is not None
-        if -1 < request.broker_epoch < session.broker_epoch:
-            return UpdateMetadataResponse(error_code=STALE_BROKER_EPOCH)
-        known = self.metadata.topics
-        new = [
-            topic.topic_name
-            for topic in request.topic_states
-            if topic.topic_name not in known or known[topic.topic_name].topic_id != topic.topic_id
-        ]
-        if new:
-            await session.topic_settings.read(new)
-        return UpdateMetadataResponse(error_code=self.metadata.update(request))
+        """Settings of topics that are new to this node are read first: nobody shall see a topic without them.
+
+        Messages are taken one by one, in the order in which they came: one whose sender has given it up must not
+        overtake what was said since.
+        """
+        async with self._taking:
+            session = self._session
+            assert session is not None
+            if -1 < request.broker_epoch < session.broker_epoch or session.is_over:
+                return UpdateMetadataResponse(error_code=STALE_BROKER_EPOCH)
+            if request.controller_epoch < self.metadata.controller_epoch:
+                return UpdateMetadataResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+            known = self.metadata.topics
+            new = [
+                topic.topic_name
+                for topic in request.topic_states
+                if topic.topic_name not in known or known[topic.topic_name].topic_id != topic.topic_id
+            ]
+            try:
+                await session.topic_settings.read(new)
+            except ConnectionLost:
+                log.info("no connection to ZooKeeper while metadata came")
+                return UpdateMetadataResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
+            except StoreError:  # the session has ended, and this life of the broker with it
+                return UpdateMetadataResponse(error_code=STALE_BROKER_EPOCH)
+            return UpdateMetadataResponse(error_code=self.metadata.update(request))
 
     async def command(self, request: Message, header: RequestHeader) -> Message:
         assert self._session is not None
         asked = Asked(request, header.request_api_version, header.client_id)
         return await answer(asked, self._session.controller)
+
+    async def let_leave(self, request: AdminRequest) -> AdminResponse:
+        assert self._session is not None
+        return await controlled_shutdown.run(request, self._session.controller)
 
     async def create_topics(self, names: tuple[str, ...]) -> None:
         settings = self.settings
@@ -216,7 +235,7 @@ class Node:
         return self.metadata.brokers.get(self.metadata.controller_id)
 
     def facts(self) -> dict[str, object]:
-        """As the tool ``status`` prints them."""
+        """As the tool ``status`` prints them. Asked from other threads too: what changes is copied at once."""
         session, metadata = self._session, self.metadata
         return {
             "id": self.settings.id,
@@ -228,7 +247,7 @@ class Node:
             "controller_epoch": metadata.controller_epoch,
             "brokers": sorted(metadata.brokers),
             "topics": len(metadata.topics),
-            "partitions": sum(len(topic.partitions) for topic in metadata.topics.values()),
+            "partitions": sum(len(topic.partitions) for topic in list(metadata.topics.values())),
             "connections": len(self._listener.connections),
         }
 

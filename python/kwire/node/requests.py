@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire import frame
 from kwire.codec import encode
+from kwire.controller.handlers import controlled_shutdown
 from kwire.declare.introspect import describe
 from kwire.errors import DecodeError
 from kwire.messages import UnknownMessage, every
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message
     from kwire.messages.headers import RequestHeader
+    from kwire.messages.kip4.admin import AdminResponse
     from kwire.node.listener import Peer
     from kwire.node.metadata import Metadata
     from kwire.node.metrics import Metrics
@@ -72,6 +74,9 @@ class Duties(Protocol):
 
     async def take_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
         """Believe a controller, or not."""
+
+    async def let_leave(self, request: AdminRequest) -> AdminResponse:
+        """Move leaders away from a node that is about to stop: the controller's work too."""
 
     async def command(self, request: Message, header: RequestHeader) -> Message:
         """Answer what only the controller may answer, also when this node is not the controller."""
@@ -132,6 +137,10 @@ class Requests:
             case UpdateMetadataRequest():
                 return self._later(
                     message, header, peer, self._answered(header, message, self._duties.take_metadata(message))
+                )
+            case AdminRequest(tool=controlled_shutdown.TOOL):
+                return self._later(
+                    message, header, peer, self._answered(header, message, self._duties.let_leave(message))
                 )
             case AdminRequest():
                 running = self._tools.run(message.tool, message.arguments)
@@ -194,7 +203,12 @@ class Requests:
         begun = perf_counter()
         name = type(message).__name__
         with bound(peer=peer.address, client_id=header.client_id, correlation_id=header.correlation_id, request=name):
-            answer = await working
+            try:
+                answer = await working
+            except Exception as error:
+                self._metrics.faults += 1
+                log.exception("a request failed")
+                raise Refused(f"{type(error).__name__} while answering") from error
             seconds = perf_counter() - begun
             log.info("answered", milliseconds=round(seconds * 1000, 1), bytes=len(answer))
         self._metrics.took(name, seconds)

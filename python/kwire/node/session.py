@@ -7,6 +7,7 @@ node may be controller; so nothing is carried over, and a new session begins ane
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from kwire.controller.controller import Controller
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from kwire.node.settings import NodeSettings
     from kwire.zookeeper import Store
     from kwire.zookeeper.operations import SessionState
+
+LOOK_SECONDS = 1.0
 
 log = logger(__name__)
 
@@ -52,16 +55,25 @@ class NodeSession:
         log.info("registered", node_id=settings.id, host=host, port=port, broker_epoch=self.broker_epoch)
         await self.controller.start()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the session has ended."""
+        return self._over.is_set()
+
     async def over(self) -> None:
-        """Until the session has ended."""
-        await self._over.wait()
+        """Until the session has ended, or its controller has, by a fault: it may be in office, and hold it for ever."""
+        while not self._over.is_set() and not self.controller.ended:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._over.wait()
 
     async def close(self) -> None:
         """Leave office if in it, and end the session: the registration goes at once."""
-        await self.controller.stop()
-        await self.topic_settings.stop()
-        self._forget()
-        await self.store.close()
+        async with AsyncExitStack() as ends:  # the last one is the first of these
+            ends.push_async_callback(self.store.close)
+            ends.callback(self._forget)
+            ends.push_async_callback(self.topic_settings.stop)
+            ends.push_async_callback(self.controller.stop)
 
     async def _paths(self) -> None:
         while True:

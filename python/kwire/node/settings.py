@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 class SettingError(KwireError, ValueError):
@@ -36,15 +36,15 @@ def boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-def between(low: int, high: int) -> Callable[[str], int]:
+def number(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         try:
-            number = int(text)
+            value = int(text)
         except ValueError:
             raise ValueError("it has to be a whole number") from None
-        if not low <= number <= high:
+        if not low <= value <= high:
             raise ValueError(f"it has to be between {low} and {high}")
-        return number
+        return value
 
     return read
 
@@ -66,7 +66,7 @@ def setting(name: str, read: Callable[[str], Any], default: Any = None) -> Any:
 class NodeSettings:
     """A node's settings. ``id``, ``zookeeper`` are needed; times in milliseconds, sizes in bytes, as in the file."""
 
-    id: int = setting("broker.id", between(0, 2**31 - 1), -1)
+    id: int = setting("broker.id", number(0, 2**31 - 1), -1)
     """The number of the node in the cluster; ``node.id`` is read too."""
     zookeeper: str = setting("zookeeper.connect", str, "")
     """``host:port,host:port/chroot`` of the ensemble."""
@@ -76,13 +76,13 @@ class NodeSettings:
     """What others are told to connect to; without it, where the node listens."""
     rack: str | None = setting("broker.rack", str)
     """Where it stands, for spreading replicas."""
-    zookeeper_session_timeout_ms: int = setting("zookeeper.session.timeout.ms", between(100, 2**31 - 1), 18_000)
+    zookeeper_session_timeout_ms: int = setting("zookeeper.session.timeout.ms", number(100, 2**31 - 1), 18_000)
     """How long ZooKeeper waits for a silent node before it counts as dead."""
-    zookeeper_connection_timeout_ms: int = setting("zookeeper.connection.timeout.ms", between(1, 2**31 - 1), 18_000)
+    zookeeper_connection_timeout_ms: int = setting("zookeeper.connection.timeout.ms", number(1, 2**31 - 1), 18_000)
     """How long a start waits for ZooKeeper."""
-    num_partitions: int = setting("num.partitions", between(1, 2**31 - 1), 1)
+    num_partitions: int = setting("num.partitions", number(1, 2**31 - 1), 1)
     """Of topics that are made without saying how many."""
-    default_replication_factor: int = setting("default.replication.factor", between(1, 32767), 1)
+    default_replication_factor: int = setting("default.replication.factor", number(1, 32767), 1)
     """Of topics that are made without saying how many."""
     auto_create_topics: bool = setting("auto.create.topics.enable", boolean, True)
     """Whether TopicMetadata version 0 makes the topics that it names."""
@@ -94,19 +94,19 @@ class NodeSettings:
     """The older draft's rules for batches: 1011 and 1012 (decision D9)."""
     controlled_shutdown: bool = setting("controlled.shutdown.enable", boolean, True)
     """Whether leaders are moved away before the node stops."""
-    controlled_shutdown_timeout_ms: int = setting("controller.socket.timeout.ms", between(1, 2**31 - 1), 30_000)
+    controlled_shutdown_timeout_ms: int = setting("controller.socket.timeout.ms", number(1, 2**31 - 1), 30_000)
     """How long an orderly shutdown waits for the controller to move leaders."""
-    request_bytes: int = setting("socket.request.max.bytes", between(1, 2**31 - 1), 100 * 1024 * 1024)
+    request_bytes: int = setting("socket.request.max.bytes", number(1, 2**31 - 1), 100 * 1024 * 1024)
     """The largest request that is read."""
-    requests_in_flight: int = setting("max.in.flight.requests.per.connection", between(1, 100_000), 64)
+    requests_in_flight: int = setting("max.in.flight.requests.per.connection", number(1, 100_000), 64)
     """Requests of one connection that are being worked on; more are not read."""
-    queued_requests: int = setting("queued.max.requests", between(1, 1_000_000), 500)
+    queued_requests: int = setting("queued.max.requests", number(1, 1_000_000), 500)
     """Requests that wait for the controller; one more is answered with 21."""
-    connections: int = setting("max.connections", between(1, 2**31 - 1), 2048)
+    connections: int = setting("max.connections", number(1, 2**31 - 1), 2048)
     """At one time."""
-    idle_ms: int = setting("connections.max.idle.ms", between(1, 2**31 - 1), 600_000)
+    idle_ms: int = setting("connections.max.idle.ms", number(1, 2**31 - 1), 600_000)
     """After which a connection without traffic is closed."""
-    slow_peer_ms: int = setting("socket.slow.peer.timeout.ms", between(1, 2**31 - 1), 30_000)
+    slow_peer_ms: int = setting("socket.slow.peer.timeout.ms", number(1, 2**31 - 1), 30_000)
     """For half a frame to be finished, and for answers to be read. No setting of Kafka's."""
     metrics: tuple[str, int] | None = setting("metrics.listener", address)
     """Where metrics are served for Prometheus; nowhere without it. No setting of Kafka's."""
@@ -141,24 +141,62 @@ class NodeSettings:
 def parse_properties(text: str) -> dict[str, str]:
     """A file of Java's properties: ``key=value``, ``key: value``, ``key value``; comments; lines that go on.
 
-    Of a key that is given twice the last counts, as in Java.
+    Of a key that is given twice the last counts, as in Java. Spaces after a value are dropped, as Kafka drops them.
     """
     properties = {}
-    for line in re.sub(r"\\\r?\n[ \t]*", "", text).splitlines():
-        stripped = line.strip()
-        if stripped and stripped[0] not in "#!":
-            match = re.fullmatch(r"((?:\\.|[^\s=:\\])+)\s*[=:\s]?\s*(.*)", stripped)
-            if match is None:
-                raise SettingError(stripped, "", "no line of a properties file: it has no key")
-            properties[unescape(match[1])] = unescape(match[2])
+    for line in logical_lines(text):
+        match = re.fullmatch(r"((?:\\.|[^ \t\f=:\\])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
+        assert match is not None, "every line has this form: a key may be empty, and a value too"
+        properties[unescape(match[1])] = unescape(match[2])
     return properties
 
 
+def logical_lines(text: str) -> Iterator[str]:
+    """Lines without indentation, comments and blank ones; one that ends in a lone backslash goes on in the next."""
+    begun = ""
+    for natural in re.split(r"\r\n|\r|\n", text):
+        line = natural.lstrip(" \t\f")
+        if not begun and (not line or line[0] in "#!"):
+            continue
+        line = begun + line
+        begun = ""
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            begun = line[:-1]
+        elif line:
+            yield line.rstrip(" \t\f")
+    if begun:
+        yield begun
+
+
 def unescape(text: str) -> str:
-    """Java's escapes; a backslash before any other character means that character."""
+    """Java's escapes; a backslash before any other character means that character, and one at the end nothing."""
     named = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-    return re.sub(
-        r"\\(?:u([0-9a-fA-F]{4})|(.))",
+    plain = re.sub(
+        r"\\(?:u([0-9a-fA-F]{4})|(.?))",
         lambda match: chr(int(match[1], 16)) if match[1] else named.get(match[2], match[2]),
         text,
+        flags=re.DOTALL,
     )
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # Java writes large characters as pairs
+
+
+def write_properties(properties: Mapping[str, str]) -> str:
+    """The text of a file that gives these back; ASCII, whatever they are."""
+    return "".join(f"{escape(name)}={escape(value)}\n" for name, value in properties.items())
+
+
+def escape(text: str) -> str:
+    named = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
+    escaped = ""
+    for character in text:
+        if character in named:
+            escaped += named[character]
+        elif character in "\\=:#!":
+            escaped += "\\" + character
+        elif " " < character <= "~":
+            escaped += character
+        else:
+            units = character.encode("utf-16-be", "surrogatepass")
+            escaped += "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    return escaped

@@ -8,8 +8,10 @@ A package adds tools through the entry-point group ``kwire.tools``.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import io
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO, runtime_checkable
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 GROUP = "kwire.tools"
 WORKERS = 4
+"""Tools that run at one time; more wait."""
 LARGEST_OUTPUT = 16 * 1024 * 1024
 """Bytes of a tool's output that are sent back; what is beyond is cut, and the last line says so."""
 
@@ -88,7 +91,7 @@ class ToolRunner:
     def __init__(self, registry: ToolRegistry, surroundings: Surroundings) -> None:
         self.registry = registry
         self._surroundings = surroundings
-        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="tool")
+        self._room = asyncio.Semaphore(WORKERS)
 
     async def run(self, name: str, arguments: Sequence[str]) -> AdminResponse:
         """Run a tool; an unknown one is ADMIN_REQUEST_FAILED with the list of those that there are."""
@@ -99,9 +102,27 @@ class ToolRunner:
                 exit_status=127,
                 output=b"",
             )
-        loop = asyncio.get_running_loop()
-        status, output = await loop.run_in_executor(self._workers, self._run, name, arguments)
+        async with self._room:
+            status, output = await self._on_a_thread(name, arguments)
         return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=status, output=output)
+
+    async def _on_a_thread(self, name: str, arguments: Sequence[str]) -> tuple[int, bytes]:
+        """A thread of its own: those of a pool are waited for when the process ends, and a tool may never end."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[tuple[int, bytes]] = loop.create_future()
+
+        def tell(result: tuple[int, bytes]) -> None:
+            if not ended.done():  # else nobody waits any more
+                ended.set_result(result)
+
+        def work() -> None:
+            result = self._run(name, arguments)
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+                loop.call_soon_threadsafe(tell, result)
+
+        context = contextvars.copy_context()  # for the log: who asked
+        threading.Thread(target=context.run, args=(work,), name=f"tool {name}", daemon=True).start()
+        return await ended
 
     def _run(self, name: str, arguments: Sequence[str]) -> tuple[int, bytes]:
         output = io.StringIO()
@@ -110,6 +131,8 @@ class ToolRunner:
         except UsageError as error:
             status = 2
             output.write(f"{name}: {error}\n")
+        except SystemExit as end:  # as programs end that read their arguments with argparse
+            status = end.code if isinstance(end.code, int) else int(bool(end.code))
         except Exception as error:
             log.exception("a tool failed", tool=name, arguments=list(arguments))
             status = 1
@@ -118,10 +141,6 @@ class ToolRunner:
         if len(written) > LARGEST_OUTPUT:
             written = written[:LARGEST_OUTPUT] + b"\n... cut here: the output was larger than may be sent\n"
         return status, written
-
-    def close(self) -> None:
-        """Begin nothing more; what runs is not waited for."""
-        self._workers.shutdown(wait=False, cancel_futures=True)
 
 
 class Help:

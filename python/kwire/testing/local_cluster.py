@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from kwire.child_process import ChildProcess
 from kwire.errors import KwireError
+from kwire.node.settings import write_properties
 from kwire.zookeeper.embedded import Embedded
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class LocalCluster:
             raise
 
     def stop(self) -> None:
-        """Stop all nodes in order, the controller last, then ZooKeeper."""
+        """Stop all nodes one after the other, each in order, then ZooKeeper."""
         for process in self._processes.values():
             process.resume()
         for node_id in list(self._processes):
@@ -230,21 +231,20 @@ class LocalCluster:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "ready.json").unlink(missing_ok=True)
         properties = folder / "server.properties"
-        properties.write_text(self._properties(node_id), encoding="utf-8")
+        properties.write_text(write_properties(self._properties(node_id)), encoding="ascii")
         self._processes[node_id] = ChildProcess(
             node_command(folder, self._module),
             folder / "log",
             {**os.environ, **self._environment, **(environment or {})},
         )
 
-    def _properties(self, node_id: int) -> str:
+    def _properties(self, node_id: int) -> dict[str, str]:
         port = self._addresses[node_id].port if node_id in self._addresses else self._earlier_port(node_id)
         values = {"broker.id": str(node_id), "zookeeper.connect": self.zookeeper.hosts}
         values["listeners"] = f"ADMIN://127.0.0.1:{port}"
         if node_id in self._racks:
             values["broker.rack"] = self._racks[node_id]
-        values |= self._settings
-        return "".join(f"{name}={value}\n" for name, value in values.items())
+        return values | self._settings
 
     def _earlier_port(self, node_id: int) -> int:
         """Of an earlier run on the same folder; 0, a free one, when there was none."""

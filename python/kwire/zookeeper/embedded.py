@@ -12,12 +12,12 @@ import contextlib
 import os
 import shutil
 import socket
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire.child_process import ChildProcess
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ class Embedded:
         self._tick = tick
         self._force_sync = force_sync
         self._settings = dict(settings or {})
-        self._process: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._process: ChildProcess | None = None
 
     @property
     def hosts(self) -> str:
@@ -106,9 +105,10 @@ class Embedded:
             if not self.port:
                 self.port = _free_port()
             self._write_settings()
-            self._spawn(arguments)
+            self._log_start = self.log.stat().st_size if self.log.exists() else 0
+            self._process = ChildProcess(arguments, self.log)
             try:
-                self._wait_until_it_serves(deadline)
+                self._wait_until_it_serves(self._process, deadline)
             except CannotStart as error:
                 self.kill()
                 if "Address already in use" in error.log and not self._port_is_given:
@@ -120,20 +120,15 @@ class Embedded:
 
     def stop(self, timeout: float = 10.0) -> None:
         """End it as its operator would; by force after so many seconds."""
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-        self._reap()
+        if self._process is not None:
+            self._process.stop(timeout)
+            self._process = None
 
     def kill(self) -> None:
         """End it with SIGKILL, as a crash would."""
         if self._process is not None:
             self._process.kill()
-            self._reap()
+            self._process = None
 
     def close(self) -> None:
         """Stop it, and throw its folder away unless it was given one."""
@@ -186,38 +181,12 @@ class Embedded:
         text = "".join(f"{key}={value}\n" for key, value in settings.items())
         (self.data / "zoo.cfg").write_text(text, encoding="utf-8")
 
-    def _spawn(self, arguments: list[str]) -> None:
-        with self.log.open("ab") as output:
-            self._log_start = output.tell()
-            # A session of its own: Ctrl-C on the terminal is for us, and we stop it.
-            self._process = subprocess.Popen(  # noqa: S603 - Java, with our own arguments
-                arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-            )
-        # Its input is a pipe that nobody writes to: it ends when we do, and then it kills the server.
-        self._guard = subprocess.Popen(  # noqa: S603 - as above
-            ["/bin/sh", "-c", f"read -r _; kill -9 {self._process.pid}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def _reap(self) -> None:
-        """The guard goes first: the process's id must not belong to anybody else when it acts."""
-        assert self._guard is not None
-        assert self._process is not None
-        self._guard.kill()
-        self._guard.communicate()
-        self._process.wait()
-        self._guard = self._process = None
-
-    def _wait_until_it_serves(self, deadline: float) -> None:
-        assert self._process is not None
+    def _wait_until_it_serves(self, process: ChildProcess, deadline: float) -> None:
         while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                raise CannotStart(f"it ended with status {self._process.returncode}", self._log_tail())
+            if (status := process.status) is not None:
+                raise CannotStart(f"it ended with status {status}", self._log_tail())
             if "Zookeeper version" in _ask(self.port, b"srvr") and _ask(self.port, b"ruok") == "imok":
-                if self._process.poll() is None:  # else another server has answered on this port
+                if process.status is None:  # else another server has answered on this port
                     return
                 continue
             time.sleep(0.02)
