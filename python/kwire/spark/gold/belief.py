@@ -136,6 +136,8 @@ class Electorate:
 
 def vote(words: dict[int, Word], voters: Sequence[int]) -> Word | None:
     """The word that is believed, by the rules above; None when nobody can tell."""
+    if len(words) == len(voters) == 1 and voters[0] in words:
+        return words[voters[0]]  # one broker is polled: there is nothing to vote on
     heard = [words.get(broker, _SILENCE) for broker in voters]
     if not heard:
         return None
@@ -272,19 +274,20 @@ class _Walk:
         self.now = self._next(word, time)
         self.beliefs.append(self.now)
 
-    def _next(self, word: Word, time: int) -> Belief:
-        rows, row, before = self.rows, word.row, self.now
-        told = sorted(
-            (
-                (broker, other.since)
-                for broker, other in self.words.items()
-                if other.present == word.present and other.state == word.state
-            ),
-            key=lambda telling: telling[1],
-        )
+    def _told(self, word: Word, before: Belief | None) -> list[tuple[int, int]]:
+        """Who tells it just now, and since when, the first first."""
         # A broker that slept may have told long ago what has become true again: that was not about this time.
         floor = before.first_told_at if before is not None else NEVER
-        told = [telling for telling in told if telling[1] >= floor] or [(rows.broker_id[row], time)]
+        tellings = [
+            (broker, other.since)
+            for broker, other in self.words.items()
+            if other.state == word.state and other.present == word.present and other.since >= floor
+        ]
+        return sorted(tellings, key=lambda telling: telling[1]) or [(self.rows.broker_id[word.row], word.since)]
+
+    def _next(self, word: Word, time: int) -> Belief:
+        rows, row, before = self.rows, word.row, self.now
+        told = self._told(word, before) if len(self.words) > 1 else [(rows.broker_id[row], word.since)]
         belief = Belief(row, time, first_told_at=told[0][1], told_by=told[0][0], told=told)
         if before is None:
             old = -1

@@ -29,6 +29,7 @@ from kwire.spark.gold import (
     tables,
     transitions,
 )
+from kwire.spark.silver_tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,7 +61,12 @@ TABLES: tuple[Table, ...] = (
 
 
 def silver(spark: SparkSession, out: str, name: str) -> DataFrame:
-    return spark.read.parquet(f"{out}/silver/{name}")
+    """A table of silver with its folder as column ``date``; empty where nothing of the kind was ever told."""
+    schema = f"{SILVER_SCHEMAS[name].ddl}, `date` string"
+    folder = f"{out}/silver/{name}"
+    if not tables.exists(spark, folder):
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(folder)
 
 
 def build(spark: SparkSession, out: str, hours: Iterable[datetime] | None = None) -> None:
@@ -128,7 +134,8 @@ def _build_stretch(
         walked_words = views.unionByName(beliefs)
     else:
         walked_words = words
-    walked = transitions.walk(walked_words, periods).persist(StorageLevel.MEMORY_AND_DISK)
+    # The one large thing: on disk, or it would push everything else out of memory.
+    walked = transitions.walk(walked_words, periods).persist(StorageLevel.DISK_ONLY)
     configs = silver(spark, out, "configs")
     changed = config_changes.changes(configs, polls).persist(StorageLevel.MEMORY_AND_DISK)
 

@@ -5,6 +5,7 @@ The rules are in `belief`; here they are run in the executors, a group of topics
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
@@ -12,6 +13,8 @@ from pyspark.sql import functions as f
 from kwire.spark.gold.belief import CARRIED, VIEW, WORD, Belief, Electorate, Rows, believe
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
@@ -191,6 +194,8 @@ def _walk_group(told: pa.Table, answering: pa.Table) -> pa.Table:
     for name in schema.names:
         if name.startswith("was_") and (kept := _WAS.get(name)) is not None:
             columns[name] = before.column(kept)
+        elif name == "told":
+            columns[name] = _told(beliefs)
         elif name in _OF_BELIEF:
             columns[name] = pa.array(_OF_BELIEF[name](beliefs), schema.field(name).type)
         else:
@@ -233,9 +238,15 @@ _ATTRIBUTES = [
 _OF_BELIEF: dict[str, Any] = {
     name: (lambda beliefs, name=name: [getattr(belief, name) for belief in beliefs]) for name in _ATTRIBUTES
 }
-_OF_BELIEF["told"] = lambda beliefs: [
-    [{"broker_id": broker, "at": at} for broker, at in belief.told] for belief in beliefs
-]
+
+
+def _told(beliefs: Sequence[Belief]) -> pa.Array:
+    import pyarrow as pa
+
+    offsets = [0, *accumulate(len(belief.told) for belief in beliefs)]
+    brokers = pa.array([broker for belief in beliefs for broker, _ in belief.told], pa.int32())
+    times = pa.array([at for belief in beliefs for _, at in belief.told], pa.int64())
+    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays([brokers, times], ["broker_id", "at"]))
 
 
 class _Carried:
