@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 TOPICS = 500
 PARTITIONS = 20
-BATCH = 100
+BATCH = 250
 BROKERS = (1, 2, 3)
 
 
@@ -72,7 +72,7 @@ async def told(broker_id: int, message: UpdateMetadataRequest) -> UpdateMetadata
 
 
 async def creating(store: Store, bare: Any, turns: int) -> Figure:
-    """500 topics of 20 partitions, in batches of 100 one after another, until every broker knows their leaders."""
+    """500 topics of 20 partitions, in batches of 250 one after another, until every broker knows their leaders."""
     controller = Controller(store, BROKERS[0], told)
     await controller.start()
     await controller.wait_active()

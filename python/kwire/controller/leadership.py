@@ -46,7 +46,8 @@ def settle(
     if state is None:
         if not alive:  # it has never had a leader and cannot have one now
             return partition
-        return partition._replace(state=_state(elect(alive, leaving), 0, alive, controller_epoch))
+        made = _state(elect(alive, leaving), 0, alive, controller_epoch)
+        return Partition(partition.id, partition.replicas, made, partition.version)
     in_sync = [broker for broker in alive if broker in state.isr]
     if in_sync:
         leader = state.leader if state.leader in in_sync else elect(in_sync, leaving)

@@ -99,7 +99,7 @@ def _states(
         else:
             operations.append(Set(f"{path}/state", state.encode(), partition.version))
             version = partition.version + 1
-        partitions.append(partition._replace(version=version))
+        partitions.append(Partition(partition.id, partition.replicas, state, version))
     return tuple(partitions), operations, had_partitions
 
 
