@@ -13,14 +13,19 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+import kwire
+from kwire import frame
 from kwire.child_process import ChildProcess
 from kwire.errors import KwireError
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.node.settings import write_properties
 from kwire.zookeeper.embedded import Embedded
 
@@ -115,6 +120,8 @@ class LocalCluster:
                 self._spawn(node_id)
             for node_id in self.node_ids:
                 self._wait_ready(node_id)
+            for node_id in self.node_ids:
+                wait_agreed(self._addresses[node_id], self.node_ids)
             self._describe()
         except BaseException:
             self.close()
@@ -172,6 +179,7 @@ class LocalCluster:
             raise UnknownNode(node_id, f"it runs already, process {self._processes[node_id].pid}")
         self._spawn(node_id, environment)
         address = self._wait_ready(node_id)
+        wait_agreed(address, (node_id,))
         self._describe()
         return address
 
@@ -303,6 +311,33 @@ def wait_ready(node_id: int, folder: Path, status: Callable[[], int | None], log
         time.sleep(0.02)
     facts = json.loads(ready.read_text(encoding="utf-8"))
     return NodeAddress(node_id, facts["host"], facts["port"], facts["pid"])
+
+
+def wait_agreed(node: NodeAddress, others: Sequence[int]) -> None:
+    """Until the node knows these nodes, and a controller among the living. Raises NodeFailed."""
+    deadline = time.monotonic() + START_SECONDS
+    known: list[int] = []
+    while time.monotonic() < deadline:
+        with suppress(OSError):
+            told = cluster_as_told(node)
+            known = [broker.node_id for broker in told.brokers]
+            if told.controller is not None and set(others) <= set(known):
+                return
+        time.sleep(0.02)
+    raise NodeFailed(node.id, f"did not learn of the nodes {list(others)} within {START_SECONDS:g} s, only {known}", "")
+
+
+def cluster_as_told(node: NodeAddress) -> ClusterMetadataResponse:
+    """What a node answers to ClusterMetadata. Raises OSError."""
+    request = ClusterMetadataRequest()
+    with socket.create_connection((node.host, node.port), timeout=5) as connection:
+        connection.sendall(frame.encode_request(request, version=0, correlation_id=1, client_id="kwire-cluster"))
+        with connection.makefile("rb") as answers:
+            size = int.from_bytes(answers.read(4), "big")
+            payload = answers.read(size)
+    if len(payload) < 4 or len(payload) != size:
+        raise ConnectionResetError(f"node {node.id} closed the connection")
+    return kwire.decode(ClusterMetadataResponse, payload[4:], version=0)
 
 
 def tail(log: Path, characters: int = 4000) -> str:

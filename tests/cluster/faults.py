@@ -1,0 +1,175 @@
+"""What the tests of faults ask of a cluster, and what must be true of it whatever happened meanwhile.
+
+Rules of this file: each run has topics of its own, so that one cluster serves many. A change is acknowledged when the
+client was told so, and then it must be there; when the client was not, a topic must have all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.client.admin import AdminError, NewTopic, TopicChange
+from kwire.messages.kip4.error_codes import ErrorCode
+from tests.cluster.checking import sound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kwire.client.admin import BlockingAdminClient
+    from kwire.client.admin.values import Outcomes
+    from kwire.testing.local_cluster import LocalCluster
+    from tests.cluster.checking import Story
+
+
+@dataclass
+class Runs:
+    runs: int = 0
+    lost: int = 0
+
+
+TALLY: dict[str, Runs] = defaultdict(Runs)
+"""By fault: how often it happened, and how many acknowledged changes were lost by it. Printed when all is done."""
+
+_numbers = itertools.count()
+
+
+class Topics(NamedTuple):
+    """A run's topics: two that are there, one that is to go, two that are to come."""
+
+    old: str
+    other: str
+    doomed: str
+    first: str
+    second: str
+
+
+OLD = {0: (1, 2), 1: (2, 3), 2: (3, 1)}
+OTHER = {0: (1, 2, 3), 1: (2, 3, 1)}
+DOOMED = {0: (1, 2), 1: (3, 1)}
+COME = {0: (3, 1), 1: (1, 2), 2: (2, 3)}
+OLD_ALTERED = {0: (3, 2), 1: (2, 3), 2: (3, 1), 3: (2, 1)}
+OLD_MOVED = {0: (2, 3), 1: (1, 3), 2: (3, 1)}
+OTHER_MOVED = {0: (3, 2), 1: (2, 3, 1)}
+
+
+def prepared(admin: BlockingAdminClient) -> Topics:
+    run = next(_numbers)
+    topics = Topics(*(f"{name}-{run}" for name in Topics._fields))
+    made = {
+        topics.old: NewTopic(assignment=OLD, configs={"retention.ms": "1000"}),
+        topics.other: NewTopic(assignment=OTHER),
+        topics.doomed: NewTopic(assignment=DOOMED),
+    }
+    admin.create_topics(made).raise_first()
+    admin.wait_until_created(list(made))
+    return topics
+
+
+class Scenario(NamedTuple):
+    """``ask`` the client for something; ``done(story, topics)``: by topic, whether all of it is there, or False for
+    nothing of it; ``again``: the code that a second attempt is answered with when the first one had effect."""
+
+    ask: Callable[[BlockingAdminClient, Topics], Outcomes]
+    done: Callable[[Story, Topics], Mapping[str, bool]]
+    again: ErrorCode
+
+
+def create(admin: BlockingAdminClient, topics: Topics) -> Outcomes:
+    new = NewTopic(assignment=COME, configs={"retention.ms": "5000"})
+    return admin.create_topics({topics.first: new, topics.second: new})
+
+
+def created(story: Story, topics: Topics) -> Mapping[str, bool]:
+    return {
+        name: either(replicas_and_settings(story, name), (COME, {"retention.ms": "5000"}), None)
+        for name in (topics.first, topics.second)
+    }
+
+
+def alter(admin: BlockingAdminClient, topics: Topics) -> Outcomes:
+    moved = {index: replicas for index, replicas in OLD_ALTERED.items() if OLD.get(index) != replicas}
+    return admin.alter_topics(
+        {
+            topics.old: TopicChange(assignment=moved, set_configs={"retention.ms": "7"}),
+            topics.doomed: TopicChange(partitions=4),
+        }
+    )
+
+
+def altered(story: Story, topics: Topics) -> Mapping[str, bool]:
+    old = replicas_and_settings(story, topics.old)
+    grown = replicas_and_settings(story, topics.doomed)
+    assert grown is not None
+    return {
+        topics.old: either(old, (OLD_ALTERED, {"retention.ms": "7"}), (OLD, {"retention.ms": "1000"})),
+        topics.doomed: either(len(grown[0]), 4, 2),
+    }
+
+
+def reassign(admin: BlockingAdminClient, topics: Topics) -> Outcomes:
+    return admin.reassign_partitions(
+        {topics.old: {0: OLD_MOVED[0], 1: OLD_MOVED[1]}, topics.other: {0: OTHER_MOVED[0]}}
+    )
+
+
+def reassigned(story: Story, topics: Topics) -> Mapping[str, bool]:
+    """All moves of a request are one change."""
+    now = replicas_and_settings(story, topics.old), replicas_and_settings(story, topics.other)
+    settings: dict[str, str] = {}
+    after = (OLD_MOVED, {"retention.ms": "1000"}), (OTHER_MOVED, settings)
+    before = (OLD, {"retention.ms": "1000"}), (OTHER, settings)
+    return dict.fromkeys((topics.old, topics.other), either(now, after, before))
+
+
+def delete(admin: BlockingAdminClient, topics: Topics) -> Outcomes:
+    return admin.delete_topics([topics.old, topics.doomed])
+
+
+def deleted(story: Story, topics: Topics) -> Mapping[str, bool]:
+    return {name: name not in story["topics"] for name in (topics.old, topics.doomed)}
+
+
+SCENARIOS = {
+    "create": Scenario(create, created, ErrorCode.TOPIC_ALREADY_EXISTS),
+    "alter": Scenario(alter, altered, ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS),
+    "reassign": Scenario(reassign, reassigned, ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS),
+    "delete": Scenario(delete, deleted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+}
+
+
+def replicas_and_settings(story: Story, name: str) -> tuple[dict[int, tuple[int, ...]], dict[str, str]] | None:
+    if name not in story["topics"]:
+        return None
+    settings, partitions = story["topics"][name]
+    return {index: replicas for index, (replicas, _, _) in sorted(partitions.items())}, settings
+
+
+def either(now: object, after: object, before: object) -> bool:
+    assert now in (after, before), f"half made: {now} is neither {after} nor {before}"
+    return bool(now == after)
+
+
+def checked(fault: str, cluster: LocalCluster, scenario: Scenario, topics: Topics, outcomes: Outcomes | None) -> None:
+    """Wait until the cluster is sound; all that was acknowledged is there, and nothing is half made."""
+    tally = TALLY[fault]
+    tally.runs += 1
+    story = sound(cluster)
+    done = scenario.done(story, topics)
+    for topic, error in (outcomes or {}).items():
+        acknowledged = error is None or (error.code == scenario.again and error.attempts > 1)
+        if acknowledged and not done[topic]:
+            tally.lost += 1
+            raise AssertionError(f"{topic}: acknowledged ({error}), and not there")
+        assert acknowledged or isinstance(error, AdminError)
+
+
+def goes_on(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+    """The cluster does new work, and all know of it."""
+    name = f"afterwards-{next(_numbers)}"
+    admin.create_topics({name: NewTopic(partitions=2, replication_factor=len(cluster.nodes))}).raise_first()
+    admin.wait_until_created({name: 2})
+    admin.delete_topics([name]).raise_first()
+    admin.wait_until_deleted([name])
