@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kwire import declare, errors, frame, messages, reference
     from kwire.columnar import columns, columns_schema
+    from kwire.decoder import Decoder
     from kwire.jsonform import from_json, to_json
 
 __version__ = "0.1.0"
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DeclarationError",
     "DecodeError",
+    "Decoder",
     "EncodeError",
     "KwireError",
     "UnsupportedVersion",
@@ -48,6 +50,8 @@ if not TYPE_CHECKING:  # or every misspelt name would be Any
 
         if name in ("to_json", "from_json"):
             value = getattr(import_module("kwire.jsonform"), name)
+        elif name == "Decoder":
+            value = import_module("kwire.decoder").Decoder
         elif name in ("columns", "columns_schema"):
             value = getattr(import_module("kwire.columnar"), name)
         elif name in ("declare", "errors", "frame", "messages", "reference"):

@@ -5,7 +5,7 @@ from typing import Any, final
 
 from kwire.declare import Message, Struct
 
-__all__ = ["Batch", "Columns", "Plan", "Schema", "adopt"]
+__all__ = ["Batch", "Columns", "Memory", "Plan", "Schema", "adopt"]
 
 @final
 class Plan:
@@ -26,6 +26,26 @@ class Plan:
         """Object to bytes. Raises EncodeError."""
     def validate(self, data: bytes | bytearray | memoryview) -> None:
         """Bytes-like to nothing, or to what is wrong with it. Raises DecodeError."""
+
+@final
+class Memory:
+    """What a decoder remembers of one frame to the next. ``keys``: for each struct that the plan opens, in that order,
+    the names of the fields of its key.
+    """
+
+    def __new__(cls, plan: Plan, keys: list[list[str]]) -> Memory: ...
+    def decode(self, data: bytes | bytearray | memoryview) -> Any:
+        """Bytes-like to object. Raises DecodeError, and changes nothing then."""
+    def reset(self) -> None:
+        """Forget the last frame."""
+    def changes(self) -> tuple[tuple[str, ...], dict[str, Any], Any] | None:
+        """What the last good frame changed: None when there was none before it. Otherwise names of fields that differ;
+        by name what differs in arrays of structs (added, removed, pairs of changed, moved); and the message before when
+        its tag section differs, else None.
+        """
+    @property
+    def size(self) -> int:
+        """How many bytes it holds beside the last two messages."""
 
 @final
 class Columns:

@@ -57,6 +57,11 @@ def plan(cls: type[Message], *, version: int) -> str:
     return plan_source(cls, version).text
 
 
+def compiled(cls: type[Message], version: int) -> Any:
+    """The plan of a class at a version, for those who do something else with it. Raises UnsupportedVersion."""
+    return cls.__kwire_plans__.get(version) or _compile(cls, version)
+
+
 def _compile(cls: type[Message], version: int) -> Any:
     """The plan of a class at a version, from now on kept with the class."""
     if version not in cls.versions:

@@ -57,9 +57,10 @@ class Struct(_HasFields):
     unknown_tags: Mapping[int, bytes] = field(default=...)
     __kwire_fields__: ClassVar[tuple[Declared, ...]]
     __kwire_resolved__: ClassVar[tuple[Field, ...]]
+    __kwire_key__: ClassVar[tuple[str, ...]]
     __kwire_dataclass_fields__: ClassVar[dict[str, Any]]
 
-    def __init_subclass__(cls, *, weakref: bool = ...) -> None: ...
+    def __init_subclass__(cls, *, key: str | tuple[str, ...] = ..., weakref: bool = ...) -> None: ...
     def __rich_repr__(self) -> Iterator[Any]:
         raise NotImplementedError
 
@@ -84,6 +85,7 @@ class Message(Struct):
         flexible: str = ...,
         dialect: str | tuple[str, ...] = ...,
         header_version: int = ...,
+        key: str | tuple[str, ...] = ...,
         weakref: bool = ...,
     ) -> None: ...
 

@@ -92,6 +92,11 @@ def fields(cls: type[Struct]) -> tuple[Field, ...]:
     return resolved
 
 
+def key(cls: type[Struct]) -> tuple[str, ...]:
+    """The fields by which the elements of an array of ``cls`` are told apart; empty where only their place does."""
+    return cls.__kwire_key__
+
+
 def _resolve(cls: type[Struct], declared: Declared) -> Field:
     def wrong(reason: str) -> DeclarationError:
         return DeclarationError(cls.__name__, declared.name, reason)

@@ -40,10 +40,12 @@ class StructMeta(type):
     """Makes a class with slots out of annotated names.
 
     Class keywords of messages: ``api_key``, ``versions``, ``flexible``, ``dialect``, ``header_version``; of any
-    struct: ``weakref=True`` where instances must be weakly referable.
+    struct: ``key=`` the fields by which the elements of an array are told apart, ``weakref=True`` where instances must
+    be weakly referable.
     """
 
     __kwire_fields__: tuple[Declared, ...]
+    __kwire_key__: tuple[str, ...]
 
     def __new__(
         cls,
@@ -56,6 +58,7 @@ class StructMeta(type):
         flexible: str | None = None,
         dialect: str | tuple[str, ...] | None = None,
         header_version: int | None = None,
+        key: str | tuple[str, ...] | None = None,
         weakref: bool = False,
     ) -> StructMeta:
         declared = _declared_fields(name, bases, namespace)
@@ -66,6 +69,8 @@ class StructMeta(type):
             extra += ("__weakref__",)
         namespace["__slots__"] = own + extra
         namespace["__kwire_fields__"] = declared
+        if key is not None:
+            namespace["__kwire_key__"] = _key(name, declared, (key,) if isinstance(key, str) else key)
         if bases:
             # Seeded in every class: a class that lacked its own would run its base's constructor.
             namespace["__init__"] = _first_construction
@@ -127,6 +132,14 @@ def _enclosing_structs(frame: Any) -> dict[str, Any]:
     if frame.f_locals is frame.f_globals:
         return {}
     return {name: value for name, value in frame.f_locals.items() if isinstance(value, (StructMeta, WireType))}
+
+
+def _key(name: str, declared: tuple[Declared, ...], key: tuple[str, ...]) -> tuple[str, ...]:
+    names = {d.name for d in declared}
+    for part in key:
+        if part not in names:
+            raise DeclarationError(name, part, "key= names a field that there is not")
+    return key
 
 
 def _inherited_slots(bases: tuple[type, ...]) -> frozenset[str]:
@@ -219,6 +232,7 @@ class Struct(metaclass=StructMeta):
     if TYPE_CHECKING:
         unknown_tags: UnknownTags
     __kwire_is_message__: ClassVar[bool] = False
+    __kwire_key__ = ()
     __dataclass_fields__ = _DataclassFields()
     __dataclass_params__ = _DataclassParameters()
     __signature__ = _Signature()

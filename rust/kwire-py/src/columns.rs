@@ -10,10 +10,10 @@ use kwire_columns::{BatchError, MOST_BYTES, RowsError, Shape};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyCapsule, PyType};
+use pyo3::types::{PyCapsule, PyType};
 
 use crate::errors::plan_error;
-use crate::plan::immutable;
+use crate::plan::{Immutable, immutable};
 use crate::unsafe_arrow::{ARRAY, SCHEMA, STREAM, chunks};
 
 /// How to make columns of one message at one version.
@@ -59,7 +59,7 @@ impl Columns {
             }
             py.detach(|| self.compiled.batch(&slices))
         } else {
-            let mut held: Vec<Option<Bound<'_, PyBytes>>> = Vec::new();
+            let mut held: Vec<Option<Immutable<'_>>> = Vec::new();
             for frame in frames.try_iter()? {
                 let frame = frame?;
                 held.push(if frame.is_none() {
@@ -70,7 +70,7 @@ impl Columns {
             }
             let slices: Vec<_> = held
                 .iter()
-                .map(|frame| frame.as_ref().map(PyBytesMethods::as_bytes))
+                .map(|frame| frame.as_ref().map(Immutable::as_bytes))
                 .collect();
             py.detach(|| self.compiled.batch(&slices))
         };

@@ -8,6 +8,7 @@
 mod columns;
 mod errors;
 mod memo;
+mod memory;
 mod plan;
 #[allow(unsafe_code, reason = "takes Arrow data over from other libraries")]
 mod unsafe_arrow;
@@ -38,6 +39,8 @@ use pyo3::prelude::*;
 mod _kwire {
     #[pymodule_export]
     use crate::columns::{Batch, Columns, Schema};
+    #[pymodule_export]
+    use crate::memory::Memory;
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]

@@ -1,12 +1,13 @@
 //! The door: a compiled plan with the classes it builds.
 
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
-use kwire::plan::{Struct, Type};
+use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyType};
 
 use crate::errors::{decode_error, encode_error, plan_error};
 use crate::unsafe_builder::build;
@@ -17,8 +18,8 @@ use crate::unsafe_source;
 /// A message at one version, ready to decode and encode.
 #[pyclass(frozen, module = "kwire._kwire")]
 pub(crate) struct Plan {
-    compiled: kwire::Plan,
-    layouts: Vec<Layout>,
+    pub(crate) compiled: kwire::Plan,
+    pub(crate) layouts: Vec<Layout>,
     /// Taken for a call and put back after it; a second thread in the meantime makes its own.
     caches: Mutex<Option<Box<Caches>>>,
     /// How many bytes the last encoding gave.
@@ -34,7 +35,7 @@ impl Plan {
     fn new(text: &str, structs: Vec<(Bound<'_, PyType>, Bound<'_, PyDict>)>) -> PyResult<Self> {
         let plan: kwire::Plan = text.parse().map_err(|error| plan_error(&error))?;
         let mut opened = Vec::with_capacity(plan.structs);
-        open(&plan.root, &mut opened);
+        plan.root.each_struct(&mut |body| opened.push(body));
         if opened.len() != structs.len() {
             return Err(PyValueError::new_err(format!(
                 "the plan opens {} structs, not {}",
@@ -70,12 +71,7 @@ impl Plan {
     /// Bytes-like to object.
     fn decode<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let data = immutable(data)?;
-        let taken = self.caches.lock().ok().and_then(|mut caches| caches.take());
-        let mut caches = taken.unwrap_or_else(|| Box::new(Caches::new(self.layouts.len())));
-        let built = build(py, &self.compiled, &self.layouts, data.as_bytes(), &mut caches);
-        if let Ok(mut place) = self.caches.lock() {
-            *place = Some(caches);
-        }
+        let built = self.with_caches(|caches| build(py, &self.compiled, &self.layouts, data.as_bytes(), caches));
         built.map_err(|error| error.map_or_else(|raised| raised, |error| decode_error(py, &error)))
     }
 
@@ -99,30 +95,61 @@ impl Plan {
     }
 }
 
-/// The structs of a plan in the order in which its text opens them.
-fn open<'p>(body: &'p Struct, opened: &mut Vec<&'p Struct>) {
-    fn open_type<'p>(kind: &'p Type, opened: &mut Vec<&'p Struct>) {
-        match kind {
-            Type::Struct(body) | Type::NullableStruct(body) => open(body, opened),
-            Type::Array(_, element) => open_type(&element.kind, opened),
-            Type::Maybe(inner) => open_type(inner, opened),
-            Type::Primitive(_) | Type::String(_) | Type::Bytes(_) => {}
+impl Plan {
+    /// Work with the plan's tables, which nobody else has meanwhile.
+    pub(crate) fn with_caches<R>(&self, work: impl FnOnce(&mut Caches) -> R) -> R {
+        let taken = self.caches.lock().ok().and_then(|mut caches| caches.take());
+        let mut caches = taken.unwrap_or_else(|| Box::new(Caches::new(self.layouts.len())));
+        let result = work(&mut caches);
+        if let Ok(mut place) = self.caches.lock() {
+            *place = Some(caches);
         }
+        result
     }
-    opened.push(body);
-    body.named().for_each(|field| open_type(&field.kind, opened));
 }
 
-/// The data as bytes that nobody can change under our eyes; other bytes-likes are copied, which costs little.
-pub(crate) fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    if let Ok(bytes) = data.cast::<PyBytes>() {
-        return Ok(bytes.clone());
+/// Bytes that nobody can change under our eyes: all of an object, or the part of it that a view shows.
+pub(crate) struct Immutable<'py> {
+    object: Bound<'py, PyBytes>,
+    part: Range<usize>,
+}
+
+impl<'py> Immutable<'py> {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.object.as_bytes().get(self.part.clone()).unwrap_or_default()
     }
-    if pyo3::buffer::PyUntypedBuffer::get(data).is_err() {
+
+    pub(crate) fn unbind(self) -> (Py<PyBytes>, Range<usize>) {
+        (self.object.unbind(), self.part)
+    }
+}
+
+/// A view of bytes is as good as bytes. Other bytes-likes, which can change, are copied.
+pub(crate) fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Immutable<'py>> {
+    let whole = |object: Bound<'py, PyBytes>| {
+        let part = 0..object.as_bytes().len();
+        Immutable { object, part }
+    };
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(whole(bytes.clone()));
+    }
+    let Ok(buffer) = PyUntypedBuffer::get(data) else {
         let found = data.get_type().name()?.to_string();
         return Err(PyTypeError::new_err(format!(
             "a bytes-like object is wanted, not {found}"
         )));
+    };
+    if let Ok(view) = data.cast::<PyMemoryView>()
+        && let Ok(object) = view.getattr("obj")?.cast_into_exact::<PyBytes>()
+        && buffer.is_c_contiguous()
+        && let Some(start) = (buffer.buf_ptr() as usize).checked_sub(object.as_bytes().as_ptr() as usize)
+        && let Some(stop) = start.checked_add(buffer.len_bytes())
+        && stop <= object.as_bytes().len()
+    {
+        return Ok(Immutable {
+            object,
+            part: start..stop,
+        });
     }
-    Ok(data.py().get_type::<PyBytes>().call1((data,))?.cast_into()?)
+    Ok(whole(data.py().get_type::<PyBytes>().call1((data,))?.cast_into()?))
 }

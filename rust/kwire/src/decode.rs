@@ -219,7 +219,7 @@ fn structure_here<'a, V: Visitor<'a>>(
 
 /// The tag section, where there is one. Nearly all are empty: one byte.
 #[inline(always)]
-fn end_of_struct<'a, V: Visitor<'a>>(
+pub(crate) fn end_of_struct<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     reader: &mut Reader<'a>,
     visitor: &mut V,
@@ -319,6 +319,19 @@ fn pass_over<'a, E>(kind: &'a Type, reader: &mut Reader<'a>) -> Result<(), Stop<
     })
 }
 
+/// How many bytes the value takes with which `rest` begins; None for bytes that are none.
+pub(crate) fn size_of_value<'a>(kind: &'a Type, rest: &'a [u8]) -> Option<usize> {
+    let mut reader = Reader::new(rest);
+    value(kind, &mut reader, &mut Nothing).ok()?;
+    Some(reader.offset())
+}
+
+/// Go behind a struct; None for bytes that are none.
+#[inline]
+pub(crate) fn pass_over_struct<'a>(plan: &'a Struct, reader: &mut Reader<'a>) -> Option<()> {
+    structure(plan, reader, &mut Nothing).ok()
+}
+
 /// The elements of an array of int32 that is well-formed and, if compact, has less than 127 elements: nearly every one.
 /// None, and nothing taken, for any other, which then is looked at closely.
 #[inline(always)]
@@ -384,7 +397,7 @@ fn runs_of_structs<'a, V: Visitor<'a>>(
 
 /// A value of fixed size, handed on to `put`.
 #[inline(always)]
-fn fixed<'a, V: Visitor<'a>, T>(
+pub(crate) fn fixed<'a, V: Visitor<'a>, T>(
     kind: Primitive,
     reader: &mut Reader<'a>,
     visitor: &mut V,
@@ -450,7 +463,7 @@ fn packed<'a, V: Visitor<'a>>(
 
 /// How many bytes so many smallest elements take: a count is believed only when they fit into what is left.
 #[inline(always)]
-fn believe<E>(count: usize, smallest: usize, start: usize, reader: Reader<'_>) -> Result<usize, Stop<E>> {
+pub(crate) fn believe<E>(count: usize, smallest: usize, start: usize, reader: Reader<'_>) -> Result<usize, Stop<E>> {
     match count.checked_mul(smallest) {
         Some(wanted) if wanted <= reader.left() => Ok(wanted),
         wanted => {
@@ -461,7 +474,7 @@ fn believe<E>(count: usize, smallest: usize, start: usize, reader: Reader<'_>) -
 }
 
 #[inline]
-fn value<'a, V: Visitor<'a>>(
+pub(crate) fn value<'a, V: Visitor<'a>>(
     kind: &'a Type,
     reader: &mut Reader<'a>,
     visitor: &mut V,
@@ -571,7 +584,7 @@ fn array<'a, V: Visitor<'a>>(
 
 /// A struct that is an element of an array, by memory or by its bytes.
 #[inline(always)]
-fn item<'a, V: Visitor<'a>>(
+pub(crate) fn item<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     reader: &mut Reader<'a>,
     visitor: &mut V,

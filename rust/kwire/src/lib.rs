@@ -13,7 +13,8 @@
 //!
 //! Plan text is parsed (`parse`) into a [`Plan`] (`plan`); one walker reads bytes by it into whatever a
 //! [`decode::Visitor`] builds, another writes bytes by it out of whatever an [`encode::Source`] holds. [`Value`] is the
-//! visitor and source of this crate's own tests; Python objects are another pair, in a crate of their own. This one
+//! visitor and source of this crate's own tests; Python objects are another pair, in a crate of their own. A visitor whose
+//! values can be used again is spared what stood in the frame before (`remember`). This crate
 //! knows no Python: it is tested, fuzzed and measured with plans and bytes alone.
 
 #![forbid(unsafe_code)]
@@ -25,6 +26,7 @@ mod error;
 mod parse;
 pub mod plan;
 mod reader;
+pub mod remember;
 mod sink;
 mod validate;
 mod value;

@@ -308,6 +308,20 @@ impl Struct {
         self.smallest
     }
 
+    /// This struct, and every one inside it, in the order in which the text opens them.
+    pub fn each_struct<'p>(&'p self, tell: &mut impl FnMut(&'p Self)) {
+        fn inside<'p>(kind: &'p Type, tell: &mut impl FnMut(&'p Struct)) {
+            match kind {
+                Type::Struct(body) | Type::NullableStruct(body) => body.each_struct(tell),
+                Type::Array(_, element) => inside(&element.kind, tell),
+                Type::Maybe(inner) => inside(inner, tell),
+                Type::Primitive(_) | Type::String(_) | Type::Bytes(_) => {}
+            }
+        }
+        tell(self);
+        self.named().for_each(|field| inside(&field.kind, tell));
+    }
+
     /// Fields and tagged fields by position.
     pub fn named(&self) -> impl Iterator<Item = &Field> {
         self.fields.iter().chain(self.tagged.iter().map(|tagged| &tagged.field))

@@ -49,7 +49,7 @@ class ApiVersionsResponse(Message, api_key=18, versions="0-5", flexible="3+", he
     """Set by KRaft controllers of Kafka 3.4 to 3.9 that will take a cluster over from ZooKeeper (KIP-866)."""
 
 
-class ApiVersion(Struct):
+class ApiVersion(Struct, key="api_key"):
     """The versions of one API; a client picks the highest that both sides know."""
 
     api_key: int16
@@ -60,7 +60,7 @@ class ApiVersion(Struct):
     """The highest version that is answered, included."""
 
 
-class SupportedFeature(Struct):
+class SupportedFeature(Struct, key="name"):
     """A feature that the node's software knows how to run."""
 
     name: string
@@ -71,7 +71,7 @@ class SupportedFeature(Struct):
     """The highest level it can run at."""
 
 
-class FinalizedFeature(Struct):
+class FinalizedFeature(Struct, key="name"):
     """A feature that is in force for all brokers; the higher level comes first on the wire."""
 
     name: string

@@ -45,7 +45,7 @@ class DescribeAclsResponse(Message, api_key=29, versions="0-3", flexible="2+"):
     """What is protected by at least one rule that matched; empty when none did."""
 
 
-class ProtectedResource(Struct):
+class ProtectedResource(Struct, key=("resource_type", "resource_name", "pattern_type")):
     """One resource, or all those whose names share a prefix, and the rules about it."""
 
     resource_type: int8

@@ -42,7 +42,7 @@ class DescribeClusterResponse(Message, api_key=60, versions="0-2", flexible="0+"
     """What the caller may do with the cluster: bit n for ACL operation n; -2147483648 when it was not asked for."""
 
 
-class ClusterNode(Struct):
+class ClusterNode(Struct, key="broker_id"):
     """A broker or, when those were asked for, a controller."""
 
     broker_id: int32

@@ -43,7 +43,7 @@ class DescribeConfigsResponse(Message, api_key=32, versions="0-4", flexible="4+"
     """One entry a resource of the request, in no fixed order."""
 
 
-class ResourceConfigs(Struct):
+class ResourceConfigs(Struct, key=("resource_type", "resource_name")):
     """The settings of one resource."""
 
     error_code: int16
@@ -58,7 +58,7 @@ class ResourceConfigs(Struct):
     """Its settings; those left at their defaults are among them."""
 
 
-class ConfigEntry(Struct):
+class ConfigEntry(Struct, key="name"):
     """One setting, and whose word it is."""
 
     name: string

@@ -35,7 +35,7 @@ class DescribeGroupsResponse(Message, api_key=15, versions="0-6", flexible="5+")
     """One entry a group of the request."""
 
 
-class Group(Struct):
+class Group(Struct, key="group_id"):
     """One group and its members."""
 
     error_code: int16
@@ -56,7 +56,7 @@ class Group(Struct):
     """What the caller may do with the group: bit n for ACL operation n; -2147483648 when it was not asked for."""
 
 
-class GroupMember(Struct):
+class GroupMember(Struct, key="member_id"):
     """One member of the group."""
 
     member_id: string

@@ -40,7 +40,7 @@ class DescribeLogDirsResponse(Message, api_key=35, versions="0-5", flexible="2+"
     """One entry a directory of the broker's ``log.dirs``."""
 
 
-class LogDir(Struct):
+class LogDir(Struct, key="log_dir"):
     """One directory, the volume it is on, and the replicas in it."""
 
     error_code: int16
@@ -57,7 +57,7 @@ class LogDir(Struct):
     """Whether it gets no new partitions (``cordoned.log.dirs``), for instance before it is taken out."""
 
 
-class LogDirTopic(Struct):
+class LogDirTopic(Struct, key="name"):
     """The replicas of one topic in a directory."""
 
     name: string
@@ -66,7 +66,7 @@ class LogDirTopic(Struct):
     """One entry a replica."""
 
 
-class LogDirReplica(Struct):
+class LogDirReplica(Struct, key="partition_index"):
     """One replica on disk; while it moves between directories there are two of them."""
 
     partition_index: int32

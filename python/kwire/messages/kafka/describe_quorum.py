@@ -62,7 +62,7 @@ class DescribeQuorumResponse(Message, api_key=55, versions="0-2", flexible="0+")
     """Where the voters can be reached."""
 
 
-class QuorumTopic(Struct):
+class QuorumTopic(Struct, key="topic_name"):
     """The partitions of one topic."""
 
     topic_name: string
@@ -71,7 +71,7 @@ class QuorumTopic(Struct):
     """One entry a partition of the request."""
 
 
-class QuorumPartition(Struct):
+class QuorumPartition(Struct, key="partition_index"):
     """Leader and replicas of the metadata log."""
 
     partition_index: int32
@@ -92,7 +92,7 @@ class QuorumPartition(Struct):
     """The nodes that only follow the log: brokers, and controllers that do not vote."""
 
 
-class ReplicaState(Struct):
+class ReplicaState(Struct, key="replica_id"):
     """How far one replica has got."""
 
     replica_id: int32
@@ -107,7 +107,7 @@ class ReplicaState(Struct):
     """When it last held all the leader had, likewise; the leader's own is the present. -1 when not known."""
 
 
-class QuorumNode(Struct):
+class QuorumNode(Struct, key="node_id"):
     """Where one voter can be reached."""
 
     node_id: int32
@@ -116,7 +116,7 @@ class QuorumNode(Struct):
     """Its addresses, one for each kind of connection."""
 
 
-class QuorumListener(Struct):
+class QuorumListener(Struct, key="name"):
     """One address of a voter."""
 
     name: string

@@ -49,7 +49,7 @@ class DescribeTopicPartitionsResponse(Message, api_key=75, versions="0", flexibl
     """Where the next page begins; None on the last one."""
 
 
-class TopicDescription(Struct):
+class TopicDescription(Struct, key="name"):
     """One topic, or as much of it as fits the page."""
 
     error_code: int16
@@ -66,7 +66,7 @@ class TopicDescription(Struct):
     """What the caller may do with the topic, always told: bit n for ACL operation n; -2147483648 when not known."""
 
 
-class PartitionDescription(Struct):
+class PartitionDescription(Struct, key="partition_index"):
     """One partition: who leads it, who holds copies, and who might lead after a disaster."""
 
     error_code: int16

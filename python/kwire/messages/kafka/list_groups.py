@@ -33,7 +33,7 @@ class ListGroupsResponse(Message, api_key=16, versions="0-5", flexible="3+"):
     """Empty when there are none, or none that the sender may see."""
 
 
-class ListedGroup(Struct):
+class ListedGroup(Struct, key="group_id"):
     """A group, told from the others; DescribeGroups and its kin know more."""
 
     group_id: string

@@ -67,7 +67,7 @@ class ListOffsetsResponse(Message, api_key=2, versions="0-11", flexible="6+"):
     """There is no code for the whole: a failure of everything is repeated in each partition."""
 
 
-class TopicOffsets(Struct):
+class TopicOffsets(Struct, key="name"):
     """What was found in one topic."""
 
     name: string
@@ -76,7 +76,7 @@ class TopicOffsets(Struct):
     """One entry a partition asked for."""
 
 
-class PartitionOffset(Struct):
+class PartitionOffset(Struct, key="partition_index"):
     """What was found in one partition."""
 
     partition_index: int32

@@ -38,7 +38,7 @@ class ListPartitionReassignmentsResponse(Message, api_key=46, versions="0", flex
     """Topics with at least one partition on the move."""
 
 
-class OngoingTopicReassignment(Struct):
+class OngoingTopicReassignment(Struct, key="name"):
     """A topic with partitions on the move."""
 
     name: string
@@ -47,7 +47,7 @@ class OngoingTopicReassignment(Struct):
     """Those on the move, no others."""
 
 
-class OngoingPartitionReassignment(Struct):
+class OngoingPartitionReassignment(Struct, key="partition_index"):
     """A partition on the move."""
 
     partition_index: int32

@@ -64,7 +64,7 @@ class MetadataResponse(Message, api_key=3, versions="0-13", flexible="9+"):
     """0, or 129: all that this client knows is out of date and it should start again from its bootstrap servers."""
 
 
-class Broker(Struct):
+class Broker(Struct, key="node_id"):
     """A broker that a client may connect to."""
 
     node_id: int32
@@ -77,7 +77,7 @@ class Broker(Struct):
     """Where it stands (``broker.rack``), for spreading replicas and fetching nearby; None when not configured."""
 
 
-class TopicMetadata(Struct):
+class TopicMetadata(Struct, key="name"):
     """One topic; everything but the error and what identifies it is empty when there is an error."""
 
     error_code: int16
@@ -94,7 +94,7 @@ class TopicMetadata(Struct):
     """What the caller may do with the topic: bit n for ACL operation n; -2147483648 when it was not asked for."""
 
 
-class PartitionMetadata(Struct):
+class PartitionMetadata(Struct, key="partition_index"):
     """One partition: who leads it and who holds copies."""
 
     error_code: int16

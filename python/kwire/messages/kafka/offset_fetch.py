@@ -68,7 +68,7 @@ class OffsetFetchResponse(Message, api_key=9, versions="0-10", flexible="6+"):
     """One entry a group, each with its own error."""
 
 
-class TopicOffsets(Struct):
+class TopicOffsets(Struct, key="name"):
     """How far the group has read in one topic."""
 
     name: string = field(until=9, default="", ignorable=True)
@@ -79,7 +79,7 @@ class TopicOffsets(Struct):
     """Those asked for, or all that have an offset."""
 
 
-class PartitionOffset(Struct):
+class PartitionOffset(Struct, key="partition_index"):
     """How far the group has read in one partition."""
 
     partition_index: int32
@@ -94,7 +94,7 @@ class PartitionOffset(Struct):
     """0; 29 the sender may not read the topic; 88 a transaction is about to change the offset (version 7)."""
 
 
-class GroupOffsets(Struct):
+class GroupOffsets(Struct, key="group_id"):
     """How far one group has read."""
 
     group_id: string

@@ -56,7 +56,7 @@ class UpdateMetadataRequest(
     """All live brokers, not only the new ones: who is not listed is dead."""
 
 
-class PartitionState(Struct):
+class PartitionState(Struct, key=("topic_name", "partition_index")):
     """What the controller last wrote about one partition."""
 
     topic_name: string = field(until=4, default="", ignorable=True)
@@ -79,7 +79,7 @@ class PartitionState(Struct):
     """Those of ``replicas`` whose broker is dead or whose disk has failed (KIP-112, Kafka 1.0)."""
 
 
-class TopicState(Struct):
+class TopicState(Struct, key="topic_name"):
     """The partitions of one topic that changed."""
 
     topic_name: string
@@ -90,7 +90,7 @@ class TopicState(Struct):
     """Only the changed ones, or all of the topic in a full update."""
 
 
-class LiveBroker(Struct):
+class LiveBroker(Struct, key="id"):
     """A broker that is alive, and how to reach it."""
 
     id: int32
@@ -105,7 +105,7 @@ class LiveBroker(Struct):
     """Where it stands (KIP-36, Kafka 0.10); None when it has no ``broker.rack``, empty where the version cannot say."""
 
 
-class Endpoint(Struct):
+class Endpoint(Struct, key="listener"):
     """One of the doors of a broker."""
 
     port: int32

@@ -51,7 +51,7 @@ class TopicConfigDetails(Struct):
     """Settings that the topic overrides. It took the place of ``configs``."""
 
 
-class TopicPartitionDetails(Struct):
+class TopicPartitionDetails(Struct, key="partition_id"):
     """One partition as the controller knows it."""
 
     partition_id: int32

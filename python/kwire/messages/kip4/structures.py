@@ -5,7 +5,7 @@ from __future__ import annotations
 from kwire.declare import Struct, array, int16, int32, string
 
 
-class Broker(Struct):
+class Broker(Struct, key="node_id"):
     """A live broker and where clients reach it."""
 
     node_id: int32
@@ -16,7 +16,7 @@ class Broker(Struct):
     """TCP port on that host."""
 
 
-class ConfigEntry(Struct):
+class ConfigEntry(Struct, key="config_key"):
     """One setting of a topic. The newer drafts carry the pair where the oldest had the text ``key=value``."""
 
     config_key: string
@@ -34,7 +34,7 @@ class PartitionReplicas(Struct):
     """Ids of the brokers, the preferred leader first."""
 
 
-class TopicResult(Struct):
+class TopicResult(Struct, key="topic_name"):
     """What became of one topic of a batch.
 
     An answer is a map: it has one of these a distinct topic, in the order in which the request first named them.
@@ -46,7 +46,7 @@ class TopicResult(Struct):
     """0 when the work was started (nothing waits for its end), else why it was not: ``ErrorCode``."""
 
 
-class ReplicationResult(Struct):
+class ReplicationResult(Struct, key="topic"):
     """What became of one topic of a replication command; as ``TopicResult``, under the names of its own draft."""
 
     topic: string

@@ -28,7 +28,7 @@ class TopicMetadataResponse(Message, api_key=3, versions="0", dialect="kip4"):
     """One entry for each that the request named, or all that exist; unknown ones carry their error."""
 
 
-class TopicMetadata(Struct):
+class TopicMetadata(Struct, key="topic_name"):
     """One topic."""
 
     topic_error_code: int16
@@ -39,7 +39,7 @@ class TopicMetadata(Struct):
     """Its partitions; empty when there is an error."""
 
 
-class PartitionMetadata(Struct):
+class PartitionMetadata(Struct, key="partition_id"):
     """One partition as the answering broker knows it."""
 
     partition_error_code: int16

@@ -26,7 +26,7 @@ class TopicMetadataResponse_V1(Message, api_key=3, versions="1", dialect="kip4")
     """One entry for each that the request named, or all that exist; unknown ones carry their error."""
 
 
-class TopicMetadata(Struct):
+class TopicMetadata(Struct, key="topic_name"):
     """One topic."""
 
     topic_error_code: int16
@@ -39,7 +39,7 @@ class TopicMetadata(Struct):
     """Settings that the topic overrides, and no others (decision D17)."""
 
 
-class PartitionMetadata(Struct):
+class PartitionMetadata(Struct, key="partition_id"):
     """One partition as the answering broker knows it."""
 
     partition_error_code: int16
@@ -54,7 +54,7 @@ class PartitionMetadata(Struct):
     """Ids of the replicas that are in sync with the leader."""
 
 
-class ReplicaLag(Struct):
+class ReplicaLag(Struct, key="replica_id"):
     """One replica and how far it is behind. The draft says only ``[int32 int32]``; the order is decision D8."""
 
     replica_id: int32

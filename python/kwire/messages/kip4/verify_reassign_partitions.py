@@ -25,7 +25,7 @@ class VerifyReassignPartitionsResponse(Message, api_key=1005, versions="0", dial
     """One entry a topic."""
 
 
-class TopicStatus(Struct):
+class TopicStatus(Struct, key="topic"):
     """How far one topic is."""
 
     topic: string
@@ -36,7 +36,7 @@ class TopicStatus(Struct):
     """The partitions asked about."""
 
 
-class PartitionStatus(Struct):
+class PartitionStatus(Struct, key="partition_id"):
     """How far one partition is."""
 
     partition_id: int32

@@ -38,7 +38,7 @@ class ApiVersionsResponse(Message, api_key=18, versions="0-3", flexible="3+", di
     """What the cluster agreed on at that epoch; a client that has seen a later epoch ignores it."""
 
 
-class ApiVersion(Struct):
+class ApiVersion(Struct, key="api_key"):
     """A request that the broker understands."""
 
     api_key: int16
@@ -49,7 +49,7 @@ class ApiVersion(Struct):
     """The newest version of it that is understood."""
 
 
-class SupportedFeature(Struct):
+class SupportedFeature(Struct, key="name"):
     """A feature that the broker's software has."""
 
     name: string
@@ -60,7 +60,7 @@ class SupportedFeature(Struct):
     """The highest version level at which it can work."""
 
 
-class FinalizedFeature(Struct):
+class FinalizedFeature(Struct, key="name"):
     """A feature whose version levels the whole cluster has agreed on."""
 
     name: string

@@ -1,0 +1,124 @@
+"""What `kwire.Decoder` saves: MetadataResponse of 5,000 topics x 20 partitions, polled again after little has changed.
+
+    python -m benches.decoder [--quick]
+
+Everything is compared with `kwire.decode` of the same frame and the freeing of what it made, in the same run and in
+turns. A decoder is shown two frames, one after the other and again; what its call drops of the message before the last
+is freed inside the call, so freeing is in its time too. In a changed topic every partition has another leader, which is
+more than a real change touches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import gc
+from random import Random
+from statistics import median
+from time import thread_time_ns
+from typing import TYPE_CHECKING
+
+import kwire
+from benches.figure import Figure
+from benches.workloads import Workload
+from kwire.messages.kafka.metadata import MetadataResponse, TopicMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+VERSIONS = (1, 12)
+
+
+def run(quick: bool) -> list[Figure]:
+    rounds = 5 if quick else 25
+    figures = []
+    for version in VERSIONS:
+        body = Workload("b", version).body()
+        message = kwire.decode(MetadataResponse, body, version=version)
+        frames: dict[str, Callable[[], bytes]] = {
+            "whole frame unchanged": lambda body=body: bytes(bytearray(body)),  # type: ignore[misc]  # bound now
+            "1 % of topics changed": lambda: encode(changed(message, 0.01), version),
+            "10 % of topics changed": lambda: encode(changed(message, 0.10), version),
+            "1 % inserted and removed": lambda: encode(exchanged(message, 0.01), version),
+            "nothing in common": lambda: encode(unlike(message), version),
+        }
+        targets = ((25.0, 50.0), (12.0, 25.0), (5.0, 8.0), (5.0, 15.0), (1.3, 1.1))
+        for (name, make), (at_least, goal) in zip(frames.items(), targets, strict=True):
+            plain, again = compared(body, make(), version, rounds)
+            title = f"Decoder, (b) v{version}, {name}"
+            detail = f"{again / 1e6:.2f} ms against {plain / 1e6:.2f}"
+            if name == "nothing in common":
+                cost = f"{title}: cost over a plain decode"
+                figures.append(Figure(cost, again / plain, "x", at_least, goal, higher_is_better=False, detail=detail))
+            else:
+                figures.append(Figure(f"{title}, x decode + free", plain / again, "x", at_least, goal, detail=detail))
+    return figures
+
+
+def compared(first: bytes, second: bytes, version: int, rounds: int) -> tuple[float, float]:
+    """Nanoseconds of a plain decode and its freeing, and of a decoder's call: medians."""
+    decoder = kwire.Decoder(MetadataResponse, version=version)
+    for frame in (first, second, first):
+        assert decoder.decode(frame) == kwire.decode(MetadataResponse, frame, version=version)
+    plain, again = [], []
+    gc.collect()
+    gc.freeze()
+    for _ in range(rounds):
+        for frame in (second, first):
+            begun = thread_time_ns()
+            message = kwire.decode(MetadataResponse, frame, version=version)
+            del message
+            plain.append(thread_time_ns() - begun)
+            begun = thread_time_ns()
+            decoder.decode(frame)
+            again.append(thread_time_ns() - begun)
+    gc.unfreeze()
+    return median(plain), median(again)
+
+
+def encode(message: MetadataResponse, version: int) -> bytes:
+    return kwire.encode(message, version=version)
+
+
+def led_anew(topic: TopicMetadata) -> TopicMetadata:
+    partitions = tuple(
+        dataclasses.replace(each, leader_id=each.replica_nodes[1], leader_epoch=each.leader_epoch + 1)
+        for each in topic.partitions
+    )
+    return dataclasses.replace(topic, partitions=partitions)
+
+
+def changed(message: MetadataResponse, share: float) -> MetadataResponse:
+    topics = list(message.topics)
+    for index in Random(1).sample(range(len(topics)), round(share * len(topics))):
+        topics[index] = led_anew(topics[index])
+    return dataclasses.replace(message, topics=tuple(topics))
+
+
+def exchanged(message: MetadataResponse, share: float) -> MetadataResponse:
+    """Half of the share of topics goes, as many others come, at other places."""
+    random = Random(2)
+    topics = list(message.topics)
+    count = round(share * len(topics) / 2)
+    for index in sorted(random.sample(range(len(topics)), count), reverse=True):
+        del topics[index]
+    for number in range(count):
+        new = dataclasses.replace(topics[0], name=f"{topics[0].name}-{number}")
+        topics.insert(random.randrange(len(topics)), new)
+    return dataclasses.replace(message, topics=tuple(topics))
+
+
+def unlike(message: MetadataResponse) -> MetadataResponse:
+    """The same topics, and everything in them different."""
+    return dataclasses.replace(message, topics=tuple(map(led_anew, message.topics)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benches.decoder", description="Measure kwire.Decoder.")
+    parser.add_argument("--quick", action="store_true", help="few rounds: a look, not a measurement")
+    for figure in run(parser.parse_args().quick):
+        print(figure)
+
+
+if __name__ == "__main__":
+    main()
