@@ -1,14 +1,15 @@
 """``Decoder``: reads one message after another, and remembers the last.
 
 Rules of this file: what a decoder gives is what ``kwire.decode`` gives. What has not changed since the last message is
-the very same objects as then, found by comparing bytes; ``changed`` tells the rest. Elements of arrays are told apart by
-the key that their class declares. Without the engine the same is found by comparing objects, slowly.
+the very same objects as then, found by comparing bytes; ``changed`` tells the rest. Elements of arrays are told apart
+by the key that their class declares. Without the engine the same is found by comparing objects, slowly.
 """
 
 from __future__ import annotations
 
-from kwire.codec import decode
-from kwire.declare import Struct
+from typing import Generic, NamedTuple, TypeVar
+
+from kwire.codec import compiled, decode
 from kwire.declare.introspect import check_version, fields, key
 from kwire.declare.plan_text import plan_source
 from kwire.declare.wire_types import ArrayType, NullableType, StructType
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Protocol, TypeAlias
 
-    from kwire.declare import Message
+    from kwire.declare import Message, Struct
 
     BytesLike: TypeAlias = bytes | bytearray | memoryview
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
         def reset(self) -> None: ...
         def changes(self) -> tuple[tuple[str, ...], dict[str, Any], Any] | None: ...
 
-
-from typing import Generic, NamedTuple, TypeVar
 
 M = TypeVar("M", bound="Message")
 
@@ -167,8 +166,6 @@ def _is_array_of_structs(type: object) -> bool:
 
 
 def _memory(cls: type[Message], version: int) -> Memory:
-    from kwire.codec import compiled
-
     plan = compiled(cls, version)
     try:
         from kwire._kwire import Memory

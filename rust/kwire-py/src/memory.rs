@@ -91,12 +91,12 @@ impl Memory {
         });
         let mut found = Found::default();
         let built = plan.with_caches(|caches| {
-            let told = Told {
+            let mut told = Told {
                 places: &mut self.spare,
                 found: &mut found,
             };
             let engine = (&plan.compiled, &self.keys, plan.layouts.as_slice());
-            build_again(py, engine, input, caches, earlier.as_ref(), told)
+            build_again(py, engine, input, caches, earlier.as_ref(), &mut told)
         });
         let built = built.map_err(|error| error.map_or_else(|raised| raised, |error| decode_error(py, &error)))?;
         let (bytes, part) = data.unbind();

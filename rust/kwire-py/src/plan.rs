@@ -114,7 +114,7 @@ pub(crate) struct Immutable<'py> {
     part: Range<usize>,
 }
 
-impl<'py> Immutable<'py> {
+impl Immutable<'_> {
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.object.as_bytes().get(self.part.clone()).unwrap_or_default()
     }

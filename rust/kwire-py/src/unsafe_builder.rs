@@ -21,6 +21,7 @@ use crate::memo::{ShortKey, hash};
 use crate::unsafe_caches::{Caches, LONGEST_REMEMBERED};
 use crate::unsafe_constants::Constants;
 use crate::unsafe_layout::{Layout, Uuids, count, unknown_tags_class, write};
+use crate::unsafe_prefetch::prefetch;
 
 /// A reference that goes when decoding stops half-way.
 pub(crate) struct Owned(NonNull<ffi::PyObject>);
@@ -454,6 +455,12 @@ impl<'a> Remembering<'a> for Builder<'a, '_> {
     }
 
     #[inline(always)]
+    fn expect(&self, kept: Kept, index: usize) {
+        // SAFETY: as in `element`; what is only announced need not even be there.
+        prefetch(unsafe { ffi::PyTuple_GET_ITEM(kept.0.as_ptr(), index.cast_signed()) }.cast_const());
+    }
+
+    #[inline(always)]
     fn again(&mut self, kept: Kept) -> Owned {
         // SAFETY: it lives.
         unsafe { Owned::borrowed(kept.0) }
@@ -480,7 +487,7 @@ pub(crate) fn build_again<'py>(
     input: &[u8],
     caches: &mut Caches,
     earlier: Option<&Earlier<'_, 'py>>,
-    told: Told<'_>,
+    told: &mut Told<'_>,
 ) -> Result<Bound<'py, PyAny>, Result<Box<kwire::DecodeError>, PyErr>> {
     let mut builder = Builder::new(py, layouts, input, caches);
     // The caller's reference keeps that tree alive until this returns, and Rust keeps the borrow that long.

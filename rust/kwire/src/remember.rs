@@ -31,6 +31,9 @@ pub trait Remembering<'a>: Visitor<'a> {
     fn part(&self, kept: Self::Kept, plan: &'a Struct, position: usize) -> Option<Self::Kept>;
     /// An element of an array; None if it is not there.
     fn element(&self, kept: Self::Kept, index: usize) -> Option<Self::Kept>;
+    /// The element of this index, if there is one, will be wanted soon.
+    #[inline(always)]
+    fn expect(&self, _kept: Self::Kept, _index: usize) {}
     /// The same value, as a new one would come.
     fn again(&mut self, kept: Self::Kept) -> Self::Value;
 }
@@ -228,6 +231,7 @@ pub fn decode_again<'a, V: Remembering<'a>>(
 }
 
 /// A field of the message before.
+#[derive(Clone, Copy)]
 struct OldField<'o, K> {
     /// Its bytes.
     bytes: &'o [u8],
@@ -239,14 +243,6 @@ struct OldField<'o, K> {
     frame: &'o [u8],
     kept: K,
 }
-
-impl<K: Copy> Clone for OldField<'_, K> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K: Copy> Copy for OldField<'_, K> {}
 
 impl<'o, K: Copy> OldField<'o, K> {
     fn find<'a, V: Remembering<'a, Kept = K>>(
@@ -333,6 +329,9 @@ impl<'o, K: Copy> OldArray<'o, K> {
 /// until one is found whole.
 const PATIENCE: usize = 8;
 
+/// So far ahead elements are announced that are likely to be used again.
+const AHEAD: usize = 12;
+
 fn array_again<'a, V: Remembering<'a>>(
     shape: Shape<'a>,
     keys: &Keys,
@@ -366,6 +365,9 @@ fn array_again<'a, V: Remembering<'a>>(
                     search.old = None; // somebody has tampered with it
                     break;
                 };
+                if at + AHEAD < old.count() {
+                    visitor.expect(old.kept, at + AHEAD);
+                }
                 let again = visitor.again(kept);
                 visitor.item(&mut items, index, again);
                 reader.skip(old.ends[at + 1] - old.ends[at]);
@@ -382,15 +384,16 @@ fn array_again<'a, V: Remembering<'a>>(
         if partner.is_some_and(|partner| partner.whole) {
             continue; // it goes on there
         }
-        let made = match partner.and_then(|partner| search.old_element(partner.index, shape.inner, visitor)) {
-            // What holds no other struct costs less to make than to look into.
-            Some((bytes, kept)) if misses < PATIENCE && !shape.inner.leaf => {
+        // What holds no other struct costs less to make than to look into.
+        let looked_into = partner.filter(|_| !shape.inner.leaf && misses < PATIENCE);
+        let made = match looked_into.and_then(|partner| search.old_element(partner.index, shape.inner, visitor)) {
+            Some((bytes, kept)) => {
                 let mut again = Again { keys, anything: false };
                 let made = again.structure(shape.inner, reader, visitor, bytes, kept);
                 misses = if again.anything { 0 } else { misses + 1 };
                 made
             }
-            _ => item(shape.inner, reader, visitor),
+            None => item(shape.inner, reader, visitor),
         };
         match made {
             Ok(made) => visitor.item(&mut items, index, made),
