@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 SECONDS ?= 60
+ROUNDS ?= 20
 BIN := .venv/bin
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
@@ -21,8 +22,9 @@ test: setup ## run all tests, Rust's and Python's, but those of test-kafka
 test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+ and Maven)
 	$(BIN)/python -m pytest tests/kafka
 
-soak: setup ## run 1,000 random histories of a cluster with faults; new ones each time
+soak: setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
 	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/controller/test_random_histories.py
+	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster
 
 lint: setup ## check formatting, style, types, layers and the stub of the native module
 	scripts/lint.sh

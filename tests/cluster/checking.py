@@ -85,9 +85,13 @@ def told_by_zookeeper(client: Any) -> tuple[Story, list[str]]:
             topics[name] = (dict(config), partitions)
         except NoNodeError:
             unfinished.append(f"{name}: half there")
-    unfinished += [f"settings of {each}, which is not" for each in client.get_children("/config/topics") if each not in topics]
+    unfinished += [
+        f"settings of {each}, which is not" for each in client.get_children("/config/topics") if each not in topics
+    ]
     unfinished += [f"{each} is to be deleted" for each in client.get_children("/admin/delete_topics")]
-    unfinished += [path for path in ("/admin/reassign_partitions", "/admin/preferred_replica_election") if client.exists(path)]
+    unfinished += [
+        path for path in ("/admin/reassign_partitions", "/admin/preferred_replica_election") if client.exists(path)
+    ]
     if client.exists("/feature"):
         unfinished.append("/feature is not for us")
     brokers = {}
@@ -117,12 +121,12 @@ def told_by(node: NodeAddress) -> Story:
 
 
 def differences(one: Story, other: Story) -> list[str]:
-    found = []
-    for kind in ("brokers", "topics"):
-        for name in sorted(one[kind].keys() | other[kind].keys(), key=str):
-            if one[kind].get(name) != other[kind].get(name):
-                found.append(f"{name}: ZooKeeper {one[kind].get(name)}, node {other[kind].get(name)}")
-    return found
+    return [
+        f"{name}: ZooKeeper {one[kind].get(name)}, node {other[kind].get(name)}"
+        for kind in ("brokers", "topics")
+        for name in sorted(one[kind].keys() | other[kind].keys(), key=str)
+        if one[kind].get(name) != other[kind].get(name)
+    ]
 
 
 def sound(cluster: LocalCluster, patience: float = PATIENCE) -> Story:
@@ -130,6 +134,7 @@ def sound(cluster: LocalCluster, patience: float = PATIENCE) -> Story:
     deadline = time.monotonic() + patience
     with zookeeper(cluster) as client:
         while True:
+            story: Story = {}
             wrong: list[str] = []
             try:
                 story, wrong = told_by_zookeeper(client)

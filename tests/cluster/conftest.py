@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.client.admin import BlockingAdminClient
 from kwire.testing.local_cluster import LocalCluster
 from tests.cluster.faults import TALLY
 
@@ -18,6 +19,12 @@ def cluster() -> Iterator[LocalCluster]:
     """Three nodes that can be told to die; every test leaves them sound and running."""
     with LocalCluster(nodes=3, session_timeout=1.0, module="tests.cluster.dying_node") as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def admin(cluster: LocalCluster) -> Iterator[BlockingAdminClient]:
+    with BlockingAdminClient(cluster.bootstrap) as admin:
+        yield admin
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -78,5 +78,5 @@ async def connect_dying(*arguments: Any, **named: Any) -> Any:
 
 
 if __name__ == "__main__":
-    kwire.node.node.connect = connect_dying  # type: ignore[assignment]  # it stands for a KazooStore
+    vars(kwire.node.node)["connect"] = connect_dying
     sys.exit(main())

@@ -7,6 +7,7 @@ client was told so, and then it must be there; when the client was not, a topic 
 from __future__ import annotations
 
 import itertools
+import time
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -70,7 +71,8 @@ def prepared(admin: BlockingAdminClient) -> Topics:
 
 class Scenario(NamedTuple):
     """``ask`` the client for something; ``done(story, topics)``: by topic, whether all of it is there, or False for
-    nothing of it; ``again``: the code that a second attempt is answered with when the first one had effect."""
+    nothing of it; ``again``: the code that a second attempt is answered with when the first one had effect.
+    """
 
     ask: Callable[[BlockingAdminClient, Topics], Outcomes]
     done: Callable[[Story, Topics], Mapping[str, bool]]
@@ -164,6 +166,15 @@ def checked(fault: str, cluster: LocalCluster, scenario: Scenario, topics: Topic
             tally.lost += 1
             raise AssertionError(f"{topic}: acknowledged ({error}), and not there")
         assert acknowledged or isinstance(error, AdminError)
+
+
+def controller_of(admin: BlockingAdminClient) -> int:
+    """Waited for: it may just have gone."""
+    deadline = time.monotonic() + 20
+    while (controller := admin.describe_cluster().controller) is None:
+        assert time.monotonic() < deadline, "there is no controller"
+        time.sleep(0.05)
+    return controller.id
 
 
 def goes_on(cluster: LocalCluster, admin: BlockingAdminClient) -> None:

@@ -1,38 +1,23 @@
-"""kill -9 of the controller between any two writes to ZooKeeper, with real processes and a client that goes on asking."""
+"""kill -9 of the controller between any two writes to ZooKeeper: real processes, and a client that goes on asking."""
 
 from __future__ import annotations
 
 import signal
-import time
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.client.admin import BlockingAdminClient
 from tests.cluster.checking import sound
-from tests.cluster.faults import SCENARIOS, checked, goes_on, prepared
+from tests.cluster.faults import SCENARIOS, checked, controller_of, goes_on, prepared
+from tests.cluster.repetitions import SOAK, moments, rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from kwire.client.admin import BlockingAdminClient
     from kwire.testing.local_cluster import LocalCluster
-
-
-@pytest.fixture(scope="module")
-def admin(cluster: LocalCluster) -> Iterator[BlockingAdminClient]:
-    with BlockingAdminClient(cluster.bootstrap, timeout=30.0) as admin:
-        yield admin
-
-
-def controller_of(admin: BlockingAdminClient) -> int:
-    controller = admin.describe_cluster().controller
-    assert controller is not None
-    return controller.id
-
-
-def folder(cluster: LocalCluster, node_id: int) -> Path:
-    return cluster.data / f"node-{node_id}"
+    from tests.cluster.faults import Scenario
 
 
 def arm(cluster: LocalCluster, node_id: int, text: str) -> None:
@@ -50,30 +35,70 @@ def disarm(cluster: LocalCluster, node_id: int) -> int:
     return writes
 
 
-@pytest.mark.parametrize("how", ["settled", ""], ids=["the others done", "the others under way"])
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_killed_before_each_of_its_writes(name: str, how: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
-    scenario = SCENARIOS[name]
-    begun = time.monotonic()
+def folder(cluster: LocalCluster, node_id: int) -> Path:
+    return cluster.data / f"node-{node_id}"
+
+
+def writes_of(scenario: Scenario, cluster: LocalCluster, admin: BlockingAdminClient) -> int:
+    """How many writes the work takes, when nothing goes wrong."""
     topics = prepared(admin)
     sound(cluster)
     node_id = controller_of(admin)
     arm(cluster, node_id, "0")
     scenario.ask(admin, topics).raise_first()
     checked("no fault", cluster, scenario, topics, None)
-    writes = disarm(cluster, node_id)
-    assert writes > 1
-    print(name, writes)
+    return disarm(cluster, node_id)
 
-    for at in range(1, writes + 1):
+
+def killed_before(at: int, how: str, name: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+    scenario = SCENARIOS[name]
+    topics = prepared(admin)
+    sound(cluster)
+    node_id = controller_of(admin)
+    arm(cluster, node_id, f"{at} {how}")
+    outcomes = scenario.ask(admin, topics)
+    # This raises when the kill did not happen.
+    assert cluster.wait_ended(node_id) == -signal.SIGKILL
+    disarm(cluster, node_id)
+    cluster.start_node(node_id)
+    checked(f"{name}: controller killed before one of its writes", cluster, scenario, topics, outcomes)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_killed_before_each_write_with_all_others_done(
+    name: str, cluster: LocalCluster, admin: BlockingAdminClient
+) -> None:
+    for _ in rounds(1):
+        writes = writes_of(SCENARIOS[name], cluster, admin)
+        assert writes > 1
+        for at in range(1, writes + 1):
+            killed_before(at, "settled", name, cluster, admin)
+    goes_on(cluster, admin)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_killed_before_a_write_with_others_under_way(
+    name: str, cluster: LocalCluster, admin: BlockingAdminClient
+) -> None:
+    chance = moments(name)
+    for _ in rounds(1):
+        writes = writes_of(SCENARIOS[name], cluster, admin)
+        for at in range(1, writes + 1) if SOAK else [chance.randint(2, writes)]:
+            killed_before(at, "", name, cluster, admin)
+    goes_on(cluster, admin)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_killed_at_a_random_moment(name: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+    chance = moments(name)
+    scenario = SCENARIOS[name]
+    for _ in rounds(1):
         topics = prepared(admin)
-        sound(cluster)
         node_id = controller_of(admin)
-        arm(cluster, node_id, f"{at} {how}")
+        killing = threading.Timer(chance.uniform(0, 0.03), cluster.kill_node, (node_id,))
+        killing.start()
         outcomes = scenario.ask(admin, topics)
-        assert cluster.wait_ended(node_id) == -signal.SIGKILL, f"it was not killed before write {at} of {writes}"
-        disarm(cluster, node_id)
+        killing.join()
         cluster.start_node(node_id)
-        checked(f"killed during {name}", cluster, scenario, topics, outcomes)
-        print(at, time.monotonic()-begun)
+        checked(f"{name}: controller killed at a random moment", cluster, scenario, topics, outcomes)
     goes_on(cluster, admin)
