@@ -111,9 +111,14 @@ class Requests:
         except frame.UnsupportedRequest as error:
             peer.client_id = error.header.client_id
             if error.header.request_api_key == ApiVersionsRequest.api_key:
-                return self._unsupported_api_versions(error.header)
+                return self._unsupported_api_versions(error.header.correlation_id)
             raise Refused(str(error)) from None
         except (DecodeError, UnknownMessage) as error:
+            if len(payload) >= 8:
+                key, version, correlation_id = unpack_from(">hhi", payload)
+                # Of a version that is yet to come not even the header is known, beyond these three.
+                if key == ApiVersionsRequest.api_key and version not in ApiVersionsRequest.versions:
+                    return self._unsupported_api_versions(correlation_id)
             raise Refused(f"{described(payload)}: {error}") from None
         peer.client_id = request.header.client_id
         message, header = request.message, request.header
@@ -169,11 +174,11 @@ class Requests:
             body = self._api_versions[version] = encode(answer, version=version)
         return body
 
-    def _unsupported_api_versions(self, header: RequestHeader) -> bytes:
+    def _unsupported_api_versions(self, correlation_id: int) -> bytes:
         only = {cls for cls in self._served if cls.api_key == ApiVersionsRequest.api_key}
         answer = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=api_keys(only))
         self._metrics.errors["ApiVersionsRequest", ErrorCode.UNSUPPORTED_VERSION] += 1
-        return frame.encode_response(answer, version=0, correlation_id=header.correlation_id)
+        return frame.encode_response(answer, version=0, correlation_id=correlation_id)
 
     def _cluster_body(self) -> bytes:
         changes, body = self._cluster
