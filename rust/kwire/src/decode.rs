@@ -165,7 +165,7 @@ pub fn decode_prefix<'a, V: Visitor<'a>>(
     Ok((value, reader.offset()))
 }
 
-fn structure<'a, V: Visitor<'a>>(
+pub(crate) fn structure<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     reader: &mut Reader<'a>,
     visitor: &mut V,

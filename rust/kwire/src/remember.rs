@@ -13,9 +13,9 @@
 
 use std::collections::HashMap;
 
-use crate::decode::{Visitor, believe, end_of_struct, fixed, item, pass_over_struct, size_of_value, value};
+use crate::decode::{Visitor, believe, end_of_struct, fixed, item, pass_over_struct, size_of_value, structure, value};
 use crate::error::{DecodeKind, Stop};
-use crate::plan::{Length, Plan, StepKind, Struct, Type};
+use crate::plan::{Length, Plan, Primitive, StepKind, Struct, Type};
 use crate::reader::Reader;
 
 /// A visitor whose values can be taken apart, and used again.
@@ -328,6 +328,8 @@ impl<'o, K: Copy> OldArray<'o, K> {
 /// Elements that changed and in which nothing was found again, one after the other, after which none is looked into
 /// until one is found whole.
 const PATIENCE: usize = 8;
+/// The same for the parts of an element.
+const PATIENCE_INSIDE: usize = 4;
 
 /// So far ahead elements are announced that are likely to be used again.
 const AHEAD: usize = 12;
@@ -354,7 +356,15 @@ fn array_again<'a, V: Remembering<'a>>(
     let mut search = Search::new(old, keys.of(shape.inner), found);
     let mut misses = 0usize;
     let mut index = 0;
+    // Whoever wants to be told what differs gets all that can be found; inside an element it must be worth the search.
+    let thorough = ends.is_some();
     while index < count {
+        if !thorough && misses >= PATIENCE_INSIDE {
+            let made = structure(shape.inner, reader, visitor).map_err(|stop| stop.in_element(index))?;
+            visitor.item(&mut items, index, made);
+            index += 1;
+            continue;
+        }
         let same = search.stretch(reader.rest(), count - index);
         if let Some(old) = search.old.filter(|_| !same.is_empty()) {
             misses = 0;
@@ -393,7 +403,12 @@ fn array_again<'a, V: Remembering<'a>>(
                 misses = if again.anything { 0 } else { misses + 1 };
                 made
             }
-            None => item(shape.inner, reader, visitor),
+            None if thorough => item(shape.inner, reader, visitor),
+            None => {
+                misses += 1;
+                // Few are made here, so that it does not pay to remember each by its bytes.
+                structure(shape.inner, reader, visitor)
+            }
         };
         match made {
             Ok(made) => visitor.item(&mut items, index, made),
@@ -576,7 +591,9 @@ impl Again<'_> {
         let mut old = Reader::new(old);
         for (position, step) in plan.steps.iter().enumerate() {
             let field = &plan.fields[position];
-            let done = if let StepKind::Fixed(kind) = step.kind {
+            let done = if let StepKind::Fixed(kind) = step.kind
+                && kind != Primitive::Uuid
+            {
                 old.skip(kind.size());
                 fixed(kind, reader, visitor, |_, value| value)
             } else {
