@@ -8,9 +8,10 @@ import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from kwire.client.connection import Connection
+from kwire import frame
 from kwire.node.node import Node
 from kwire.node.settings import NodeSettings
+from kwire.protocol.client_connection import response_of
 from kwire.zookeeper import connect
 from kwire.zookeeper.store import make_path
 
@@ -79,18 +80,22 @@ def known(node: Node, count: int) -> bool:
     return len(node.metadata.brokers) == count and node.metadata.controller_id in node.metadata.brokers
 
 
-@asynccontextmanager
-async def connection(node: Node, client_id: str | None = "tests") -> AsyncGenerator[Connection]:
-    opened = await Connection.open(f"{node.host}:{node.port}", client_id=client_id)
-    try:
-        yield opened
-    finally:
-        await opened.close()
-
-
 async def ask(node: Node, *requests: Any, version: int | None = None, client_id: str | None = "tests") -> Any:
-    """The answer; of several requests, which are sent at once, the last one's."""
-    async with connection(node, client_id) as opened:
-        pending = [opened.begin(request, version=version) for request in requests]
-        *_, last = [await each for each in pending]
-    return last.answer.decode()
+    """The answer; of several requests, which arrive together, the last one's."""
+    version = max(requests[0].versions) if version is None else version
+    frames = b"".join(
+        frame.encode_request(request, version=version, correlation_id=number, client_id=client_id)
+        for number, request in enumerate(requests)
+    )
+    async with asyncio.timeout(20):
+        reader, writer = await asyncio.open_connection(node.host, node.port)
+        try:
+            writer.write(frames)
+            answers = []
+            for number, request in enumerate(requests):
+                payload = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+                answers.append(frame.decode_response(payload, response_of(type(request)), version=version))
+                assert answers[-1].correlation_id == number
+        finally:
+            writer.close()
+    return answers[-1].message
