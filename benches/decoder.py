@@ -4,8 +4,8 @@
 
 Everything is compared with `kwire.decode` of the same frames in the same place of a poller: the message takes the place
 of the last one, which is freed then. Both are shown two frames, one after the other and again, in turns; what a decoder
-lets go of older messages is freed inside its call, so freeing is in its time too. In a changed topic one partition has another leader, or every
-one has.
+lets go of older messages is freed inside its call, so freeing is in its time too. In a changed topic one partition has
+another leader, or every one has.
 """
 
 from __future__ import annotations
