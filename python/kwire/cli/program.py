@@ -27,6 +27,7 @@ COMMANDS = {
     "plan": "Show what the engine does with a message.",
     "capture": "Poll a cluster's metadata into a folder.",
     "replay": "Tell what changed in a cluster, out of a capture.",
+    "report": "Write a page that says what happened to a cluster.",
     "cluster": "Run a cluster of nodes on this machine.",
 }
 """Each is the module of that name in ``kwire.cli.commands``, and the function of that name in it."""
