@@ -36,6 +36,9 @@ BEING_DELETED = -2
 EVERYTHING = 2
 """The type of an UpdateMetadata after which a topic that it does not name is gone."""
 
+LONGEST_NAME = 249
+LONGEST_HOST = 255
+
 EMPTY_ARRAY = pack(">i", 0)
 
 
@@ -62,9 +65,15 @@ class Metadata:
     # What it is told
 
     def update(self, request: UpdateMetadataRequest) -> ErrorCode:
-        """Take in what a controller says; STALE_CONTROLLER_EPOCH, and nothing taken, when a later one has spoken."""
+        """Take in what a controller says; STALE_CONTROLLER_EPOCH, and nothing taken, when a later one has spoken.
+
+        INVALID_REQUEST, and nothing taken either, for what no controller says: topics with names that no znode can
+        have. A broker without an address is not told of.
+        """
         if request.controller_epoch < self.controller_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
+        if not all(can_be_a_topic(topic.topic_name) for topic in request.topic_states):
+            return ErrorCode.INVALID_REQUEST
         self.controller_epoch = request.controller_epoch
         self.controller_id = request.controller_id
         self._take_brokers(request)
@@ -103,6 +112,7 @@ class Metadata:
         brokers = {
             broker.id: Broker(node_id=broker.id, host=broker.endpoints[0].host, port=broker.endpoints[0].port)
             for broker in request.live_brokers
+            if broker.endpoints and len(broker.endpoints[0].host) <= LONGEST_HOST
         }
         if brokers != self.brokers:
             self.brokers = brokers
@@ -164,6 +174,13 @@ class Metadata:
             config_entries=self.configs.get(name, ()) if known else (),
         )
         return encode(TopicMetadataResponse_V1(brokers=(), topics=(topic,)), version=1)
+
+
+def can_be_a_topic(name: str | None) -> bool:
+    """Whether a znode can have this name, and a string of the protocol hold it."""
+    return (
+        name is not None and 0 < len(name) <= LONGEST_NAME and name not in {".", ".."} and not {"/", "\0"} & set(name)
+    )
 
 
 def lags(state: PartitionState) -> tuple[ReplicaLag, ...]:

@@ -19,7 +19,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.node.leaving import leave
 from kwire.node.listener import Limits, Listener, Peer
 from kwire.node.logs import logger
-from kwire.node.metadata import Metadata
+from kwire.node.metadata import Metadata, can_be_a_topic
 from kwire.node.metrics import Metrics
 from kwire.node.peers import Peers
 from kwire.node.requests import Requests
@@ -62,6 +62,7 @@ class Node:
         self._sessions: asyncio.Task[None] | None = None
         self._stop_metrics: Callable[[], None] | None = None
         self._taking = asyncio.Lock()
+        self._ended = False
 
     # Life
 
@@ -90,13 +91,16 @@ class Node:
         log.info("node started", node_id=settings.id, host=self.host, port=self.port, unused=sorted(settings.unused))
 
     async def stop(self, grace: float = 5.0) -> None:
-        """In order: leaders are moved away, what is in flight is answered, the session ends."""
+        """In order: leaders are moved away, what is in flight is answered, the session ends. May be called again."""
+        if self._ended:
+            return
         if self.settings.controlled_shutdown and self._session is not None and self._session.broker_epoch >= 0:
             await leave(self, self.settings.controlled_shutdown_timeout_ms / 1000)
         await self._end(grace)
         log.info("node stopped", node_id=self.settings.id)
 
     async def _end(self, grace: float) -> None:
+        self._ended = True
         # Each part ends whatever became of the others; the last one is the first of these.
         async with AsyncExitStack() as ends:
             if self._stop_metrics is not None:
@@ -171,6 +175,8 @@ class Node:
                 return UpdateMetadataResponse(error_code=STALE_BROKER_EPOCH)
             if request.controller_epoch < self.metadata.controller_epoch:
                 return UpdateMetadataResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+            if not all(can_be_a_topic(topic.topic_name) for topic in request.topic_states):
+                return UpdateMetadataResponse(error_code=ErrorCode.INVALID_REQUEST)
             known = self.metadata.topics
             new = [
                 topic.topic_name

@@ -212,7 +212,7 @@ class Requests:
                 answer = await working
             except Exception as error:
                 self._metrics.faults += 1
-                log.exception("a request failed")
+                log.exception("a request failed", exc_info=error)
                 raise Refused(f"{type(error).__name__} while answering") from error
             seconds = perf_counter() - begun
             log.info("answered", milliseconds=round(seconds * 1000, 1), bytes=len(answer))
