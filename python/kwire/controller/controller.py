@@ -26,7 +26,7 @@ from kwire.zookeeper.controllers import Controller as ControllerNode
 from kwire.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed, StoreError, ZnodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from kwire.controller.announcing import Send
     from kwire.controller.backend import Outcome, TopicMoves, TopicNames
@@ -197,7 +197,7 @@ class Controller:
         """See ``AdminBackend``."""
         return await self._request(lambda office: commands.controlled_shutdown(office, broker_id, broker_epoch))
 
-    async def _request(self, work: Callable[[Office], Awaitable[Result]]) -> Result:
+    async def _request(self, work: Callable[[Office], Coroutine[Any, Any, Result]]) -> Result:
         queue, office = self._queue, self._office
         if queue is None or office is None:
             raise NotController(self._broker_id)
@@ -285,7 +285,7 @@ class Controller:
         if answer.cancelled():
             return
         try:
-            value = await request.work()
+            value = await asyncio.get_running_loop().create_task(request.work(), context=request.context)
         except Refusal as refusal:
             _end(answer, refusal)
         except (Deposed, SessionExpired, StoreClosed) as error:
@@ -294,8 +294,8 @@ class Controller:
         except asyncio.CancelledError:
             _end(answer, NotController(self._broker_id))
             raise
-        except Exception as error:
-            log.exception("a request failed")
+        except Exception as error:  # noqa: BLE001 - it is logged, and told to who asked
+            request.context.run(log.exception, "a request failed")
             _end(answer, Refusal(ErrorCode.ADMIN_REQUEST_FAILED, f"{type(error).__name__}: {error}"))
         else:
             if not answer.done():

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kwire.controller.refusal import QueueFull
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
+    from contextvars import Context
 
 __all__ = ["Event", "EventQueue", "Look", "Request"]
 
@@ -25,10 +27,11 @@ class Look(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Something that somebody waits for. ``work`` is begun when its turn comes."""
+    """Something that somebody waits for. ``work`` begins when its turn comes, in the context of who asked: for logs."""
 
-    work: Callable[[], Awaitable[Any]]
+    work: Callable[[], Coroutine[Any, Any, Any]]
     answer: asyncio.Future[Any]
+    context: Context
 
 
 Event: TypeAlias = Look | Request
@@ -60,13 +63,13 @@ class EventQueue:
             self._events.appendleft(event)
         self._filled.set()
 
-    def request(self, work: Callable[[], Awaitable[Any]]) -> asyncio.Future[Any]:
+    def request(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> asyncio.Future[Any]:
         """Put work in; the result is its. Errors: QueueFull, at once."""
         if self._requests >= self._limit:
             raise QueueFull(self._limit)
         self._requests += 1
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._events.append(Request(work, answer))
+        self._events.append(Request(work, answer, copy_context()))
         self._filled.set()
         return answer
 

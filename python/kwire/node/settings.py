@@ -147,25 +147,25 @@ def parse_properties(text: str) -> dict[str, str]:
     for line in logical_lines(text):
         match = re.fullmatch(r"((?:\\.|[^ \t\f=:\\])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
         assert match is not None, "every line has this form: a key may be empty, and a value too"
-        properties[unescape(match[1])] = unescape(match[2])
+        properties[unescape(match[1])] = unescape(match[2]).rstrip(" \t\f")
     return properties
 
 
 def logical_lines(text: str) -> Iterator[str]:
     """Lines without indentation, comments and blank ones; one that ends in a lone backslash goes on in the next."""
-    begun = ""
+    begun: str | None = None
     for natural in re.split(r"\r\n|\r|\n", text):
         line = natural.lstrip(" \t\f")
-        if not begun and (not line or line[0] in "#!"):
+        if begun is None and (not line or line[0] in "#!"):
             continue
-        line = begun + line
-        begun = ""
+        line = (begun or "") + line
+        begun = None
         backslashes = len(line) - len(line.rstrip("\\"))
         if backslashes % 2:
             begun = line[:-1]
-        elif line:
-            yield line.rstrip(" \t\f")
-    if begun:
+        else:
+            yield line
+    if begun is not None:
         yield begun
 
 
