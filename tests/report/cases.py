@@ -1,0 +1,149 @@
+"""Gold and silver's polls, written by hand, as far as a report reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+START = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
+AT = pa.timestamp("us", "UTC")
+INTS = pa.list_(pa.int32())
+TEXTS = pa.map_(pa.string(), pa.string())
+
+SCHEMAS = {
+    "silver/polls": pa.schema(
+        [
+            ("cluster_id", pa.string()),
+            ("broker_id", pa.int32()),
+            ("polled_at", AT),
+            ("kind", pa.string()),
+            ("api_key", pa.int32()),
+            ("duration_us", pa.int64()),
+        ]
+    ),
+    "gold/intervals": pa.schema(
+        [
+            ("cluster_id", pa.string()),
+            ("topic", pa.string()),
+            ("partition", pa.int32()),
+            ("leader", pa.int32()),
+            ("replicas", INTS),
+            ("valid_from", AT),
+            ("valid_to", AT),
+            *(
+                (flag, pa.bool_())
+                for flag in (
+                    "offline",
+                    "under_replicated",
+                    "electing",
+                    "moving",
+                    "under_min_isr",
+                    "not_preferred",
+                    "leaderless",
+                )
+            ),
+        ]
+    ),
+    "gold/incidents": pa.schema(
+        [
+            ("incident_id", pa.string()),
+            ("cluster_id", pa.string()),
+            ("kind", pa.string()),
+            ("cause", pa.string()),
+            ("caused_by", pa.string()),
+            ("broker_id", pa.int32()),
+            ("began_at", AT),
+            ("ended_at", AT),
+            ("topics", pa.list_(pa.string())),
+            *(
+                (name, pa.int32())
+                for name in (
+                    "topic_count",
+                    "partition_count",
+                    "under_replicated",
+                    "offline",
+                    "electing",
+                    "leaders_moved",
+                )
+            ),
+            ("attributes", TEXTS),
+        ]
+    ),
+    "gold/config_drift": pa.schema(
+        [
+            ("cluster_id", pa.string()),
+            ("topic", pa.string()),
+            ("key", pa.string()),
+            ("value", pa.string()),
+            ("usual", pa.string()),
+            ("since", AT),
+            ("valid_to", AT),
+        ]
+    ),
+}
+
+
+def after(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def write(folder: Path, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> Path:
+    """A pipeline's folder with these rows; tables that are not named are empty."""
+    for name, schema in SCHEMAS.items():
+        rows = [{"cluster_id": "a-cluster"} | dict(row) for row in tables.get(name, ())]
+        (folder / name).mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(rows, schema), folder / name / "part.parquet")
+    return folder
+
+
+def polls(brokers: Iterable[int], seconds: int = 60, silent: Mapping[int, range] | None = None) -> list[dict[str, Any]]:
+    """One each second of every broker; those in ``silent`` do not answer in these seconds."""
+    return [
+        {
+            "broker_id": broker,
+            "polled_at": after(second),
+            "kind": "error" if second in (silent or {}).get(broker, ()) else "full",
+            "api_key": 3,
+            "duration_us": 2_000,
+        }
+        for broker in brokers
+        for second in range(seconds)
+    ]
+
+
+def state(
+    topic: str,
+    partition: int,
+    leader: int,
+    replicas: tuple[int, ...],
+    begun: float = 0,
+    ended: float | None = None,
+    **flags: bool,
+) -> dict[str, Any]:
+    """An interval of gold, without a flag but those named."""
+    none = dict.fromkeys(
+        ("offline", "under_replicated", "electing", "moving", "not_preferred", "leaderless", "under_min_isr"), False
+    )
+    times = {"valid_from": after(begun), "valid_to": None if ended is None else after(ended)}
+    return none | {"topic": topic, "partition": partition, "leader": leader, "replicas": replicas} | times | flags
+
+
+def incident(
+    number: int, kind: str, begun: float, ended: float | None, broker: int | None = None, **more: Any
+) -> dict[str, Any]:
+    """A row of gold's incidents."""
+    return {
+        "incident_id": f"{number:012x}",
+        "kind": kind,
+        "cause": "as the test says",
+        "broker_id": broker,
+        "began_at": after(begun),
+        "ended_at": None if ended is None else after(ended),
+        "topics": [],
+        "attributes": [],
+    } | more

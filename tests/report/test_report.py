@@ -1,0 +1,258 @@
+"""A report is one page with everything in it, and says what gold says."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from kwire.report import write_report
+from kwire.report.reading import NoGold, read
+from kwire.report.verdict import Verdict, verdict
+from kwire.report.words import lasting
+from tests.report.cases import after, incident, polls, state, write
+
+
+class Page(HTMLParser):
+    """``text``: what is shown; ``loads``: what would be loaded; ``figures``: the data of pictures."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.source = source
+        self.loads: list[str] = []
+        self.figures: list[dict[str, object]] = []
+        self.tags: list[str] = []
+        self._inside: list[tuple[str, dict[str, str | None]]] = []
+        self._shown: list[str] = []
+        self.feed(source)
+        self.close()
+        self.text = " ".join(" ".join(self._shown).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        self.tags.append(tag)
+        self.loads += [value or "" for name, value in attrs if name in {"src", "href", "srcset", "action", "data"}]
+        if tag in {"script", "style", "title"}:
+            self._inside.append((tag, named))
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._inside and self._inside[-1][0] == tag:
+            self._inside.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not self._inside:
+            self._shown.append(data)
+        elif self._inside[-1][1].get("type") == "application/json":
+            self.figures.append(json.loads(data))
+
+
+def report(folder: Path, tmp_path: Path) -> tuple[Page, Verdict]:
+    out = tmp_path / "report.html"
+    [(_, found)] = write_report(out, gold=folder)
+    return Page(out.read_text(encoding="utf-8")), found
+
+
+@pytest.fixture
+def down(tmp_path: Path) -> Path:
+    """Broker 2 of three was killed after 20 seconds and is not back."""
+    return write(
+        tmp_path / "gold",
+        {
+            "silver/polls": polls([1, 2, 3], silent={2: range(20, 60)}),
+            "gold/intervals": [
+                state("orders", 0, 1, (1, 2), 0, 29),
+                state("orders", 0, 1, (1, 2), 29, under_replicated=True),
+                state("orders", 1, 3, (3, 1)),
+                state("logs", 0, 2, (2,), 0, 29),
+                state("logs", 0, -1, (2,), 29, offline=True, leaderless=True),
+            ],
+            "gold/incidents": [
+                incident(1, "topic_created", 1, 2, topics=["orders"], topic_count=1, partition_count=2),
+                incident(
+                    2, "broker_killed", 20, None, broker=2, under_replicated=1, offline=1, topics=["logs", "orders"]
+                ),
+            ],
+        },
+    )
+
+
+def test_what_is_wrong_now_stands_on_top_with_its_time(down: Path, tmp_path: Path) -> None:
+    page, found = report(down, tmp_path)
+
+    assert found.level == "trouble"
+    assert found.headline == (
+        "Broker 2 was killed or crashed at 14:00:20 and is not back: "
+        "1 partition without a leader, 1 partition lacking a replica."
+    )
+    assert page.text.index(found.headline) < 150
+    for said in (
+        "2 of 3 brokers answer",
+        "1 partitions without a leader at worst 1",
+        "3 partitions of 2 topics",
+        "still going on",
+        "Topic orders created",
+        "logs 0 without a leader 14:00:29",
+        "since 14:00:19",
+        "All times are UTC",
+    ):
+        assert said in page.text, said
+
+
+def test_the_page_loads_nothing_and_is_small(down: Path, tmp_path: Path) -> None:
+    page, _ = report(down, tmp_path)
+
+    assert page.loads == []
+    assert "img" not in page.tags
+    assert "link" not in page.tags
+    assert "default-src 'none'" in page.source
+    assert not re.search(r"@import|url\(", page.source[: page.source.index("</style>")])
+    assert len(page.source) < 6_000_000
+
+
+def test_the_picture_has_the_partitions_in_trouble_as_steps(down: Path, tmp_path: Path) -> None:
+    page, _ = report(down, tmp_path)
+
+    [figure] = page.figures
+    traces = {trace["name"]: trace for trace in figure["data"] if "name" in trace}  # type: ignore[attr-defined]
+    assert traces["without a leader"]["y"] == [0, 1, 1]
+    assert traces["without a leader"]["x"][1].startswith("2026-11-21 14:00:29")
+    assert traces["outage"]["y"] == ["broker 2"]
+
+
+def test_of_another_time_another_verdict(down: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+
+    [(_, found)] = write_report(out, gold=down, until=after(19.5))
+
+    assert found.level == "well"
+    assert found.details[0] == "All 3 brokers answer, and all 3 partitions are led and in sync."
+
+
+def test_names_and_values_cannot_become_html(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>&\"'"
+    drift = {"topic": evil, "key": evil, "value": evil, "usual": "1", "since": after(1), "valid_to": None}
+    folder = write(
+        tmp_path / "gold",
+        {
+            "silver/polls": [{"cluster_id": evil} | poll for poll in polls([1])],
+            "gold/intervals": [{"cluster_id": evil} | state(evil, 0, -1, (1,), offline=True)],
+            "gold/incidents": [
+                {"cluster_id": evil}
+                | incident(1, "topic_created", 1, 2, topics=[evil], topic_count=1, attributes=[(evil, f"{evil} -> 1")])
+            ],
+            "gold/config_drift": [{"cluster_id": evil} | drift],
+        },
+    )
+
+    page, _ = report(folder, tmp_path)
+
+    assert f"Cluster {evil}" in page.text
+    assert f"Topic {evil} created" in page.text
+    assert "<script>alert" not in page.source
+    [figure] = page.figures
+    assert "&lt;script&gt;" in json.dumps(figure)
+
+
+def test_a_capture_without_polls_is_told_of_as_such(tmp_path: Path) -> None:
+    folder = write(tmp_path / "gold", {})
+    out = tmp_path / "report.html"
+
+    assert write_report(out, gold=folder) == []
+    assert "No poll was found." in Page(out.read_text(encoding="utf-8")).text
+
+
+def test_polls_that_told_of_no_partition(tmp_path: Path) -> None:
+    page, found = report(write(tmp_path / "gold", {"silver/polls": polls([1])}), tmp_path)
+
+    assert found.headline == "No partition was ever told of."
+    assert page.figures == []
+
+
+def test_one_broker(tmp_path: Path) -> None:
+    tables = {"silver/polls": polls([1]), "gold/intervals": [state("t", 0, 1, (1,)), state("t", 1, 1, (1,))]}
+
+    page, found = report(write(tmp_path / "gold", tables), tmp_path)
+
+    assert found == Verdict(
+        "well", "Nothing is wrong now.", ("The one broker asked answers, and all 2 partitions are led and in sync.",)
+    )
+    assert "1 of 1 brokers answer" in page.text
+
+
+def test_large_clusters_are_summed_up(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "gold",
+        {
+            "silver/polls": polls(range(1, 41), seconds=5),
+            "gold/intervals": [
+                state(f"topic-{n:04}", 0, -1, (n % 40 + 1,), 1, offline=True, leaderless=True) for n in range(4_882)
+            ],
+            "gold/incidents": [incident(n, "topic_created", n / 100, n / 100 + 0.1) for n in range(300)],
+        },
+    )
+
+    page, found = report(folder, tmp_path)
+
+    assert found.headline == "4,882 partitions without a leader, since 14:00:01."
+    assert "and 4,870 more" in page.text
+    assert "and 250 earlier ones" in page.text
+    assert "and 10 more, nearer to their share" in page.text
+
+
+def test_a_single_poll_that_failed_is_no_silence(tmp_path: Path) -> None:
+    folder = write(tmp_path / "gold", {"silver/polls": polls([1, 2], silent={1: range(30, 31), 2: range(30, 33)})})
+
+    [story] = read(folder)
+
+    lengths = {broker.id: [(ended or 0) - began for began, ended in broker.silences] for broker in story.brokers}
+    assert lengths == {1: [], 2: [4_000_000]}
+
+
+def test_a_broker_that_leads_less_than_its_share_is_worth_a_look(tmp_path: Path) -> None:
+    states = [state("t", n, 1 if n else 2, (1, 2), not_preferred=not n) for n in range(10)]
+
+    _, found = report(write(tmp_path / "gold", {"silver/polls": polls([1, 2]), "gold/intervals": states}), tmp_path)
+
+    assert found.details[-1] == (
+        "Worth a look: broker 1 leads 9 partitions, its fair share is 5; "
+        "1 partitions (10 %) are not led by their preferred replica."
+    )
+
+
+def test_several_clusters_stand_one_below_the_other_the_worst_first(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "gold",
+        {
+            "silver/polls": [*polls([1]), *({"cluster_id": "b-cluster"} | each for each in polls([1]))],
+            "gold/intervals": [
+                state("t", 0, 1, (1,)),
+                {"cluster_id": "b-cluster"} | state("t", 0, -1, (1,), 3, offline=True),
+            ],
+        },
+    )
+
+    stories = read(folder)
+
+    assert [(story.cluster_id, verdict(story).level) for story in stories] == [
+        ("b-cluster", "trouble"),
+        ("a-cluster", "well"),
+    ]
+
+
+def test_a_folder_without_gold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoGold) as caught:
+        read(tmp_path)
+
+    assert caught.value.folder == tmp_path
+    assert caught.value.missing == "table gold/intervals"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "0.2 s"), (59, "59 s"), (206, "3 min 26 s"), (7_200, "2 h"), (90_000, "1 d 1 h")],
+)
+def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
+    assert lasting(seconds * 1e6) == text
