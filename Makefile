@@ -13,7 +13,7 @@ help: ## print this
 
 setup: .venv/built ## make .venv and build the engine into it (needs Python 3.11+ and a Rust toolchain)
 
-demo: setup ## decode frames captured from real Kafka, print what they say and how fast it went
+demo: setup ## show all of it in two minutes: real frames, a recorded cluster, a large one, a live one (needs Java 17+)
 	$(BIN)/python -m examples.demo
 
 test: setup ## run all tests, Rust's and Python's, but those of test-kafka

@@ -1,184 +1,52 @@
-"""What ``make demo`` prints: frames captured from real Kafka, what they say, and how fast that was read.
+"""What ``make demo`` prints: what kwire does, on real bytes, a recorded cluster, a large one, and a live one.
 
-Run it from the top of the repository: ``python -m examples.demo``. Everything that is printed comes out of the bytes in
-``tests/data/frames.jsonl.xz``, through the same calls that a program would make.
+    python -m examples.demo [--only PART] [--pages FOLDER]
+
+Run it from the top of the repository. Every number was measured there and then. What is started is stopped, and
+temporary folders are deleted; the pages of the reports stay.
 """
 
 from __future__ import annotations
 
-import json
-import lzma
-import sys
-from collections import Counter, defaultdict
+import argparse
+import time
+from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
-from textwrap import shorten, wrap
-from typing import TYPE_CHECKING, Any, NamedTuple
 
-import kwire
-from examples import speed
-from kwire import frame, messages
-from kwire.cli.colours import paint_for
-from kwire.cli.faults import fault_text
-from kwire.cli.frames import of_response
-from kwire.cli.hexdump import hexdump
-from kwire.declare import Struct
-from kwire.declare.introspect import fields
-from kwire.messages.kafka import MetadataResponse
-from kwire.messages.kafka.error_codes import ErrorCode
+from examples.stage import Stage, say, title
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kwire.declare import Message
-
-CAPTURE = Path(__file__).parent.parent / "tests" / "data" / "frames.jsonl.xz"
-WIDTH = 110
-ERRORS_SHOWN = 10
-COUNT_OF_BROKERS = 9
-"""Where it stands in a Metadata answer: behind five bytes of header, and the throttle time."""
-
-paint = paint_for(sys.stdout)
+PARTS = {
+    "frames": ("captured_frames", "frames captured from real Kafka, and how fast they are read"),
+    "tape": ("recorded_cluster", "a recorded cluster through the Spark pipeline: what happened to it"),
+    "polls": ("large_cluster", "what polling 100,000 partitions costs"),
+    "cluster": ("live_cluster", "a cluster of ours that is administered, broken, watched and reported"),
+}
+"""By name: the module beside this one that shows it, and what it is."""
 
 
-class Exchange(NamedTuple):
-    """A request and its answer, decoded; None for what cannot be."""
-
-    broker: str
-    api_key: int
-    version: int
-    request: frame.Request | None
-    response: frame.Response[Any] | None
-    payload: bytes
-    """The answer's bytes."""
+PAGES = Path("target/demo")
+"""Where git does not look."""
 
 
 def main() -> None:
-    exchanges = list(captured())
-    clusters(exchanges)
-    conversations(exchanges)
-    errors(exchanges)
-    one_frame(exchanges)
-    requests = [(each.request.message, each.version) for each in exchanges if each.request]
-    answers = [(each.response.message, each.response.version) for each in exchanges if each.response]
-    speed.report(requests + answers, paint)
-
-
-def captured() -> Iterator[Exchange]:
-    """The capture, line by line."""
-    with lzma.open(CAPTURE, "rt", encoding="utf-8") as lines:
-        for line in map(json.loads, lines):
-            payload = bytes.fromhex(line["response_hex"])
-            request = read_request(bytes.fromhex(line["request_hex"]))
-            response = read_response(payload, line["api_key"], line["api_version"])
-            yield Exchange(line["broker"], line["api_key"], line["api_version"], request, response, payload)
-
-
-def read_request(payload: bytes) -> frame.Request | None:
-    try:
-        return frame.decode_request(payload)
-    except (messages.UnknownMessage, kwire.UnsupportedVersion):
-        return None
-
-
-def read_response(payload: bytes, api_key: int, version: int) -> frame.Response[Any] | None:
-    try:
-        cls = messages.find("kafka", api_key=api_key, kind="response")
-        # A version that no broker has is asked for on purpose in the capture; the answer comes in version 0.
-        return frame.decode_response(payload, cls, version=min(version, cls.versions.highest))
-    except messages.UnknownMessage:
-        return None
-
-
-def clusters(exchanges: list[Exchange]) -> None:
-    """Who was talked to."""
-    title("The clusters")
-    for broker in sorted({each.broker for each in exchanges}):
-        answers = [each.response.message for each in exchanges if each.broker == broker and each.response]
-        metadata = [answer for answer in answers if isinstance(answer, MetadataResponse)]
-        cluster_id = next(answer.cluster_id for answer in metadata if answer.cluster_id)
-        nodes = {node.node_id: node for answer in metadata for node in answer.brokers if node.rack}
-        topics = {topic.name: topic for answer in metadata for topic in answer.topics if topic.partitions}
-        partitions = sum(len(topic.partitions) for topic in topics.values())
-        down = {node for topic in topics.values() for each in topic.partitions for node in each.offline_replicas}
-        print(f"Kafka {broker}, cluster {cluster_id}: {len(topics)} topics with {partitions} partitions")
-        for node in sorted(nodes.values(), key=lambda node: node.node_id):
-            state = ", was down for a while" if node.node_id in down else ""
-            print(f"  broker {node.node_id} at {node.host}:{node.port} in {node.rack}{state}")
-        longest = sorted(topics.values(), key=lambda topic: (-len(topic.partitions), topic.name))[:3]
-        largest = ", ".join(f"{topic.name} ({len(topic.partitions)})" for topic in longest)
-        print(f"  largest topics: {largest}")
-
-
-def conversations(exchanges: list[Exchange]) -> None:
-    """What was asked, and in which versions."""
-    clients = {each.request.header.client_id for each in exchanges if each.request}
-    title(f"{len(exchanges)} requests and their answers, by {len(clients)} clients")
-    asked: defaultdict[str, list[int]] = defaultdict(list)
-    unknown: Counter[str] = Counter()
-    for each in exchanges:
-        if each.request is None:
-            answer = f", answered in version {each.response.version}" if each.response else ""
-            unknown[f"key {each.api_key} v{each.version}{answer}"] += 1
-        else:
-            asked[type(each.request.message).__name__.removesuffix("Request")].append(each.version)
-    for line in wrap(
-        ", ".join(f"{name} v{span(versions)} ({len(versions)})" for name, versions in sorted(asked.items())),
-        WIDTH,
-    ):
-        print(line)
-    print("Not declared here: " + ", ".join(f"{what} ({times})" for what, times in sorted(unknown.items())))
-
-
-def span(versions: Iterable[int]) -> str:
-    found = sorted(set(versions))
-    return str(found[0]) if len(found) == 1 else f"{found[0]}-{found[-1]}"
-
-
-def errors(exchanges: list[Exchange]) -> None:
-    """What the brokers complained about."""
-    found = Counter(code for each in exchanges if each.response for code in error_codes(each.response.message))
-    title(f"{len(found)} kinds of errors that brokers answered, the most frequent first")
-    for code, times in found.most_common(ERRORS_SHOWN):
-        known = ErrorCode(code)
-        print(f"{times:5}  {code:3}  {known.name:30}  {shorten(known.text, WIDTH - 45, placeholder=' ...')}")
-    others = [ErrorCode(code).name for code, _ in found.most_common()[ERRORS_SHOWN:]]
-    for line in wrap(f"and {', '.join(others)}", WIDTH):
-        print(line)
-
-
-def error_codes(value: object) -> Iterator[int]:
-    """All error codes in a message that are not 0, however deep."""
-    if isinstance(value, tuple):
-        for item in value:
-            yield from error_codes(item)
-    elif isinstance(value, Struct):
-        for f in fields(type(value)):
-            inside = getattr(value, f.name)
-            if f.name.endswith("error_code") and inside:
-                yield inside
-            yield from error_codes(inside)
-
-
-def one_frame(exchanges: list[Exchange]) -> None:
-    """A frame byte by byte, and the same frame damaged."""
-    chosen = min(
-        (each for each in exchanges if each.response and is_worth_showing(each.response.message, each.version)),
-        key=lambda each: len(each.payload),
+    told = "\n".join(f"  {name:8} {what}" for name, (_, what) in PARTS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.demo",
+        description=f"Show what kwire does, in parts:\n{told}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    whole = of_response(chosen.payload, "kafka", chosen.api_key, chosen.version)
-    title("One answer, byte by byte (kwire decode --response --output hexdump)")
-    print("\n".join(hexdump(whole, "kafka", paint, everything=True)))
-    damaged = chosen.payload[:COUNT_OF_BROKERS] + b"\xff\xff\xff\xff\x0f" + chosen.payload[COUNT_OF_BROKERS + 1 :]
-    title("The same, with a count that lies: four billion brokers")
-    print(fault_text(of_response(damaged, "kafka", chosen.api_key, chosen.version), paint))
-
-
-def is_worth_showing(message: Message, version: int) -> bool:
-    return isinstance(message, MetadataResponse) and version >= 9 and any(topic.error_code for topic in message.topics)
-
-
-def title(text: str) -> None:
-    print(f"\n{paint('title', text)}")
+    parser.add_argument("--only", action="append", choices=PARTS, metavar="PART", help="this part; may be given again")
+    parser.add_argument("--pages", type=Path, default=PAGES, metavar="FOLDER", help=f"where reports go ({PAGES})")
+    given = parser.parse_args()
+    given.pages.mkdir(parents=True, exist_ok=True)
+    began = time.perf_counter()
+    with ExitStack() as until_the_end:
+        for number, name in enumerate(given.only or PARTS, start=1):
+            module, what = PARTS[name]
+            title(f"Part {number}: {what}")
+            import_module(f"examples.{module}").show(Stage(given.pages, until_the_end))
+    say(f"\nThe demo took {time.perf_counter() - began:.0f} s.")
 
 
 if __name__ == "__main__":
