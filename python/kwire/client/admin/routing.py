@@ -16,7 +16,7 @@ from kwire.client.connection import Connection
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.protocol.endpoint import Endpoint
-from kwire.protocol.faults import ConnectionFault, NoCommonVersion
+from kwire.protocol.faults import ConnectionFault, NoCommonVersion, Timeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,11 +65,13 @@ class Routing:
         Raises the last ConnectionFault when nobody answered in time.
         """
         fault: ConnectionFault | None = None
+        asking: Endpoint | None = None
         pause = FIRST_PAUSE
         try:
             async with asyncio.timeout(self.timeout):
                 while True:
                     for endpoint in self._known():
+                        asking = endpoint
                         try:
                             return await self.ask(endpoint, request)
                         except NoCommonVersion:
@@ -78,9 +80,8 @@ class Routing:
                             fault = error
                     pause = await paused(pause)
         except TimeoutError:
-            if fault is not None:
-                raise fault from None
-            raise
+            assert asking is not None, "a client has a bootstrap list"
+            raise fault or Timeout(asking, type(request).__name__, self.timeout, 0) from None
 
     async def ask_controller(self, request: Request[R], code_of: Callable[[R], int]) -> Told:
         """The controller, whoever that is. ``code_of`` an answer: 22 has the controller looked for again.
@@ -91,12 +92,14 @@ class Routing:
         fault: ConnectionFault | None = None
         pause = FIRST_PAUSE
         last: Told | None = None
+        asking: Endpoint | None = None
         asked: dict[str, str] = {}
         try:
             async with asyncio.timeout(self.timeout):
                 while True:
                     controller = self._controller or await self._find_controller(asked)
                     attempts += 1
+                    asking = controller
                     try:
                         answer = await self.ask(controller, request)
                     except NoCommonVersion:
@@ -107,11 +110,13 @@ class Routing:
                         last = Told(answer, attempts)
                         if code_of(answer) != ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST:
                             return last
-                    self._controller = None
+                    self._controller = asking = None
                     pause = await paused(pause)
         except TimeoutError:
             if last is not None:
                 return last
+            if fault is None and asking is not None:  # the controller has it, and has not answered
+                fault = Timeout(asking, type(request).__name__, self.timeout, 0)
             raise fault or NoController(self.timeout, asked) from None
 
     async def cluster(self) -> ClusterMetadataResponse:

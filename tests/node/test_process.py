@@ -1,0 +1,122 @@
+"""``python -m kwire.node``: options, exit codes, signals, and the lines that it writes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.client.admin import BlockingAdminClient, NewTopic
+from tests.node.nodes import new_root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kwire.zookeeper.embedded import Embedded
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kwire.node", *arguments], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ready(file: Path, process: subprocess.Popen[str]) -> dict[str, Any]:
+    deadline = time.monotonic() + 30
+    while not file.exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return facts
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, printed = process.communicate(timeout=30)
+    return process.returncode, printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "broker.id=: a node cannot start without it"),
+        (("--id", "x"), "--id=x: it has to be a whole number"),
+        (("--id", "-1"), "--id=-1: it has to be between"),
+        (("--id", "1", "--zookeeper", "a:1", "--listen", "nowhere"), "--listen=nowhere: it has to be one address"),
+        (("--set", "nothing"), "it has not the form NAME=VALUE"),
+        (("no-such.properties",), "No such file"),
+    ],
+)
+def test_options_that_cannot_be_read_are_status_2(arguments: tuple[str, ...], told: str) -> None:
+    with started(*arguments) as process:
+        status, printed = ended(process)
+    assert status == 2
+    assert told in printed
+    assert "Traceback" not in printed
+
+
+def test_without_zookeeper_it_is_status_1() -> None:
+    with started("--id=1", "--zookeeper=127.0.0.1:1", "--set=zookeeper.connection.timeout.ms=300") as process:
+        status, printed = ended(process)
+    assert status == 1
+    assert "kwire.node: " in printed
+    assert "127.0.0.1:1" in printed
+
+
+def test_told_to_stop_before_it_is_there_it_stops() -> None:
+    with started("--id=1", "--zookeeper=127.0.0.1:1") as process:
+        time.sleep(1.5)
+        assert process.poll() is None
+        process.terminate()
+        status, _ = ended(process)
+    assert status == 0
+
+
+def test_its_lines_are_json_with_the_correlation_id_of_the_request(server: Embedded, tmp_path: Path) -> None:
+    file = tmp_path / "ready.json"
+    properties = tmp_path / "server.properties"
+    root = asyncio.run(new_root(server))
+    properties.write_text(f"broker.id=4\nzookeeper.connect={root}\nlog.dirs=/none\n", encoding="ascii")
+    with started(str(properties), "--ready-file", str(file), "--set", "max.connections=50") as process:
+        facts = ready(file, process)
+        assert (facts["id"], facts["pid"]) == (4, process.pid)
+        with BlockingAdminClient(f"127.0.0.1:{facts['port']}", client_id="écrivain") as admin:
+            admin.create_topics({"t": NewTopic(partitions=1, replication_factor=1)}).raise_first()
+        process.send_signal(signal.SIGINT)
+        status, printed = ended(process)
+    assert status == 0
+    events = [json.loads(line) for line in printed.splitlines()]
+    assert all({"event", "level", "at", "logger"} <= event.keys() for event in events)
+    [begun] = [event for event in events if event["event"] == "node started"]
+    assert begun["unused"] == ["log.dirs"]
+    [answered] = [event for event in events if event.get("request") == "CreateTopicRequest_V2"]
+    assert answered["client_id"] == "écrivain"
+    assert isinstance(answered["correlation_id"], int)
+    assert answered["peer"].startswith("127.0.0.1:")
+    assert events[-1]["event"] == "node stopped"
+
+
+def test_it_ends_with_another_process(server: Embedded, tmp_path: Path) -> None:
+    file = tmp_path / "ready.json"
+    root = asyncio.run(new_root(server))
+    with subprocess.Popen(["/bin/sleep", "60"]) as other:
+        with started("--id=1", f"--zookeeper={root}", f"--ready-file={file}", f"--end-with={other.pid}") as process:
+            ready(file, process)
+            other.kill()
+            other.wait()
+            status, _ = ended(process)
+        assert status == 0
