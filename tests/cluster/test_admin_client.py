@@ -13,12 +13,11 @@ from kwire.client.admin import (
     AdminError,
     BlockingAdminClient,
     NewTopic,
-    NoController,
     NotSeenInTime,
     Progress,
     TopicChange,
 )
-from kwire.protocol.faults import ConnectionFault
+from kwire.protocol.faults import ConnectionFault, Timeout
 from kwire.testing.local_cluster import LocalCluster
 from tests.cluster.checking import sound, zookeeper
 from tests.cluster.faults import controller_of
@@ -97,7 +96,7 @@ def test_without_asyncio_and_past_dead_brokers(empty: LocalCluster) -> None:
 
 def test_nobody_there_is_told_in_time() -> None:
     begun = time.monotonic()
-    with pytest.raises(ConnectionFault, match="127.0.0.1:1"):
+    with pytest.raises(ConnectionFault, match=r"127\.0\.0\.1:1"):
         BlockingAdminClient("127.0.0.1:1", timeout=0.5)
     assert time.monotonic() - begun < 5
 
@@ -134,12 +133,13 @@ def test_a_controller_that_resigned_is_asked_no_more(cluster: LocalCluster, admi
     sound(cluster)
 
 
-def test_without_a_controller_it_says_whom_it_asked() -> None:
+def test_a_controller_that_does_not_answer_is_named() -> None:
     with (
         LocalCluster(nodes=1, session_timeout=30.0) as cluster,
         BlockingAdminClient(cluster.bootstrap, timeout=1.0) as admin,
     ):
         cluster.zookeeper.kill()
-        with pytest.raises((NoController, AdminError, ConnectionFault, TimeoutError)) as raised:
-            admin.create_topics({"t": NewTopic(partitions=1, replication_factor=1)}).raise_first()
-        assert str(raised.value)
+        with pytest.raises(Timeout) as raised:
+            admin.create_topics({"t": NewTopic(partitions=1, replication_factor=1)})
+        [node] = cluster.nodes
+        assert raised.value.endpoint.port == node.port
