@@ -25,7 +25,7 @@ from benches.figure import Figure
 from benches.record import RECORDS, Machine, commit
 from benches.tables import STYLES
 
-TOPICS = ("columns", "decoder", "polling", "capture", "spark", "zookeeper", "controller", "node")
+TOPICS = ("columns", "decoder", "polling", "capture", "spark", "zookeeper", "controller", "node", "cluster")
 LIMIT = 3 * 3600
 """Seconds that one topic may take."""
 
