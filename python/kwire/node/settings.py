@@ -86,8 +86,6 @@ class NodeSettings:
     """Of topics that are made without saying how many."""
     auto_create_topics: bool = setting("auto.create.topics.enable", boolean, True)
     """Whether TopicMetadata version 0 makes the topics that it names."""
-    delete_topics: bool = setting("delete.topic.enable", boolean, True)
-    """Whether topics can be deleted."""
     unclean_leader_election: bool = setting("unclean.leader.election.enable", boolean, False)
     """Whether a replica that is not in sync may lead when no other is left."""
     strict_batches: bool = setting("admin.batch.strict", boolean, False)
