@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from kwire.cli.colours import Choice
 
 TIME = click.DateTime(["%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"])
-FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
 
 @click.command()
 @click.argument("out", metavar="OUT.html", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--gold", type=FOLDER, metavar="DIR", help="A folder of the pipeline's, with gold.")
 @click.option(
-    "--capture", type=click.Path(path_type=Path, exists=True), metavar="PATH", help="A capture, or a file of frames."
+    "--gold",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="A folder of the pipeline's, with gold.",
 )
+@click.option("--capture", type=click.Path(path_type=Path), metavar="PATH", help="A capture, or a file of frames.")
 @click.option("--since", type=TIME, metavar="TIME", help="From then on (UTC), such as 2026-11-21T14:05.")
 @click.option("--until", type=TIME, metavar="TIME", help="Up to then (UTC).")
 @colour
@@ -37,10 +39,10 @@ def report(
     until: datetime | None,
     color: Choice,
 ) -> int:
-    """Write a page that says what is wrong with a cluster, since when, and what happened to it.
+    """Write a page that says what happened to a cluster.
 
-    One HTML file with everything in it, that loads nothing. Of a capture, Spark makes gold first, in a temporary
-    folder; that takes Java and some ten seconds.
+    On top is what is wrong now, and since when. One HTML file with everything in it, that loads nothing. Of a capture,
+    Spark makes gold first, in a temporary folder; that takes Java and some ten seconds.
 
     \b
     Examples:
@@ -50,6 +52,9 @@ def report(
     """  # noqa: D301  # \b is click's mark
     if (gold is None) == (capture is None):
         raise click.UsageError("Name what to report of: either --gold DIR or --capture PATH.")
+    for option, path in (("--gold", gold), ("--capture", capture)):
+        if path is not None and not path.exists():
+            raise click.BadParameter(f"{path} does not exist.", param_hint=option)
     require("pyarrow", "report")
     require("plotly", "report")
     from kwire.report import write_report
