@@ -31,7 +31,7 @@ SAID = {
         r"Cluster 4zuCG4NGSuCb_pHu_l0aiw, 01:47:32 to 01:50:58 UTC: 3 brokers, 1,204 polls, 20 incidents",
         r"01:47:36 +\d\.\d s  45 topics created",
         r"01:48:25 +30 s  Broker 3 was killed or crashed",
-        r"01:49:25 +17 s  Broker 2 was stopped: connections stay open, nothing answers",
+        r"01:49:25 +17 s  Broker 2 was stopped",
         r"01:49:55 +16 s  Broker 2 was shut down in order",
         r"01:50:20 +30 s  Broker 1 was killed or crashed",
         r"01:50:39 +0\.3 s  The controller moved from 1 to 3",
