@@ -111,7 +111,7 @@ def two_ways(name: str) -> AlterTopicRequest_V2:
 
 
 THERE = "there"
-"""A topic of one partition, on node 1."""
+"""A topic of one partition, on either node."""
 
 CASES: dict[ErrorCode, Case] = {
     ErrorCode.NO_ERROR: lambda controller, _: first_code(controller, creation("new")),
@@ -141,7 +141,7 @@ CASES: dict[ErrorCode, Case] = {
         controller, election(THERE, 0, 0)
     ),
     ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS: lambda controller, _: first_code(
-        controller, move(THERE, 2), move(THERE, 2, 1)
+        controller, move(THERE, 1, 2), move(THERE, 2, 1)
     ),
     ErrorCode.INVALID_ARGUMENT_TOPIC_NAME: lambda controller, _: first_code(controller, creation("no name")),
     ErrorCode.MULTIPLE_INSTRUCTIONS_FOR_ONE_TOPIC: lambda controller, _: first_code(controller, two_ways(THERE)),
