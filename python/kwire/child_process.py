@@ -70,13 +70,17 @@ class ChildProcess:
         self._process.wait(timeout)
         return self._reap()
 
+    def send(self, signal_number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(signal_number)
+
     def pause(self) -> None:
         """SIGSTOP: it is there, and does nothing."""
-        self._process.send_signal(signal.SIGSTOP)
+        self.send(signal.SIGSTOP)
 
     def resume(self) -> None:
         """SIGCONT."""
-        self._process.send_signal(signal.SIGCONT)
+        self.send(signal.SIGCONT)
 
     def _reap(self) -> int:
         if self._guard.returncode is None:

@@ -91,7 +91,7 @@ class LocalCluster:
         data: str | os.PathLike[str] | None = None,
         settings: Mapping[str, str] | None = None,
         racks: Mapping[int, str] | None = None,
-        session_timeout: float = 3.0,
+        session_timeout: float = 6.0,
         environment: Mapping[str, str] | None = None,
         module: str = "kwire.node",
     ) -> None:

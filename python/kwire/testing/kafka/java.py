@@ -1,16 +1,15 @@
 """One server on a Java machine.
 
-Rules of this file: a server is ended by its own process id, whatever happens to the tests, as long as this interpreter
-ends in an orderly way. What it writes goes to a file that is shown when it does not start.
+Rules of this file: a server ends when we do, however that happens (``ChildProcess``). What it writes goes to a file
+that is shown when it does not start.
 """
 
 from __future__ import annotations
 
-import atexit
-import subprocess
 import time
 from typing import TYPE_CHECKING
 
+from kwire.child_process import ChildProcess
 from kwire.testing.kafka.errors import DidNotStart
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class JavaServer:
         self._jars = jars
         self._main = main
         self._heap = heap
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ChildProcess | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -76,21 +75,15 @@ class JavaServer:
     @property
     def runs(self) -> bool:
         """Whether the process is there, also when it is stopped by a signal."""
-        return self._process is not None and self._process.poll() is None
+        return self._process is not None and self._process.status is None
 
     def start(self) -> None:
         """Begin to start; ``wait_until`` says when it has."""
         assert not self.runs, f"{self.name} runs already"
+        self.kill()  # lets go of one that has ended by itself
         self.log.unlink(missing_ok=True)
-        with self.output.open("wb") as output:
-            self._process = subprocess.Popen(  # noqa: S603  what runs is our own choice
-                self.command(*self._main),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # ^C in a terminal is for the tests, which then end their servers
-            )
-        atexit.register(self.kill)
+        self.output.unlink(missing_ok=True)
+        self._process = ChildProcess(self.command(*self._main), self.output)
 
     def command(self, *main: str) -> list[str]:
         """The command line of a main class beside this server's jars."""
@@ -114,7 +107,7 @@ class JavaServer:
         while not ready():
             if not self.runs or time.monotonic() > end:
                 assert self._process is not None
-                raise DidNotStart(self.name, self._process.poll(), self.wrote_last())
+                raise DidNotStart(self.name, self._process.status, self.wrote_last())
             time.sleep(0.05)
 
     def has_logged(self, text: str) -> bool:
@@ -132,28 +125,17 @@ class JavaServer:
 
     def stop(self) -> None:
         """End it in an orderly way; by force after ``STOP_SECONDS``. Nothing happens when it does not run."""
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
-        self._gone()
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop(STOP_SECONDS)
 
     def kill(self) -> None:
-        """End it at once, as a crash would."""
-        if self._process is None:
-            return
-        self._process.kill()
-        self._process.wait()
-        self._gone()
+        """End it at once, as a crash would. Nothing happens when it does not run."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
 
     def send(self, signal_number: int) -> None:
         """Send it a signal, such as ``signal.SIGSTOP``."""
         assert self._process is not None
-        self._process.send_signal(signal_number)
-
-    def _gone(self) -> None:
-        self._process = None
-        atexit.unregister(self.kill)
+        self._process.send(signal_number)
