@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kwire.node.metadata import Metadata
     from kwire.zookeeper import Node, Store, WatchEvent
 
+FEW = 8
+"""Of more topics than these it is asked first which have settings at all: nearly none has."""
+
 log = logger(__name__)
 
 
@@ -52,6 +55,12 @@ class TopicSettings:
     async def read(self, topics: Iterable[str]) -> None:
         """Read the settings of these topics. Raises what the store raises."""
         names = list(topics)
+        if len(names) > FEW:
+            configured = set(await self._store.children("/config/topics"))
+            for name in names:
+                if name not in configured:
+                    self._metadata.configure(name, {})
+            names = [name for name in names if name in configured]
         paths = [EntityConfig.path("topics", name) for name in names]
         for name, path, node in zip(names, paths, await self._store.get_many(paths), strict=True):
             try:
