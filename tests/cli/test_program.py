@@ -77,7 +77,10 @@ def test_examples_in_help_are_right_usage(name: str) -> None:
     assert examples
     for named, words in examples:
         arguments = shlex.split(re.split(r" \| | && |\)", words)[0])
-        command(named).make_context(named, arguments)
+        called = command(named)
+        if isinstance(called, click.Group):
+            called = called.commands[arguments.pop(0)]
+        called.make_context(named, arguments)
 
 
 @each_command
@@ -93,7 +96,9 @@ def test_a_command_is_documented(name: str) -> None:
 
 
 def test_the_document_names_no_option_that_does_not_exist() -> None:
-    exist = {option for name in COMMANDS for parameter in command(name).params for option in parameter.opts}
+    commands = [command(name) for name in COMMANDS]
+    commands += [each for called in commands if isinstance(called, click.Group) for each in called.commands.values()]
+    exist = {option for called in commands for parameter in called.params for option in parameter.opts}
 
     named = set(re.findall(r"`(--[a-z-]+)", DOCUMENT.read_text(encoding="utf-8")))
 

@@ -22,10 +22,16 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @click.group()
 def cluster() -> None:
-    """Run a cluster of nodes on this machine, with a ZooKeeper of its own.
+    """Run a cluster of nodes on this machine.
 
-    Nodes serve the admin protocol of KIP-4's drafts; they keep no messages.
-    """
+    Nodes serve the admin protocol of KIP-4's drafts, and keep no messages. ZooKeeper is started with them.
+
+    \b
+    Examples:
+      kwire cluster up --nodes 3
+      kwire cluster up --data cluster --ready-file ready.json
+      kwire cluster start-node --id 2 --data cluster
+    """  # noqa: D301  # \b is click's mark
 
 
 @cluster.command()
@@ -78,7 +84,7 @@ def up(nodes: int, data: Path | None, settings: tuple[str, ...], ready_file: Pat
 
 @cluster.command(name="start-node")
 @click.option("--id", "node_id", type=click.IntRange(min=0), required=True, help="Which one.")
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False, exists=True), required=True, metavar="DIR")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR")
 def start_node(node_id: int, data: Path) -> int:
     """Bring back a node that was killed or stopped.
 
