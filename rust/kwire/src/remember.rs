@@ -625,7 +625,12 @@ impl Again<'_> {
             && let Some(part) = part
             && let Some(ends) = ends_of(*length, inner, before)
         {
-            old.skip(ends.last().copied().unwrap_or_default());
+            let size = ends.last().copied().unwrap_or_default();
+            old.skip(size);
+            if before.get(..size).is_some_and(|bytes| reader.rest().starts_with(bytes)) {
+                reader.skip(size);
+                return Ok(visitor.again(part));
+            }
             let shape = Shape {
                 length: *length,
                 smallest: element.smallest,

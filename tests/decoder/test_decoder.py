@@ -1,0 +1,349 @@
+"""What a decoder gives is what ``kwire.decode`` gives; what has not changed is the same; ``changed`` tells the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kwire
+from kwire.decoder import Changes, compare
+from kwire.messages.kafka.metadata import Broker, MetadataResponse, PartitionMetadata, TopicMetadata
+from kwire.messages.kip4.structures import ConfigEntry
+from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as PartitionMetadata_V1
+from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as TopicMetadata_V1
+from kwire.testing import strategies
+from tests.proof.material import message_class, vectors
+from tests.proof.test_differential import damaged
+from tests.random_declarations import message_classes, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NOTHING = Changes(first=False, fields=(), arrays={})
+
+
+def partition(index: int, leader: int = 1, replicas: tuple[int, ...] = (1, 2, 3)) -> PartitionMetadata:
+    return PartitionMetadata(
+        error_code=0, partition_index=index, leader_id=leader, replica_nodes=replicas, isr_nodes=replicas
+    )
+
+
+def topic(name: str | None, *leaders: int) -> TopicMetadata:
+    partitions = tuple(partition(index, leader) for index, leader in enumerate(leaders or (1, 2, 3)))
+    return TopicMetadata(error_code=0, name=name, partitions=partitions)
+
+
+def broker(node_id: int, host: str = "host") -> Broker:
+    return Broker(node_id=node_id, host=host, port=9092, rack=None)
+
+
+def metadata(*topics: TopicMetadata, controller_id: int = 1, brokers: tuple[int, ...] = (1, 2)) -> MetadataResponse:
+    return MetadataResponse(brokers=tuple(map(broker, brokers)), controller_id=controller_id, topics=topics)
+
+
+class Told:
+    """A decoder, shown messages rather than bytes."""
+
+    def __init__(self, version: int = 12) -> None:
+        self.version = version
+        self.decoder = kwire.Decoder(MetadataResponse, version=version)
+
+    def __call__(self, message: MetadataResponse) -> MetadataResponse:
+        body = kwire.encode(message, version=self.version)
+        read = self.decoder.decode(body)
+        assert read == kwire.decode(MetadataResponse, body, version=self.version)
+        return read
+
+    @property
+    def changed(self) -> Changes:
+        return self.decoder.changed
+
+
+# The same objects
+
+
+def test_a_frame_that_is_equal_gives_the_same_message() -> None:
+    told = Told()
+    first = told(metadata(topic("a"), topic("b")))
+
+    assert told(metadata(topic("a"), topic("b"))) is first
+    assert told.changed == NOTHING
+    assert not told.changed
+
+
+def test_another_controller_leaves_all_topics_and_brokers_as_they_are() -> None:
+    told = Told()
+    first = told(metadata(topic("a"), topic("b")))
+
+    second = told(metadata(topic("a"), topic("b"), controller_id=2))
+
+    assert second.topics is first.topics
+    assert second.brokers is first.brokers
+    assert told.changed == Changes(first=False, fields=("controller_id",), arrays={})
+
+
+def test_what_stands_beside_a_changed_topic_is_the_same_and_so_is_what_in_it_did_not_change() -> None:
+    told = Told()
+    first = told(metadata(topic("a"), topic("b", 1, 2, 3), topic("c")))
+
+    second = told(metadata(topic("a"), topic("b", 1, 9, 3), topic("c")))
+
+    assert second.topics[0] is first.topics[0]
+    assert second.topics[2] is first.topics[2]
+    assert second.topics[1] is not first.topics[1]
+    assert second.topics[1].name is first.topics[1].name
+    before, after = first.topics[1].partitions, second.topics[1].partitions
+    assert [one is other for one, other in zip(before, after, strict=True)] == [True, False, True]
+    [array] = told.changed.arrays.values()
+    assert array.changed == ((first.topics[1], second.topics[1]),)
+    assert (array.added, array.removed, array.moved) == ((), (), False)
+
+
+@pytest.mark.parametrize("gone", [(0,), (3,), (9,), (3, 4), (0, 1, 2), (2, 4, 6), (8, 9)])
+def test_the_others_are_found_when_some_are_removed_and_again_when_they_come(gone: tuple[int, ...]) -> None:
+    told = Told()
+    topics = [topic(f"topic-{number}") for number in range(10)]
+    first = told(metadata(*topics))
+
+    second = told(metadata(*(each for number, each in enumerate(topics) if number not in gone)))
+
+    assert [id(each) for each in second.topics] == [
+        id(each) for number, each in enumerate(first.topics) if number not in gone
+    ]
+    assert told.changed.arrays["topics"].removed == tuple(first.topics[number] for number in gone)
+
+    third = told(metadata(*topics))
+
+    assert all(
+        one is other
+        for number, (one, other) in enumerate(zip(first.topics, third.topics, strict=True))
+        if number not in gone
+    )
+    assert told.changed.arrays["topics"].added == tuple(third.topics[number] for number in gone)
+
+
+def test_another_order_is_the_same_topics() -> None:
+    told = Told()
+    topics = [topic(f"topic-{number}") for number in range(10)]
+    first = told(metadata(*topics))
+
+    second = told(metadata(*reversed(topics)))
+
+    assert all(one is other for one, other in zip(first.topics, reversed(second.topics), strict=True))
+    assert told.changed.arrays["topics"] == ((), (), (), True)
+
+
+def test_a_topic_whose_encoding_begins_as_another_s_is_another() -> None:
+    told = Told(version=1)
+    told(metadata(topic("a", 1), topic("ab", 1)))
+
+    assert [each.name for each in told(metadata(topic("ab", 1), topic("a", 1))).topics] == ["ab", "a"]
+    assert [len(each.partitions) for each in told(metadata(topic("a", 1, 1), topic("ab", 1))).topics] == [2, 1]
+
+
+def test_topics_of_one_name_are_told_apart_by_their_place() -> None:
+    told = Told()
+    told(metadata(topic("a", 1), topic("a", 2), topic(None, 3), topic(None, 4)))
+
+    told(metadata(topic("a", 2), topic("a", 1), topic(None, 4), topic("a", 1), topic(None, 3)))
+
+
+# What changed
+
+
+def test_a_first_message_is_all_new_and_before_it_nothing_has_changed() -> None:
+    told = Told()
+    assert told.changed == NOTHING
+
+    first = told(metadata(topic("a")))
+
+    assert told.changed.first
+    assert told.changed
+    assert told.changed.arrays["topics"].added == first.topics
+
+    told.decoder.reset()
+    told(metadata(topic("a")))
+    assert told.changed.first
+
+
+def test_a_refused_frame_changes_nothing_and_the_last_good_one_stays_in_force() -> None:
+    told = Told()
+    first = told(metadata(topic("a"), topic("b")))
+    body = kwire.encode(metadata(topic("a"), topic("b", 9)), version=12)
+
+    with pytest.raises(kwire.DecodeError, match="truncated"):
+        told.decoder.decode(body[:-3])
+
+    assert told.changed == NOTHING
+    second = told(metadata(topic("a"), topic("b", 9)))
+    assert second.topics[0] is first.topics[0]
+    assert told.changed.arrays["topics"].changed == ((first.topics[1], second.topics[1]),)
+
+
+def test_tagged_fields_are_told_of_too() -> None:
+    from kwire.messages.kafka.api_versions import ApiVersionsResponse, FinalizedFeature
+
+    decoder = kwire.Decoder(ApiVersionsResponse, version=3)
+    plain = ApiVersionsResponse(error_code=0, api_keys=())
+    featured = dataclasses.replace(
+        plain,
+        finalized_features_epoch=7,
+        finalized_features=(FinalizedFeature(name="f", max_version_level=2, min_version_level=1),),
+    )
+    decoder.decode(kwire.encode(plain, version=3))
+
+    decoder.decode(kwire.encode(featured, version=3))
+
+    assert decoder.changed.fields == ("finalized_features_epoch", "finalized_features")
+
+
+# Bytes-likes
+
+
+def test_a_view_of_bytes_is_kept_as_it_is_and_what_can_change_is_copied() -> None:
+    decoder = kwire.Decoder(MetadataResponse, version=12)
+    body = kwire.encode(metadata(topic("a"), topic("b")), version=12)
+    first = decoder.decode(memoryview(b"head" + body)[4:])
+    changing = bytearray(body)
+    assert decoder.decode(changing) is first
+
+    changing[:] = bytes(len(changing))
+
+    assert decoder.decode(memoryview(b"other" + body + b"tail")[5:-4]) is first
+    assert decoder.decode(memoryview(bytes(byte for byte in body for _ in range(2)))[::2]) is first
+
+
+# Against a plain diff
+
+names = st.sampled_from(["a", "b", "c", "ab", "abc", "d", "e", ""])
+topics = st.builds(
+    lambda name, leaders, order: dataclasses.replace(
+        topic(name, *leaders), partitions=tuple(Random(order).sample(topic(name, *leaders).partitions, len(leaders)))
+    ),
+    names,
+    st.lists(st.integers(-1, 300), min_size=1, max_size=4),
+    st.integers(0, 2),
+)
+messages = st.builds(
+    lambda topics, controller, brokers: metadata(*topics, controller_id=controller, brokers=tuple(brokers)),
+    st.lists(topics, max_size=6, unique_by=lambda topic: topic.name),
+    st.integers(1, 2),
+    st.lists(st.integers(1, 4), max_size=3, unique=True),
+)
+
+
+@given(st.lists(messages, min_size=1, max_size=6), st.sampled_from([0, 1, 8, 9, 12]))
+def test_changes_are_those_that_a_comparison_finds(history: list[MetadataResponse], version: int) -> None:
+    decoder = kwire.Decoder(MetadataResponse, version=version)
+    before = None
+    for message in history:
+        body = (
+            kwire.encode(message, version=version)
+            if version
+            else kwire.encode(dataclasses.replace(message, controller_id=-1), version=0)
+        )
+        read = decoder.decode(body)
+        assert read == kwire.decode(MetadataResponse, body, version=version)
+        assert decoder.changed == compare(before, read)
+        if before is not None:
+            old = {each.name: each for each in before.topics}
+            assert all(each is old[each.name] for each in read.topics if old.get(each.name) == each)
+        before = read
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(topics, max_size=5), st.integers(0, 400), st.integers(0, 255), st.booleans()),
+        min_size=2,
+        max_size=8,
+    ),
+    st.sampled_from([1, 12]),
+)
+def test_damaged_frames_between_good_ones_have_the_errors_of_a_plain_decode(
+    history: list[tuple[list[TopicMetadata], int, int, bool]], version: int
+) -> None:
+    """Topics of one name included: then only the place tells them apart."""
+    decoder = kwire.Decoder(MetadataResponse, version=version)
+    for some, place, byte, cut in history:
+        body = bytearray(kwire.encode(metadata(*some), version=version))
+        if place < len(body):
+            body[place] = byte
+            if cut:
+                del body[place:]
+        frame = bytes(body)
+        assert outcome(lambda frame=frame: decoder.decode(frame)) == outcome(  # type: ignore[misc]  # bound now
+            lambda frame=frame: kwire.decode(MetadataResponse, frame, version=version)  # type: ignore[misc]  # as above
+        )
+
+
+def outcome(read: Callable[[], object]) -> object:
+    """What is read, or all that its error says."""
+    try:
+        return read()
+    except kwire.DecodeError as error:
+        return error.kind, error.offset, error.path, error.wanted, error.left
+
+
+@given(st.data())
+def test_any_declaration_at_any_version(data: st.DataObject) -> None:
+    cls = data.draw(message_classes())
+    version = data.draw(versions)
+    decoder: kwire.Decoder[Any] = kwire.Decoder(cls, version=version)
+    bodies = strategies.messages(cls, version=version).map(lambda message: kwire.encode(message, version=version))
+    seen = data.draw(st.lists(bodies, min_size=1, max_size=3))
+    frames = st.one_of(st.sampled_from(seen), st.sampled_from(seen).flatmap(damaged), st.binary(max_size=30))
+    for frame in [*seen, *data.draw(st.lists(frames, max_size=8))]:
+        again = outcome(lambda frame=frame: decoder.decode(frame))  # type: ignore[misc]  # bound now
+        assert again == outcome(lambda frame=frame: kwire.decode(cls, frame, version=version))  # type: ignore[misc]  # as above
+
+
+@pytest.mark.parametrize("message", sorted(vectors()))
+def test_one_after_the_other_all_that_kafka_wrote(message: str) -> None:
+    cls = message_class(message)
+    for version in cls.versions:
+        decoder: kwire.Decoder[Any] = kwire.Decoder(cls, version=version)
+        bodies = [each.body for each in vectors()[message] if each.version == version]
+        for body in [*bodies, *reversed(bodies)]:
+            assert decoder.decode(body) == kwire.decode(cls, body, version=version)
+
+
+def test_kip4_topics_are_known_by_their_name_and_parts_inside_parts_are_kept() -> None:
+    def message(lag: int, *extra: str) -> TopicMetadataResponse_V1:
+        lags = (ReplicaLag(replica_id=1, lag=0), ReplicaLag(replica_id=2, lag=lag))
+        parts = tuple(
+            PartitionMetadata_V1(
+                partition_error_code=0,
+                partition_id=index,
+                leader=1,
+                replicas_lag=lags if index == 1 else lags[:1],
+                isr=(1,),
+            )
+            for index in range(3)
+        )
+        told = TopicMetadata_V1(
+            topic_error_code=0,
+            topic_name="orders",
+            partitions=parts,
+            config_entries=(ConfigEntry(config_key="retention.ms", config_value="1"),),
+        )
+        others = (
+            TopicMetadata_V1(topic_error_code=3, topic_name=name, partitions=(), config_entries=()) for name in extra
+        )
+        return TopicMetadataResponse_V1(brokers=(), topics=(*others, told))
+
+    decoder = kwire.Decoder(TopicMetadataResponse_V1, version=1)
+    first = decoder.decode(kwire.encode(message(0), version=1)).topics[0]
+
+    second = decoder.decode(kwire.encode(message(500, "new"), version=1)).topics[1]
+
+    assert second.config_entries is first.config_entries
+    assert second.topic_name is first.topic_name
+    assert [one is other for one, other in zip(first.partitions, second.partitions, strict=True)] == [True, False, True]
+    assert second.partitions[1].replicas_lag[0] is first.partitions[1].replicas_lag[0]
+    assert decoder.changed.arrays["topics"].changed == ((first, second),)
