@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.client.comparison import compare, differences, same
+from kwire.client.comparison import differences, same
 from kwire.client.differences import (
     BrokerChanged,
     BrokerGone,
@@ -31,6 +31,7 @@ from kwire.client.differences import (
     TopicRecreated,
     TopicRemoved,
 )
+from kwire.decoder import compare
 from kwire.messages.kafka.describe_configs import ConfigEntry, DescribeConfigsResponse, ResourceConfigs
 from kwire.messages.kafka.metadata import Broker, MetadataResponse, PartitionMetadata, TopicMetadata
 from kwire.messages.kip4 import structures

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.client.comparison import Changes, compare, differences, same
-from kwire.client.remembering import decoder
+from kwire.client.comparison import differences, same
+from kwire.decoder import Changes, Decoder, compare
 from kwire.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from kwire.client.differences import Difference
-    from kwire.client.remembering import RemembersAnswers
     from kwire.declare import Message
     from kwire.protocol import Answer
 
@@ -43,7 +42,7 @@ class BrokerView:
     def __init__(self) -> None:
         self.believed: Message | None = None
         self.last: Message | None = None
-        self._decoder: RemembersAnswers | None = None
+        self._decoder: Decoder[Any] | None = None
         self._read: tuple[type[Message], int] | None = None
         self._suspect_since: float | None = None
         self._unreadable = False
@@ -82,7 +81,7 @@ class BrokerView:
         if self._decoder is not None and self._read == (cls, version):
             return self._decoder.decode(answer.body), self._decoder.changed
         # A first answer, or the broker speaks another version than before its restart.
-        fresh = decoder(cls, version)
+        fresh: Decoder[Any] = Decoder(cls, version=version)
         message: Message = fresh.decode(answer.body)
         self._decoder, self._read = fresh, (cls, version)
         return message, fresh.changed if self.last is None else compare(self.last, message)

@@ -7,7 +7,7 @@ by id, never by place; a set of replicas is compared as a set.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.differences import (
     BrokerChanged,
@@ -30,113 +30,20 @@ from kwire.client.differences import (
     TopicRemoved,
 )
 from kwire.declare import Struct
+from kwire.decoder import by_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from uuid import UUID
 
     from kwire.declare import Message
+    from kwire.decoder import Changes
 
-__all__ = ["ArrayChanges", "Changes", "Comparison", "compare", "differences", "same"]
+__all__ = ["differences", "same"]
 
 NO_LEADER = -1
 NO_EPOCH = -1
 RESOURCES = {2: "topic", 4: "broker"}
-KEYS: tuple[tuple[str, ...], ...] = (
-    ("partition_index",),
-    ("partition_id",),
-    ("node_id",),
-    ("broker_id",),
-    ("resource_type", "resource_name"),
-    ("topic_name",),
-    ("name", "topic_id"),
-    ("name",),
-)
-"""Fields by which elements are told apart: the first of these that an element has."""
-
-
-class ArrayChanges(NamedTuple):
-    """Of an array of structs. ``changed``: pairs (before, after); ``moved``: the same elements in another order."""
-
-    added: tuple[Any, ...]
-    removed: tuple[Any, ...]
-    changed: tuple[tuple[Any, Any], ...]
-    moved: bool
-
-
-class Changes(Protocol):
-    """What ``kwire.Decoder.changed`` tells of the last answer against the one before."""
-
-    @property
-    def first(self) -> bool:
-        """There was none before."""
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Names of the top-level fields that differ."""
-
-    @property
-    def arrays(self) -> Mapping[str, ArrayChanges]:
-        """For those of them that are arrays of structs, what differs in them."""
-
-    def __bool__(self) -> bool: ...
-
-
-class Comparison(NamedTuple):
-    """Changes that were found by comparing two messages; true when there are any."""
-
-    first: bool
-    fields: tuple[str, ...]
-    arrays: Mapping[str, ArrayChanges]
-
-    def __bool__(self) -> bool:
-        return self.first or bool(self.fields)
-
-
-def compare(before: Message | None, after: Message) -> Comparison:
-    """Two messages of one class from start to end: for the rare case that no decoder remembers the one before."""
-    fields, arrays = [], {}
-    for declared in type(after).__kwire_fields__:
-        name = declared.name
-        new = getattr(after, name)
-        old = () if before is None and isinstance(new, tuple) else getattr(before, name, None)
-        if before is not None and old == new:
-            continue
-        fields.append(name)
-        if isinstance(new, tuple) and isinstance(old, tuple) and isinstance((*new, *old, None)[0], Struct):
-            arrays[name] = _compare_arrays(old, new)
-    return Comparison(before is None, tuple(fields), arrays)
-
-
-def _compare_arrays(before: tuple[Struct, ...], after: tuple[Struct, ...]) -> ArrayChanges:
-    common = min(len(before), len(after))
-    differ = [index for index in range(common) if before[index] != after[index]]  # most stand where they stood
-    old = _by_key([*(before[index] for index in differ), *before[common:]])
-    new = _by_key([*(after[index] for index in differ), *after[common:]])
-    added = tuple(element for key, element in new.items() if key not in old)
-    removed = tuple(element for key, element in old.items() if key not in new)
-    changed = tuple((old[key], element) for key, element in new.items() if key in old and old[key] != element)
-    return ArrayChanges(added, removed, changed, moved=not (added or removed or changed))
-
-
-def _by_key(elements: Iterable[Any]) -> dict[object, Any]:
-    """Elements by what tells them apart; two of one key keep their places."""
-    found: dict[object, Any] = {}
-    for element in elements:
-        key = _key(element)
-        while key in found:
-            key = (key, "again")
-        found[key] = element
-    return found
-
-
-def _key(element: Any) -> object:
-    for names in KEYS:
-        if all(hasattr(element, name) for name in names):
-            if names == ("name", "topic_id"):
-                return element.name if element.name is not None else element.topic_id
-            return tuple(getattr(element, name) for name in names)
-    return element
 
 
 def same(changes: Changes) -> bool:
@@ -162,7 +69,7 @@ def _same_in_any_order(before: Any, after: Any) -> bool:
             continue
         if not (isinstance(new, tuple) and new and isinstance(new[0], Struct) and len(old) == len(new)):
             return False
-        if _by_key(old) != _by_key(new):
+        if by_key(old) != by_key(new):
             return False
     return bool(before.unknown_tags == after.unknown_tags)
 
@@ -192,8 +99,8 @@ def _sides(changes: Changes, name: str) -> tuple[dict[object, Any], dict[object,
     if array is None:
         return {}, {}
     return (
-        _by_key([*array.removed, *(before for before, _ in array.changed)]),
-        _by_key([*array.added, *(after for _, after in array.changed)]),
+        by_key([*array.removed, *(before for before, _ in array.changed)]),
+        by_key([*array.added, *(after for _, after in array.changed)]),
     )
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from kwire.client.comparison import Changes
     from kwire.client.differences import Difference
     from kwire.declare import Message
+    from kwire.decoder import Changes
     from kwire.errors import KwireError
 
 __all__ = ["Poll", "Statistics"]
