@@ -11,6 +11,7 @@ elements in another order have the same length and the same sum of bytes.
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from struct import unpack_from
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,9 @@ import pyarrow.compute as pc
 
 from kwire import frame
 from kwire.codec import encode
-from kwire.declare.introspect import describe, fields, structs_in
-from kwire.declare.wire_types import ArrayType
+from kwire.declare.introspect import describe, fields
+from kwire.declare.introspect import key as declared_key
+from kwire.declare.wire_types import ArrayType, StructType
 from kwire.errors import KwireError
 from kwire.messages import find
 
@@ -30,19 +32,6 @@ if TYPE_CHECKING:
 
 CORRELATION_ID = 4
 """Bytes of it, at the start of every payload."""
-
-KEYS = (
-    "partition_index",
-    "partition_id",
-    "node_id",
-    "broker_id",
-    "resource_name",
-    "topic_name",
-    "log_dir",
-    "name",
-)
-"""Structs are told apart by the first of these fields that they have, and then their order says nothing. KIP-4's
-replicas have none of them: their order is that of their assignment."""
 
 
 def message_of(row: Row) -> Message | None:
@@ -175,19 +164,19 @@ def _same(before: Struct, after: Struct) -> bool:
     )
 
 
-def _same_elements(before: tuple[Struct, ...], after: tuple[Struct, ...], key: str) -> bool:
+def _same_elements(before: tuple[Struct, ...], after: tuple[Struct, ...], key: attrgetter[Any]) -> bool:
     """In any order. Elements that share a key are not told apart, and so never the same in another order."""
-    known = {getattr(element, key): element for element in before}
+    known = {key(element): element for element in before}
     if not len(known) == len(before) == len(after):
         return False
     for element in after:
-        old = known.pop(getattr(element, key), None)
+        old = known.pop(key(element), None)
         if old is None or not (old == element or _same(old, element)):
             return False
     return True
 
 
-def _fields_and_keys(cls: type[Struct]) -> tuple[tuple[str, str | None], ...]:
+def _fields_and_keys(cls: type[Struct]) -> tuple[tuple[str, attrgetter[Any] | None], ...]:
     """The fields of a struct; beside an array whose order says nothing, what tells its elements apart."""
     known = _KEYS_OF.get(cls)
     if known is None:
@@ -197,11 +186,10 @@ def _fields_and_keys(cls: type[Struct]) -> tuple[tuple[str, str | None], ...]:
     return known
 
 
-_KEYS_OF: dict[type[Struct], tuple[tuple[str, str | None], ...]] = {}
+_KEYS_OF: dict[type[Struct], tuple[tuple[str, attrgetter[Any] | None], ...]] = {}
 
 
-def _key_of(array: ArrayType) -> str | None:
-    for cls in structs_in(array):
-        names = {field.name for field in fields(cls)}
-        return next((key for key in KEYS if key in names), None)
+def _key_of(array: ArrayType) -> attrgetter[Any] | None:
+    if isinstance(array.element, StructType) and (names := declared_key(array.element.struct)):
+        return attrgetter(*names)
     return None

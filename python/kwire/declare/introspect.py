@@ -93,7 +93,7 @@ def fields(cls: type[Struct]) -> tuple[Field, ...]:
 
 
 def key(cls: type[Struct]) -> tuple[str, ...]:
-    """The fields by which the elements of an array of ``cls`` are told apart; empty where only their place does."""
+    """The fields by which elements of an array of ``cls`` are told apart in any order; empty where the order counts."""
     return cls.__kwire_key__
 
 

@@ -40,8 +40,8 @@ class StructMeta(type):
     """Makes a class with slots out of annotated names.
 
     Class keywords of messages: ``api_key``, ``versions``, ``flexible``, ``dialect``, ``header_version``; of any
-    struct: ``key=`` the fields by which the elements of an array are told apart, ``weakref=True`` where instances must
-    be weakly referable.
+    struct: ``key=`` the fields by which elements of an array are told apart, where their order says nothing (Kafka's
+    mapKey); ``weakref=True`` where instances must be weakly referable.
     """
 
     __kwire_fields__: tuple[Declared, ...]

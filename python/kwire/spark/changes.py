@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from struct import unpack_from
 from typing import TYPE_CHECKING, Any
 
-from kwire import decode, encode, frame
+from kwire import Decoder, decode, encode, frame
 from kwire.declare.introspect import describe
 from kwire.errors import DecodeError, KwireError, path_text
 from kwire.messages import UnknownMessage, find
@@ -61,6 +61,7 @@ class Walk:
         self._last: dict[RequestKey, _Last] = {}
         self._in_force: dict[tuple[str, int, str, object], RequestKey] = {}
         self._clusters: dict[tuple[int, str], str] = {}
+        self._decoders: dict[tuple[str, str, int], Decoder[Any]] = {}
 
     def take(self) -> dict[str, list[tuple[Any, ...]]]:
         """The rows so far; they are not kept."""
@@ -148,8 +149,15 @@ class Walk:
         header = 4 + describe(cls).header_version(version)
         if row.api_key == API_VERSIONS or len(payload) < header or payload[4:header].strip(b"\0"):
             return frame.decode_response(payload, cls, version=version).message
+        body = memoryview(payload)[header:]
         try:
-            return decode(cls, memoryview(payload)[header:], version=version)
+            if row.api_key != METADATA:
+                return decode(cls, body, version=version)
+            # Asked often and large: what has not changed since this broker's last answer is the same objects.
+            asked = row.endpoint, row.dialect, version
+            if asked not in self._decoders:
+                self._decoders[asked] = Decoder(cls, version=version)
+            return self._decoders[asked].decode(body)
         except DecodeError as error:
             raise DecodeError(error.kind, error.offset + header, error.path, error.wanted, error.left) from None
 

@@ -54,7 +54,7 @@ class PartitionMetadata(Struct, key="partition_id"):
     """Ids of the replicas that are in sync with the leader."""
 
 
-class ReplicaLag(Struct, key="replica_id"):
+class ReplicaLag(Struct):
     """One replica and how far it is behind. The draft says only ``[int32 int32]``; the order is decision D8."""
 
     replica_id: int32
