@@ -27,4 +27,11 @@ fi
 
 command -v cc >/dev/null || lacks "a C linker, which Rust uses (on Debian and Ubuntu: apt install gcc)"
 
+if ! command -v java >/dev/null; then
+    lacks "Java 17 or newer, for Spark and ZooKeeper (on Debian and Ubuntu: apt install openjdk-17-jre-headless)"
+else
+    java=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
+    [ "${java:-0}" -ge 17 ] || lacks "Java 17 or newer, for Spark and ZooKeeper (java is version ${java:-unknown})"
+fi
+
 exit $missing

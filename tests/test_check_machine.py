@@ -45,6 +45,7 @@ def test_everything_that_is_missing_is_named_at_once(bare_machine: Path) -> None
     assert "missing: Python 3.11 or newer (there is no 'python3'" in answer.stderr
     assert "missing: a Rust toolchain, 1." in answer.stderr
     assert "missing: a C linker" in answer.stderr
+    assert "missing: Java 17 or newer" in answer.stderr
 
 
 def test_what_is_too_old_is_named_with_its_version(bare_machine: Path) -> None:
@@ -52,12 +53,14 @@ def test_what_is_too_old_is_named_with_its_version(bare_machine: Path) -> None:
     program(bare_machine, "cargo")
     program(bare_machine, "rustc", "echo 'rustc 1.70.0 (90c541806 2023-05-31)'")
     program(bare_machine, "cc")
+    program(bare_machine, "java", """echo 'openjdk version "11.0.2" 2019-01-15' >&2""")
 
     answer = check(bare_machine, "python3")
 
     assert answer.returncode == 1
     assert "'python3' is Python 3.10.13" in answer.stderr
     assert "rustc 1.70.0" in answer.stderr
+    assert "java is version 11" in answer.stderr
     assert "C linker" not in answer.stderr
 
 
@@ -65,6 +68,7 @@ def test_a_machine_that_has_all_of_it_hears_nothing(bare_machine: Path) -> None:
     program(bare_machine, "cargo")
     program(bare_machine, "rustc", "echo 'rustc 1.95.0 (f2d3ce0bd 2026-03-21)'")
     program(bare_machine, "cc")
+    program(bare_machine, "java", """echo 'openjdk version "17.0.15" 2025-04-15' >&2""")
 
     answer = check(bare_machine, sys.executable)
 

@@ -28,6 +28,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from kwire.capture.folder import CaptureFile, files
 from kwire.capture.reading import read_file
 from kwire.spark.bronze import DDL
+from kwire.spark.interpreter import own_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +41,8 @@ MOST_ROWS = 1 << 62
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("kwire")`` known to a session."""
+    """Make ``format("kwire")`` known to a session. In a local one workers run this Python, unless one was chosen."""
+    own_python(spark)
     spark.dataSource.register(KwireSource)
 
 

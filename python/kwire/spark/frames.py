@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from kwire.columnar import columns, columns_schema
+from kwire.spark.interpreter import own_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,6 +60,7 @@ def decode_frames(
         )
     types = StructType([StructField(name, frames.schema[name].dataType) for name in kept])
     schema = StructType([*types.fields, *from_arrow_schema(decoded).fields])
+    own_python(frames.sparkSession)
     task = _Decoding(cls, version if isinstance(version, int) else None, rows, header, tuple(kept), decoded)
     return given.mapInArrow(task.run, schema)
 

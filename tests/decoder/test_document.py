@@ -1,0 +1,19 @@
+"""The page about the decoder says what is so."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "decoder.md"
+
+
+def test_the_examples_print_what_they_say() -> None:
+    said: list[str] = []
+    text = PAGE.read_text(encoding="utf-8")
+    examples = doctest.DocTestParser().get_doctest(text, {"__name__": "page"}, PAGE.name, None, None)
+
+    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(examples, out=said.append)
+
+    assert result.attempted > 4
+    assert result.failed == 0, "".join(said)
