@@ -27,5 +27,5 @@ def own_python(spark: SparkSession) -> None:
     if is_remote() or any(os.environ.get(name) for name in CHOSEN_BY):
         return
     context = spark.sparkContext
-    if context.master.startswith("local") and context.getConf().get("spark.pyspark.python") is None:
+    if (context.master or "").startswith("local") and context.getConf().get("spark.pyspark.python") is None:
         context.pythonExec = sys.executable
