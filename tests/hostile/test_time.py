@@ -13,4 +13,4 @@ def test_twice_the_input(work: str) -> None:
 
 
 def test_what_would_be_noticed() -> None:
-    assert growth(lambda size: lambda: sum(range((size >> 12) ** 2))) > 3
+    assert growth(lambda size: lambda: sum(range((size >> 10) ** 2))) > 3

@@ -6,17 +6,20 @@ Rules of this file: options in, reports out; what happens is the pipeline's.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
-    from kwire.spark.pipeline import Pipeline
+    from kwire.spark.pipeline import Pipeline, Report
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -37,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.tape and given.stream:
         parser.error("--stream needs --capture or --bootstrap: a tape does not grow")
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # unused here
     from kwire.spark.pipeline import Pipeline
 
     spark = session()
@@ -60,18 +64,9 @@ def run(pipeline: Pipeline, given: argparse.Namespace) -> None:
     """What the options ask for."""
     begun = time.monotonic()
     if given.bootstrap:
-        from kwire.spark.live import capturing
-
-        folder = f"{given.out}/capture"
-        with capturing(given.bootstrap, folder, given.interval) as capture:
-            if given.stream:
-                follow(pipeline, folder, given)
-            else:
-                capture.wait(given.seconds or 10.0)
-        if not given.stream:
-            say("silver", pipeline.ingest_capture(folder))
+        poll(pipeline, given)
     elif given.stream:
-        follow(pipeline, given.capture[0], given)
+        follow(pipeline, given.capture[0], given, lambda: None).stop()
     elif given.capture:
         say("silver", pipeline.ingest_capture(*given.capture))
     else:
@@ -83,16 +78,40 @@ def run(pipeline: Pipeline, given: argparse.Namespace) -> None:
     say("done", f"{time.monotonic() - begun:.1f} s in all")
 
 
-def follow(pipeline: Pipeline, folder: str, given: argparse.Namespace) -> None:
-    """A stream until it is interrupted, or for so many seconds."""
+def poll(pipeline: Pipeline, given: argparse.Namespace) -> None:
+    """A cluster: what was polled when it ends is in silver then."""
+    from kwire.spark.live import capturing
+
+    folder = f"{given.out}/capture"
+    with capturing(given.bootstrap, folder, given.interval) as capture:
+        if not given.stream:
+            capture.wait(given.seconds or 10.0)
+        query = follow(pipeline, folder, given, capture.check) if given.stream else None
+    if query is None:
+        say("silver", pipeline.ingest_capture(folder))
+    else:
+        query.processAllAvailable()
+        query.stop()
+
+
+def follow(pipeline: Pipeline, folder: str, given: argparse.Namespace, check: Callable[[], object]) -> StreamingQuery:
+    """A stream that ran until it was interrupted, or for so many seconds, and runs still. ``check``: called now and
+    then, raises when it makes no sense to go on.
+    """
     frames = pipeline.spark.readStream.format("kwire").load(folder)
-    query = pipeline.stream(frames, processingTime=f"{given.every} seconds")
+    query = pipeline.stream(frames, processingTime=f"{given.every} seconds", heard=told)
+    until = math.inf if given.seconds is None else time.monotonic() + given.seconds
     try:
-        query.awaitTermination(given.seconds)
+        while time.monotonic() < until and not query.awaitTermination(1):
+            check()
     except KeyboardInterrupt:
         say("stream", "interrupted")
-    finally:
-        query.stop()
+    return query
+
+
+def told(report: Report) -> None:
+    if report.rows:
+        say("silver", report)
 
 
 def say(what: str, how: object) -> None:

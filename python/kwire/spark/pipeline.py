@@ -24,7 +24,7 @@ from kwire.spark.store import Record, Store, teller_key
 from kwire.spark.writing import MANIFEST, Written, date_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
@@ -106,17 +106,26 @@ class Pipeline:
         return Report(_counts(written), seconds=time.monotonic() - begun)
 
     def stream(
-        self, frames: DataFrame, *, checkpoint: str | None = None, name: str = "kwire", **trigger: Any
+        self,
+        frames: DataFrame,
+        *,
+        checkpoint: str | None = None,
+        name: str = "kwire",
+        heard: Callable[[Report], object] | None = None,
+        **trigger: Any,
     ) -> StreamingQuery:
         """`ingest` for each micro-batch of a streaming DataFrame, exactly once over restarts from the checkpoint.
 
-        ``checkpoint``: where Spark keeps its offsets (``OUT/_checkpoints/<name>``); ``trigger``: as of
-        ``DataStreamWriter.trigger``, say ``processingTime="10 seconds"`` or ``availableNow=True``.
+        ``checkpoint``: where Spark keeps its offsets (``OUT/_checkpoints/<name>``); ``heard``: gets the report of each
+        batch; ``trigger``: as of ``DataStreamWriter.trigger``, say ``processingTime="10 seconds"`` or
+        ``availableNow=True``.
         """
         folder = checkpoint or f"{self.out}/_checkpoints/{name}"
 
         def take(batch: DataFrame, number: int) -> None:
-            self.ingest(batch, batch=(folder, number))
+            report = self.ingest(batch, batch=(folder, number))
+            if heard is not None:
+                heard(report)
 
         writer = frames.writeStream.foreachBatch(take).option("checkpointLocation", folder).queryName(name)
         return (writer.trigger(**trigger) if trigger else writer).start()

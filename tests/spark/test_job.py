@@ -1,0 +1,141 @@
+"""The job as a program: under spark-submit on executors of their own, on a live cluster, and killed under way."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+import kwire.spark.pipeline as job
+from kwire.capture import Capture
+from kwire.spark.pipeline import Pipeline
+from kwire.testing import FakeCluster
+from tests.spark.recorded import bronze
+from tests.spark.test_pipeline import TABLES, expected, silver
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kwire.capture.rows import Row
+
+JOB = [sys.executable, "-m", "kwire.spark.pipeline"]
+ROWS = bronze("kraft44-public")[:700]
+STATE = [name for name in TABLES if name != "polls"]  # a capture says 'same' where a tape has a frame again
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Of somebody who configures Spark by its own files, to start fast."""
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text(
+        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
+        "spark.executor.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
+        "spark.sql.shuffle.partitions 2\n"
+        "spark.sql.adaptive.enabled false\n"
+        "spark.sql.codegen.wholeStage false\n"
+        "spark.ui.enabled false\n"
+    )
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+    return own | {"SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def finished(arguments: list[str], environment: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """A program that has done its work."""
+    done = subprocess.run(
+        arguments, capture_output=True, text=True, timeout=240, check=False, env=environment, cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_spark_submit_runs_it_on_executors_of_their_own(tmp_path: Path, environment: dict[str, str]) -> None:
+    submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local-cluster[2,1,600]"]
+    out = tmp_path / "out"
+    with Capture(tmp_path / "capture", roll_bytes=1_000_000, roll_seconds=1e9) as capture:
+        capture.append_many(ROWS)
+
+    mine = ["--conf", "spark.executor.memory=600m", str(job.__file__)]
+    done = finished(
+        [*submit, *mine, "--capture", str(tmp_path / "capture"), "--out", str(out)],
+        environment | {"PYSPARK_PYTHON": sys.executable},
+        tmp_path,
+    )
+
+    assert "Granted executor ID app-" in done.stderr  # it did not run in the driver
+    made, wanted = silver(out), expected(ROWS)
+    assert {name: made[name] for name in STATE} == {name: wanted[name] for name in STATE}
+
+
+def test_a_live_cluster_is_followed_to_gold(tmp_path: Path, environment: dict[str, str]) -> None:
+    out = tmp_path / "out"
+    with FakeCluster(brokers=2, topics=30, partitions=4) as cluster:
+        how = ["--stream", "--every", "0.5", "--interval", "0.2", "--seconds", "6", "--gold"]
+        done = finished(
+            [*JOB, "--bootstrap", cluster.bootstrap, "--out", str(out), *how],
+            environment,
+            tmp_path,
+        )
+
+    assert "gold: up to date" in done.stdout
+    assert pq.read_table(out / "silver" / "partitions").num_rows == 2 * 30 * 4  # told by two, once, not at each poll
+    assert pq.read_table(out / "silver" / "polls").num_rows > 10
+    assert pq.read_table(out / "gold" / "intervals").num_rows > 0
+
+
+def test_kill_9_of_the_driver_loses_and_repeats_nothing(
+    spark: SparkSession, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """A stream is killed at random while frames come; who goes on with it makes the history of all of them."""
+    out, folder = tmp_path / "out", tmp_path / "capture"
+    rest = list(ROWS)
+    with Capture(folder, roll_bytes=300_000, roll_seconds=1e9) as capture:
+        driver = subprocess.Popen(
+            [*JOB, "--capture", str(folder), "--out", str(out), "--stream", "--every", "0.1"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd=tmp_path,
+            start_new_session=True,
+        )
+        try:
+            feed(capture, rest, out)
+            capture.append_many(rest)
+            time.sleep(random.uniform(0, 1))
+            assert driver.poll() is None, "it ended by itself"
+        finally:
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+
+    for _ in range(2):  # the first may only repeat the batch that was under way
+        frames = spark.readStream.format("kwire").load(str(folder))
+        assert Pipeline(spark, str(out)).stream(frames, availableNow=True).awaitTermination(60)
+
+    made, wanted = silver(out), expected(ROWS)
+    assert {name: made[name] for name in STATE} == {name: wanted[name] for name in STATE}
+    assert sum(made["polls"].values()) == len(ROWS)
+
+
+def feed(capture: Capture, rest: list[Row], out: Path) -> None:
+    """Append rows, three times, and wait for each until it was ingested."""
+    for _ in range(3):
+        before, until = commits(out), time.monotonic() + 60
+        part, rest[:60] = rest[:60], []
+        capture.append_many(part)
+        while commits(out) == before:
+            assert time.monotonic() < until, "nothing was ingested for a minute"
+            time.sleep(0.05)
+
+
+def commits(out: Path) -> int:
+    """The number of the last ingest that was committed."""
+    return max((int(path.stem) for path in (out / "_log").glob("[0-9]*.json")), default=0)
