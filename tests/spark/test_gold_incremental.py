@@ -38,20 +38,26 @@ def test_an_hour_later_only_the_new_hour_is_built(spark: SparkSession, tmp_path:
 
     from kwire.spark.silver_tables import SILVER_SCHEMAS
 
-    at_once, out = tmp_path / "at_once", tmp_path / "by_hours"
-    recorded.write_silver(moved(), at_once)
-    gold.build(spark, str(at_once))
+    whole, out = tmp_path / "whole", tmp_path / "by_hours"
+    recorded.write_silver(moved(), whole)
     for before in (True, False):
         for name, table in SILVER_SCHEMAS.items():
-            for file in sorted((at_once / "silver" / name).rglob("*.parquet")):
+            for file in sorted((whole / "silver" / name).rglob("*.parquet")):
                 rows = pq.read_table(file, schema=table.arrow)
                 kept = (pc.less if before else pc.greater_equal)(rows.column(table.time), HOUR)
                 folder = out / "silver" / name / file.parent.name
                 folder.mkdir(parents=True, exist_ok=True)
                 pq.write_table(rows.filter(kept), folder / f"part-{0 if before else 1}.parquet")
         gold.build(spark, str(out))
-    assert contents(spark, out) == contents(spark, at_once)
-    gold.build(spark, str(out))  # there is nothing new
-    late = datetime(2026, 11, 21, 4, 59, tzinfo=UTC)
-    gold.build(spark, str(out), hours=[late])
-    assert contents(spark, out) == contents(spark, at_once)
+    by_hours, files = contents(spark, out), gold_files(out)
+    gold.build(spark, str(out))
+    assert gold_files(out) == files  # there was nothing new
+
+    gold.build(spark, str(out), hours=[datetime(2026, 11, 21, 4, 59, tzinfo=UTC)])  # from the first hour: all at once
+
+    assert gold_files(out).isdisjoint(files)
+    assert contents(spark, out) == by_hours
+
+
+def gold_files(out: Path) -> set[Path]:
+    return set((out / "gold").rglob("*.parquet"))

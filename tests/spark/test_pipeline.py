@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as f
 
-from kwire.capture import SCHEMA, Capture
+from kwire.capture import Capture
 from kwire.capture.rows import Row, batch_of
 from kwire.spark.changes import changes
 from kwire.spark.pipeline import Pipeline
@@ -183,26 +181,3 @@ def test_every_table_can_be_read_before_anything_was_ingested(spark: SparkSessio
     assert spark.read.parquet(f"{tmp_path}/silver/lag").count() == 0
     with pytest.raises(KeyError):
         pipeline.table("no such table")
-
-
-def test_the_job_runs_as_a_program(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "kwire.spark.pipeline",
-            "--tape",
-            str(TAPES / f"{TAPE}.parquet"),
-            "--out",
-            str(tmp_path),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={"PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1", "HOME": str(tmp_path), "TZ": "America/New_York"},
-    )
-
-    assert done.returncode == 0, done.stderr
-    assert "polls 1,268 rows; 0 bad frames, 0 late, 0 repeated" in done.stdout
-    assert set(SCHEMA.names) <= set(pq.read_table(tmp_path / "bronze").schema.names)
