@@ -142,6 +142,9 @@ def sound(cluster: LocalCluster, patience: float = PATIENCE) -> Story:
                     wrong.append(f"registered are {sorted(story['brokers'])}")
                 for node in cluster.nodes:
                     wrong += [f"node {node.id}: {each}" for each in differences(story, told_by(node))]
+                if not wrong:  # it takes many requests: what was read first may have changed since
+                    again, wrong = told_by_zookeeper(client)
+                    wrong += [f"meanwhile: {each}" for each in differences(story, again)]
             except (NoNodeError, OSError, KazooTimeoutError) as error:
                 wrong.append(repr(error))
             if not wrong:

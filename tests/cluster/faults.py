@@ -118,12 +118,13 @@ def reassign(admin: BlockingAdminClient, topics: Topics) -> Outcomes:
 
 
 def reassigned(story: Story, topics: Topics) -> Mapping[str, bool]:
-    """All moves of a request are one change."""
-    now = replicas_and_settings(story, topics.old), replicas_and_settings(story, topics.other)
-    settings: dict[str, str] = {}
-    after = (OLD_MOVED, {"retention.ms": "1000"}), (OTHER_MOVED, settings)
-    before = (OLD, {"retention.ms": "1000"}), (OTHER, settings)
-    return dict.fromkeys((topics.old, topics.other), either(now, after, before))
+    """By topic: who asks again while the killed node is away is refused the moves to it, and not the others."""
+    old, other = (replicas_and_settings(story, name) for name in (topics.old, topics.other))
+    settings = {"retention.ms": "1000"}
+    return {
+        topics.old: either(old, (OLD_MOVED, settings), (OLD, settings)),
+        topics.other: either(other, (OTHER_MOVED, {}), (OTHER, {})),
+    }
 
 
 def delete(admin: BlockingAdminClient, topics: Topics) -> Outcomes:

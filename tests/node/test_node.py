@@ -149,9 +149,8 @@ def test_a_lost_session_is_followed_by_another(server: Embedded) -> None:
             epoch = before.broker_epoch
             await before.store.close()
             await until(lambda: second.metadata.controller_id == 2, "the other is controller")
-            await until(lambda: first.session is not before and known(first, 2), "it is back")
-            assert first.session is not None
-            assert first.session.broker_epoch > epoch
+            await until(lambda: first.session is not None and first.session.broker_epoch > epoch, "it is back")
+            await until(lambda: known(first, 2), "and knows of the other")
             assert (await ask(first, creation("u", (1,)))).topics[0].error_code == 22
             assert (await ask(second, creation("u", (1,)))).topics[0].error_code == 0
             await until(lambda: leaders(first, "u") == [1], "and is told")

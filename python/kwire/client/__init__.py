@@ -2,10 +2,13 @@
 
 ``Connection`` sends a request and gives its answer; ``Poller`` asks all brokers again and again and tells what changed,
 as ``kwire.client.differences``. ``Ask``, ``topic_configs`` and ``broker_configs`` say what else it is to ask.
+``AdminClient`` administers a cluster that speaks the drafts of KIP-4; what goes in and comes out of it is in
+``kwire.client.admin``.
 """
 
 from __future__ import annotations
 
+from kwire.client.admin import AdminClient, BlockingAdminClient
 from kwire.client.asks import Ask, broker_configs, topic_configs
 from kwire.client.blocking_poller import BlockingPoller
 from kwire.client.connection import Arrival, Connection
@@ -16,8 +19,10 @@ from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.faults import ConnectionFault
 
 __all__ = [
+    "AdminClient",
     "Arrival",
     "Ask",
+    "BlockingAdminClient",
     "BlockingPoller",
     "Connection",
     "ConnectionFault",

@@ -10,6 +10,8 @@ mod errors;
 mod memo;
 mod memory;
 mod plan;
+#[allow(unsafe_code, reason = "is an allocator, and advises the kernel")]
+mod unsafe_allocator;
 #[allow(unsafe_code, reason = "takes Arrow data over from other libraries")]
 mod unsafe_arrow;
 #[allow(unsafe_code, reason = "writes slots of objects that it allocates")]
