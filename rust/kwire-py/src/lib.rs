@@ -10,7 +10,8 @@ mod errors;
 mod memo;
 mod memory;
 mod plan;
-#[allow(unsafe_code, reason = "is an allocator, and advises the kernel")]
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "is an allocator")]
 mod unsafe_allocator;
 #[allow(unsafe_code, reason = "takes Arrow data over from other libraries")]
 mod unsafe_arrow;

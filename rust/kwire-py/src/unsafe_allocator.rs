@@ -1,66 +1,105 @@
-//! The allocator of this module: the system's, which asks for large pages where a block is large.
+//! The allocator of this module: the system's, but large blocks are mapped by themselves, in large pages where the
+//! kernel has them.
 //!
-//! Rules of this file: blocks come from the system's allocator and go back to it, as they are; all that is added is advice
-//! to the kernel. A batch of columns fills hundreds of megabytes once, and to get those in pages of 4 KiB costs nearly as
-//! much as to fill them.
+//! Rules of this file: the size of a block alone, which its owner states whenever it hands the block in, says where it
+//! came from. Mapped memory is zero and grows by moving pages, so nothing is written or copied that was not asked for; in
+//! pages of 4 KiB the kernel would take as long to hand out a batch of columns as we take to fill it. Memory goes back as
+//! soon as a block is freed.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
 /// See the rules of this file.
-pub(crate) struct LargePages;
+pub(crate) struct Mapping;
 
 #[global_allocator]
-static ALLOCATOR: LargePages = LargePages;
+static ALLOCATOR: Mapping = Mapping;
 
-/// The size of a large page, which is also its alignment.
-const LARGE_PAGE: usize = 2 << 20;
-/// From this size on it pays to ask, in bytes.
-const LARGE_BLOCK: usize = 2 * LARGE_PAGE;
+/// From this size on, in bytes, a block is mapped: two large pages.
+const LARGE: usize = 4 << 20;
+/// Mappings begin at pages, of which these are the smallest.
+const PAGE: usize = 4096;
 
-// SAFETY: every method is the system allocator's of the same name, called with the same arguments.
-unsafe impl GlobalAlloc for LargePages {
+fn is_mapped(size: usize, align: usize) -> bool {
+    size >= LARGE && align <= PAGE
+}
+
+// SAFETY: blocks that are not mapped are the system allocator's, and go to it with the very same arguments. A mapped
+// block is a mapping of its own, at least as long as was asked for and aligned to a page; it is unmapped with the size
+// that it was mapped with, which `layout` is, or moved by `mremap`, which keeps its content.
+unsafe impl GlobalAlloc for Mapping {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_mapped(layout.size(), layout.align()) {
+            return map(layout.size());
+        }
         // SAFETY: as the caller promised us.
-        advised(unsafe { System.alloc(layout) }, layout.size())
+        unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if is_mapped(layout.size(), layout.align()) {
+            return map(layout.size());
+        }
         // SAFETY: as the caller promised us.
-        advised(unsafe { System.alloc_zeroed(layout) }, layout.size())
+        unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as the caller promised us.
-        advised(unsafe { System.realloc(block, layout, size) }, size)
+        match (
+            is_mapped(layout.size(), layout.align()),
+            is_mapped(size, layout.align()),
+        ) {
+            // SAFETY: as the caller promised us; the system allocator made the block.
+            (false, false) => unsafe { System.realloc(block, layout, size) },
+            // SAFETY: the block is a mapping of this size.
+            (true, true) => unsafe { remap(block, layout.size(), size) },
+            // SAFETY: the new block is another one, and both hold as many bytes as are copied; the caller promised us
+            // that size and alignment make a layout.
+            _ => unsafe {
+                let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+                if !moved.is_null() {
+                    std::ptr::copy_nonoverlapping(block, moved, size.min(layout.size()));
+                    self.dealloc(block, layout);
+                }
+                moved
+            },
+        }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised us.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-/// The block, for the large pages that lie in it wholly have been asked.
-#[inline]
-fn advised(block: *mut u8, size: usize) -> *mut u8 {
-    if size >= LARGE_BLOCK && !block.is_null() {
-        advise(block, size);
-    }
-    block
-}
-
-#[cold]
-fn advise(block: *mut u8, size: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        let before = block.align_offset(LARGE_PAGE);
-        let length = size.saturating_sub(before) / LARGE_PAGE * LARGE_PAGE;
-        // SAFETY: the range lies in a block that was just allocated, and the advice changes no byte of it. Where the
-        // kernel does not take it, all is as before.
-        unsafe {
-            libc::madvise(block.add(before.min(size)).cast(), length, libc::MADV_HUGEPAGE);
+        if is_mapped(layout.size(), layout.align()) {
+            // SAFETY: the block is a mapping of this size, and the caller is done with it.
+            unsafe { libc::munmap(block.cast(), layout.size()) };
+        } else {
+            // SAFETY: as the caller promised us; the system allocator made the block.
+            unsafe { System.dealloc(block, layout) }
         }
     }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (block, size);
+}
+
+/// New memory, all zero; null when there is none.
+fn map(size: usize) -> *mut u8 {
+    let (access, kind) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: a new mapping at a place that the kernel chooses touches nothing that is there.
+    let block = unsafe { libc::mmap(std::ptr::null_mut(), size, access, kind, -1, 0) };
+    advised(block, size)
+}
+
+/// # Safety
+/// The block is a mapping of so many bytes, and is used by its new address only from now on.
+unsafe fn remap(block: *mut u8, size: usize, new_size: usize) -> *mut u8 {
+    // SAFETY: as the caller promises.
+    let moved = unsafe { libc::mremap(block.cast(), size, new_size, libc::MREMAP_MAYMOVE) };
+    advised(moved, new_size)
+}
+
+fn advised(block: *mut libc::c_void, size: usize) -> *mut u8 {
+    if block == libc::MAP_FAILED {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: advice about a mapping of ours, which changes nothing in it. A kernel may have no large pages, and says so.
+    unsafe { libc::madvise(block, size, libc::MADV_HUGEPAGE) };
+    block.cast()
 }
