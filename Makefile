@@ -17,7 +17,8 @@ demo: setup ## show all of it in two minutes: real frames, a recorded cluster, a
 	$(BIN)/python -m examples.demo
 
 test: setup ## run all tests, Rust's and Python's, but those of test-kafka
-	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet && $(BIN)/python -m pytest --ignore=tests/kafka
+	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
+	$(BIN)/python -m pytest --ignore=tests/kafka --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+ and Maven)
 	$(BIN)/python -m pytest tests/kafka

@@ -5,6 +5,9 @@ run at all (another operating system's limits) is left out of the collection her
 
 Hypothesis repeats the same examples on every run, so that a red test is red for everybody. To look for new ones:
 ``pytest --hypothesis-profile=exhaustive``.
+
+Several processes share the work (``make test``), a file at a time, the slowest first: at the end they would keep one
+process busy and leave the others with nothing to do.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+SLOWEST_FIRST = ("tests/test_cpythons.py", "tests/spark", "tests/test_demo.py", "tests/cluster", "tests/report")
 
 settings.register_profile(
     "quick",
@@ -34,6 +39,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("quick")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOWEST_FIRST))
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.capture import Capture
+from kwire.capture import Capture, CaptureInUse
 from kwire.spark.datasource import CaptureStreamReader, planned, rows_in_capture, rows_of_file
 from kwire.testing import FakeCluster
 from tests.spark.recorded import bronze
@@ -75,6 +76,48 @@ def test_a_cluster_is_captured_first(spark: SparkSession, tmp_path: Path) -> Non
 
     assert "full" in kinds
     assert rows_in_capture(str(tmp_path / "capture")) > 4
+
+
+def test_a_stream_polls_the_cluster_that_it_is_given(spark: SparkSession, tmp_path: Path) -> None:
+    kinds: list[str] = []
+    folder = str(tmp_path / "capture")
+    with FakeCluster(brokers=2, topics=3) as cluster:
+        stream = spark.readStream.format("kwire").option("bootstrap", cluster.bootstrap).option("interval", 0.1)
+        query = (
+            stream.load(folder)
+            .writeStream.foreachBatch(lambda rows, _: kinds.extend(row.kind for row in rows.collect()))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(processingTime="0.2 seconds")
+            .start()
+        )
+        try:
+            until = time.monotonic() + 60
+            while kinds.count("same") < 10:
+                assert time.monotonic() < until, kinds
+                assert not query.awaitTermination(1)
+        finally:
+            query.stop()
+        read = len(kinds)
+        capture_is_free(folder)
+
+    assert kinds.count("full") >= 2
+    assert [row.kind for row in read_rows(spark, folder)][:read] == kinds
+
+
+def read_rows(spark: SparkSession, folder: str) -> list[Any]:
+    return spark.read.format("kwire").load(folder).select("kind").collect()
+
+
+def capture_is_free(folder: str) -> None:
+    """The source's own process ended with the query, and polls no more."""
+    until = time.monotonic() + 30
+    while True:
+        try:
+            Capture(folder).close()
+            return
+        except CaptureInUse:
+            assert time.monotonic() < until, "somebody polls on"
+            time.sleep(0.1)
 
 
 def test_a_folder_is_needed(spark: SparkSession) -> None:
