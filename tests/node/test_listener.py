@@ -14,6 +14,8 @@ from kwire.node.listener import Limits, Listener, Peer, Refused
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
 
+    from kwire.node.listener import Frame
+
 
 class Told:
     """An observer that remembers."""
@@ -41,6 +43,11 @@ def framed(payload: bytes) -> bytes:
     return struct.pack(">i", len(payload)) + payload
 
 
+def in_parts(payload: bytes) -> tuple[bytes, ...]:
+    frame = framed(payload)
+    return frame[:6], frame[6:]
+
+
 class Work:
     """Answers: ``later`` ones wait until they are let go, ``bad`` ones are refused, ``broken`` ones raise."""
 
@@ -48,7 +55,7 @@ class Work:
         self.gate = asyncio.Event()
         self.begun = 0
 
-    def __call__(self, payload: bytes, peer: Peer) -> bytes | Awaitable[bytes]:
+    def __call__(self, payload: bytes, peer: Peer) -> Frame | Awaitable[Frame]:
         peer.client_id = "tester"
         self.begun += 1
         if payload.startswith(b"later"):
@@ -57,12 +64,16 @@ class Work:
             raise Refused("a bad request")
         if payload.startswith(b"broken"):
             raise ZeroDivisionError
+        if payload.startswith(b"parts"):
+            return in_parts(payload)
         if payload.startswith(b"much"):
             return framed(bytes(1_000_000))
         return framed(payload)
 
-    async def _later(self, payload: bytes) -> bytes:
+    async def _later(self, payload: bytes) -> Frame:
         await self.gate.wait()
+        if b"parts" in payload:
+            return in_parts(payload)
         if b"refused" in payload:
             raise Refused("refused in the end")
         if b"broken" in payload:
@@ -129,6 +140,21 @@ def test_answers_come_in_the_order_of_their_requests() -> None:
             assert await client.receive() == b"one"
             at.work.gate.set()
             assert [await client.receive() for _ in range(4)] == [b"later two", b"three", b"later four", b"five"]
+
+    asyncio.run(scene())
+
+
+def test_answers_in_parts_keep_the_order() -> None:
+    sent = [b"one", b"parts two", b"three", b"later four", b"parts five", b"later six, in parts", b"seven"]
+
+    async def scene() -> None:
+        async with port() as at:
+            client = await at.client()
+            client.send(*sent)
+            assert [await client.receive() for _ in range(3)] == sent[:3]
+            at.work.gate.set()
+            assert [await client.receive() for _ in range(4)] == sent[3:]
+            assert at.told.open[0].sent == len(sent)
 
     asyncio.run(scene())
 

@@ -3,8 +3,8 @@
 Rules of this file.
 
 * It knows frames, not messages. ``answer(payload, peer)`` is given what is behind the size, and returns a whole frame,
-  or something to await for one. It raises ``Refused`` for what deserves no answer; the connection is closed then, and
-  the log says who and why.
+  or something to await for one; a large frame comes in parts, which are not joined. It raises ``Refused`` for what
+  deserves no answer; the connection is closed then, and the log says who and why.
 * Answers leave in the order of their requests. What can be answered at once is answered inside ``data_received``,
   without a task; one write a chunk, however many requests were in it.
 * Memory that a peer can make us hold is bounded: by the largest frame, by the requests in flight, and by what waits to
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeAlias
 
-    Answer: TypeAlias = Callable[[bytes, "Peer"], bytes | Awaitable[bytes]]
+    Frame: TypeAlias = bytes | tuple[bytes, ...]
+    Answer: TypeAlias = Callable[[bytes, "Peer"], Frame | Awaitable[Frame]]
 
 SWEEP_SECONDS = 1.0
 size_at = Struct(">i").unpack_from
@@ -187,7 +188,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._rest = bytearray()
         """What was received and not yet answered: half a frame, or frames behind a bound."""
-        self._pending: deque[asyncio.Future[bytes]] = deque()
+        self._pending: deque[asyncio.Future[Frame]] = deque()
         """Answers on their way, in the order of their requests."""
         self._heard = self._loop.time()
         self._half_since: float | None = None
@@ -281,6 +282,10 @@ class Connection(asyncio.Protocol):
                         continue
                     self._send(ready)  # which may be more than the peer has room for, and then reading stops
                     gathered = 0
+                elif isinstance(answer, tuple) and not self._pending:
+                    self._send(ready)
+                    self._send_parts(answer)
+                    gathered = 0
                 else:
                     self._pending.append(self._later(answer))
                     if len(self._pending) >= self._limits.in_flight:
@@ -298,9 +303,9 @@ class Connection(asyncio.Protocol):
         self._send(ready)
         return position
 
-    def _later(self, answer: bytes | Awaitable[bytes]) -> asyncio.Future[bytes]:
-        future: asyncio.Future[bytes]
-        if isinstance(answer, bytes):
+    def _later(self, answer: Frame | Awaitable[Frame]) -> asyncio.Future[Frame]:
+        future: asyncio.Future[Frame]
+        if isinstance(answer, bytes | tuple):
             future = self._loop.create_future()
             future.set_result(answer)
         else:
@@ -308,7 +313,7 @@ class Connection(asyncio.Protocol):
             future.add_done_callback(self._answered)
         return future
 
-    def _answered(self, future: asyncio.Future[bytes]) -> None:
+    def _answered(self, future: asyncio.Future[Frame]) -> None:
         if self._transport is None:
             if not future.cancelled():
                 future.exception()  # the peer has left; whoever makes answers logs its own faults
@@ -328,7 +333,12 @@ class Connection(asyncio.Protocol):
                 else:
                     self._fail(error)
                 return
-            ready.append(first.result())
+            answer = first.result()
+            if isinstance(answer, bytes):
+                ready.append(answer)
+            else:
+                self._send(ready)
+                self._send_parts(answer)
         self._send(ready)
         self._speed_up()
         self._close_when_finished()
@@ -344,6 +354,12 @@ class Connection(asyncio.Protocol):
         else:
             self._transport.write(b"".join(ready))
         ready.clear()
+
+    def _send_parts(self, answer: tuple[bytes, ...]) -> None:
+        if self._transport is not None:
+            self.peer.sent += 1
+            for part in answer:
+                self._transport.write(part)
 
     # Bounds
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.messages.headers import RequestHeader
     from kwire.messages.kip4.admin import AdminResponse
-    from kwire.node.listener import Peer
+    from kwire.node.listener import Frame, Peer
     from kwire.node.metadata import Metadata
     from kwire.node.metrics import Metrics
     from kwire.node.tools import ToolRunner
@@ -58,6 +58,9 @@ SEEN = 256
 """Requests that are known by their bytes."""
 SEEN_BYTES = 256
 """The longest of them; a longer one is cheaper to decode than to keep."""
+
+LARGE = 1 << 18
+"""From so many bytes on, to copy a body for its first eight bytes costs more than to send those by themselves."""
 
 log = logger(__name__)
 
@@ -96,16 +99,17 @@ class Requests:
         self._api_versions: dict[int, bytes] = {}
         self._cluster: tuple[int, bytes] = (-1, b"")
 
-    def __call__(self, payload: bytes, peer: Peer) -> bytes | Awaitable[bytes]:
+    def __call__(self, payload: bytes, peer: Peer) -> Frame | Awaitable[Frame]:
         seen = self._seen.get(payload[:4] + payload[8:])
         if seen is not None:
             peer.client_id, name, body = seen
             self._at_once_counts[name] += 1
             answer = body()
-            return (len(answer) + 4).to_bytes(4, "big") + payload[4:8] + answer
+            start = (len(answer) + 4).to_bytes(4, "big") + payload[4:8]
+            return start + answer if len(answer) < LARGE else (start, answer)
         return self._read(payload, peer)
 
-    def _read(self, payload: bytes, peer: Peer) -> bytes | Awaitable[bytes]:
+    def _read(self, payload: bytes, peer: Peer) -> Frame | Awaitable[Frame]:
         try:
             request = frame.decode_request(payload, DIALECT)
         except frame.UnsupportedRequest as error:
@@ -156,7 +160,7 @@ class Requests:
 
     # Answers out of memory
 
-    def _at_once(self, payload: bytes, header: RequestHeader, message: Message, body: Body) -> bytes:
+    def _at_once(self, payload: bytes, header: RequestHeader, message: Message, body: Body) -> Frame:
         if len(payload) <= SEEN_BYTES:
             if len(self._seen) >= SEEN:
                 self._seen.clear()
@@ -195,7 +199,7 @@ class Requests:
 
     # Answers that take their time
 
-    async def _topics_made(self, header: RequestHeader, missing: tuple[str, ...], names: Iterable[str]) -> bytes:
+    async def _topics_made(self, header: RequestHeader, missing: tuple[str, ...], names: Iterable[str]) -> Frame:
         await self._duties.create_topics(missing)
         return framed(header.correlation_id, self._metadata.answer(header.request_api_version, names))
 
@@ -204,7 +208,7 @@ class Requests:
         self._count_codes(request, answer)
         return frame.encode_response(answer, version=header.request_api_version, correlation_id=header.correlation_id)
 
-    async def _later(self, message: Message, header: RequestHeader, peer: Peer, working: Awaitable[bytes]) -> bytes:
+    async def _later(self, message: Message, header: RequestHeader, peer: Peer, working: Awaitable[Frame]) -> Frame:
         begun = perf_counter()
         name = type(message).__name__
         with bound(peer=peer.address, client_id=header.client_id, correlation_id=header.correlation_id, request=name):
@@ -215,7 +219,7 @@ class Requests:
                 log.exception("a request failed", exc_info=error)
                 raise Refused(f"{type(error).__name__} while answering") from error
             seconds = perf_counter() - begun
-            log.info("answered", milliseconds=round(seconds * 1000, 1), bytes=len(answer))
+            log.info("answered", milliseconds=round(seconds * 1000, 1), bytes=size_of(answer))
         self._metrics.took(name, seconds)
         return answer
 
@@ -227,10 +231,14 @@ class Requests:
                 self._metrics.errors[name, code] += 1
 
 
-def framed(correlation_id: int, body: bytes) -> bytes:
+def framed(correlation_id: int, body: bytes) -> Frame:
     """The frame of an answer with response header 0."""
-    # A large body is copied for its eight bytes too: sent by themselves they would wake a reader for nothing.
-    return head(len(body) + 4, correlation_id) + body
+    start = head(len(body) + 4, correlation_id)
+    return start + body if len(body) < LARGE else (start, body)
+
+
+def size_of(frame: Frame) -> int:
+    return len(frame) if isinstance(frame, bytes) else sum(map(len, frame))
 
 
 def api_keys(served: Iterable[type[Message]]) -> tuple[ApiVersion, ...]:

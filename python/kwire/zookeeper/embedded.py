@@ -63,7 +63,7 @@ class Embedded:
         port: int = 0,
         classpath: str | None = None,
         java: str | None = None,
-        heap: str = "128m",
+        heap: str = "512m",
         tick: float = 0.5,
         force_sync: bool = True,
         settings: Mapping[str, str] | None = None,
