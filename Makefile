@@ -56,6 +56,6 @@ wheel: setup ## build the source archive, and from it a wheel, into dist/
 
 # The extras in a step of their own: one that names another of kwire's is looked up in what is installed.
 .venv/built: .venv/installed $(RUST)
-	$(BIN)/maturin develop --quiet --release
+	PIP_QUIET=1 $(BIN)/maturin develop --quiet --release
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'kwire[all]'
 	touch $@
