@@ -8,7 +8,7 @@ import pytest
 
 from kwire.client.admin import BlockingAdminClient
 from kwire.testing.local_cluster import LocalCluster
-from tests.cluster.faults import TALLY
+from tests.cluster.faults import SESSION_SECONDS, TALLY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[LocalCluster]:
     """Three nodes that can be told to die; every test leaves them sound and running."""
-    with LocalCluster(nodes=3, session_timeout=1.0, module="tests.cluster.dying_node") as cluster:
+    with LocalCluster(nodes=3, session_timeout=SESSION_SECONDS, module="tests.cluster.dying_node") as cluster:
         yield cluster
 
 

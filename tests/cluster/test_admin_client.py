@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def empty() -> Iterator[LocalCluster]:
-    with LocalCluster(nodes=3, session_timeout=1.0) as cluster:
+    with LocalCluster(nodes=3) as cluster:
         yield cluster
 
 

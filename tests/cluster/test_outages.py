@@ -15,7 +15,7 @@ from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTop
 from kwire.messages.kip4.structures import PartitionReplicas
 from kwire.testing.local_cluster import LocalCluster
 from tests.cluster.checking import ask, sound, told_by, zookeeper
-from tests.cluster.faults import SCENARIOS, TALLY, checked, controller_of, goes_on, prepared
+from tests.cluster.faults import SCENARIOS, SESSION_SECONDS, TALLY, checked, controller_of, goes_on, prepared
 from tests.cluster.repetitions import moments, rounds
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def test_the_controllers_session_ends_while_a_batch_runs(
         node_id = controller_of(admin)
         epoch = controller_epoch(cluster)
         pausing = threading.Timer(chance.uniform(0, 0.02), cluster.pause_node, (node_id,))
-        resuming = threading.Timer(2.5, cluster.resume_node, (node_id,))
+        resuming = threading.Timer(2 * SESSION_SECONDS, cluster.resume_node, (node_id,))
         pausing.start()
         resuming.start()
         outcomes = scenario.ask(admin, topics)
