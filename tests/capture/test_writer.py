@@ -98,10 +98,10 @@ def test_a_file_ends_with_the_day(tmp_path: Path) -> None:
 
 
 def test_a_file_ends_after_some_time(tmp_path: Path) -> None:
-    with Capture(tmp_path, roll_seconds=0.2) as capture:
+    with Capture(tmp_path, roll_seconds=1.0) as capture:
         capture.append(answer(0, metadata(1)))
         capture.append(answer(1, metadata(1)))
-        time.sleep(0.25)
+        time.sleep(1.1)
         capture.append(answer(2, metadata(1)))
 
     assert [len(rows) for rows in rows_on_disk(tmp_path)] == [2, 2]

@@ -51,6 +51,12 @@ async def until_all(poller: Poller, brokers: set[int], wanted: Callable[[Poll], 
     return polls
 
 
+async def comes_true(condition: Callable[[], bool]) -> None:
+    """Wait for what can only be seen from outside."""
+    while not condition():  # noqa: ASYNC110 - as said
+        await asyncio.sleep(0.01)
+
+
 def told(polls: list[Poll]) -> list[Difference]:
     """All differences, in order."""
     return [difference for poll in polls for difference in poll.differences]

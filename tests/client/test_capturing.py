@@ -20,7 +20,7 @@ from kwire.protocol import (
     WrongCorrelation,
 )
 from kwire.testing import FakeCluster, Misbehaviour
-from tests.client.polling import INTERVAL, TIMEOUT, answered, failed, run, until, until_all
+from tests.client.polling import INTERVAL, TIMEOUT, answered, comes_true, failed, run, until, until_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,8 +196,9 @@ def test_and_wait_when_too_much_waits_for_it(
 
     async def work(capture: SlowDisk) -> list[Poll]:
         async with poller(cluster, capture) as polling:
-            await asyncio.sleep(1.0)
-            assert 10_000 <= polling.statistics.bytes < 20_000
+            await comes_true(lambda: polling.statistics.bytes >= 10_000)
+            await asyncio.sleep(0.5)
+            assert polling.statistics.bytes < 20_000
             capture.let.set()
             polls = await until(polling, answered, 20)
             return polls + await read_all(polling)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kwire.controller.backend import Outcome
     from kwire.zookeeper.memory import MemoryStore
 
-PATIENCE = 5.0
+PATIENCE = 30.0
 """Seconds for what takes milliseconds on an idle machine."""
 
 SETTINGS = ControllerSettings(retry_backoff=0.001, retry_backoff_max=0.01, send_timeout=1.0)

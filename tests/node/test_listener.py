@@ -221,6 +221,9 @@ def test_only_so_many_requests_are_in_flight_and_none_is_lost() -> None:
             client = await at.client()
             requests = [b"later %d" % number for number in range(50)]
             client.send(*requests)
+            async with asyncio.timeout(20):
+                while at.work.begun < 4:  # noqa: ASYNC110 - seen from outside
+                    await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)
             assert at.work.begun == 4
             at.work.gate.set()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,6 @@ from tests.node.nodes import new_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from kwire.zookeeper.embedded import Embedded
 
@@ -43,6 +43,19 @@ def ready(file: Path, process: subprocess.Popen[str]) -> dict[str, Any]:
         time.sleep(0.02)
     facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return facts
+
+
+def listens_to_signals(process: subprocess.Popen[str]) -> None:
+    """Until it catches SIGTERM: before that, while it is still imported, it would end by the signal."""
+    deadline = time.monotonic() + 30
+    while True:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+        [caught] = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt:")]
+        if caught >> (signal.SIGTERM - 1) & 1:
+            return
+        time.sleep(0.02)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -79,8 +92,7 @@ def test_without_zookeeper_it_is_status_1() -> None:
 
 def test_told_to_stop_before_it_is_there_it_stops() -> None:
     with started("--id=1", "--zookeeper=127.0.0.1:1") as process:
-        time.sleep(1.5)
-        assert process.poll() is None
+        listens_to_signals(process)
         process.terminate()
         status, _ = ended(process)
     assert status == 0
