@@ -20,14 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
 
+from benches.bare_kazoo import make_room, write_in_transactions, write_pipelined
 from benches.figure import Figure
 from kwire.client.admin import AdminClient, NewTopic
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.testing.local_cluster import LocalCluster
-from kwire.zookeeper import EntityConfig, PartitionState, TopicRegistration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from kwire.client import Connection
 
 TOPICS, PARTITIONS, BATCH = 500, 20, 250
@@ -66,14 +68,13 @@ async def in_turns(
     asked for. The first turn warms up.
     """
     ours, theirs, whole, fewer = [], [], [], []
-    for path in ("/bare/brokers/topics", "/bare/config/topics"):
-        bare.ensure_path(path)
+    make_room(bare)
     async with await AdminClient.open(cluster.bootstrap) as admin:
         connections = [await admin_connection(node.host, node.port) for node in cluster.nodes]
         for turn in range(turns + 1):
             one = await created(admin, connections, f"t{turn}")
-            other = await asyncio.to_thread(written, bare, f"t{turn}")
-            another = await asyncio.to_thread(written_whole, bare, f"w{turn}")
+            other = await asyncio.to_thread(seconds, write_pipelined, bare, f"t{turn}")
+            another = await asyncio.to_thread(seconds, write_in_transactions, bare, f"w{turn}")
             for_kafka = await created(admin, connections, f"k{turn}", KAFKA_TOPICS)
             if turn:
                 fewer.append(for_kafka)
@@ -123,48 +124,9 @@ async def known(connection: Connection) -> int:
     return partitions
 
 
-def shape() -> tuple[bytes, bytes, bytes]:
-    """Of a topic: its registration, its settings, and the state of a partition."""
-    registration = TopicRegistration(dict.fromkeys(range(PARTITIONS), (1, 2, 3))).encode()
-    return registration, EntityConfig({}).encode(), PartitionState(1, 0, (1, 2, 3), 1).encode()
-
-
-def written(bare: Any, prefix: str) -> float:
-    registration, config, state = shape()
+def seconds(write: Callable[[Any, Sequence[str], int], None], bare: Any, prefix: str) -> float:
     begun = time.perf_counter()
-    pending = []
-    for number in range(TOPICS):
-        path = f"/bare/brokers/topics/{prefix}-{number}"
-        pending += [
-            bare.create_async(path, registration),
-            bare.create_async(f"/bare/config/topics/{prefix}-{number}", config),
-            bare.create_async(f"{path}/partitions"),
-        ]
-        for partition in range(PARTITIONS):
-            pending.append(bare.create_async(f"{path}/partitions/{partition}"))
-            pending.append(bare.create_async(f"{path}/partitions/{partition}/state", state))
-    for one in pending:
-        one.get()
-    return time.perf_counter() - begun
-
-
-def written_whole(bare: Any, prefix: str) -> float:
-    registration, config, state = shape()
-    begun = time.perf_counter()
-    pending = []
-    for number in range(TOPICS):
-        path = f"/bare/brokers/topics/{prefix}-{number}"
-        transaction = bare.transaction()
-        transaction.check("/bare", 0)
-        transaction.create(path, registration)
-        transaction.create(f"/bare/config/topics/{prefix}-{number}", config)
-        transaction.create(f"{path}/partitions")
-        for partition in range(PARTITIONS):
-            transaction.create(f"{path}/partitions/{partition}")
-            transaction.create(f"{path}/partitions/{partition}/state", state)
-        pending.append(transaction.commit_async())
-    for one in pending:
-        assert all(isinstance(result, str | bool) for result in one.get())
+    write(bare, [f"{prefix}-{number}" for number in range(TOPICS)], PARTITIONS)
     return time.perf_counter() - begun
 
 

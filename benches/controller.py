@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
 
+from benches.bare_kazoo import make_room, write_in_transactions
 from benches.figure import Figure
 from benches.zookeeper import taking_turns
 from kwire.controller.controller import Controller
@@ -76,8 +77,7 @@ async def creating(store: Store, bare: Any, turns: int) -> Figure:
     controller = Controller(store, BROKERS[0], told)
     await controller.start()
     await controller.wait_active()
-    bare.ensure_path("/bare/brokers/topics")
-    bare.ensure_path("/bare/config/topics")
+    make_room(bare)
     prefix = ""
 
     def prepare(turn: int) -> None:
@@ -98,24 +98,7 @@ async def creating(store: Store, bare: Any, turns: int) -> Figure:
             await asyncio.sleep(0)
 
     def bare_kazoo() -> None:
-        replicas = dict.fromkeys(range(PARTITIONS), (1, 2, 3))
-        registration = TopicRegistration(replicas).encode()
-        config = EntityConfig({}).encode()
-        state = PartitionState(1, 0, (1, 2, 3), 1).encode()
-        pending = []
-        for number in range(TOPICS):
-            path = f"/bare/brokers/topics/{prefix}-{number}"
-            transaction = bare.transaction()
-            transaction.check("/bare", 0)
-            transaction.create(path, registration)
-            transaction.create(f"/bare/config/topics/{prefix}-{number}", config)
-            transaction.create(f"{path}/partitions")
-            for partition in range(PARTITIONS):
-                transaction.create(f"{path}/partitions/{partition}")
-                transaction.create(f"{path}/partitions/{partition}/state", state)
-            pending.append(transaction.commit_async())
-        for one in pending:
-            assert all(isinstance(result, str | bool) for result in one.get())
+        write_in_transactions(bare, [f"{prefix}-{number}" for number in range(TOPICS)], PARTITIONS)
 
     ratio, detail = await taking_turns(ours, bare_kazoo, turns, prepare)
     for name in (await controller.topic_names()).alive[TOPICS:]:

@@ -1,0 +1,62 @@
+"""The yardstick of writing to ZooKeeper: bare kazoo, with the znodes of topics as the controller writes them.
+
+Rules of this file: everything is asked for before the first answer is waited for, which is the fastest that kazoo can
+be; contents are encoded once for all topics. A topic has its registration, its settings, and the state of each
+partition, below ``/bare``, where no cluster looks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire.zookeeper import EntityConfig, PartitionState, TopicRegistration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+REPLICAS = (1, 2, 3)
+
+
+def make_room(bare: Any) -> None:
+    """Create the parents of all that is written."""
+    for path in ("/bare/brokers/topics", "/bare/config/topics"):
+        bare.ensure_path(path)
+
+
+def write_pipelined(bare: Any, topics: Sequence[str], partitions: int) -> None:
+    """One request a znode."""
+    contents = contents_of_a_topic(partitions)
+    pending = [bare.create_async(*znode) for topic in topics for znode in znodes(topic, partitions, contents)]
+    for one in pending:
+        one.get()
+
+
+def write_in_transactions(bare: Any, topics: Sequence[str], partitions: int) -> None:
+    """One transaction a topic, which checks another znode first: what the controller does."""
+    contents = contents_of_a_topic(partitions)
+    pending = []
+    for topic in topics:
+        transaction = bare.transaction()
+        transaction.check("/bare", 0)
+        for znode in znodes(topic, partitions, contents):
+            transaction.create(*znode)
+        pending.append(transaction.commit_async())
+    for one in pending:
+        assert all(isinstance(result, str | bool) for result in one.get())
+
+
+def contents_of_a_topic(partitions: int) -> tuple[bytes, bytes, bytes]:
+    """Its registration, its settings, and the state of one of its partitions."""
+    registration = TopicRegistration(dict.fromkeys(range(partitions), REPLICAS)).encode()
+    return registration, EntityConfig({}).encode(), PartitionState(REPLICAS[0], 0, REPLICAS, 1).encode()
+
+
+def znodes(topic: str, partitions: int, contents: tuple[bytes, bytes, bytes]) -> Iterator[tuple[str, bytes]]:
+    registration, config, state = contents
+    path = f"/bare/brokers/topics/{topic}"
+    yield path, registration
+    yield f"/bare/config/topics/{topic}", config
+    yield f"{path}/partitions", b""
+    for partition in range(partitions):
+        yield f"{path}/partitions/{partition}", b""
+        yield f"{path}/partitions/{partition}/state", state
