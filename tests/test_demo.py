@@ -82,7 +82,7 @@ def test_a_part_of_the_demo(part: str, tmp_path: Path) -> None:
         env={**os.environ, "TMPDIR": str(scratch)},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=540,
         check=False,
     )
 

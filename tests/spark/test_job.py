@@ -52,7 +52,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 def finished(arguments: list[str], environment: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
     """A program that has done its work."""
     done = subprocess.run(
-        arguments, capture_output=True, text=True, timeout=600, check=False, env=environment, cwd=folder
+        arguments, capture_output=True, text=True, timeout=540, check=False, env=environment, cwd=folder
     )
     assert done.returncode == 0, done.stderr
     return done
