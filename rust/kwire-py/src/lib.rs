@@ -32,6 +32,8 @@ mod unsafe_layout;
 mod unsafe_objects;
 #[allow(unsafe_code, reason = "hints to the processor")]
 mod unsafe_prefetch;
+#[allow(unsafe_code, reason = "reads slots of objects that were built before")]
+mod unsafe_remembered;
 #[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]
 mod unsafe_source;
 

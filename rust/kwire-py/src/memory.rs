@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::errors::decode_error;
 use crate::plan::{Plan, immutable};
-use crate::unsafe_builder::{Earlier, Told, build_again};
+use crate::unsafe_remembered::{Earlier, Told, build_again};
 
 /// A frame and what it became.
 struct Frame {

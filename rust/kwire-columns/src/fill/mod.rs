@@ -1,0 +1,236 @@
+//! Bodies of one message, one after the other, into columns.
+//!
+//! Rules of this file: columns on their way are always whole up to the last good body. A body that turns out bad is
+//! taken out again to there, and one row that says so is put in its stead. What waits to be converted is in `waiting`,
+//! what the walker tells in `visit`.
+
+mod visit;
+mod waiting;
+
+use arrow_buffer::NullBufferBuilder;
+use kwire::plan::Literal;
+
+use crate::column::{Block, Column, Data, Fixed, Keys, List, Room, Text};
+use crate::layout::{Kind, Layout, Slot};
+
+/// So many runs or lists wait before they are converted: few enough to stay in the nearest cache with what they refer
+/// to, enough that choosing the conversion costs nothing.
+const BLOCK: usize = 256;
+
+/// Columns on their way.
+pub(crate) struct Fill<'a, 'l> {
+    pub(crate) layout: &'l Layout,
+    pub(crate) columns: Vec<Column<'a>>,
+    pub(crate) units: Vec<Unit<'a>>,
+    runs: Vec<Vec<&'a [u8]>>,
+    here: Slot,
+    /// How long the units were when the last good body ended.
+    kept: Vec<usize>,
+    lists: Vec<usize>,
+    dictionaries: Vec<usize>,
+    body: &'a [u8],
+    room: Room,
+}
+
+/// So many structs, with one value in each column.
+#[derive(Default)]
+pub(crate) struct Unit<'a> {
+    /// Structs that wait to be converted, and how many.
+    blocks: Vec<Block<'a>>,
+    in_blocks: usize,
+    /// The plan's struct that they are.
+    node: usize,
+    /// Whether runs or lists may be waiting: then they come before any block.
+    loose: bool,
+    pub(crate) count: usize,
+    /// For a level: for each struct, how many rows there are up to its end.
+    pub(crate) ends: Vec<usize>,
+}
+
+impl<'a, 'l> Fill<'a, 'l> {
+    /// `total`: bytes of all frames.
+    pub(crate) fn new(layout: &'l Layout, total: usize) -> Self {
+        let columns = layout.columns.iter().map(|column| {
+            let data = match column.kind {
+                _ if column.constant => Data::Constant,
+                Kind::Fixed(kind) => Data::Fixed(Fixed::new(kind)),
+                Kind::String | Kind::Bytes => Data::Text(Text::new()),
+                Kind::StringKeys | Kind::BytesKeys => Data::Keys(Keys::new()),
+                Kind::List { child } => Data::List(List::new(child)),
+                Kind::Struct { unit } => Data::Struct(unit),
+            };
+            // Values in runs are never null, whatever the declaration allows in other versions.
+            let validity = (column.nullable && !column.in_run && !column.constant).then(|| NullBufferBuilder::new(0));
+            Column { data, validity }
+        });
+        let columns: Vec<_> = columns.collect();
+        let which = |wanted: fn(&Data<'a>) -> bool| {
+            let found = columns.iter().enumerate().filter(|(_, column)| wanted(&column.data));
+            found.map(|(index, _)| index).collect()
+        };
+        Self {
+            layout,
+            units: layout.units.iter().map(|_| Unit::default()).collect(),
+            runs: layout.runs.iter().map(|_| Vec::with_capacity(BLOCK)).collect(),
+            here: Slot::Skip,
+            kept: vec![0; layout.units.len()],
+            lists: which(|data| matches!(data, Data::List(_))),
+            dictionaries: which(|data| matches!(data, Data::Keys(_))),
+            columns,
+            body: &[],
+            room: Room {
+                start: 0,
+                done: 0,
+                total,
+            },
+        }
+    }
+
+    /// How many rows there are.
+    pub(crate) fn rows(&self) -> usize {
+        self.units[self.layout.rows].count
+    }
+
+    /// A body begins.
+    pub(crate) fn begin(&mut self, body: &'a [u8]) {
+        self.here = Slot::Path;
+        self.room.done += self.body.len();
+        self.body = body;
+    }
+
+    /// A good body has ended.
+    pub(crate) fn keep(&mut self) {
+        for column in &self.dictionaries {
+            if let Data::Keys(keys) = &mut self.columns[*column].data {
+                keys.dictionary.keep();
+            }
+        }
+        for (kept, unit) in self.kept.iter_mut().zip(&self.units) {
+            *kept = unit.count;
+        }
+    }
+
+    /// Take out what a bad body has brought, and put one row in its stead.
+    #[cold]
+    pub(crate) fn replace_by_nothing(&mut self) {
+        self.convert();
+        let (levels, rows) = (&self.layout.levels, self.layout.rows);
+        for unit in levels.iter().copied().chain([rows]) {
+            self.truncate_unit(unit, self.kept[unit]);
+        }
+        for column in &self.dictionaries {
+            if let Data::Keys(keys) = &mut self.columns[*column].data {
+                keys.dictionary.forget();
+            }
+        }
+        self.push_nothing(rows);
+        for unit in levels {
+            self.push_nothing(*unit);
+            let end = self.rows();
+            self.units[*unit].ends.push(end);
+        }
+        self.keep();
+    }
+
+    fn truncate_unit(&mut self, unit: usize, count: usize) {
+        self.units[unit].count = count;
+        self.units[unit].ends.truncate(count);
+        let layout = self.layout;
+        for column in &layout.units[unit].columns {
+            self.truncate(*column, count);
+        }
+    }
+
+    fn truncate(&mut self, column: usize, len: usize) {
+        let Column { data, validity } = &mut self.columns[column];
+        if let Some(validity) = validity {
+            validity.truncate(len);
+        }
+        match data {
+            Data::Constant => {}
+            Data::Fixed(values) => values.truncate(len),
+            Data::Text(text) => text.truncate(len),
+            Data::Keys(keys) => keys.keys.truncate(len),
+            Data::List(list) => {
+                list.offsets.truncate(len + 1);
+                let (child, end) = (list.child, list.end());
+                self.truncate(child, end);
+            }
+            Data::Struct(unit) => {
+                let unit = *unit;
+                self.truncate_unit(unit, len);
+            }
+        }
+    }
+
+    /// A struct that is not there: zeros, and null where there is one.
+    fn push_nothing(&mut self, unit: usize) {
+        self.convert_blocks(unit);
+        self.units[unit].loose = true;
+        self.units[unit].count += 1;
+        let layout = self.layout;
+        for run in &layout.units[unit].runs {
+            self.push_run(*run, &[]);
+        }
+        for column in &layout.units[unit].columns {
+            if !layout.columns[*column].in_run {
+                self.push_null(*column);
+            }
+        }
+    }
+
+    /// Null, or zero where there is none.
+    fn push_null(&mut self, column: usize) {
+        let Column { data, validity } = &mut self.columns[column];
+        if let Some(validity) = validity {
+            validity.append_null();
+        }
+        match data {
+            Data::Constant => {}
+            Data::Fixed(values) => values.push(&Literal::Null),
+            Data::Text(text) => text.push(&[]),
+            Data::Keys(keys) => keys.keys.push(0),
+            Data::List(_) => self.push_list(column, &[]),
+            Data::Struct(unit) => {
+                let unit = *unit;
+                self.push_nothing(unit);
+            }
+        }
+    }
+
+    /// What stands where a tag is missing.
+    #[cold]
+    fn push_default(&mut self, column: usize) {
+        let default = &self.layout.columns[column].default;
+        if *default == Literal::Null {
+            return self.push_null(column);
+        }
+        let Column { data, validity } = &mut self.columns[column];
+        if let Some(validity) = validity {
+            validity.append_non_null();
+        }
+        let bytes = match default {
+            Literal::Text(text) => text.as_bytes(),
+            Literal::Bytes(bytes) => bytes,
+            _ => &[],
+        };
+        match data {
+            Data::Fixed(values) => values.push(default),
+            Data::Text(text) => text.push(bytes),
+            Data::Keys(keys) => keys.push(bytes),
+            Data::List(_) => self.push_list(column, &[]),
+            // A tagged struct is null by default.
+            Data::Constant | Data::Struct(_) => {}
+        }
+    }
+}
+
+/// The rows of each struct of a level.
+pub(crate) fn lengths(ends: &[usize]) -> impl Iterator<Item = usize> + '_ {
+    let mut before = 0;
+    ends.iter().map(move |end| {
+        let length = end - before;
+        before = *end;
+        length
+    })
+}

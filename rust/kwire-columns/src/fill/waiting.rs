@@ -1,0 +1,140 @@
+//! Runs, lists and structs alike that wait to be converted: together they cost a choice and a loop, not one each.
+//!
+//! Rules of this file: what waits is a slice of a frame, so it is all converted before the frames go. Of one unit, what
+//! came outside of blocks is converted before any block, and the other way round, so that the order stays.
+
+use super::{BLOCK, Fill, Unit};
+use crate::column::{Column, Data, Fixed, List};
+use crate::layout::Slot;
+
+impl<'a> Fill<'a, '_> {
+    /// Convert all that waits.
+    pub(crate) fn convert(&mut self) {
+        for unit in 0..self.units.len() {
+            self.convert_blocks(unit);
+        }
+        for run in 0..self.runs.len() {
+            self.convert_run(run);
+        }
+        for list in 0..self.lists.len() {
+            self.convert_lists(self.lists[list]);
+        }
+        for unit in &mut self.units {
+            unit.loose = false;
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn convert_run(&mut self, run: usize) {
+        let waiting = &mut self.runs[run];
+        for (column, offset) in &self.layout.runs[run].parts {
+            if let Data::Fixed(values) = &mut self.columns[*column].data {
+                values.extend_from_runs(waiting, *offset);
+            }
+        }
+        waiting.clear();
+    }
+
+    #[inline(never)]
+    pub(super) fn convert_lists(&mut self, column: usize) {
+        let Some((list, values)) = list_and_values(&mut self.columns, column) else {
+            return;
+        };
+        list.convert(match values {
+            Data::Fixed(values) => Some(values),
+            _ => None,
+        });
+    }
+
+    #[inline(never)]
+    pub(super) fn convert_blocks(&mut self, unit: usize) {
+        let Unit {
+            blocks,
+            in_blocks,
+            node,
+            ..
+        } = &mut self.units[unit];
+        let (Some(last), Some(Some(node))) = (blocks.last(), self.layout.nodes.get(*node)) else {
+            return;
+        };
+        let offset = |bytes: &[u8]| (bytes.as_ptr() as usize).saturating_sub(self.body.as_ptr() as usize);
+        let mut room = self.room;
+        if room.start == 0 {
+            self.room.start = room.done + blocks.first().map_or(0, |first| offset(first.bytes));
+            room.start = self.room.start;
+        }
+        room.done += offset(last.bytes) + last.bytes.len();
+        for (part, position) in node.parts.iter().enumerate() {
+            if let Some(run) = self.layout.runs.get(node.runs[*position]) {
+                for (column, offset) in &run.parts {
+                    if let Data::Fixed(values) = &mut self.columns[*column].data {
+                        values.extend_from_blocks(blocks, part, *offset, room);
+                    }
+                }
+            } else if let Slot::Column(column) = node.slots[*position] {
+                if let Some(validity) = &mut self.columns[column].validity {
+                    validity.append_n_non_nulls(*in_blocks);
+                }
+                if let Some((list, Data::Fixed(Fixed::Int32(values)))) = list_and_values(&mut self.columns, column) {
+                    list.extend_from_blocks(values, blocks, part, room);
+                }
+            }
+        }
+        blocks.clear();
+        *in_blocks = 0;
+    }
+
+    /// Runs and lists of a unit that wait outside of blocks.
+    #[cold]
+    pub(super) fn convert_loose(&mut self, unit: usize) {
+        let layout = self.layout;
+        for run in &layout.units[unit].runs {
+            self.convert_run(*run);
+        }
+        for column in &layout.units[unit].columns {
+            self.convert_lists(*column);
+        }
+        self.units[unit].loose = false;
+    }
+
+    #[inline(always)]
+    pub(super) fn push_run(&mut self, run: usize, bytes: &'a [u8]) {
+        let Some(waiting) = self.runs.get_mut(run) else {
+            return;
+        };
+        waiting.push(bytes);
+        if waiting.len() == BLOCK {
+            self.convert_run(run);
+        }
+    }
+
+    /// A list of fixed-size elements, or an empty one of others.
+    #[inline(always)]
+    pub(super) fn push_list(&mut self, column: usize, bytes: &'a [u8]) {
+        let Some(Column {
+            data: Data::List(list), ..
+        }) = self.columns.get_mut(column)
+        else {
+            return;
+        };
+        list.waiting.push(bytes);
+        if list.waiting.len() == BLOCK {
+            self.convert_lists(column);
+        }
+    }
+}
+
+/// A column of lists and that of their elements.
+fn list_and_values<'c, 'a>(
+    columns: &'c mut [Column<'a>],
+    column: usize,
+) -> Option<(&'c mut List<'a>, &'c mut Data<'a>)> {
+    let Data::List(List { child, .. }) = columns.get(column)?.data else {
+        return None;
+    };
+    let [list, values] = columns.get_disjoint_mut([column, child]).ok()?;
+    match &mut list.data {
+        Data::List(list) => Some((list, &mut values.data)),
+        _ => None,
+    }
+}

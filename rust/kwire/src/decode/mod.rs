@@ -1,0 +1,320 @@
+//! Bytes into whatever a visitor builds.
+//!
+//! Rules of this file: the walker owns everything that can be wrong with bytes (bounds, counts, nulls, UTF-8, tags,
+//! markers); a visitor only builds, so no visitor accepts what another refuses. The walker is compiled once for each
+//! visitor, which is chosen at the door.
+
+mod runs;
+mod tags;
+mod visitor;
+
+use runs::{runs, runs_of_structs};
+pub(crate) use tags::end_of_struct;
+pub use visitor::{Text, Visitor};
+
+pub use crate::alike::Alike;
+use crate::error::{DecodeKind, Stop};
+use crate::plan::{Element, Length, Plan, Primitive, StepKind, Struct, Type};
+use crate::reader::{LONGEST_STRING, Reader};
+use crate::validate::Nothing;
+
+/// Walk a whole message.
+pub fn decode<'a, V: Visitor<'a>>(
+    plan: &'a Plan,
+    input: &'a [u8],
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    let (value, end) = decode_prefix(plan, input, visitor)?;
+    if end == input.len() {
+        Ok(value)
+    } else {
+        Err(Stop::sized(DecodeKind::TrailingBytes, end, 0, input.len() - end))
+    }
+}
+
+/// Walk a whole message that other bytes may follow: a header, say. The value, and where it ends.
+pub fn decode_prefix<'a, V: Visitor<'a>>(
+    plan: &'a Plan,
+    input: &'a [u8],
+    visitor: &mut V,
+) -> Result<(V::Value, usize), Stop<V::Error>> {
+    let mut reader = Reader::new(input);
+    let value = structure(&plan.root, &mut reader, visitor)?;
+    Ok((value, reader.offset()))
+}
+
+pub(crate) fn structure<'a, V: Visitor<'a>>(
+    plan: &'a Struct,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    // A copy, so that the place stays in registers between calls.
+    let mut cursor = *reader;
+    let value = structure_here(plan, &mut cursor, visitor);
+    *reader = cursor;
+    value
+}
+
+/// The same without a call, for loops. What is not inlined into it gets copies: a reader or a body whose address goes to
+/// a call lives in memory from then on, which costs more than the fields.
+#[inline(always)]
+fn structure_here<'a, V: Visitor<'a>>(
+    plan: &'a Struct,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    let mut body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
+    if V::RUNS {
+        body = runs(plan, reader, visitor, body)?;
+        return visitor.end_struct(body, plan).map_err(Stop::Visitor);
+    }
+    for (position, step) in plan.steps.iter().enumerate() {
+        let mut put = |visitor: &mut V, value| visitor.field(&mut body, plan, position, value);
+        // Every arm stores its own value: one place for all would ask each again whether it is an error.
+        let done = match step.kind {
+            StepKind::Fixed(kind) => fixed(kind, reader, visitor, put),
+            StepKind::Int32Array { compact } => {
+                let length = Length {
+                    compact,
+                    nullable: false,
+                };
+                packed(length, Primitive::Int32, reader, visitor).map(|value| put(visitor, value))
+            }
+            StepKind::Other => {
+                let mut copy = *reader;
+                let value = value(&plan.fields[position].kind, &mut copy, visitor);
+                *reader = copy;
+                value.map(|value| put(visitor, value))
+            }
+        };
+        if let Err(stop) = done {
+            return Err(stop.in_field(&plan.fields[position].name));
+        }
+    }
+    body = end_of_struct(plan, reader, visitor, body)?;
+    visitor.end_struct(body, plan).map_err(Stop::Visitor)
+}
+
+/// How many bytes the value takes with which `rest` begins; None for bytes that are none.
+pub(crate) fn size_of_value<'a>(kind: &'a Type, rest: &'a [u8]) -> Option<usize> {
+    let mut reader = Reader::new(rest);
+    value(kind, &mut reader, &mut Nothing).ok()?;
+    Some(reader.offset())
+}
+
+/// Go behind a struct; None for bytes that are none.
+#[inline]
+pub(crate) fn pass_over_struct<'a>(plan: &'a Struct, reader: &mut Reader<'a>) -> Option<()> {
+    structure(plan, reader, &mut Nothing).ok()
+}
+
+/// A value of fixed size, handed on to `put`.
+#[inline(always)]
+pub(crate) fn fixed<'a, V: Visitor<'a>, T>(
+    kind: Primitive,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+    mut put: impl FnMut(&mut V, V::Value) -> T,
+) -> Result<T, Stop<V::Error>> {
+    macro_rules! put {
+        ($made:expr) => {
+            match $made {
+                Ok(value) => Ok(put(visitor, value)),
+                Err(error) => Err(Stop::Visitor(error)),
+            }
+        };
+    }
+    match kind {
+        Primitive::Bool => put!(visitor.boolean(reader.array()? != [0])),
+        Primitive::Int8 => put!(visitor.integer(i8::from_be_bytes(reader.array()?).into())),
+        Primitive::Int16 => put!(visitor.integer(i16::from_be_bytes(reader.array()?).into())),
+        Primitive::Int32 => put!(visitor.integer(i32::from_be_bytes(reader.array()?).into())),
+        Primitive::Int64 => put!(visitor.integer(i64::from_be_bytes(reader.array()?))),
+        Primitive::Uint16 => put!(visitor.integer(u16::from_be_bytes(reader.array()?).into())),
+        Primitive::Uint32 => put!(visitor.integer(u32::from_be_bytes(reader.array()?).into())),
+        Primitive::Float64 => put!(visitor.float(f64::from_bits(u64::from_be_bytes(reader.array()?)))),
+        Primitive::Uuid => put!(visitor.uuid(reader.array()?)),
+    }
+}
+
+/// Show a visitor the elements of a packed array, one by one, for those that take them apart.
+#[inline(always)]
+pub fn unpack<'a, V: Visitor<'a>>(
+    kind: Primitive,
+    bytes: &'a [u8],
+    visitor: &mut V,
+    mut take: impl FnMut(usize, V::Value),
+) -> Result<(), V::Error> {
+    let mut reader = Reader::new(bytes);
+    for index in 0..bytes.len() / kind.size() {
+        match fixed(kind, &mut reader, visitor, |_, value| take(index, value)) {
+            Ok(()) => {}
+            Err(Stop::Visitor(error)) => return Err(error),
+            // Not reached: that many whole elements are there.
+            Err(Stop::Bytes(_)) => break,
+        }
+    }
+    Ok(())
+}
+
+/// An array of fixed-size values.
+#[inline(always)]
+fn packed<'a, V: Visitor<'a>>(
+    length: Length,
+    kind: Primitive,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    let start = reader.offset();
+    let Some(count) = reader.length(length.compact, length.nullable, true)? else {
+        return visitor.null().map_err(Stop::Visitor);
+    };
+    let size = believe(count, kind.size(), start, *reader)?;
+    let bytes = reader.take(size, start)?;
+    visitor.packed(kind, bytes).map_err(Stop::Visitor)
+}
+
+/// How many bytes so many smallest elements take: a count is believed only when they fit into what is left.
+#[inline(always)]
+pub(crate) fn believe<E>(count: usize, smallest: usize, start: usize, reader: Reader<'_>) -> Result<usize, Stop<E>> {
+    match count.checked_mul(smallest) {
+        Some(wanted) if wanted <= reader.left() => Ok(wanted),
+        wanted => {
+            let wanted = wanted.map_or(u64::MAX, |wanted| wanted as u64);
+            Err(Stop::sized(DecodeKind::CountExceedsInput, start, wanted, reader.left()))
+        }
+    }
+}
+
+#[inline]
+pub(crate) fn value<'a, V: Visitor<'a>>(
+    kind: &'a Type,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    match kind {
+        Type::Primitive(kind) => fixed(*kind, reader, visitor, |_, value| value),
+        Type::String(length) => string(*length, reader, visitor),
+        Type::Bytes(length) => {
+            let start = reader.offset();
+            match reader.length(length.compact, length.nullable, true)? {
+                None => visitor.null().map_err(Stop::Visitor),
+                Some(count) => {
+                    let bytes = reader.take(count, start)?;
+                    visitor.bytes(bytes).map_err(Stop::Visitor)
+                }
+            }
+        }
+        Type::Array(length, element) => array(*length, element, reader, visitor),
+        Type::Struct(body) => structure(body, reader, visitor),
+        Type::NullableStruct(body) => {
+            let start = reader.offset();
+            match i8::from_be_bytes(reader.array()?) {
+                1 => structure(body, reader, visitor),
+                -1 => visitor.null().map_err(Stop::Visitor),
+                _ => Err(Stop::at(DecodeKind::InvalidMarker, start)),
+            }
+        }
+        Type::Maybe(inner) => match reader.array()? {
+            [0] => visitor.null().map_err(Stop::Visitor),
+            _ => value(inner, reader, visitor),
+        },
+    }
+}
+
+#[inline]
+fn string<'a, V: Visitor<'a>>(
+    length: Length,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    let start = reader.offset();
+    let Some(count) = reader.length(length.compact, length.nullable, false)? else {
+        return visitor.null().map_err(Stop::Visitor);
+    };
+    if count > LONGEST_STRING {
+        return Err(Stop::at(DecodeKind::TooLong, start));
+    }
+    let bytes = reader.take(count, start)?;
+    match Text::new(bytes) {
+        Some(text) => visitor.string(text).map_err(Stop::Visitor),
+        None => Err(Stop::at(DecodeKind::InvalidUtf8, start)),
+    }
+}
+
+#[inline]
+fn array<'a, V: Visitor<'a>>(
+    length: Length,
+    element: &'a Element,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    if let Type::Primitive(kind) = element.kind {
+        return packed(length, kind, reader, visitor);
+    }
+    let start = reader.offset();
+    let Some(count) = reader.length(length.compact, length.nullable, true)? else {
+        return visitor.null().map_err(Stop::Visitor);
+    };
+    let size = believe(count, element.smallest, start, *reader)?;
+    match &element.kind {
+        Type::Struct(body) => {
+            // Elements of fixed size: the array is these bytes.
+            let fixed = if body.fixed { reader.rest().get(..size) } else { None };
+            if let Some(bytes) = fixed
+                && let Some(value) = visitor.recall_array(body, bytes)
+            {
+                reader.skip(bytes.len());
+                return Ok(value);
+            }
+            let mut items = visitor.begin_array(count).map_err(Stop::Visitor)?;
+            if V::RUNS {
+                runs_of_structs(body, count, reader, visitor, &mut items)?;
+                return visitor.end_array(items).map_err(Stop::Visitor);
+            }
+            let mut cursor = *reader;
+            for index in 0..count {
+                let value = item(body, &mut cursor, visitor).map_err(|stop| stop.in_element(index))?;
+                visitor.item(&mut items, index, value);
+            }
+            *reader = cursor;
+            let value = visitor.end_array(items).map_err(Stop::Visitor)?;
+            if let Some(bytes) = fixed {
+                visitor.remember_array(body, bytes, &value);
+            }
+            Ok(value)
+        }
+        kind => {
+            let mut items = visitor.begin_array(count).map_err(Stop::Visitor)?;
+            for index in 0..count {
+                let value = value(kind, reader, visitor).map_err(|stop| stop.in_element(index))?;
+                visitor.item(&mut items, index, value);
+            }
+            visitor.end_array(items).map_err(Stop::Visitor)
+        }
+    }
+}
+
+/// A struct that is an element of an array, by memory or by its bytes.
+#[inline(always)]
+pub(crate) fn item<'a, V: Visitor<'a>>(
+    plan: &'a Struct,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    if !plan.leaf {
+        let mut copy = *reader;
+        let value = structure(plan, &mut copy, visitor);
+        *reader = copy;
+        return value;
+    }
+    let before = reader.rest();
+    if let Some((value, count)) = visitor.recall(plan, before) {
+        reader.skip(count);
+        return Ok(value);
+    }
+    let value = structure_here(plan, reader, visitor)?;
+    let (bytes, _) = before.split_at(before.len() - reader.left());
+    visitor.remember(plan, bytes, &value);
+    Ok(value)
+}

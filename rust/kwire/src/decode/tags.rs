@@ -1,0 +1,100 @@
+//! The tag section at the end of a flexible struct (KIP-482).
+//!
+//! Rules of this file: tags come in rising order, each takes exactly the size that it states, and what the plan does not
+//! know is kept, in shortest form.
+
+use super::value;
+use super::visitor::Visitor;
+use crate::error::{DecodeKind, Stop};
+use crate::plan::{Field, Struct};
+use crate::reader::Reader;
+use crate::sink::put_uvarint;
+use crate::validate::Nothing;
+
+/// The tag section, where there is one. Nearly all are empty: one byte.
+#[inline(always)]
+pub(crate) fn end_of_struct<'a, V: Visitor<'a>>(
+    plan: &'a Struct,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+    body: V::Struct,
+) -> Result<V::Struct, Stop<V::Error>> {
+    if !plan.flexible {
+        return Ok(body);
+    }
+    if reader.rest().first() == Some(&0) {
+        reader.skip(1);
+        return Ok(body);
+    }
+    let mut copy = *reader;
+    let body = tags(plan, &mut copy, visitor, body)?;
+    *reader = copy;
+    Ok(body)
+}
+
+#[inline(never)]
+fn tags<'a, V: Visitor<'a>>(
+    plan: &'a Struct,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+    mut body: V::Struct,
+) -> Result<V::Struct, Stop<V::Error>> {
+    let start = reader.offset();
+    let count = reader.uvarint()?;
+    // A tag takes two bytes at least: its number and its size.
+    let wanted = u64::from(count) * 2;
+    if wanted > reader.left() as u64 {
+        return Err(Stop::sized(DecodeKind::CountExceedsInput, start, wanted, reader.left()));
+    }
+    let mut unknown: Vec<u8> = Vec::new();
+    let mut before: Option<u32> = None;
+    for _ in 0..count {
+        let start = reader.offset();
+        let tag = reader.uvarint()?;
+        if before.is_some_and(|before| tag <= before) {
+            return Err(Stop::at(DecodeKind::TagOrder, start));
+        }
+        before = Some(tag);
+        if let Ok(found) = plan.tagged.binary_search_by_key(&tag, |tagged| tagged.tag) {
+            let field = &plan.tagged[found].field;
+            if V::RUNS && !visitor.enter(plan, field.position) {
+                let passed = tagged_value(field, reader, &mut Nothing).map_err(|stop| match stop {
+                    Stop::Bytes(error) => Stop::Bytes(error),
+                    Stop::Visitor(never) => match never {},
+                });
+                passed.map_err(|stop: Stop<V::Error>| stop.in_field(&field.name))?;
+                continue;
+            }
+            let value = tagged_value(field, reader, visitor).map_err(|stop| stop.in_field(&field.name))?;
+            visitor.tagged_field(&mut body, plan, field.position, value);
+            continue;
+        }
+        let size = reader.uvarint()?;
+        let content = reader.take(size as usize, reader.offset())?;
+        if !V::BLIND {
+            put_uvarint(&mut unknown, tag);
+            put_uvarint(&mut unknown, size);
+            unknown.extend_from_slice(content);
+        }
+    }
+    if !unknown.is_empty() {
+        visitor.unknown_tags(&mut body, plan, &unknown).map_err(Stop::Visitor)?;
+    }
+    Ok(body)
+}
+
+fn tagged_value<'a, V: Visitor<'a>>(
+    field: &'a Field,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    let size = reader.uvarint()?;
+    let start = reader.offset();
+    let mut content = reader.child(size as usize, start)?;
+    let value = value(&field.kind, &mut content, visitor)?;
+    if content.left() == 0 {
+        Ok(value)
+    } else {
+        Err(Stop::sized(DecodeKind::TagSize, start, size.into(), content.left()))
+    }
+}
