@@ -74,8 +74,9 @@ async def connect(
         "hosts": hosts,
         "timeout": session_timeout,
         "auth_data": [(one.scheme, one.secret) for one in credentials],
-        # A session lasts as long as the ensemble says: go on trying, quickly at first.
-        "connection_retry": {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0},
+        # A session lasts as long as the ensemble says: go on trying, quickly at first, and never pause for so long that
+        # a session could end by it when the ensemble is back.
+        "connection_retry": {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": min(1.0, session_timeout / 8)},
     }
     if tls is not None:
         options |= {
