@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.controller import looking
 from kwire.controller.refusal import NotController
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
+from kwire.zookeeper import BrokerRegistration, Endpoint
 from kwire.zookeeper.admin_requests import PartitionReassignment, PreferredElection, Reassignment, TopicPartition
 from kwire.zookeeper.configs import ConfigChange, EntityConfig
 from kwire.zookeeper.controllers import Controller as ControllerNode
@@ -17,6 +21,10 @@ from kwire.zookeeper.controllers import ControllerEpoch
 from kwire.zookeeper.notifications import IsrChange
 from kwire.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
 from tests.controller.clusters import Cluster, cluster_of, codes, creation, move, run, until
+
+if TYPE_CHECKING:
+    from kwire.controller.controller import Controller
+    from kwire.controller.office import Office
 
 
 async def settled(cluster: Cluster) -> None:
@@ -145,6 +153,35 @@ def test_a_broker_that_does_not_answer_delays_nobody_and_is_told_later() -> None
     run(work())
 
 
+def test_what_is_found_while_a_broker_is_being_told_is_told_to_it_too() -> None:
+    """The message on its way to a slow broker was made before everything was read again."""
+
+    async def work() -> None:
+        async with cluster_of(1, 2) as cluster:
+            controller = cluster.active
+            await controller.create_topics([creation("a", (1, 2))])
+            await settled(cluster)
+            cluster.deaf.add(2)
+            await controller.alter_topics([TopicAlteration(topic_name="a", partitions=2)])
+            store = cluster.brokers[1].store
+            store.disconnect()
+            turned = replace(cluster.registration("a"), partitions={**cluster.registration("a").partitions, 0: (2, 1)})
+            cluster.write(TopicRegistration.path("a"), turned.encode())
+            store.reconnect()
+            await until(lambda: replicas_as_known(controller, "a", 0) == (2, 1))
+            cluster.deaf.clear()
+            cluster.heard.set()
+            await settled(cluster)
+
+    run(work())
+
+
+def replicas_as_known(controller: Controller, name: str, index: int) -> tuple[int, ...] | None:
+    topic = controller.cluster.topics.get(name) if controller.cluster else None
+    partition = topic.partition(index) if topic else None
+    return partition.replicas if partition else None
+
+
 # Tools that write znodes
 
 
@@ -251,10 +288,25 @@ BAD = [
     ("/isr_change_notification/isr_change_0", b"{}", "partitions"),
     ("/config/changes/config_change_1", b'{"version":3}', "version"),
     ("/brokers/topics/good/partitions/0/state", b'{"leader":"x"}', "leader"),
+    # What JSON can say, and neither a node's name nor the protocol.
+    *(
+        (path, b'{"version":1,"partitions":[{"topic":%s,"partition":0,"replicas":[1]}]}' % name, "partitions[0].topic")
+        for path in (
+            "/isr_change_notification/isr_change_0",
+            "/admin/reassign_partitions",
+            "/admin/preferred_replica_election",
+        )
+        for name in (b'""', b'"a/../b"', b'"\\ud800"', b'"\\u0001"')
+    ),
+    ("/config/changes/config_change_1", b'"\\ud800"', ""),
+    (f"/brokers/topics/{'x' * 250}", b'{"version":1,"partitions":{"0":[1]}}', ""),
+    ("/brokers/ids/2147483648", BrokerRegistration((Endpoint("PLAINTEXT", "h", 1),)).encode(), ""),
+    ("/brokers/ids/78", BrokerRegistration((Endpoint("PLAINTEXT", "h" * 40_000, 1),)).encode(), ""),
+    ("/brokers/ids/79", BrokerRegistration((Endpoint("PLAINTEXT", "h", 1),), rack="\ud800").encode(), "rack"),
 ]
 
 
-@pytest.mark.parametrize(("path", "data", "key"), BAD, ids=[path for path, _, _ in BAD])
+@pytest.mark.parametrize(("path", "data", "key"), BAD, ids=[f"{path[:35]} {data[:60]!r}" for path, data, _ in BAD])
 @pytest.mark.parametrize("found_by", ["a watch", "a new controller"])
 def test_a_node_that_nobody_can_read_is_reported_and_the_rest_works(
     path: str, data: bytes, key: str, found_by: str, caplog: pytest.LogCaptureFixture
@@ -282,6 +334,81 @@ def test_a_node_that_nobody_can_read_is_reported_and_the_rest_works(
 
     with caplog.at_level(logging.ERROR, "kwire.controller"):
         run(work())
+
+
+@pytest.mark.parametrize("found_by", ["a watch", "a new controller"])
+def test_what_nobody_foresaw_is_logged_and_does_not_end_the_term(
+    found_by: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails = True
+
+    async def look_that_fails(office: Office, what: str) -> None:
+        nonlocal fails
+        if fails and what in {"", TopicRegistration.root}:
+            fails = False
+            raise ZeroDivisionError
+        await looking.look(office, what)
+
+    async def work() -> None:
+        nonlocal fails
+        async with cluster_of(1, 2, controllers=(1, 2)) as cluster:
+            first = cluster.active
+            fails = True
+            if found_by == "a new controller":
+                await cluster.kill(first.broker_id)
+            await cluster.elected()
+            await cluster.active.create_topics([creation("a", (2, 1))])
+            await until(lambda: not fails)
+            await cluster.calm()
+            assert (cluster.active is first) is (found_by == "a watch")
+            assert await codes(cluster.active.create_topics([creation("b", (2, 1))])) == {"b": 0}
+
+    fails = False
+    monkeypatch.setattr("kwire.controller.controller.look", look_that_fails)
+    run(work())
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ZeroDivisionError]
+
+
+def test_a_deletion_that_waited_for_a_move_follows_when_the_move_is_called_off() -> None:
+    async def work() -> None:
+        async with cluster_of(1, 2, 3) as cluster:
+            controller = cluster.active
+            await controller.create_topics([creation("a", (1, 2))])
+            await cluster.kill(3)
+            await cluster.calm()
+            cluster.write(Reassignment.path(), Reassignment((PartitionReassignment("a", 0, (1, 3)),)).encode())
+            await settled(cluster)
+            assert await codes(controller.delete_topics(["a"])) == {"a": 0}
+            await settled(cluster)
+            assert cluster.topics() == ["a"]
+            cluster.write(Reassignment.path(), Reassignment((PartitionReassignment("a", 0, (1, 2)),)).encode())
+            await settled(cluster)
+            assert cluster.topics() == []
+            assert not cluster.exists(Reassignment.path())
+
+    run(work())
+
+
+def test_a_deletion_asked_for_behind_a_reassignment_takes_place() -> None:
+    """The look at what is marked may come between the two."""
+
+    async def work() -> None:
+        async with cluster_of(1, 2) as cluster:
+            controller = cluster.active
+            await controller.create_topics([creation("a", (1,))])
+            asked = [
+                asyncio.ensure_future(each)
+                for each in (
+                    controller.delete_topics(["nosuch"]),
+                    controller.reassign([move("a", p0=(2,))]),
+                    controller.delete_topics(["a"]),
+                )
+            ]
+            assert [await codes(each) for each in asked] == [{"nosuch": 3}, {"a": 0}, {"a": 0}]
+            await settled(cluster)
+            assert cluster.topics() == []
+
+    run(work())
 
 
 def test_old_notes_of_changed_settings_are_removed() -> None:

@@ -26,7 +26,7 @@ from kwire.messages.kip4.preferred_replica_leader_election import (
     TopicPartitions,
 )
 from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
-from kwire.messages.kip4.structures import ConfigEntry
+from kwire.messages.kip4.structures import ConfigEntry, TopicReassignment
 from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
 from kwire.zookeeper.admin_requests import PreferredElection, Reassignment
 from kwire.zookeeper.configs import ConfigChange, EntityConfig
@@ -225,6 +225,18 @@ def test_settings_are_merged_and_a_note_tells_of_them() -> None:
     run(work())
 
 
+def test_settings_must_go_together_with_those_that_stay() -> None:
+    async def work() -> None:
+        async with cluster_of(1) as cluster:
+            await create(cluster, creation("t", (1,), max_compaction_lag_ms="1000"))
+            too_much = entry("min.compaction.lag.ms", "5000")
+            assert await alter(cluster, alteration(added_config_entries=(too_much,))) == {"t": 1006}
+            instead = alteration(added_config_entries=(too_much,), deleted_configs=("max.compaction.lag.ms",))
+            assert await alter(cluster, instead) == {"t": 0}
+
+    run(work())
+
+
 def test_while_a_reassignment_runs_what_needs_one_is_refused_and_stays_as_it_is() -> None:
     async def work() -> None:
         async with cluster_of(1, 2, 3) as cluster:
@@ -300,6 +312,47 @@ def test_preferred_election() -> None:
             (failed,) = (await ask(cluster, elect(), 0)).topics
             assert (failed.topic, failed.error_code) == ("", 1007)
             cluster.tool.delete(PreferredElection.path())
+
+    run(work())
+
+
+def test_a_topic_that_is_named_without_partitions_is_meant_whole_whatever_else_is_named() -> None:
+    async def work() -> None:
+        async with cluster_of(1, 3) as cluster:
+            await create(cluster, creation("t", (3, 1), (3, 1)))
+            await cluster.kill(3)
+            await cluster.calm()
+            await cluster.start(3, runs_controller=False)
+            await cluster.calm()
+            named = (TopicPartitions(topic="t", partition_ids=()), TopicPartitions(topic="t", partition_ids=(0,)))
+            assert await batch(cluster, PreferredReplicaLeaderElectionRequest(topics=named)) == {"t": 0}
+            await cluster.calm()
+            assert [cluster.state("t", index).leader for index in (0, 1)] == [3, 3]
+
+    run(work())
+
+
+def test_more_partitions_than_a_node_can_list_are_elected_and_moved_all_the_same() -> None:
+    async def work() -> None:
+        async with cluster_of(1, 2) as cluster:
+            name, count = "t" * 249, 4_000
+            await create(cluster, creation(name, *[(2, 1)] * count))
+            await cluster.kill(2)
+            await cluster.calm()
+            await cluster.start(2, runs_controller=False)
+            await cluster.calm()
+            assert cluster.state(name, count - 1).leader == 1
+            assert await batch(cluster, PreferredReplicaLeaderElectionRequest(topics=())) == {name: 0}
+            await cluster.calm()
+            assert {cluster.state(name, index).leader for index in range(count)} == {2}
+            assert not cluster.exists(PreferredElection.path())
+            goal = TopicReassignment(topic=name, partitions=assignment(*[(1,)] * count))
+            assert await batch(cluster, ReassignPartitionsRequest(topics=(goal,))) == {name: 0}
+            await cluster.calm()
+            await cluster.calm()
+            assert set(cluster.registration(name).partitions.values()) == {(1,)}
+            assert not cluster.exists(Reassignment.path())
+            cluster.check_agreement()
 
     run(work())
 

@@ -69,11 +69,10 @@ class Announcer:
         self._made: tuple[tuple[int, int], UpdateMetadataRequest] | None = None
 
     def everything(self, cluster: Cluster) -> None:
-        """Tell all brokers everything."""
+        """Tell all brokers everything, also those to whom a message is on its way: it may hold less."""
         self._made = None
         self._forget(len(self._changes))
-        for listener in self._listeners.values():
-            listener.position = None
+        self._first += 1  # so that every position is too old, also one that is noted only when the broker has answered
         self.changed(cluster, ())
 
     def changed(self, cluster: Cluster, changes: Iterable[Change]) -> None:
@@ -146,7 +145,7 @@ class Announcer:
         if answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
             self._stale()
         elif answer.error_code != ErrorCode.NO_ERROR:
-            log.info("broker %d refused its metadata: error %d", broker.id, answer.error_code)
+            log.error("broker %d refused its metadata: error %d", broker.id, answer.error_code)
         return answer.error_code == ErrorCode.NO_ERROR
 
     def taken(self) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kwire.controller.backend import Outcome, TopicMoves, TopicNames
 from kwire.controller.batches import distinct
 from kwire.controller.fenced import Conflict, Deposed
+from kwire.controller.progress import begin_pending, prefer_first_replicas
 from kwire.controller.refusal import Refusal
 from kwire.controller.replication_commands import (
     MOVING,
@@ -133,9 +134,7 @@ async def alter_topics(office: Office, alterations: Sequence[TopicAlteration], r
     movers = [name for name, topic in wanted.items() if topic.moves and not _before(office, name).moves]
     if movers and not await _lock_reassignment(office):
         for name in movers:
-            refused[name] = Refusal(
-                ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS, "a reassignment of partitions is running"
-            )
+            refused[name] = _another_runs()
             del wanted[name]
         movers = []
     failed = await office.write_topics(wanted.values())
@@ -230,17 +229,35 @@ async def reassign(office: Office, topics: Sequence[TopicReassignment]) -> list[
         try:
             await office.writer.commit([Create(Reassignment.path(), node.encode())])
         except Conflict:
-            running = Refusal(ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS, "a reassignment of partitions is running")
-            refused |= dict.fromkeys(movers, running)
+            refused |= dict.fromkeys(movers, _another_runs())
+        except PacketTooLarge:
+            refused |= await _reassign_at_once(office, entries)
         except StoreError as error:
             refused |= dict.fromkeys(movers, _refusal_of_write(error))
         else:
             office.reassignment = node, 0
-            office.with_cluster(
-                reassigning=True, pending={(entry.topic, entry.partition): entry.replicas for entry in entries}
-            )
+            office.with_cluster(reassigning=True, pending=_by_partition(entries))
         office.queue.look(Reassignment.path())
     return _outcomes(merged, refused)
+
+
+async def _reassign_at_once(office: Office, entries: Sequence[PartitionReassignment]) -> dict[str, Refusal]:
+    """More moves than a node can list are begun before the answer, as those of an alteration; what could not be."""
+    if not await _lock_reassignment(office):
+        return dict.fromkeys((entry.topic for entry in entries), _another_runs())
+    office.with_cluster(pending=_by_partition(entries))
+    await begin_pending(office)
+    not_begun = {name for name, _ in office.cluster.pending}
+    office.with_cluster(pending={})
+    return dict.fromkeys(not_begun, Refusal(ErrorCode.ADMIN_REQUEST_FAILED, "could not be written"))
+
+
+def _by_partition(entries: Sequence[PartitionReassignment]) -> dict[tuple[str, int], tuple[int, ...]]:
+    return {(entry.topic, entry.partition): entry.replicas for entry in entries}
+
+
+def _another_runs() -> Refusal:
+    return Refusal(ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS, "a reassignment of partitions is running")
 
 
 async def moves(office: Office, topics: Sequence[TopicReassignment]) -> list[TopicMoves]:
@@ -274,7 +291,11 @@ async def elect_preferred(office: Office, topics: Sequence[TopicPartitions]) -> 
     """Write down which partitions shall be led by their first replica; elected after the answer."""
     named: dict[str, list[int]] = {}
     for one in topics:
-        named.setdefault(one.topic, []).extend(one.partition_ids)
+        earlier = named.get(one.topic)
+        if earlier == [] or not one.partition_ids:  # no partitions mean all, whatever else is named
+            named[one.topic] = []
+        else:
+            named[one.topic] = [*(earlier or ()), *one.partition_ids]
     asked = named or {name: [] for name in office.cluster.topics.names() if name not in office.cluster.marked}
     refused: dict[str, Refusal] = {}
     entries = []
@@ -284,7 +305,12 @@ async def elect_preferred(office: Office, topics: Sequence[TopicPartitions]) -> 
         except Refusal as refusal:
             refused[name] = refusal
     try:
-        await office.writer.commit([Create(PreferredElection.path(), PreferredElection(tuple(entries)).encode())])
+        try:
+            await _ask_for_election(office, entries)
+        except PacketTooLarge:  # more than a node can list: done before the answer, while an empty one keeps others out
+            await _ask_for_election(office, ())
+            failed = await prefer_first_replicas(office, entries)
+            refused |= {name: _refusal_of_write(error) for name, error in failed.items()}
     except (Conflict, StoreError) as error:
         failure = _refusal_of_write(error)
         if isinstance(error, Conflict) and isinstance(error.error, NodeExists):
@@ -295,6 +321,10 @@ async def elect_preferred(office: Office, topics: Sequence[TopicPartitions]) -> 
         refused = dict.fromkeys(asked, failure) | refused
     office.queue.look(PreferredElection.path())
     return _outcomes(asked, refused)
+
+
+async def _ask_for_election(office: Office, entries: Sequence[TopicPartition]) -> None:
+    await office.writer.commit([Create(PreferredElection.path(), PreferredElection(tuple(entries)).encode())])
 
 
 def _not_preferred(office: Office, name: str, indexes: Sequence[int]) -> list[TopicPartition]:

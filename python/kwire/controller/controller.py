@@ -23,7 +23,7 @@ from kwire.controller.settings import ControllerSettings
 from kwire.controller.term import Term, leave, make_paths, stand
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.zookeeper.controllers import Controller as ControllerNode
-from kwire.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed, StoreError, ZnodeError
+from kwire.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed, ZnodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -48,7 +48,7 @@ Result = TypeVar("Result")
 LEAVE_SECONDS = 2.0
 """For which a controller that stops waits for ZooKeeper."""
 RETRY_SECONDS = 0.5
-"""Before standing again after something that should not have happened."""
+"""Before standing, or reading the state, again after something that should not have happened."""
 
 
 class Controller:
@@ -244,6 +244,8 @@ class Controller:
                 await leave(self._store)
         except (SessionExpired, StoreClosed) as gone:
             log.info("controller %d: %s", self._broker_id, gone)
+        except Exception:  # nobody waits for this task: what ended it has to be said here
+            log.exception("controller %d has failed", self._broker_id)
         finally:
             self._resign()
 
@@ -276,8 +278,13 @@ class Controller:
             if not isinstance(error, ConnectionLost):
                 raise Deposed(str(error)) from error
             office.queue.look("")
-        except StoreError:
+        except Deposed:
+            raise
+        except Exception:  # whatever one node holds, the rest of the cluster goes on
             log.exception("could not follow a change of %s", event.what or "everything")
+            if event.what == "":  # without the state there is nothing that it could do
+                await asyncio.sleep(RETRY_SECONDS)
+                office.queue.look("")
 
     async def _answer(self, request: Request) -> None:
         """Errors: Deposed, once the request has been told."""

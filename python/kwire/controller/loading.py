@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kwire.controller.state import NO_NODE, NO_STATE, UNREADABLE, Broker, Move, Partition, Topic
+from kwire.controller.topic_names import LONGEST_NAME
 from kwire.zookeeper.brokers import BrokerRegistration
 from kwire.zookeeper.configs import EntityConfig
 from kwire.zookeeper.errors import NoNode, ZnodeError
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LoadedTopics", "Loader", "subtree"]
 
+LARGEST_ID = 2**31 - 1
+"""Of a broker, in the protocol."""
 AT_ONCE = 500
 """Nodes that are asked for in one go; the next are asked for before these are decoded."""
 
@@ -57,8 +60,8 @@ class Loader:
             if node is None:  # it died meanwhile, and the watch will say so
                 continue
             try:
-                if not (name.isascii() and name.isdigit()):
-                    raise ZnodeError(path, "", f"{name!r} is no broker's id")
+                if not (name.isascii() and name.isdigit() and int(name) <= LARGEST_ID):
+                    raise ZnodeError(path, "", f"{name[:60]!r} is no broker's id")
                 brokers[int(name)] = Broker(int(name), BrokerRegistration.decode(node.data, path), node.stat.czxid)
             except ZnodeError as error:
                 self._report(error)
@@ -94,6 +97,9 @@ class Loader:
             loaded.gone.append(name)
             return None
         try:
+            if len(name) > LONGEST_NAME:
+                reason = f"a topic's name has at most {LONGEST_NAME} characters, this one {len(name):,}"
+                raise ZnodeError(TopicRegistration.path(name), "", reason)
             read = TopicRegistration.decode(node.data, TopicRegistration.path(name))
         except ZnodeError as error:
             self._report(error)

@@ -174,9 +174,10 @@ async def deletions(office: Office) -> None:
 
 
 async def reassignments(office: Office) -> None:
-    """What somebody asked to be moved."""
+    """What somebody asked to be moved. Deletions may have waited for what moves no more."""
     await _read_reassignment(office)
     await reassign(office)
+    await delete_marked(office)
 
 
 async def _read_reassignment(office: Office) -> None:

@@ -22,10 +22,14 @@ from kwire.zookeeper.operations import Delete, Set
 from kwire.zookeeper.topics import DeletionMarker, TopicRegistration
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kwire.controller.office import Office
     from kwire.controller.state import Cluster, Topic
+    from kwire.zookeeper.admin_requests import TopicPartition
+    from kwire.zookeeper.errors import StoreError
 
-__all__ = ["delete_marked", "elect_preferred", "reassign"]
+__all__ = ["begin_pending", "delete_marked", "elect_preferred", "prefer_first_replicas", "reassign"]
 
 log = logging.getLogger("kwire.controller")
 
@@ -33,7 +37,7 @@ log = logging.getLogger("kwire.controller")
 async def reassign(office: Office) -> None:
     """Begin what is pending, finish what has arrived, and take the node away in the end."""
     if office.cluster.pending:
-        await _begin_pending(office)
+        await begin_pending(office)
     while True:
         now = office.now
         wanted = [finish_moves(topic, now) for topic in office.cluster.topics if topic.moves]
@@ -44,14 +48,15 @@ async def reassign(office: Office) -> None:
     await _tidy_reassignment(office)
 
 
-async def _begin_pending(office: Office) -> None:
+async def begin_pending(office: Office) -> None:
+    """Write into topics what of them shall move; what could not be written stays pending."""
     by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
     for (name, index), replicas in office.cluster.pending.items():
         by_topic.setdefault(name, {})[index] = replicas
     wanted = []
     for name, targets in by_topic.items():
         topic = office.cluster.topics.get(name)
-        sound = {} if topic is None or name in office.cluster.marked else _sound(topic, targets)
+        sound = {} if topic is None else _sound(topic, targets, marked=name in office.cluster.marked)
         for index in targets.keys() - sound.keys():
             log.warning("reassignment of %s-%d to %s left out: it cannot be", name, index, list(targets[index]))
         if topic is not None and sound:
@@ -60,14 +65,16 @@ async def _begin_pending(office: Office) -> None:
     office.with_cluster(pending={key: replicas for key, replicas in office.cluster.pending.items() if key[0] in failed})
 
 
-def _sound(topic: Topic, targets: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+def _sound(topic: Topic, targets: dict[int, tuple[int, ...]], *, marked: bool) -> dict[int, tuple[int, ...]]:
+    """What can be: of a topic that is to be deleted only the way back, which ends a move that deletion waits for."""
     return {
         index: replicas
         for index, replicas in targets.items()
-        if topic.partition(index) is not None
+        if (partition := topic.partition(index)) is not None
         and replicas
         and len(set(replicas)) == len(replicas)
         and min(replicas) >= 0
+        and (not marked or set(replicas) == set(topic.origin(partition)))
     }
 
 
@@ -172,8 +179,21 @@ async def elect_preferred(office: Office) -> None:
     except ZnodeError as error:
         office.report(error)
         return
+    await prefer_first_replicas(office, asked.partitions)
+    try:
+        await office.writer.commit([Delete(path)])
+    except Conflict as conflict:
+        if not isinstance(conflict.error, (NoNode, NodeExists)):
+            raise
+        log.warning("the election of preferred leaders was withdrawn by somebody else")
+
+
+async def prefer_first_replicas(
+    office: Office, partitions: Iterable[TopicPartition]
+) -> dict[str, Conflict | StoreError]:
+    """Have these partitions led by the first of their replicas; what could not be written, by topic."""
     by_topic: dict[str, set[int]] = {}
-    for name, index in asked.partitions:
+    for name, index in partitions:
         by_topic.setdefault(name, set()).add(index)
     wanted = []
     for name, indexes in by_topic.items():
@@ -182,10 +202,4 @@ async def elect_preferred(office: Office) -> None:
             log.warning("preferred leaders of %s cannot be elected: there is no such topic", name)
         else:
             wanted.append(prefer_first(topic, indexes, office.now))
-    await office.write_topics(wanted)
-    try:
-        await office.writer.commit([Delete(path)])
-    except Conflict as conflict:
-        if not isinstance(conflict.error, (NoNode, NodeExists)):
-            raise
-        log.warning("the election of preferred leaders was withdrawn by somebody else")
+    return await office.write_topics(wanted)

@@ -115,6 +115,13 @@ class Topic:
             return partition.replicas
         return shared_ids(tuple(broker for broker in partition.replicas if broker not in move.removing))
 
+    def origin(self, partition: Partition) -> tuple[int, ...]:
+        """Where its replicas were before it began to move: those brokers, not always in that order."""
+        move = self.moves.get(partition.id)
+        if move is None:
+            return partition.replicas
+        return tuple(broker for broker in partition.replicas if broker not in move.adding)
+
     def registration(self) -> TopicRegistration:
         """The content of its node."""
         return TopicRegistration(

@@ -15,7 +15,7 @@ from kwire.controller.assignment import assign, extend
 from kwire.controller.manual_assignment import by_partition, check_added, check_targets
 from kwire.controller.refusal import Refusal
 from kwire.controller.state import Cluster, Partition, Topic
-from kwire.controller.topic_configs import check_configs
+from kwire.controller.topic_configs import check_configs, check_together
 from kwire.controller.topic_creation import MOST_PARTITIONS
 from kwire.controller.topic_steps import Circumstances, begin_moves, settle_topic
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -93,6 +93,7 @@ def _configured(alteration: TopicAlteration, topic: Topic) -> Topic:
     config = {**topic.config, **added}
     for key in alteration.deleted_configs:  # as the topic tool: what is both added and deleted is deleted
         config.pop(key, None)
+    check_together(config)
     return replace(topic, config=MappingProxyType(config))
 
 

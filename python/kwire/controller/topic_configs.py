@@ -15,7 +15,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["TOPIC_CONFIGS", "TopicConfig", "check_configs"]
+__all__ = ["TOPIC_CONFIGS", "TopicConfig", "check_configs", "check_together"]
 
 _INT = (1 << 31) - 1
 _LONG = (1 << 63) - 1
@@ -105,6 +105,11 @@ def check_configs(configs: Mapping[str, str]) -> None:
             raise _refusal(f"{key[:100]!r} is no setting of a topic")
         if not config.accepts(value.strip()):
             raise _refusal(f"{key} cannot be {value[:100]!r}: {config.wanted} is wanted")
+    check_together(configs)
+
+
+def check_together(configs: Mapping[str, str]) -> None:
+    """For all that a topic overrides, each of which is good by itself. Errors: Refusal 1006."""
     least, most = configs.get("min.compaction.lag.ms"), configs.get("max.compaction.lag.ms")
     if least is not None and most is not None and int(least) > int(most):
         raise _refusal(f"min.compaction.lag.ms ({least}) is above max.compaction.lag.ms ({most})")

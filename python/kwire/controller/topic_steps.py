@@ -62,10 +62,7 @@ def begin_moves(topic: Topic, targets: Mapping[int, tuple[int, ...]], now: Circu
         if wanted is None or wanted == topic.target(partition):
             partitions.append(partition)
             continue
-        move = topic.moves.get(partition.id)
-        original = partition.replicas
-        if move is not None:  # a new target for what is on its way: what it was before that counts
-            original = tuple(broker for broker in original if broker not in move.adding)
+        original = topic.origin(partition)  # also of what is on its way, and gets a new target
         adding = tuple(broker for broker in wanted if broker not in original)
         removing = tuple(broker for broker in original if broker not in wanted)
         moves.pop(partition.id, None)

@@ -61,7 +61,9 @@ class Reassignment:
         node = JsonObject.parse(data, path)
         node.drop("version")
         partitions = tuple(
-            PartitionReassignment(one.text("topic"), one.integer("partition"), one.integers("replicas"), one.unknown())
+            PartitionReassignment(
+                one.node_name("topic"), one.integer("partition"), one.integers("replicas"), one.unknown()
+            )
             for one in node.objects("partitions")
         )
         return cls(partitions, node.unknown())
@@ -94,4 +96,4 @@ class PreferredElection:
 
 def topic_partitions(node: JsonObject) -> tuple[TopicPartition, ...]:
     """The list under ``partitions``."""
-    return tuple(TopicPartition(one.text("topic"), one.integer("partition")) for one in node.objects("partitions"))
+    return tuple(TopicPartition(one.node_name("topic"), one.integer("partition")) for one in node.objects("partitions"))

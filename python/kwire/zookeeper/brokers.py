@@ -20,6 +20,9 @@ __all__ = ["BrokerRegistration", "ClusterId", "Endpoint", "SupportedRange"]
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
+LONGEST_NAME = 255
+"""Characters of a host, a listener or a rack. A longer host is nobody's (RFC 1035), and might fit into no answer."""
+
 # Kafka's own (EndPoint.scala): a name before "://" may be anything, brackets of an IPv6 address are no part of it.
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
@@ -118,6 +121,11 @@ class BrokerRegistration:
             protocols = _protocols(node)
             endpoints = tuple(_endpoint(node, text, protocols) for text in node.texts("endpoints"))
         rack = node.optional_text("rack")
+        for name in (rack or "", *(name for endpoint in endpoints for name in (endpoint.host, endpoint.listener))):
+            if len(name) > LONGEST_NAME:
+                raise node.fault(
+                    "", f"a host, listener or rack has at most {LONGEST_NAME} characters: {name[:60]!r}..."
+                )
         features = {}
         if (told := node.take("features", None)) is not None:
             supported = JsonObject(told, path, "features")
@@ -141,7 +149,7 @@ def _protocols(node: JsonObject) -> dict[str, str]:
 def _endpoint(node: JsonObject, text: str, protocols: Mapping[str, str]) -> Endpoint:
     match = _ENDPOINT.fullmatch(text)
     if match is None or not -0x8000_0000 <= int(match[3]) <= 0x7FFF_FFFF:
-        raise node.fault("endpoints", f"{text!r} has not the form LISTENER://host:port")
+        raise node.fault("endpoints", f"{text[:100]!r} has not the form LISTENER://host:port")
     listener = match[1].upper()
     if listener not in protocols:
         raise node.fault("endpoints", f"no security protocol is known for listener {listener!r}")

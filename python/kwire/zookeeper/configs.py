@@ -125,7 +125,7 @@ class ConfigChange:
         """Of any of the three forms. Errors: ZnodeError."""
         value = parse(data, path)
         if isinstance(value, str):
-            return cls(f"topics/{value}")
+            return cls(f"topics/{JsonObject({'': value}, path).node_name('')}")
         node = JsonObject(value, path)
         version = node.integer("version")
         if version == 1:

@@ -1,9 +1,10 @@
 """One JSON object of a node, read key by key as Kafka's ``kafka.utils.json`` reads it.
 
 Rules of this file: what a key must hold is said where it is read, and every fault names path and key. An integer is a
-whole number of 32 (or 64) bits written as a number; a text is a JSON string; null is no value for either. Of two equal
-keys the last counts, and what follows the object is not looked at: both as Jackson does it. What nobody asked for is
-``unknown``: kept as JSON text, so that it can be written back and is immutable.
+whole number of 32 (or 64) bits written as a number; a text is a JSON string that Unicode can write, so without half a
+surrogate pair; null is no value for either. Of two equal keys the last counts, and what follows the object is not
+looked at: both as Jackson does it. What nobody asked for is ``unknown``: kept as JSON text, so that it can be written
+back and is immutable.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ Unknown: TypeAlias = tuple[tuple[str, str], ...]
 
 NOTHING_UNKNOWN: Unknown = ()
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
+_NO_NODE_NAME = re.compile("[/\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\U0010ffff]")
+"""What ZooKeeper takes in no node's name (``PathUtils.validatePath``)."""
 _REQUIRED: Any = object()
 
 
@@ -111,6 +114,9 @@ class JsonObject:
 
     def keys(self) -> Iterable[str]:
         """Of what was not taken yet."""
+        for key in self._values:
+            if not _can_be_written(key):
+                raise self.fault("", f"{_shown(key)} is no key: half a surrogate pair is no character")
         return list(self._values)
 
     def where(self, key: str) -> str:
@@ -152,7 +158,16 @@ class JsonObject:
         value = self._values.pop(key)
         if type(value) is not str:
             raise self.fault(key, f"expected a string, found {_shown(value)}")
+        if not _can_be_written(value):
+            raise self.fault(key, f"{_shown(value)}: half a surrogate pair is no character")
         return value
+
+    def node_name(self, key: str) -> str:
+        """A string that a node can be called."""
+        text: str = self.text(key)
+        if text in {"", ".", ".."} or _NO_NODE_NAME.search(text):
+            raise self.fault(key, f"no node can be called {_shown(text)}")
+        return text
 
     def number_in_text(self, key: str) -> int:
         """A whole number of 64 bits that is written as a string."""
@@ -181,7 +196,7 @@ class JsonObject:
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of strings."""
         values = self._array(key)
-        if not all(type(value) is str for value in values):
+        if not all(type(value) is str and _can_be_written(value) for value in values):
             raise self.fault(key, f"expected a list of strings, found {_shown(values)}")
         return tuple(values)
 
@@ -220,6 +235,16 @@ class JsonObject:
         if default is _REQUIRED:
             raise self.fault(key, "is missing")
         return default
+
+
+def _can_be_written(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _shown(value: Any) -> str:
