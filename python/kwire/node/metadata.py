@@ -2,8 +2,11 @@
 
 Rules of this file.
 
-* The controller tells (``UpdateMetadata``), and an older controller is not believed: error 11. Configs are the one
-  thing it does not tell; the node reads those from ZooKeeper and puts them in with ``configure``.
+* The controller tells (``UpdateMetadata``), and an older controller is not believed: error 11. That a later one was
+  elected is for the node to find out. Configs are the one thing it does not tell; the node reads those from ZooKeeper
+  and puts them in with ``configure``.
+* What no answer could carry is left out when it comes, and logged: one such broker, topic or setting would end every
+  answer that it is part of.
 * Nothing here asks anybody, and nothing waits: a question is answered from what is known now.
 * A topic's part of an answer is encoded once, when somebody first asks after a change, by the codec. An answer about
   everything is those parts in a row; it is put together once, and again only when something in it changed.
@@ -16,11 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.codec import encode
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.strings import can_be_a_setting, can_be_a_string
 from kwire.messages.kip4.structures import Broker, ConfigEntry
 from kwire.messages.kip4.topic_metadata import PartitionMetadata, TopicMetadata, TopicMetadataResponse
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as PartitionMetadata_V1
 from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as TopicMetadata_V1
+from kwire.node.logs import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,6 +45,8 @@ LONGEST_NAME = 249
 LONGEST_HOST = 255
 
 EMPTY_ARRAY = pack(">i", 0)
+
+log = logger(__name__)
 
 
 class KnownTopic(NamedTuple):
@@ -64,21 +71,36 @@ class Metadata:
 
     # What it is told
 
-    def update(self, request: UpdateMetadataRequest) -> ErrorCode:
-        """Take in what a controller says; STALE_CONTROLLER_EPOCH, and nothing taken, when a later one has spoken.
+    def is_stale(self, request: UpdateMetadataRequest) -> bool:
+        """Whether a later controller has spoken, or another one in the same epoch, which belongs to one alone."""
+        if request.controller_epoch == self.controller_epoch:
+            return request.controller_id != self.controller_id
+        return request.controller_epoch < self.controller_epoch
 
-        INVALID_REQUEST, and nothing taken either, for what no controller says: topics with names that no znode can
-        have. A broker without an address is not told of.
+    def new_topics(self, request: UpdateMetadataRequest) -> list[str]:
+        """Those that an update would make known, or known as others than before."""
+        return [
+            topic.topic_name
+            for topic in request.topic_states
+            if can_be_a_topic(topic.topic_name)
+            and (topic.topic_name not in self.topics or self.topics[topic.topic_name].topic_id != topic.topic_id)
+        ]
+
+    def update(self, request: UpdateMetadataRequest) -> ErrorCode:
+        """Take in what a controller says; STALE_CONTROLLER_EPOCH, and nothing taken, when it ``is_stale``.
+
+        Left out are topics with names that no topic can have, and brokers without an address that can be told.
         """
-        if request.controller_epoch < self.controller_epoch:
+        if self.is_stale(request):
             return ErrorCode.STALE_CONTROLLER_EPOCH
-        if not all(can_be_a_topic(topic.topic_name) for topic in request.topic_states):
-            return ErrorCode.INVALID_REQUEST
         self.controller_epoch = request.controller_epoch
         self.controller_id = request.controller_id
         self._take_brokers(request)
         told = set()
         for topic in request.topic_states:
+            if not can_be_a_topic(topic.topic_name):
+                log.warning("left out: no topic can have this name", topic=topic.topic_name[:LONGEST_NAME])
+                continue
             told.add(topic.topic_name)
             known = self.topics.get(topic.topic_name)
             if known is None or known.topic_id != topic.topic_id:
@@ -97,8 +119,15 @@ class Metadata:
         return ErrorCode.NO_ERROR
 
     def configure(self, topic: str, configs: Mapping[str, str]) -> None:
-        """The settings that a topic overrides, as its znode says; none for a topic without any."""
-        entries = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(configs.items()))
+        """The settings that a topic overrides, as its znode says; none for a topic without any.
+
+        Left out are those that cannot be told: anybody may have written the znode.
+        """
+        told = {key: value for key, value in configs.items() if can_be_a_setting(key, value)}
+        for key in configs.keys() - told:
+            length = len(configs[key])
+            log.error("left out: no string can hold this setting", topic=topic, key=ascii(key[:100]), characters=length)
+        entries = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(told.items()))
         if self.configs.get(topic, ()) == entries:
             return
         if entries:
@@ -109,11 +138,13 @@ class Metadata:
         self.changes += 1
 
     def _take_brokers(self, request: UpdateMetadataRequest) -> None:
-        brokers = {
-            broker.id: Broker(node_id=broker.id, host=broker.endpoints[0].host, port=broker.endpoints[0].port)
-            for broker in request.live_brokers
-            if broker.endpoints and len(broker.endpoints[0].host) <= LONGEST_HOST
-        }
+        brokers = {}
+        for broker in request.live_brokers:
+            if not broker.endpoints or not can_be_a_host(broker.endpoints[0].host):
+                log.warning("left out: the broker has no address that can be told", broker_id=broker.id)
+                continue
+            endpoint = broker.endpoints[0]
+            brokers[broker.id] = Broker(node_id=broker.id, host=endpoint.host, port=endpoint.port)
         if brokers != self.brokers:
             self.brokers = brokers
             for ready in self._ready.values():
@@ -181,6 +212,11 @@ def can_be_a_topic(name: str | None) -> bool:
     return (
         name is not None and 0 < len(name) <= LONGEST_NAME and name not in {".", ".."} and not {"/", "\0"} & set(name)
     )
+
+
+def can_be_a_host(name: str) -> bool:
+    """Whether an address can have this name, and a string of the protocol hold it."""
+    return len(name) <= LONGEST_HOST and can_be_a_string(name)
 
 
 def lags(state: PartitionState) -> tuple[ReplicaLag, ...]:
