@@ -100,6 +100,18 @@ def test_an_unknown_topic_is_an_entry_with_error_3_and_is_not_remembered() -> No
     assert [each.topic_name for each in told(metadata).topics] == ["a"]
 
 
+def test_an_unknown_topic_has_the_code_that_is_given_for_it_until_it_is_known() -> None:
+    metadata = Metadata()
+
+    def codes() -> list[int]:
+        answer = metadata.answer(0, ("made", "nosuch"), {"made": 5})
+        return [each.topic_error_code for each in kwire.decode(TopicMetadataResponse, answer, version=0).topics]
+
+    assert codes() == [5, 3]
+    metadata.update(update(topic("made", state(0, 1, (1,), (1,)))))
+    assert codes() == [0, 3]
+
+
 def test_an_older_controller_is_not_believed() -> None:
     metadata = Metadata()
     metadata.update(update(topic("a", state(0, 1, (1,), (1,))), epoch=7))

@@ -272,11 +272,25 @@ def test_topics_are_made_when_version_0_asks_for_them(server: Embedded) -> None:
     async def scene() -> None:
         async with nodes(await new_root(server), 1, 2, num_partitions=3) as (controller, other):
             for node, name in ((controller, "here"), (other, "there")):
-                await ask(node, TopicMetadataRequest(topic_names=(name,)), version=0)
+                [told] = (await ask(node, TopicMetadataRequest(topic_names=(name,)), version=0)).topics
+                assert (told.topic_error_code, len(told.partitions)) in {(5, 0), (0, 3)}, "it is on its way, or there"
                 await until(partial(is_led, other, name, 3), f"{name} is made")
             assert (await ask(other, TopicMetadataRequest_V1(topic_names=("not",)))).topics[0].topic_error_code == 3
             await asyncio.sleep(0.1)
             assert set(controller.metadata.topics) == {"here", "there"}
+
+    run(scene())
+
+
+@pytest.mark.parametrize(("name", "factor", "code"), [("no name", 1, 17), ("wide", 3, 38)])
+def test_why_a_topic_cannot_be_made_is_told_as_kafka_tells_it(
+    name: str, factor: int, code: int, server: Embedded
+) -> None:
+    async def scene() -> None:
+        async with nodes(await new_root(server), 1, 2, default_replication_factor=factor) as both:
+            for node in both:
+                [told] = (await ask(node, TopicMetadataRequest(topic_names=(name,)), version=0)).topics
+                assert (told.topic_name, told.topic_error_code, told.partitions) == (name, code, ())
 
     run(scene())
 

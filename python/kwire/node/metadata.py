@@ -15,6 +15,7 @@ Rules of this file.
 from __future__ import annotations
 
 from struct import pack
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.codec import encode
@@ -45,6 +46,7 @@ LONGEST_NAME = 249
 LONGEST_HOST = 255
 
 EMPTY_ARRAY = pack(">i", 0)
+NO_CODES: Mapping[str, int] = MappingProxyType({})
 
 log = logger(__name__)
 
@@ -161,17 +163,20 @@ class Metadata:
 
     # What it answers
 
-    def answer(self, version: int, names: Iterable[str]) -> bytes:
-        """The body of a TopicMetadata response, version 0 or 1: about ``names``, or about everything for none."""
+    def answer(self, version: int, names: Iterable[str], codes: Mapping[str, int] = NO_CODES) -> bytes:
+        """The body of a TopicMetadata response, version 0 or 1: about ``names``, or about everything for none.
+
+        ``codes``: what to say, by name, of topics that are not known; of others that they are unknown.
+        """
         ready = self._ready[version]
         asked = tuple(dict.fromkeys(names))
         if not asked:
             return ready.everything(self.brokers, self.topics)
-        return ready.some(self.brokers, asked)
+        return ready.some(self.brokers, asked, codes)
 
-    def _encode(self, name: str) -> bytes:
+    def _encode(self, name: str, code_if_unknown: int) -> bytes:
         known = self.topics.get(name)
-        code = ErrorCode.NO_ERROR if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        code = ErrorCode.NO_ERROR if known else code_if_unknown
         partitions = tuple(
             PartitionMetadata(
                 partition_error_code=LEADER_NOT_AVAILABLE if state.leader < 0 else 0,
@@ -185,9 +190,9 @@ class Metadata:
         topic = TopicMetadata(topic_error_code=code, topic_name=name, partitions=partitions)
         return encode(TopicMetadataResponse(brokers=(), topics=(topic,)), version=0)
 
-    def _encode_v1(self, name: str) -> bytes:
+    def _encode_v1(self, name: str, code_if_unknown: int) -> bytes:
         known = self.topics.get(name)
-        code = ErrorCode.NO_ERROR if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        code = ErrorCode.NO_ERROR if known else code_if_unknown
         partitions = tuple(
             PartitionMetadata_V1(
                 partition_error_code=LEADER_NOT_AVAILABLE if state.leader < 0 else 0,
@@ -227,10 +232,11 @@ def lags(state: PartitionState) -> tuple[ReplicaLag, ...]:
 class Ready:
     """The bytes of one version's answers. Both versions are ``[Broker] [Topic]``, so parts can be put in a row.
 
-    ``encode_one`` gives the answer about one topic with no brokers: two counts, then the part that is wanted.
+    ``encode_one`` gives the answer about one topic, or its code if it is not known, with no brokers: two counts, then
+    the part that is wanted.
     """
 
-    def __init__(self, encode_one: Callable[[str], bytes]) -> None:
+    def __init__(self, encode_one: Callable[[str, int], bytes]) -> None:
         self._encode_one = encode_one
         self._parts: dict[str, bytes] = {}
         self._everything: bytes | None = None
@@ -253,12 +259,12 @@ class Ready:
             self._everything = self._joined(brokers, [parts[name] for name in names])
         return self._everything
 
-    def some(self, brokers: Mapping[int, Broker], names: Iterable[str]) -> bytes:
+    def some(self, brokers: Mapping[int, Broker], names: Iterable[str], codes: Mapping[str, int]) -> bytes:
         # What is not there is not kept: a client may ask for any number of names.
-        return self._joined(brokers, [self._parts.get(name) or self._part(name) for name in names])
+        return self._joined(brokers, [self._parts.get(name) or self._part(name, codes) for name in names])
 
-    def _part(self, name: str) -> bytes:
-        return self._encode_one(name)[8:]
+    def _part(self, name: str, codes: Mapping[str, int] = NO_CODES) -> bytes:
+        return self._encode_one(name, codes.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))[8:]
 
     def _joined(self, brokers: Mapping[int, Broker], parts: list[bytes]) -> bytes:
         if self._brokers is None:

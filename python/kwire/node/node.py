@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kwire.controller.handlers import Asked, answer, controlled_shutdown
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
+from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.node.elected import is_elected
 from kwire.node.leaving import leave
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.messages.headers import RequestHeader
     from kwire.messages.kip4.admin import AdminRequest, AdminResponse
-    from kwire.messages.kip4.structures import Broker
+    from kwire.messages.kip4.structures import Broker, TopicResult
     from kwire.node.settings import NodeSettings
 
 STALE_BROKER_EPOCH = 77
@@ -206,7 +206,7 @@ class Node:
         assert self._session is not None
         return await controlled_shutdown.run(request, self._session.controller)
 
-    async def create_topics(self, names: tuple[str, ...]) -> None:
+    async def create_topics(self, names: tuple[str, ...]) -> dict[str, int]:
         settings = self.settings
         request = CreateTopicRequest_V2(
             topics=tuple(
@@ -222,13 +222,17 @@ class Node:
         )
         assert self._session is not None
         controller = self.controller_address()
+        told: Sequence[TopicResult] = ()
         try:
             if self._session.controller.is_active:
-                await answer(Asked(request, 2), self._session.controller)
+                answered = await answer(Asked(request, 2), self._session.controller)
+                assert isinstance(answered, CreateTopicResponse_V2)
+                told = answered.topics
             elif controller is not None:
-                await self._peers.send(controller.host, controller.port, request)
+                told = (await self._peers.send(controller.host, controller.port, request)).topics
         except ConnectionFault as fault:
             log.warning("topics were not created automatically", names=names, reason=str(fault))
+        return {one.topic_name: one.error_code for one in told}
 
     # About itself
 
