@@ -403,6 +403,26 @@ def test_one_topic_a_message(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1])
+def test_the_text_of_an_assignment_lists_all_partitions(version: int) -> None:
+    async def work() -> None:
+        async with cluster_of(1, 2, 3) as cluster:
+            assert await create(cluster, creation("t", (1, 2), (2, 3), (3, 1))) == {"t": 0}
+            for text in ("2:1", "2:1,3:2"):
+                asked = AlterTopicRequest(topic_name="t", replica_assignment=text, deleted_configs=("retention.ms",))
+                response = await ask(cluster, asked, version)
+                assert response.error_code == 21
+                assert "the topic has 3: list all" in response.error_description
+            await cluster.calm()
+            assert dict(cluster.registration("t").partitions) == {0: (1, 2), 1: (2, 3), 2: (3, 1)}
+            whole = AlterTopicRequest(topic_name="t", replica_assignment="2:1,2:3,3:1,1:2")
+            assert (await ask(cluster, whole, version)).error_code == 0
+            await cluster.calm()
+            assert dict(cluster.registration("t").partitions) == {0: (2, 1), 1: (2, 3), 2: (3, 1), 3: (1, 2)}
+
+    run(work())
+
+
+@pytest.mark.parametrize("version", [0, 1])
 def test_a_setting_that_is_too_long_to_be_told_is_refused_and_left_out_where_somebody_wrote_it(version: int) -> None:
     async def work() -> None:
         async with cluster_of(1, 2, 3) as cluster:
