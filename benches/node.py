@@ -86,7 +86,7 @@ def serve_node(pipe: Connection) -> None:
     class NoDuties:
         creates_topics = False
 
-        async def create_topics(self, names: tuple[str, ...]) -> None:
+        async def create_topics(self, names: tuple[str, ...]) -> dict[str, int]:
             raise NotImplementedError
 
         async def take_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:

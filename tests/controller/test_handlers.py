@@ -455,6 +455,49 @@ def test_one_topic_a_message(version: int) -> None:
     run(work())
 
 
+@pytest.mark.parametrize("version", [0, 1])
+def test_the_text_of_an_assignment_lists_all_partitions(version: int) -> None:
+    async def work() -> None:
+        async with cluster_of(1, 2, 3) as cluster:
+            assert await create(cluster, creation("t", (1, 2), (2, 3), (3, 1))) == {"t": 0}
+            for text in ("2:1", "2:1,3:2"):
+                asked = AlterTopicRequest(topic_name="t", replica_assignment=text, deleted_configs=("retention.ms",))
+                response = await ask(cluster, asked, version)
+                assert response.error_code == 21
+                assert "the topic has 3: list all" in response.error_description
+            await cluster.calm()
+            assert dict(cluster.registration("t").partitions) == {0: (1, 2), 1: (2, 3), 2: (3, 1)}
+            whole = AlterTopicRequest(topic_name="t", replica_assignment="2:1,2:3,3:1,1:2")
+            assert (await ask(cluster, whole, version)).error_code == 0
+            await cluster.calm()
+            assert dict(cluster.registration("t").partitions) == {0: (2, 1), 1: (2, 3), 2: (3, 1), 3: (1, 2)}
+
+    run(work())
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_setting_that_is_too_long_to_be_told_is_refused_and_left_out_where_somebody_wrote_it(version: int) -> None:
+    async def work() -> None:
+        async with cluster_of(1, 2, 3) as cluster:
+            throttled = entry("follower.replication.throttled.replicas", ",".join(["0:1"] * 8190))
+            codes = await create(cluster, creation("t", (1,), retention_ms="5"), creation("u", (1,)))
+            assert codes == {"t": 0, "u": 0}
+            too_long = TopicCreation(topic_name="v", partitions=1, replication_factor=1, config_entries=(throttled,))
+            assert await create(cluster, too_long) == {"v": 1006}
+            assert await alter(cluster, alteration("t", added_config_entries=(throttled,))) == {"t": 1006}
+            written = {"retention.ms": "7", throttled.config_key: throttled.config_value, "comment": "x" * 40_000}
+            cluster.write(EntityConfig.path("topics", "t"), EntityConfig(written).encode())
+            cluster.tool.create(ConfigChange.path(), ConfigChange("topics/t").encode(), sequential=True)
+            await cluster.calm()
+            described = await ask(cluster, DescribeTopicRequest(topic_name="t"), version)
+            details = described.topic_description.topic_config_details
+            assert (details.configs or details.config_entries) == (
+                ("retention.ms=7",) if version == 0 else (entry("retention.ms", "7"),)
+            )
+
+    run(work())
+
+
 REQUESTS: list[tuple[Any, int]] = [
     (CreateTopicRequest(topic_name="t", replica_assignment="nonsense"), 0),
     (CreateTopicRequest_V2(topics=(creation("t", (1,)), creation("t", (1,)))), 2),

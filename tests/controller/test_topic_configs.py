@@ -71,6 +71,15 @@ def test_a_lag_from_minimum_to_maximum() -> None:
         check_configs({"min.compaction.lag.ms": "6", "max.compaction.lag.ms": "5"})
 
 
+def test_a_setting_is_as_long_as_the_oldest_drafts_can_tell() -> None:
+    key = "follower.replication.throttled.replicas"
+    most = 32_767 - len(f"{key}=")
+    check_configs({key: "0:1," * (most // 4 - 1) + "0:1" + " " * (most % 4 + 1)})
+    with pytest.raises(Refusal, match="too long") as refused:
+        check_configs({key: "0:1," * (most // 4) + "10:1"})
+    assert refused.value.code == 1006
+
+
 def test_the_settings_of_the_oldest_release_are_known() -> None:
     oldest = """cleanup.policy delete.retention.ms file.delete.delay.ms flush.messages flush.ms index.interval.bytes
     max.message.bytes min.cleanable.dirty.ratio min.insync.replicas retention.bytes retention.ms segment.bytes

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
+import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,6 +100,18 @@ def test_an_unknown_topic_is_an_entry_with_error_3_and_is_not_remembered() -> No
     assert [each.topic_name for each in told(metadata).topics] == ["a"]
 
 
+def test_an_unknown_topic_has_the_code_that_is_given_for_it_until_it_is_known() -> None:
+    metadata = Metadata()
+
+    def codes() -> list[int]:
+        answer = metadata.answer(0, ("made", "nosuch"), {"made": 5})
+        return [each.topic_error_code for each in kwire.decode(TopicMetadataResponse, answer, version=0).topics]
+
+    assert codes() == [5, 3]
+    metadata.update(update(topic("made", state(0, 1, (1,), (1,)))))
+    assert codes() == [0, 3]
+
+
 def test_an_older_controller_is_not_believed() -> None:
     metadata = Metadata()
     metadata.update(update(topic("a", state(0, 1, (1,), (1,))), epoch=7))
@@ -106,6 +121,51 @@ def test_an_older_controller_is_not_believed() -> None:
     assert answer is ErrorCode.STALE_CONTROLLER_EPOCH
     assert set(metadata.topics) == {"a"}
     assert set(metadata.brokers) == {1, 2}
+
+
+def test_another_controller_of_the_same_epoch_is_not_believed() -> None:
+    metadata = Metadata()
+    metadata.update(update(epoch=7))
+
+    answer = metadata.update(replace(update(epoch=7, brokers=()), controller_id=2))
+
+    assert answer is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert (metadata.controller_id, set(metadata.brokers)) == (1, {1, 2})
+
+
+@pytest.mark.parametrize("name", ["a" * 250, "", "..", "../ids", "nu\0ll"])
+def test_a_topic_with_a_name_that_none_can_have_is_left_out_and_logged(name: str) -> None:
+    metadata = Metadata()
+    with structlog.testing.capture_logs() as events:
+        told_of = update(topic(name, state(0, 1, (1,), (1,))), topic("b", state(0, 1, (1,), (1,))))
+        deleted = update(topic(name, state(0, -2, (), ())))
+        assert metadata.new_topics(told_of) == ["b"]
+        assert [metadata.update(told_of), metadata.update(deleted)] == [ErrorCode.NO_ERROR] * 2
+
+    assert [each.topic_name for each in told(metadata).topics] == ["b"]
+    assert [event["topic"] for event in events] == [name[:249]] * 2
+
+
+@pytest.mark.parametrize("host", ["h" * 256, "half-\ud800"])
+def test_a_broker_with_an_address_that_cannot_be_told_is_left_out_and_logged(host: str) -> None:
+    metadata = Metadata()
+    unheard = LiveBroker(id=3, endpoints=(Endpoint(port=1, host=host, listener="ADMIN", security_protocol=0),))
+    with structlog.testing.capture_logs() as events:
+        metadata.update(update(brokers=(*live(1), unheard, LiveBroker(id=4, endpoints=()))))
+
+    assert [each.node_id for each in told(metadata).brokers] == [1]
+    assert [event["broker_id"] for event in events] == [3, 4]
+
+
+@pytest.mark.parametrize("value", ["x" * 40_000, "\u0661" * 20_000, "half-\ud800"], ids=["long", "wide", "half"])
+def test_a_setting_that_cannot_be_told_is_left_out_and_logged(value: str) -> None:
+    metadata = Metadata()
+    metadata.update(update(topic("a", state(0, 1, (1,), (1,)))))
+    with structlog.testing.capture_logs() as events:
+        metadata.configure("a", {"comment": value, value: "5", "retention.ms": "5"})
+
+    assert told(metadata).topics[0].config_entries == (ConfigEntry(config_key="retention.ms", config_value="5"),)
+    assert sorted(event["key"] for event in events) == sorted(["'comment'", ascii(value[:100])])
 
 
 def test_an_update_changes_what_it_names_and_one_of_everything_also_what_it_does_not() -> None:

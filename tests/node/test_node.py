@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.node.node import STALE_BROKER_EPOCH, Node
 from kwire.node.registration import IdInUse
-from kwire.zookeeper import BrokerRegistration
+from kwire.zookeeper import BrokerRegistration, ControllerEpoch
 from kwire.zookeeper.configs import EntityConfig
 from kwire.zookeeper.errors import Unreachable
 from tests.node.nodes import ask, known, new_root, nodes, run, session, settings, until
@@ -190,15 +191,72 @@ def test_messages_to_an_earlier_life_or_from_an_earlier_controller_change_nothin
             asked = {
                 STALE_BROKER_EPOCH: update(node, topic, broker_epoch=early),
                 ErrorCode.STALE_CONTROLLER_EPOCH: update(node, topic, controller_epoch=epoch - 1),
-                ErrorCode.INVALID_REQUEST: update(node, TopicState(topic_name="../ids", partition_states=(ghost(),))),
             }
             for code, request in asked.items():
                 assert (await ask(node, request)).error_code == code
                 assert "ghost" not in node.metadata.topics
-            assert (await ask(node, update(node, topic))).error_code == 0
-            assert "ghost" in node.metadata.topics
+            unheard = TopicState(topic_name="n" * 250, partition_states=(ghost(),))
+            assert (await ask(node, update(node, unheard, topic))).error_code == 0
+            assert set(node.metadata.topics) == {"ghost"}
 
     run(scene())
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        {"controller_epoch": 2**31 - 1},
+        {"controller_epoch": 2**31 - 1, "controller_id": 9},
+        {"controller_id": 9},
+    ],
+    ids=["an epoch that nobody has", "an epoch and an office", "an office"],
+)
+def test_who_was_not_elected_is_not_believed(claimed: dict[str, int], server: Embedded) -> None:
+    async def scene() -> None:
+        async with nodes(await new_root(server), 1, 2) as (controller, other):
+            forged = replace(update(other, **claimed), live_brokers=(), type=2)
+            for node in (controller, other):
+                assert (await ask(node, forged)).error_code == ErrorCode.STALE_CONTROLLER_EPOCH
+                assert known(node, 2)
+            assert controller.session is not None
+            await controller.session.store.close()
+            for node in (controller, other):
+                await until(partial(follows, node, 2), "it believes the next controller")
+
+    run(scene())
+
+
+def test_without_zookeeper_only_a_controller_that_is_known_is_believed() -> None:
+    """At once: one of whom nobody knows must not keep the others' messages waiting."""
+    from kwire.zookeeper.embedded import Embedded
+
+    async def scene(server: Embedded) -> None:
+        async with nodes(server.hosts, 1, zookeeper_session_timeout_ms=30_000) as [node]:
+            server.kill()
+            session = node.session
+            assert session is not None
+            await until(lambda: session.store.state == "suspended", "it is noticed")
+            later = update(node, controller_epoch=node.metadata.controller_epoch + 1)
+            assert (await ask(node, later)).error_code == ErrorCode.REQUEST_TIMED_OUT
+            assert (await ask(node, update(node))).error_code == ErrorCode.NO_ERROR
+
+    with Embedded(force_sync=False) as server:
+        run(scene(server))
+
+
+def test_an_office_that_nobody_can_read_is_nobodys(server: Embedded) -> None:
+    async def scene() -> None:
+        root = await new_root(server)
+        async with nodes(root, 1) as [node], session(root) as tool:
+            await tool.set(ControllerEpoch.path(), b"many")
+            later = update(node, controller_epoch=node.metadata.controller_epoch + 1)
+            assert (await ask(node, later)).error_code == ErrorCode.STALE_CONTROLLER_EPOCH
+
+    run(scene())
+
+
+def follows(node: Node, controller_id: int) -> bool:
+    return node.metadata.controller_id == controller_id and known(node, 2)
 
 
 def ghost() -> PartitionState:
@@ -214,11 +272,25 @@ def test_topics_are_made_when_version_0_asks_for_them(server: Embedded) -> None:
     async def scene() -> None:
         async with nodes(await new_root(server), 1, 2, num_partitions=3) as (controller, other):
             for node, name in ((controller, "here"), (other, "there")):
-                await ask(node, TopicMetadataRequest(topic_names=(name,)), version=0)
+                [told] = (await ask(node, TopicMetadataRequest(topic_names=(name,)), version=0)).topics
+                assert (told.topic_error_code, len(told.partitions)) in {(5, 0), (0, 3)}, "it is on its way, or there"
                 await until(partial(is_led, other, name, 3), f"{name} is made")
             assert (await ask(other, TopicMetadataRequest_V1(topic_names=("not",)))).topics[0].topic_error_code == 3
             await asyncio.sleep(0.1)
             assert set(controller.metadata.topics) == {"here", "there"}
+
+    run(scene())
+
+
+@pytest.mark.parametrize(("name", "factor", "code"), [("no name", 1, 17), ("wide", 3, 38)])
+def test_why_a_topic_cannot_be_made_is_told_as_kafka_tells_it(
+    name: str, factor: int, code: int, server: Embedded
+) -> None:
+    async def scene() -> None:
+        async with nodes(await new_root(server), 1, 2, default_replication_factor=factor) as both:
+            for node in both:
+                [told] = (await ask(node, TopicMetadataRequest(topic_names=(name,)), version=0)).topics
+                assert (told.topic_name, told.topic_error_code, told.partitions) == (name, code, ())
 
     run(scene())
 
@@ -258,6 +330,22 @@ def test_settings_that_a_tool_changes_are_followed(note: bytes, server: Embedded
             await tool.create("/config/changes/config_change_", note, sequential=True)
             for node in both:
                 await until(partial(has_setting, node, None), "none is left")
+
+    run(scene())
+
+
+def test_a_setting_that_is_too_long_to_be_told_keeps_back_nothing_else(server: Embedded) -> None:
+    async def scene() -> None:
+        root = await new_root(server)
+        async with nodes(root, 1) as [node], session(root) as tool:
+            await ask(node, creation("t", (1,)))
+            await until(lambda: has_setting(node, "1000"), "the topic is known")
+            written = EntityConfig({"comment": "x" * 40_000, "retention.ms": "7"}).encode()
+            await tool.set(EntityConfig.path("topics", "t"), written)
+            await tool.create("/config/changes/config_change_", NOTES["version 2"], sequential=True)
+            await until(lambda: has_setting(node, "7"), "it follows")
+            [told] = (await ask(node, TopicMetadataRequest_V1(topic_names=()))).topics
+            assert [entry.config_key for entry in told.config_entries] == ["retention.ms"]
 
     run(scene())
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kwire.controller.state import NO_NODE, NO_STATE, UNREADABLE, Broker, Move, Partition, Topic
-from kwire.controller.topic_names import LONGEST_NAME
+from kwire.controller.topic_names import LONGEST_NAME, can_be_a_topic
 from kwire.zookeeper.brokers import BrokerRegistration
 from kwire.zookeeper.configs import EntityConfig
 from kwire.zookeeper.errors import NoNode, ZnodeError
@@ -97,7 +97,7 @@ class Loader:
             loaded.gone.append(name)
             return None
         try:
-            if len(name) > LONGEST_NAME:
+            if not can_be_a_topic(name):
                 reason = f"a topic's name has at most {LONGEST_NAME} characters, this one {len(name):,}"
                 raise ZnodeError(TopicRegistration.path(name), "", reason)
             read = TopicRegistration.decode(node.data, TopicRegistration.path(name))

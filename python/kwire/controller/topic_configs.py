@@ -1,7 +1,8 @@
 """The settings that a topic may override, and the values that each may have (Kafka 3.9, ``LogConfig``).
 
 Rules of this file: one line a setting; a value is a string, as it travels and as it is stored; blanks around it count
-for nothing, as in Kafka's ``ConfigDef``. What is wrong is a ``Refusal`` 1006 that names key and value.
+for nothing, as in Kafka's ``ConfigDef``. What is set must fit into the messages that tell of it. What is wrong is a
+``Refusal`` 1006 that names key and value.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.controller.refusal import Refusal
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.strings import LONGEST_STRING, can_be_a_setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -105,6 +107,8 @@ def check_configs(configs: Mapping[str, str]) -> None:
             raise _refusal(f"{key[:100]!r} is no setting of a topic")
         if not config.accepts(value.strip()):
             raise _refusal(f"{key} cannot be {value[:100]!r}: {config.wanted} is wanted")
+        if not can_be_a_setting(key, value):
+            raise _refusal(f"{key} is too long: with key and = it has more than {LONGEST_STRING:,} bytes")
     check_together(configs)
 
 

@@ -10,7 +10,7 @@ import re
 from kwire.controller.refusal import Refusal
 from kwire.messages.kip4.error_codes import ErrorCode
 
-__all__ = ["LONGEST_NAME", "can_collide", "check_name", "collision_key"]
+__all__ = ["LONGEST_NAME", "can_be_a_topic", "can_collide", "check_name", "collision_key"]
 
 LONGEST_NAME = 249
 """A partition's folder is the name, a dash and a number, and file names end at 255 bytes."""
@@ -31,6 +31,13 @@ def check_name(name: str) -> None:
         reason = "a topic's name is made of the characters a-z A-Z 0-9 . _ -"
     if reason is not None:
         raise Refusal(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
+
+
+def can_be_a_topic(name: str | None) -> bool:
+    """Whether a node of ZooKeeper can have this name, and a string of the protocol hold it: what others may have made."""
+    return (
+        name is not None and 0 < len(name) <= LONGEST_NAME and name not in {".", ".."} and not {"/", "\0"} & set(name)
+    )
 
 
 def can_collide(name: str) -> bool:

@@ -2,8 +2,11 @@
 
 Rules of this file.
 
-* The controller tells (``UpdateMetadata``), and an older controller is not believed: error 11. Configs are the one
-  thing it does not tell; the node reads those from ZooKeeper and puts them in with ``configure``.
+* The controller tells (``UpdateMetadata``), and an older controller is not believed: error 11. That a later one was
+  elected is for the node to find out. Configs are the one thing it does not tell; the node reads those from ZooKeeper
+  and puts them in with ``configure``.
+* What no answer could carry is left out when it comes, and logged: one such broker, topic or setting would end every
+  answer that it is part of.
 * Nothing here asks anybody, and nothing waits: a question is answered from what is known now.
 * A topic's part of an answer is encoded once, when somebody first asks after a change, by the codec. An answer about
   everything is those parts in a row; it is put together once, and again only when something in it changed.
@@ -12,15 +15,20 @@ Rules of this file.
 from __future__ import annotations
 
 from struct import pack
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.codec import encode
+from kwire.controller.topic_names import LONGEST_NAME, can_be_a_topic
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.strings import can_be_a_setting, can_be_a_string
 from kwire.messages.kip4.structures import Broker, ConfigEntry
 from kwire.messages.kip4.topic_metadata import PartitionMetadata, TopicMetadata, TopicMetadataResponse
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as PartitionMetadata_V1
 from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as TopicMetadata_V1
+from kwire.node.logs import logger
+from kwire.zookeeper.brokers import LONGEST_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,10 +44,10 @@ BEING_DELETED = -2
 EVERYTHING = 2
 """The type of an UpdateMetadata after which a topic that it does not name is gone."""
 
-LONGEST_NAME = 249
-LONGEST_HOST = 255
-
 EMPTY_ARRAY = pack(">i", 0)
+NO_CODES: Mapping[str, int] = MappingProxyType({})
+
+log = logger(__name__)
 
 
 class KnownTopic(NamedTuple):
@@ -64,21 +72,36 @@ class Metadata:
 
     # What it is told
 
-    def update(self, request: UpdateMetadataRequest) -> ErrorCode:
-        """Take in what a controller says; STALE_CONTROLLER_EPOCH, and nothing taken, when a later one has spoken.
+    def is_stale(self, request: UpdateMetadataRequest) -> bool:
+        """Whether a later controller has spoken, or another one in the same epoch, which belongs to one alone."""
+        if request.controller_epoch == self.controller_epoch:
+            return request.controller_id != self.controller_id
+        return request.controller_epoch < self.controller_epoch
 
-        INVALID_REQUEST, and nothing taken either, for what no controller says: topics with names that no znode can
-        have. A broker without an address is not told of.
+    def new_topics(self, request: UpdateMetadataRequest) -> list[str]:
+        """Those that an update would make known, or known as others than before."""
+        return [
+            topic.topic_name
+            for topic in request.topic_states
+            if can_be_a_topic(topic.topic_name)
+            and (topic.topic_name not in self.topics or self.topics[topic.topic_name].topic_id != topic.topic_id)
+        ]
+
+    def update(self, request: UpdateMetadataRequest) -> ErrorCode:
+        """Take in what a controller says; STALE_CONTROLLER_EPOCH, and nothing taken, when it ``is_stale``.
+
+        Left out are topics with names that no topic can have, and brokers without an address that can be told.
         """
-        if request.controller_epoch < self.controller_epoch:
+        if self.is_stale(request):
             return ErrorCode.STALE_CONTROLLER_EPOCH
-        if not all(can_be_a_topic(topic.topic_name) for topic in request.topic_states):
-            return ErrorCode.INVALID_REQUEST
         self.controller_epoch = request.controller_epoch
         self.controller_id = request.controller_id
         self._take_brokers(request)
         told = set()
         for topic in request.topic_states:
+            if not can_be_a_topic(topic.topic_name):
+                log.warning("left out: no topic can have this name", topic=topic.topic_name[:LONGEST_NAME])
+                continue
             told.add(topic.topic_name)
             known = self.topics.get(topic.topic_name)
             if known is None or known.topic_id != topic.topic_id:
@@ -97,8 +120,15 @@ class Metadata:
         return ErrorCode.NO_ERROR
 
     def configure(self, topic: str, configs: Mapping[str, str]) -> None:
-        """The settings that a topic overrides, as its znode says; none for a topic without any."""
-        entries = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(configs.items()))
+        """The settings that a topic overrides, as its znode says; none for a topic without any.
+
+        Left out are those that cannot be told: anybody may have written the znode.
+        """
+        told = {key: value for key, value in configs.items() if can_be_a_setting(key, value)}
+        for key in configs.keys() - told:
+            length = len(configs[key])
+            log.error("left out: no string can hold this setting", topic=topic, key=ascii(key[:100]), characters=length)
+        entries = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(told.items()))
         if self.configs.get(topic, ()) == entries:
             return
         if entries:
@@ -109,11 +139,13 @@ class Metadata:
         self.changes += 1
 
     def _take_brokers(self, request: UpdateMetadataRequest) -> None:
-        brokers = {
-            broker.id: Broker(node_id=broker.id, host=broker.endpoints[0].host, port=broker.endpoints[0].port)
-            for broker in request.live_brokers
-            if broker.endpoints and len(broker.endpoints[0].host) <= LONGEST_HOST
-        }
+        brokers = {}
+        for broker in request.live_brokers:
+            if not broker.endpoints or not can_be_a_host(broker.endpoints[0].host):
+                log.warning("left out: the broker has no address that can be told", broker_id=broker.id)
+                continue
+            endpoint = broker.endpoints[0]
+            brokers[broker.id] = Broker(node_id=broker.id, host=endpoint.host, port=endpoint.port)
         if brokers != self.brokers:
             self.brokers = brokers
             for ready in self._ready.values():
@@ -130,17 +162,20 @@ class Metadata:
 
     # What it answers
 
-    def answer(self, version: int, names: Iterable[str]) -> bytes:
-        """The body of a TopicMetadata response, version 0 or 1: about ``names``, or about everything for none."""
+    def answer(self, version: int, names: Iterable[str], codes: Mapping[str, int] = NO_CODES) -> bytes:
+        """The body of a TopicMetadata response, version 0 or 1: about ``names``, or about everything for none.
+
+        ``codes``: what to say, by name, of topics that are not known; of others that they are unknown.
+        """
         ready = self._ready[version]
         asked = tuple(dict.fromkeys(names))
         if not asked:
             return ready.everything(self.brokers, self.topics)
-        return ready.some(self.brokers, asked)
+        return ready.some(self.brokers, asked, codes)
 
-    def _encode(self, name: str) -> bytes:
+    def _encode(self, name: str, code_if_unknown: int) -> bytes:
         known = self.topics.get(name)
-        code = ErrorCode.NO_ERROR if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        code = ErrorCode.NO_ERROR if known else code_if_unknown
         partitions = tuple(
             PartitionMetadata(
                 partition_error_code=LEADER_NOT_AVAILABLE if state.leader < 0 else 0,
@@ -154,9 +189,9 @@ class Metadata:
         topic = TopicMetadata(topic_error_code=code, topic_name=name, partitions=partitions)
         return encode(TopicMetadataResponse(brokers=(), topics=(topic,)), version=0)
 
-    def _encode_v1(self, name: str) -> bytes:
+    def _encode_v1(self, name: str, code_if_unknown: int) -> bytes:
         known = self.topics.get(name)
-        code = ErrorCode.NO_ERROR if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        code = ErrorCode.NO_ERROR if known else code_if_unknown
         partitions = tuple(
             PartitionMetadata_V1(
                 partition_error_code=LEADER_NOT_AVAILABLE if state.leader < 0 else 0,
@@ -176,11 +211,9 @@ class Metadata:
         return encode(TopicMetadataResponse_V1(brokers=(), topics=(topic,)), version=1)
 
 
-def can_be_a_topic(name: str | None) -> bool:
-    """Whether a znode can have this name, and a string of the protocol hold it."""
-    return (
-        name is not None and 0 < len(name) <= LONGEST_NAME and name not in {".", ".."} and not {"/", "\0"} & set(name)
-    )
+def can_be_a_host(name: str) -> bool:
+    """Whether an address can have this name, and a string of the protocol hold it."""
+    return len(name) <= LONGEST_HOST and can_be_a_string(name)
 
 
 def lags(state: PartitionState) -> tuple[ReplicaLag, ...]:
@@ -191,10 +224,11 @@ def lags(state: PartitionState) -> tuple[ReplicaLag, ...]:
 class Ready:
     """The bytes of one version's answers. Both versions are ``[Broker] [Topic]``, so parts can be put in a row.
 
-    ``encode_one`` gives the answer about one topic with no brokers: two counts, then the part that is wanted.
+    ``encode_one`` gives the answer about one topic, or its code if it is not known, with no brokers: two counts, then
+    the part that is wanted.
     """
 
-    def __init__(self, encode_one: Callable[[str], bytes]) -> None:
+    def __init__(self, encode_one: Callable[[str, int], bytes]) -> None:
         self._encode_one = encode_one
         self._parts: dict[str, bytes] = {}
         self._everything: bytes | None = None
@@ -217,12 +251,12 @@ class Ready:
             self._everything = self._joined(brokers, [parts[name] for name in names])
         return self._everything
 
-    def some(self, brokers: Mapping[int, Broker], names: Iterable[str]) -> bytes:
+    def some(self, brokers: Mapping[int, Broker], names: Iterable[str], codes: Mapping[str, int]) -> bytes:
         # What is not there is not kept: a client may ask for any number of names.
-        return self._joined(brokers, [self._parts.get(name) or self._part(name) for name in names])
+        return self._joined(brokers, [self._parts.get(name) or self._part(name, codes) for name in names])
 
-    def _part(self, name: str) -> bytes:
-        return self._encode_one(name)[8:]
+    def _part(self, name: str, codes: Mapping[str, int] = NO_CODES) -> bytes:
+        return self._encode_one(name, codes.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))[8:]
 
     def _joined(self, brokers: Mapping[int, Broker], parts: list[bytes]) -> bytes:
         if self._brokers is None:

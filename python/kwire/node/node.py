@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from kwire.controller.handlers import Asked, answer, controlled_shutdown
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
+from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.node.elected import is_elected
 from kwire.node.leaving import leave
 from kwire.node.listener import Limits, Listener, Peer
 from kwire.node.logs import logger
-from kwire.node.metadata import Metadata, can_be_a_topic
+from kwire.node.metadata import Metadata
 from kwire.node.metrics import Metrics
 from kwire.node.peers import Peers
 from kwire.node.requests import Requests
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.messages.headers import RequestHeader
     from kwire.messages.kip4.admin import AdminRequest, AdminResponse
-    from kwire.messages.kip4.structures import Broker
+    from kwire.messages.kip4.structures import Broker, TopicResult
     from kwire.node.settings import NodeSettings
 
 STALE_BROKER_EPOCH = 77
@@ -163,34 +164,38 @@ class Node:
         return self.settings.auto_create_topics
 
     async def take_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """Settings of topics that are new to this node are read first: nobody shall see a topic without them.
+        """Messages are taken one by one, in the order in which they came.
 
-        Messages are taken one by one, in the order in which they came: one whose sender has given it up must not
-        overtake what was said since.
+        One whose sender has given it up must not overtake what was said since.
         """
         async with self._taking:
-            session = self._session
-            assert session is not None
-            if -1 < request.broker_epoch < session.broker_epoch or session.is_over:
-                return UpdateMetadataResponse(error_code=STALE_BROKER_EPOCH)
-            if request.controller_epoch < self.metadata.controller_epoch:
-                return UpdateMetadataResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
-            if not all(can_be_a_topic(topic.topic_name) for topic in request.topic_states):
-                return UpdateMetadataResponse(error_code=ErrorCode.INVALID_REQUEST)
-            known = self.metadata.topics
-            new = [
-                topic.topic_name
-                for topic in request.topic_states
-                if topic.topic_name not in known or known[topic.topic_name].topic_id != topic.topic_id
-            ]
-            try:
-                await session.topic_settings.read(new)
-            except ConnectionLost:
-                log.info("no connection to ZooKeeper while metadata came")
-                return UpdateMetadataResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
-            except StoreError:  # the session has ended, and this life of the broker with it
-                return UpdateMetadataResponse(error_code=STALE_BROKER_EPOCH)
-            return UpdateMetadataResponse(error_code=self.metadata.update(request))
+            return UpdateMetadataResponse(error_code=await self._take(request))
+
+    async def _take(self, request: UpdateMetadataRequest) -> int:
+        """The answer's code. What ZooKeeper alone knows is read first.
+
+        Of a controller that is new to this node: whether it was elected. A node that takes an epoch from anybody who
+        names one believes no controller from then on. Of topics that are new to it: their settings. Nobody shall see a
+        topic without them.
+        """
+        session, metadata = self._session, self.metadata
+        assert session is not None
+        if -1 < request.broker_epoch < session.broker_epoch or session.is_over:
+            return STALE_BROKER_EPOCH
+        if metadata.is_stale(request):
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        sender, epoch = request.controller_id, request.controller_epoch
+        try:
+            if epoch > metadata.controller_epoch and not await is_elected(session.store, sender, epoch):
+                log.warning("metadata from who is not controller", sender=sender, controller_epoch=epoch)
+                return ErrorCode.STALE_CONTROLLER_EPOCH
+            await session.topic_settings.read(metadata.new_topics(request))
+        except ConnectionLost:
+            log.info("no connection to ZooKeeper while metadata came")
+            return ErrorCode.REQUEST_TIMED_OUT
+        except StoreError:  # the session has ended, and this life of the broker with it
+            return STALE_BROKER_EPOCH
+        return metadata.update(request)
 
     async def command(self, request: Message, header: RequestHeader) -> Message:
         assert self._session is not None
@@ -201,7 +206,7 @@ class Node:
         assert self._session is not None
         return await controlled_shutdown.run(request, self._session.controller)
 
-    async def create_topics(self, names: tuple[str, ...]) -> None:
+    async def create_topics(self, names: tuple[str, ...]) -> dict[str, int]:
         settings = self.settings
         request = CreateTopicRequest_V2(
             topics=tuple(
@@ -217,13 +222,17 @@ class Node:
         )
         assert self._session is not None
         controller = self.controller_address()
+        told: Sequence[TopicResult] = ()
         try:
             if self._session.controller.is_active:
-                await answer(Asked(request, 2), self._session.controller)
+                answered = await answer(Asked(request, 2), self._session.controller)
+                assert isinstance(answered, CreateTopicResponse_V2)
+                told = answered.topics
             elif controller is not None:
-                await self._peers.send(controller.host, controller.port, request)
+                told = (await self._peers.send(controller.host, controller.port, request)).topics
         except ConnectionFault as fault:
             log.warning("topics were not created automatically", names=names, reason=str(fault))
+        return {one.topic_name: one.error_code for one in told}
 
     # About itself
 

@@ -23,6 +23,7 @@ from kwire.controller.handlers import controlled_shutdown
 from kwire.declare.introspect import describe
 from kwire.errors import DecodeError
 from kwire.messages import UnknownMessage, every
+from kwire.messages.kafka.error_codes import ErrorCode as KafkaErrorCode
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
@@ -35,7 +36,7 @@ from kwire.node.listener import Refused
 from kwire.node.logs import bound, logger
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
     from typing import TypeAlias
 
     from kwire.declare import Message
@@ -51,6 +52,17 @@ if TYPE_CHECKING:
 DIALECT = "kip4"
 NOT_SERVED: tuple[type[Message], ...] = (UpdateFeaturesRequest,)
 """Declared, and nothing here answers it: finalized features are not kept yet."""
+
+ABOUT_A_CREATION: Mapping[int, int] = {
+    ErrorCode.NO_ERROR: KafkaErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.TOPIC_ALREADY_EXISTS: KafkaErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.INVALID_ARGUMENT_TOPIC_NAME: KafkaErrorCode.INVALID_TOPIC_EXCEPTION,
+    ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR: KafkaErrorCode.INVALID_REPLICATION_FACTOR,
+}
+"""What Kafka says of a topic that TopicMetadata should create, by the controller's code; of others, that it is unknown.
+
+A node hears of a topic that it has had created only after the controller has answered.
+"""
 
 head = Struct(">ii").pack
 
@@ -72,8 +84,8 @@ class Duties(Protocol):
     def creates_topics(self) -> bool:
         """Whether TopicMetadata version 0 creates the unknown topics that it names."""
 
-    async def create_topics(self, names: tuple[str, ...]) -> None:
-        """Have them created, with what the cluster has for defaults; what cannot be created is not."""
+    async def create_topics(self, names: tuple[str, ...]) -> Mapping[str, int]:
+        """Have them created, with what the cluster has for defaults; the controller's code for each it has answered."""
 
     async def take_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
         """Believe a controller, or not."""
@@ -200,8 +212,9 @@ class Requests:
     # Answers that take their time
 
     async def _topics_made(self, header: RequestHeader, missing: tuple[str, ...], names: Iterable[str]) -> Frame:
-        await self._duties.create_topics(missing)
-        return framed(header.correlation_id, self._metadata.answer(header.request_api_version, names))
+        codes = await self._duties.create_topics(missing)
+        told = {name: ABOUT_A_CREATION[code] for name, code in codes.items() if code in ABOUT_A_CREATION}
+        return framed(header.correlation_id, self._metadata.answer(header.request_api_version, names, told))
 
     async def _answered(self, header: RequestHeader, request: Message, working: Awaitable[Message]) -> bytes:
         answer = await working

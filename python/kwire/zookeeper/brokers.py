@@ -20,8 +20,8 @@ __all__ = ["BrokerRegistration", "ClusterId", "Endpoint", "SupportedRange"]
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
-LONGEST_NAME = 255
-"""Characters of a host, a listener or a rack. A longer host is nobody's (RFC 1035), and might fit into no answer."""
+LONGEST_HOST = 255
+"""Characters, of a listener and a rack as well. A longer one is nobody's (RFC 1035), and might fit into no answer."""
 
 # Kafka's own (EndPoint.scala): a name before "://" may be anything, brackets of an IPv6 address are no part of it.
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
@@ -122,9 +122,9 @@ class BrokerRegistration:
             endpoints = tuple(_endpoint(node, text, protocols) for text in node.texts("endpoints"))
         rack = node.optional_text("rack")
         for name in (rack or "", *(name for endpoint in endpoints for name in (endpoint.host, endpoint.listener))):
-            if len(name) > LONGEST_NAME:
+            if len(name) > LONGEST_HOST:
                 raise node.fault(
-                    "", f"a host, listener or rack has at most {LONGEST_NAME} characters: {name[:60]!r}..."
+                    "", f"a host, listener or rack has at most {LONGEST_HOST} characters: {name[:60]!r}..."
                 )
         features = {}
         if (told := node.take("features", None)) is not None:

@@ -15,6 +15,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from kwire.controller.backend import AdminBackend
     from kwire.controller.handlers import Asked
+    from kwire.controller.state import Topic
 
 __all__ = ["handle"]
 
@@ -28,7 +29,10 @@ async def handle(asked: Asked, backend: AdminBackend) -> AlterTopicResponse | Al
     assert isinstance(message, AlterTopicRequest)
     try:
         backend.check_active()
-        (outcome,) = await backend.alter_topics([_alteration(message)])
+        alteration = _alteration(message)
+        if alteration.replica_assignment:
+            _check_whole(alteration, await backend.describe_topic(message.topic_name))
+        (outcome,) = await backend.alter_topics([alteration])
         refusal = outcome.refusal
     except Refusal as refused:
         refusal = refused
@@ -50,3 +54,15 @@ def _alteration(message: AlterTopicRequest) -> TopicAlteration:
         added_config_entries=message.added_config_entries or config_entries(message.added_configs),
         deleted_configs=message.deleted_configs,
     )
+
+
+def _check_whole(alteration: TopicAlteration, topic: Topic) -> None:
+    """The text of these versions lists all partitions. Errors: Refusal.
+
+    Partitions that come between this and the alteration are as if they had come after it.
+    """
+    listed = {one.partition_id for one in alteration.replica_assignment}
+    left_out = [one.id for one in topic.partitions if one.id not in listed]
+    if left_out:
+        reason = f"the assignment lists {len(listed)} partitions, and the topic has {len(topic.partitions)}: list all"
+        raise Refusal(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)

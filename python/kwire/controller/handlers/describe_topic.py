@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from kwire.controller.handlers.one_topic import code_and_reason, config_texts
@@ -14,6 +15,7 @@ from kwire.messages.kip4.describe_topic import (
     TopicPartitionDetails,
 )
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.strings import can_be_a_setting
 from kwire.messages.kip4.structures import ConfigEntry
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from kwire.controller.state import Topic
 
 __all__ = ["handle"]
+
+log = logging.getLogger("kwire.controller")
 
 
 async def handle(asked: Asked, backend: AdminBackend) -> DescribeTopicResponse:
@@ -36,14 +40,17 @@ async def handle(asked: Asked, backend: AdminBackend) -> DescribeTopicResponse:
 
 
 def _described(topic: Topic, version: int) -> TopicDescription:
-    pairs = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(topic.config.items()))
+    config = {key: value for key, value in topic.config.items() if can_be_a_setting(key, value)}
+    for key in topic.config.keys() - config:  # as somebody wrote it to ZooKeeper
+        log.error("topic %s: no string can hold its setting %a, which is left out", topic.name, key[:100])
+    pairs = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(config.items()))
     return TopicDescription(
         topic_name=topic.name,
         topic_config_details=TopicConfigDetails(
             partitions=len(topic.partitions),
             # As the topic tool counts it: that of the first partition.
             replication_factor=len(topic.partitions[0].replicas) if topic.partitions else 0,
-            configs=config_texts(topic.config) if version == 0 else (),
+            configs=config_texts(config) if version == 0 else (),
             config_entries=pairs if version >= 1 else (),
         ),
         topic_partition_details=tuple(

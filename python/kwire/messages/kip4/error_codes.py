@@ -20,7 +20,7 @@ class ErrorCode(CodedError):
     NO_ERROR = 0, "It worked, or was started."
     UNKNOWN_TOPIC_OR_PARTITION = 3, "There is no such topic or partition.", True
     REQUEST_TIMED_OUT = 7, "The time given to the request was not enough; whether it took effect is unknown.", True
-    STALE_CONTROLLER_EPOCH = 11, "The sender is no longer the controller: a later one has spoken."
+    STALE_CONTROLLER_EPOCH = 11, "The sender is not the controller, or not any more."
     ADMIN_REQUEST_FAILED = 21, "Unexpected error occurred while processing Admin request."
     NOT_CONTROLLER_FOR_ADMIN_REQUEST = 22, "Target broker is not serving a controller's role.", True
     """KAFKA-1694 calls it InvalidRequestTarget."""
