@@ -34,7 +34,7 @@ def check_name(name: str) -> None:
 
 
 def can_be_a_topic(name: str | None) -> bool:
-    """Whether a node of ZooKeeper can have this name, and a string of the protocol hold it: what others may have made."""
+    """Whether a znode can have this name, and a string of the protocol hold it: what others may have made."""
     return (
         name is not None and 0 < len(name) <= LONGEST_NAME and name not in {".", ".."} and not {"/", "\0"} & set(name)
     )
