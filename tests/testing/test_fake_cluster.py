@@ -6,15 +6,16 @@ import asyncio
 import socket
 import warnings
 from struct import pack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import confluent_kafka.admin
 import pytest
 
-from kwire import frame
+from kwire import DecodeError, frame
 from kwire.client import Connection
 from kwire.frame import Splitter
 from kwire.messages.kafka.api_versions import ApiVersionsResponse
+from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, ResourceQuery
 from kwire.messages.kafka.metadata import MetadataRequest, RequestedTopic
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
@@ -283,6 +284,34 @@ def test_what_is_told_to_go_wrong_is_forgotten_when_told(cluster: FakeCluster) -
     cluster.misbehave(1, Misbehaviour.GARBAGE, times=5)
     cluster.behave(1)
     assert ask(cluster, MetadataRequest(topics=None)) == cluster.state.metadata()
+
+
+OF_KAFKA = [
+    *((MetadataRequest(topics=topics), version) for topics in (None, ()) for version in (1, 8, 9, 11, 12, 13)),
+    *((DescribeConfigsRequest(resources=()), version) for version in (1, 2, 3, 4)),
+    *((DescribeClusterRequest(include_cluster_authorized_operations=False), version) for version in (0, 1, 2)),
+]
+OF_KIP_4 = [(TopicMetadataRequest_V1(topic_names=()), 1), (ClusterMetadataRequest(), 0)]
+
+
+@pytest.mark.parametrize("topics", [0, 2])
+@pytest.mark.parametrize(
+    ("dialect", "request_message", "version"),
+    [*(("kafka", *each) for each in OF_KAFKA), *(("kip4", *each) for each in OF_KIP_4)],
+)
+def test_another_version_is_never_what_was_asked_for(
+    dialect: Literal["kafka", "kip4"], request_message: Any, version: int, topics: int
+) -> None:
+    with FakeCluster(1, topics=topics, dialect=dialect) as cluster:
+        right = ask(cluster, request_message, version)
+        cluster.misbehave(1, Misbehaviour.OTHER_VERSION, api_key=None)
+        asked = frame.encode_request(request_message, version=version, correlation_id=1)
+        [answer] = Splitter().feed(converse(cluster, asked))
+        try:
+            read = frame.decode_response(answer, type(right), version=version).message
+        except DecodeError:
+            return
+        assert read != right
 
 
 def test_it_says_when_it_is_not_running() -> None:
