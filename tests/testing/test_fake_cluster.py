@@ -179,6 +179,18 @@ def test_topics_can_be_asked_for_by_id(cluster: FakeCluster) -> None:
     assert (missing.name, missing.error_code) == (None, 100)
 
 
+@pytest.mark.parametrize("version", [10, 11])
+def test_before_version_12_a_request_with_an_id_is_refused_whole(cluster: FakeCluster, version: int) -> None:
+    known = cluster.state.topics["topic-00007"].topic_id
+    asked = [RequestedTopic(topic_id=known, name=None), RequestedTopic(name="topic-00007")]
+    answer = ask(cluster, MetadataRequest(topics=tuple(asked)), version)
+    assert [(each.name, each.topic_id, each.error_code, each.partitions) for each in answer.topics] == [
+        ("", known, 42, ()),
+        ("topic-00007", type(known)(int=0), 42, ()),
+    ]
+    assert (answer.brokers, answer.controller_id) == ((), -1)
+
+
 def test_settings_are_told_as_brokers_tell_them(cluster: FakeCluster) -> None:
     cluster.set_config("retention.ms", "5", topic="topic-00000")
     cluster.set_config("retention.bytes", "6", topic="topic-00000")
