@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+import threading
 import warnings
 from struct import pack
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +25,7 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.testing import FakeCluster, Misbehaviour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     from kwire.testing.cluster_state import ClusterState
@@ -333,6 +335,96 @@ def test_it_says_when_it_is_not_running() -> None:
     with cluster:
         pass
     cluster.close()
+
+
+def test_it_is_started_once(cluster: FakeCluster) -> None:
+    def threads() -> list[threading.Thread]:
+        return [thread for thread in threading.enumerate() if thread.name == "FakeCluster"]
+
+    before = threads()
+    with pytest.raises(RuntimeError, match="running already"):
+        cluster.start()
+    assert threads() == before
+    cluster.close()
+    with pytest.raises(RuntimeError, match="make another"):
+        cluster.start()
+
+
+def sockets_left_open_by(work: Callable[[], object]) -> list[str]:
+    gc.collect()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        work()
+        gc.collect()
+    return [str(warning.message) for warning in seen if warning.category is ResourceWarning]
+
+
+def test_what_was_never_started_gives_its_ports_back_when_closed() -> None:
+    assert sockets_left_open_by(lambda: FakeCluster(2).close()) == []
+
+
+MISTAKES: dict[str, dict[str, Any]] = {
+    "at least one is wanted, and each id once": {"brokers": 0},
+    "each id once": {"brokers": [1, 1]},
+    "dialect='x': a fake cluster speaks kafka or kip4": {"dialect": "x"},
+    "there is a topic 'a' already": {"topics": ["a", "a"]},
+    "partitions=-1: at least one": {"topics": 1, "partitions": -1},
+    "a replication factor of 3 with 2 brokers": {"brokers": 2, "topics": 1, "replication_factor": 3},
+    "a replication factor of 0": {"topics": 1, "replication_factor": 0},
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_what_makes_no_cluster_is_refused_and_leaves_nothing_open(message: str) -> None:
+    def work() -> None:
+        with pytest.raises(ValueError, match=message):
+            FakeCluster(**MISTAKES[message])
+
+    assert sockets_left_open_by(work) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda cluster: cluster.move_leader("topic-00000", 0, 77),
+        lambda cluster: cluster.reassign("topic-00000", 0, [1, 77]),
+        lambda cluster: cluster.expand_isr("topic-00000", 0, 77),
+        lambda cluster: cluster.create_topic("new", assignment=[[1], [77]]),
+        lambda cluster: cluster.move_controller(77),
+    ],
+    ids=["leader", "replicas", "isr", "assignment", "controller"],
+)
+def test_a_broker_that_never_was_has_no_part_in_it(cluster: FakeCluster, change: Callable[[FakeCluster], None]) -> None:
+    before = cluster.state
+    with pytest.raises(ValueError, match="there is no broker 77: there are 1, 2, 3"):
+        change(cluster)
+    assert cluster.state is before
+
+
+def test_names_given_twice_at_once_create_nothing(cluster: FakeCluster) -> None:
+    before = cluster.state
+    with pytest.raises(ValueError, match="'b'"):
+        cluster.create_topics(["a", "b", "b"])
+    assert cluster.state is before
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_less_than_one_partition_is_refused_and_changes_nothing(cluster: FakeCluster, count: int) -> None:
+    before = cluster.state
+    for change in (cluster.create_topic, cluster.add_partitions, cluster.recreate_topic):
+        with pytest.raises(ValueError, match=f"partitions={count}"):
+            change("new" if change == cluster.create_topic else "topic-00000", count)
+    assert cluster.state is before
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1])
+def test_a_share_is_between_nothing_and_all(cluster: FakeCluster, share: float) -> None:
+    with pytest.raises(ValueError, match=f"share={share}"):
+        cluster.disturb(share)
+    assert len(cluster.disturb(1)) == 200
+    assert len(cluster.disturb(0)) == 1
+    cluster.delete_topic(*cluster.state.topics)
+    assert cluster.disturb(1) == ()
 
 
 @pytest.mark.parametrize("name", ["topic-00000", "new"])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kwire.testing.cluster_state import ClusterState
     from kwire.testing.ready_answers import ReadyAnswers
 
-__all__ = ["FakeBroker", "PlannedMisbehaviour", "SeenRequest"]
+__all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehaviour", "SeenRequest"]
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
@@ -104,7 +104,7 @@ class FakeBroker:
             loop = asyncio.get_running_loop()
             self._server = await loop.create_server(lambda: _Connection(self), sock=self._socket)
 
-    async def stop(self) -> None:
+    def stop(self) -> None:
         """End all connections and refuse new ones. The port stays ours: it is bound, and nobody listens."""
         if self._server is not None:
             self._server.close()
@@ -114,9 +114,9 @@ class FakeBroker:
             self._socket = _bound(self.port)
         self.paused = False
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Stop, and give the port back."""
-        await self.stop()
+        self.stop()
         self._socket.close()
 
     def resume(self) -> None:
