@@ -225,6 +225,13 @@ def test_unknown_tags_of_a_first_message_are_new_like_all_else() -> None:
     assert told.changed.fields[-1] == "unknown_tags"
 
 
+def test_it_is_made_for_a_message_and_a_version() -> None:
+    with pytest.raises(kwire.DeclarationError, match="Broker: this is not a message"):
+        kwire.Decoder(Broker, version=9)  # type: ignore[type-var]  # the mistake
+    with pytest.raises(TypeError, match="version: an int is wanted, not True"):
+        kwire.Decoder(MetadataResponse, version=True)
+
+
 # Bytes-likes
 
 
