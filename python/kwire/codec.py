@@ -6,8 +6,6 @@ work counts here: an ApiVersions answer takes two microseconds in all.
 
 from __future__ import annotations
 
-from kwire.errors import UnsupportedVersion
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias, TypeVar
@@ -26,7 +24,7 @@ def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
     """
     try:
         plan = cls.__kwire_plans__[version]
-    except KeyError:
+    except _NO_PLAN:
         plan = _compile(cls, version)
     return plan.decode(data)  # type: ignore[no-any-return]  # an instance of cls, since the plan was made from it
 
@@ -36,7 +34,9 @@ def encode(message: Message, *, version: int) -> bytes:
     cls: Any = type(message)
     try:
         plan = cls.__kwire_plans__[version]
-    except KeyError:
+    except _NO_PLAN:
+        if isinstance(message, type):
+            raise TypeError(f"message: an instance is wanted, not the class {message.__name__}") from None
         plan = _compile(cls, version)
     return plan.encode(message)  # type: ignore[no-any-return]  # as above
 
@@ -45,7 +45,7 @@ def validate(cls: type[Message], data: BytesLike, *, version: int) -> None:
     """Raise what ``decode`` would raise; make no objects."""
     try:
         plan = cls.__kwire_plans__[version]
-    except KeyError:
+    except _NO_PLAN:
         plan = _compile(cls, version)
     plan.validate(data)
 
@@ -62,10 +62,18 @@ def compiled(cls: type[Message], version: int) -> Any:
     return cls.__kwire_plans__.get(version) or _compile(cls, version)
 
 
+_NO_PLAN = (KeyError, AttributeError, TypeError)
+"""A plan not made yet, a class that is no message, a version that is no number: looking it up raises these.
+
+``_compile`` tells them apart, so that a call that finds its plan checks nothing.
+"""
+
+
 def _compile(cls: type[Message], version: int) -> Any:
-    """The plan of a class at a version, from now on kept with the class."""
-    if version not in cls.versions:
-        raise UnsupportedVersion(cls.__name__, version, str(cls.versions))
+    """The plan of a class at a version, from now on kept with the class. Raises what ``check_version`` does."""
+    from kwire.declare.introspect import check_version
+
+    check_version(cls, version)
     plans: dict[int, Any] | None = cls.__dict__.get("__kwire_plans__")
     if plans is None:
         # A subclass without class keywords of its own: its plans build its own instances.

@@ -103,26 +103,30 @@ def columns(
     Bad frames are rows, not exceptions. Raises UnsupportedVersion, NoSuchRows, BatchTooLarge (2 GiB of frames),
     TypeError for frames that are no bytes.
     """
-    return _compiled((cls, version, rows, header)).batch(frames)
+    if isinstance(frames, (bytes, bytearray, memoryview)):
+        raise TypeError(f"frames: many bodies are wanted, not one of type {type(frames).__name__}: put it into a list")
+    return _compiled(cls, version, rows, header=header).batch(frames)
 
 
 def columns_schema(cls: type[Message], *, version: int, rows: str = "topics.partitions") -> Schema:
     """What ``columns`` gives, without data: offers ``__arrow_c_schema__``, for ``pyarrow.schema`` and others."""
-    return _compiled((cls, version, rows, False)).schema
+    return _compiled(cls, version, rows, header=False).schema
 
 
 _MOST_COMPILED = 256
 _compiled_before: dict[tuple[type[Message], int, str, bool], Columns] = {}
 
 
-def _compiled(wanted: tuple[type[Message], int, str, bool]) -> Columns:
+def _compiled(cls: type[Message], version: int, rows: str, *, header: bool) -> Columns:
     """How to do it for one class, version, rows and header; the last ones asked for are kept."""
+    check_version(cls, version)
+    if not isinstance(rows, str):
+        raise TypeError(f"rows: a str is wanted, names with dots between, not {rows!r}")
+    wanted = (cls, version, rows, header)
     found = _compiled_before.get(wanted)
     if found is None:
         from kwire._kwire import Columns
 
-        cls, version, rows, header = wanted
-        check_version(cls, version)
         text, defaults = _shape(cls)
         found = Columns(
             plan_source(cls, version).text, _header_plan(cls, version) if header else None, text, defaults, rows

@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 from kwire.codec import compiled, decode
 from kwire.declare.introspect import check_version, fields, key
 from kwire.declare.plan_text import plan_source
+from kwire.declare.unknown_tags import NO_TAGS
 from kwire.declare.wire_types import ArrayType, NullableType, StructType
 
 TYPE_CHECKING = False
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
     from kwire.declare import Message, Struct
+    from kwire.declare.field import Field
 
     BytesLike: TypeAlias = bytes | bytearray | memoryview
 
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 
 M = TypeVar("M", bound="Message")
+
+UNKNOWN_TAGS = "unknown_tags"
+"""Stands among the names of fields; no field can have this name."""
 
 
 class ArrayChanges(NamedTuple):
@@ -51,7 +56,8 @@ class Changes(NamedTuple):
     """What a message changed, against the one before; true when that is anything.
 
     ``first``: there was none before, so that everything is new. ``fields``: names of the message's own fields whose
-    value differs. ``arrays``: for those of them that are arrays of structs, what differs in them.
+    value differs, in the order of declaration, ``unknown_tags`` last. ``arrays``: for those of them that are arrays of
+    structs, what differs in them.
     """
 
     first: bool
@@ -112,20 +118,26 @@ class Decoder(Generic[M]):
         if told is None:
             return compare(None, self._last)
         names, arrays, before_tags = told
+        found = {name: ArrayChanges(*differs) for name, differs in arrays.items()}
         if before_tags is not None:
-            tagged = (field.name for field in fields(self._cls) if field.tag is not None)
-            names += tuple(name for name in tagged if getattr(before_tags, name) != getattr(self._last, name))
-        return Changes(
-            first=False,
-            fields=tuple(names),
-            arrays={name: ArrayChanges(*differs) for name, differs in arrays.items()},
-        )
+            # The engine says that the tag section differs, and not where.
+            declared = fields(self._cls)
+            tagged = _compare(before_tags, self._last, [field for field in declared if field.tag is not None])
+            differing = {*names, *tagged.fields}
+            names = tuple(name for name in (*(field.name for field in declared), UNKNOWN_TAGS) if name in differing)
+            found |= tagged.arrays
+        return Changes(first=False, fields=names, arrays=found)
 
 
 def compare(before: M | None, after: M) -> Changes:
     """The same for two messages, object by object: for when no decoder remembers the one before."""
+    return _compare(before, after, fields(type(after)))
+
+
+def _compare(before: M | None, after: M, declared: Iterable[Field]) -> Changes:
+    """In these fields, and in the unknown tags."""
     names, arrays = [], {}
-    for field in fields(type(after)):
+    for field in declared:
         new = getattr(after, field.name)
         old = None if before is None else getattr(before, field.name)
         if before is not None and (old is new or old == new):
@@ -133,6 +145,8 @@ def compare(before: M | None, after: M) -> Changes:
         names.append(field.name)
         if _is_array_of_structs(field.type):
             arrays[field.name] = _compare_arrays(old or (), new or ())
+    if after.unknown_tags != (NO_TAGS if before is None else before.unknown_tags):
+        names.append(UNKNOWN_TAGS)
     return Changes(before is None, tuple(names), arrays)
 
 

@@ -143,3 +143,20 @@ def test_rows_that_do_not_exist_are_refused_with_those_that_do() -> None:
 def test_a_version_that_does_not_exist_is_refused() -> None:
     with pytest.raises(kwire.UnsupportedVersion):
         kwire.columns(MetadataResponse, [], version=99)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ({"cls": int}, "int: this is not a message"),
+        ({"version": True}, "version: an int is wanted, not True"),
+        ({"version": [9]}, r"version: an int is wanted, not \[9\]"),
+        ({"rows": ["topics"]}, r"rows: a str is wanted, names with dots between, not \['topics'\]"),
+        ({"frames": b""}, "frames: many bodies are wanted, not one of type bytes: put it into a list"),
+        ({"frames": memoryview(b"body")}, "frames: many bodies are wanted, not one of type memoryview"),
+    ],
+)
+def test_mistakes_are_told_by_the_argument(mistake: dict[str, Any], message: str) -> None:
+    right: dict[str, Any] = {"cls": MetadataResponse, "frames": [], "version": 9}
+    with pytest.raises(TypeError, match=message):
+        kwire.columns(**{**right, **mistake})

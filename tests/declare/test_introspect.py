@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from kwire import UnsupportedVersion
+from kwire import DeclarationError, UnsupportedVersion
 from kwire.declare import Message, Request, Struct, array, field, int16, int32, nullable, string, uuid, zero
 from kwire.declare.field import MISSING, camel_case
 from kwire.declare.introspect import check_version, describe, fields, structs_in
@@ -73,6 +74,28 @@ def test_versions_are_checked() -> None:
     check_version(AskRequest, 3)
     with pytest.raises(UnsupportedVersion, match="AskRequest has no version 4: it has 0-3"):
         check_version(AskRequest, 4)
+
+
+@pytest.mark.parametrize("version", [True, "3", 3.0, None, [3]])
+def test_a_version_is_an_int(version: Any) -> None:
+    with pytest.raises(TypeError, match="version: an int is wanted, not "):
+        check_version(AskRequest, version)
+
+
+class Versioned(Struct):
+    versions: int32
+
+
+@pytest.mark.parametrize("cls", [Part, Versioned, Struct, Message, int])
+def test_what_is_no_message_says_so(cls: Any) -> None:
+    for refuse in (describe, lambda cls: check_version(cls, 1)):
+        with pytest.raises(DeclarationError, match=f"{cls.__name__}: this is not a message"):
+            refuse(cls)
+
+
+def test_an_instance_is_no_class() -> None:
+    with pytest.raises(TypeError, match="cls: a message class is wanted, not an instance of AskResponse"):
+        check_version(AskResponse(error_code=0), 0)  # type: ignore[arg-type]  # the mistake
 
 
 def test_structs_in_a_type() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import kwire
 from kwire.decoder import Changes, compare
+from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeature
 from kwire.messages.kafka.metadata import Broker, MetadataResponse, PartitionMetadata, TopicMetadata
 from kwire.messages.kip4.structures import ConfigEntry
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as PartitionMetadata_V1
@@ -187,8 +188,6 @@ def test_a_refused_frame_changes_nothing_and_the_last_good_one_stays_in_force() 
 
 
 def test_tagged_fields_are_told_of_too() -> None:
-    from kwire.messages.kafka.api_versions import ApiVersionsResponse, FinalizedFeature
-
     decoder = kwire.Decoder(ApiVersionsResponse, version=3)
     plain = ApiVersionsResponse(error_code=0, api_keys=())
     featured = dataclasses.replace(
@@ -201,6 +200,36 @@ def test_tagged_fields_are_told_of_too() -> None:
     decoder.decode(kwire.encode(featured, version=3))
 
     assert decoder.changed.fields == ("finalized_features_epoch", "finalized_features")
+    assert decoder.changed.arrays["finalized_features"].added == featured.finalized_features
+
+
+def test_unknown_tags_that_differ_are_a_change() -> None:
+    told = Told()
+    told(metadata(topic("a")))
+
+    tagged = told(dataclasses.replace(metadata(topic("a")), unknown_tags={5: b"x"}))
+
+    assert told.changed == Changes(first=False, fields=("unknown_tags",), arrays={})
+    assert told.changed
+    told(tagged)
+    assert told.changed == NOTHING
+    told(metadata(topic("a")))
+    assert told.changed.fields == ("unknown_tags",)
+
+
+def test_unknown_tags_of_a_first_message_are_new_like_all_else() -> None:
+    told = Told()
+
+    told(dataclasses.replace(metadata(topic("a")), unknown_tags={5: b"x"}))
+
+    assert told.changed.fields[-1] == "unknown_tags"
+
+
+def test_it_is_made_for_a_message_and_a_version() -> None:
+    with pytest.raises(kwire.DeclarationError, match="Broker: this is not a message"):
+        kwire.Decoder(Broker, version=9)  # type: ignore[type-var]  # the mistake
+    with pytest.raises(TypeError, match="version: an int is wanted, not True"):
+        kwire.Decoder(MetadataResponse, version=True)
 
 
 # Bytes-likes
@@ -254,6 +283,38 @@ def test_changes_are_those_that_a_comparison_finds(history: list[MetadataRespons
         if before is not None:
             old = {each.name: each for each in before.topics}
             assert all(each is old[each.name] for each in read.topics if old.get(each.name) == each)
+        before = read
+
+
+api_versions = st.builds(
+    ApiVersionsResponse,
+    error_code=st.integers(0, 1),
+    api_keys=st.lists(
+        st.builds(ApiVersion, api_key=st.integers(0, 3), min_version=st.just(0), max_version=st.integers(0, 1)),
+        max_size=3,
+        unique_by=lambda each: each.api_key,
+    ),
+    throttle_time_ms=st.integers(0, 1),
+    finalized_features_epoch=st.integers(-1, 0),
+    finalized_features=st.lists(
+        st.builds(
+            FinalizedFeature, name=names, max_version_level=st.integers(0, 1), min_version_level=st.integers(0, 1)
+        ),
+        max_size=3,
+        unique_by=lambda each: each.name,
+    ),
+    unknown_tags=st.dictionaries(st.integers(4, 5), st.binary(max_size=1), max_size=2),
+)
+
+
+@given(st.lists(api_versions, min_size=1, max_size=6))
+def test_changes_in_a_tag_section_are_those_that_a_comparison_finds(history: list[ApiVersionsResponse]) -> None:
+    decoder = kwire.Decoder(ApiVersionsResponse, version=3)
+    before = None
+    for message in history:
+        read = decoder.decode(kwire.encode(message, version=3))
+        assert decoder.changed == compare(before, read)
+        assert bool(decoder.changed) == (read != before)
         before = read
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+import threading
 import warnings
 from struct import pack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import confluent_kafka.admin
 import pytest
 
-from kwire import frame
+from kwire import DecodeError, frame
 from kwire.client import Connection
 from kwire.frame import Splitter
 from kwire.messages.kafka.api_versions import ApiVersionsResponse
+from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, ResourceQuery
 from kwire.messages.kafka.metadata import MetadataRequest, RequestedTopic
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
@@ -22,7 +25,7 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.testing import FakeCluster, Misbehaviour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     from kwire.testing.cluster_state import ClusterState
@@ -178,6 +181,18 @@ def test_topics_can_be_asked_for_by_id(cluster: FakeCluster) -> None:
     assert (missing.name, missing.error_code) == (None, 100)
 
 
+@pytest.mark.parametrize("version", [10, 11])
+def test_before_version_12_a_request_with_an_id_is_refused_whole(cluster: FakeCluster, version: int) -> None:
+    known = cluster.state.topics["topic-00007"].topic_id
+    asked = [RequestedTopic(topic_id=known, name=None), RequestedTopic(name="topic-00007")]
+    answer = ask(cluster, MetadataRequest(topics=tuple(asked)), version)
+    assert [(each.name, each.topic_id, each.error_code, each.partitions) for each in answer.topics] == [
+        ("", known, 42, ()),
+        ("topic-00007", type(known)(int=0), 42, ()),
+    ]
+    assert (answer.brokers, answer.controller_id) == ((), -1)
+
+
 def test_settings_are_told_as_brokers_tell_them(cluster: FakeCluster) -> None:
     cluster.set_config("retention.ms", "5", topic="topic-00000")
     cluster.set_config("retention.bytes", "6", topic="topic-00000")
@@ -285,6 +300,34 @@ def test_what_is_told_to_go_wrong_is_forgotten_when_told(cluster: FakeCluster) -
     assert ask(cluster, MetadataRequest(topics=None)) == cluster.state.metadata()
 
 
+OF_KAFKA = [
+    *((MetadataRequest(topics=topics), version) for topics in (None, ()) for version in (1, 8, 9, 11, 12, 13)),
+    *((DescribeConfigsRequest(resources=()), version) for version in (1, 2, 3, 4)),
+    *((DescribeClusterRequest(include_cluster_authorized_operations=False), version) for version in (0, 1, 2)),
+]
+OF_KIP_4 = [(TopicMetadataRequest_V1(topic_names=()), 1), (ClusterMetadataRequest(), 0)]
+
+
+@pytest.mark.parametrize("topics", [0, 2])
+@pytest.mark.parametrize(
+    ("dialect", "request_message", "version"),
+    [*(("kafka", *each) for each in OF_KAFKA), *(("kip4", *each) for each in OF_KIP_4)],
+)
+def test_another_version_is_never_what_was_asked_for(
+    dialect: Literal["kafka", "kip4"], request_message: Any, version: int, topics: int
+) -> None:
+    with FakeCluster(1, topics=topics, dialect=dialect) as cluster:
+        right = ask(cluster, request_message, version)
+        cluster.misbehave(1, Misbehaviour.OTHER_VERSION, api_key=None)
+        asked = frame.encode_request(request_message, version=version, correlation_id=1)
+        [answer] = Splitter().feed(converse(cluster, asked))
+        try:
+            read = frame.decode_response(answer, type(right), version=version).message
+        except DecodeError:
+            return
+        assert read != right
+
+
 def test_it_says_when_it_is_not_running() -> None:
     cluster = FakeCluster(1)
     with pytest.raises(RuntimeError, match="not running"):
@@ -292,6 +335,96 @@ def test_it_says_when_it_is_not_running() -> None:
     with cluster:
         pass
     cluster.close()
+
+
+def test_it_is_started_once(cluster: FakeCluster) -> None:
+    def threads() -> list[threading.Thread]:
+        return [thread for thread in threading.enumerate() if thread.name == "FakeCluster"]
+
+    before = threads()
+    with pytest.raises(RuntimeError, match="running already"):
+        cluster.start()
+    assert threads() == before
+    cluster.close()
+    with pytest.raises(RuntimeError, match="make another"):
+        cluster.start()
+
+
+def sockets_left_open_by(work: Callable[[], object]) -> list[str]:
+    gc.collect()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        work()
+        gc.collect()
+    return [str(warning.message) for warning in seen if warning.category is ResourceWarning]
+
+
+def test_what_was_never_started_gives_its_ports_back_when_closed() -> None:
+    assert sockets_left_open_by(lambda: FakeCluster(2).close()) == []
+
+
+MISTAKES: dict[str, dict[str, Any]] = {
+    "at least one is wanted, and each id once": {"brokers": 0},
+    "each id once": {"brokers": [1, 1]},
+    "dialect='x': a fake cluster speaks kafka or kip4": {"dialect": "x"},
+    "there is a topic 'a' already": {"topics": ["a", "a"]},
+    "partitions=-1: at least one": {"topics": 1, "partitions": -1},
+    "a replication factor of 3 with 2 brokers": {"brokers": 2, "topics": 1, "replication_factor": 3},
+    "a replication factor of 0": {"topics": 1, "replication_factor": 0},
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_what_makes_no_cluster_is_refused_and_leaves_nothing_open(message: str) -> None:
+    def work() -> None:
+        with pytest.raises(ValueError, match=message):
+            FakeCluster(**MISTAKES[message])
+
+    assert sockets_left_open_by(work) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda cluster: cluster.move_leader("topic-00000", 0, 77),
+        lambda cluster: cluster.reassign("topic-00000", 0, [1, 77]),
+        lambda cluster: cluster.expand_isr("topic-00000", 0, 77),
+        lambda cluster: cluster.create_topic("new", assignment=[[1], [77]]),
+        lambda cluster: cluster.move_controller(77),
+    ],
+    ids=["leader", "replicas", "isr", "assignment", "controller"],
+)
+def test_a_broker_that_never_was_has_no_part_in_it(cluster: FakeCluster, change: Callable[[FakeCluster], None]) -> None:
+    before = cluster.state
+    with pytest.raises(ValueError, match="there is no broker 77: there are 1, 2, 3"):
+        change(cluster)
+    assert cluster.state is before
+
+
+def test_names_given_twice_at_once_create_nothing(cluster: FakeCluster) -> None:
+    before = cluster.state
+    with pytest.raises(ValueError, match="'b'"):
+        cluster.create_topics(["a", "b", "b"])
+    assert cluster.state is before
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_less_than_one_partition_is_refused_and_changes_nothing(cluster: FakeCluster, count: int) -> None:
+    before = cluster.state
+    for change in (cluster.create_topic, cluster.add_partitions, cluster.recreate_topic):
+        with pytest.raises(ValueError, match=f"partitions={count}"):
+            change("new" if change == cluster.create_topic else "topic-00000", count)
+    assert cluster.state is before
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1])
+def test_a_share_is_between_nothing_and_all(cluster: FakeCluster, share: float) -> None:
+    with pytest.raises(ValueError, match=f"share={share}"):
+        cluster.disturb(share)
+    assert len(cluster.disturb(1)) == 200
+    assert len(cluster.disturb(0)) == 1
+    cluster.delete_topic(*cluster.state.topics)
+    assert cluster.disturb(1) == ()
 
 
 @pytest.mark.parametrize("name", ["topic-00000", "new"])

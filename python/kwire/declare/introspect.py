@@ -69,16 +69,28 @@ class MessageFacts:
 
 
 def describe(cls: type[Message]) -> MessageFacts:
-    """The facts of a message class. Raises DeclarationError for another class."""
-    if "versions" not in cls.__dict__ and not hasattr(cls, "__kwire_plans__"):
-        raise DeclarationError(cls.__name__, None, "this is not a message: it declares no versions")
+    """The facts of a message class. Raises DeclarationError for another class, TypeError for what is no class."""
+    _check_message(cls)
     return MessageFacts(cls)
 
 
 def check_version(cls: type[Message], version: int) -> None:
-    """Raise UnsupportedVersion unless ``cls`` declares ``version``."""
+    """Raise UnsupportedVersion unless ``cls`` declares ``version``; as ``describe`` for what is no message.
+
+    TypeError for a version that is no int; True is none, though Python holds it for 1.
+    """
+    _check_message(cls)
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise TypeError(f"version: an int is wanted, not {version!r}")
     if version not in cls.versions:
         raise UnsupportedVersion(cls.__name__, version, str(cls.versions))
+
+
+def _check_message(cls: object) -> None:
+    if not isinstance(cls, type):
+        raise TypeError(f"cls: a message class is wanted, not an instance of {type(cls).__name__}")
+    if not hasattr(cls, "__kwire_plans__"):
+        raise DeclarationError(cls.__name__, None, "this is not a message: it declares no versions")
 
 
 def fields(cls: type[Struct]) -> tuple[Field, ...]:

@@ -185,8 +185,13 @@ def led_by(partition: PartitionMetadata, leader: int) -> PartitionMetadata:
 
 
 def place(brokers: Sequence[int], partitions: int, factor: int, *, first: int = 0) -> list[tuple[int, ...]]:
-    """An assignment in turns: leaders one broker after the other, followers behind them at a growing distance."""
+    """An assignment in turns: leaders one broker after the other, followers behind them at a growing distance.
+
+    Raises ValueError for less than one partition, and for more replicas than there are brokers, or none.
+    """
     count = len(brokers)
+    if partitions < 1:
+        raise ValueError(f"partitions={partitions}: at least one is wanted")
     if not 1 <= factor <= count:
         raise ValueError(f"a replication factor of {factor} with {count} brokers")
     assignment = []

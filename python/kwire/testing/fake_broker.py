@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kwire.testing.cluster_state import ClusterState
     from kwire.testing.ready_answers import ReadyAnswers
 
-__all__ = ["FakeBroker", "PlannedMisbehaviour", "SeenRequest"]
+__all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehaviour", "SeenRequest"]
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
@@ -104,7 +104,7 @@ class FakeBroker:
             loop = asyncio.get_running_loop()
             self._server = await loop.create_server(lambda: _Connection(self), sock=self._socket)
 
-    async def stop(self) -> None:
+    def stop(self) -> None:
         """End all connections and refuse new ones. The port stays ours: it is bound, and nobody listens."""
         if self._server is not None:
             self._server.close()
@@ -114,9 +114,9 @@ class FakeBroker:
             self._socket = _bound(self.port)
         self.paused = False
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Stop, and give the port back."""
-        await self.stop()
+        self.stop()
         self._socket.close()
 
     def resume(self) -> None:
@@ -142,9 +142,25 @@ class FakeBroker:
 
     def answer(self, request: Request, version: int) -> tuple[bytes, ...]:
         """The pieces of a body, in ``version``. Raises UnknownMessage for what a fake cluster has no answer to."""
-        message: Any = request.message
+        state = self._view(self.node_id)
+        return self._body(request, version, state, self._controller(state))
+
+    def answer_in_another_version(self, request: Request, version: int) -> tuple[bytes, ...]:
+        """The same as the nearest version with other bytes has it. Raises UnknownMessage.
+
+        Where no such version is declared, as one to come may have it: with a field more behind all others.
+        """
         state = self._view(self.node_id)
         controller_id = self._controller(state)
+        right = b"".join(self._body(request, version, state, controller_id))
+        for other in sorted(request.message.versions, key=lambda each: abs(each - version)):
+            body = b"".join(self._body(request, other, state, controller_id))
+            if body != right:
+                return (body,)
+        return (right, bytes(4))
+
+    def _body(self, request: Request, version: int, state: ClusterState, controller_id: int) -> tuple[bytes, ...]:
+        message: Any = request.message
         match (self.dialect, message.api_key):
             case (_, 18):
                 return (self.api_versions(version),)
@@ -273,8 +289,8 @@ class _Connection(asyncio.Protocol):
                 self._close()
             return
         if misbehaviour is Misbehaviour.OTHER_VERSION:
-            written = version - 1 if version > request.message.versions.lowest else version + 1
-            self._write(header.correlation_id, request, version, broker.answer(request, written))
+            body = broker.answer_in_another_version(request, version)
+            self._write(header.correlation_id, request, version, body)
         elif misbehaviour is None:
             self._write(header.correlation_id, request, version, broker.answer(request, version))
         else:

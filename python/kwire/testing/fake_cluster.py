@@ -23,9 +23,9 @@ from random import Random
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
-from kwire.messages.kafka.metadata import Broker
+from kwire.messages.kafka.metadata import Broker, TopicMetadata
 from kwire.testing.cluster_state import NO_LEADER, ClusterState, place
-from kwire.testing.fake_broker import FakeBroker, PlannedMisbehaviour, SeenRequest
+from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehaviour, SeenRequest
 from kwire.testing.misbehaviour import Misbehaviour
 from kwire.testing.ready_answers import ReadyAnswers
 
@@ -65,15 +65,21 @@ class FakeCluster:
         racks: Mapping[int, str] | None = None,
         seed: int = 0,
     ) -> None:
+        """Raises ValueError for arguments that make no cluster."""
         ids = tuple(range(1, brokers + 1)) if isinstance(brokers, int) else tuple(brokers)
+        if not ids or len(set(ids)) < len(ids):
+            raise ValueError(f"brokers={brokers!r}: at least one is wanted, and each id once")
+        if dialect not in VERSIONS:
+            raise ValueError(f"dialect={dialect!r}: a fake cluster speaks {' or '.join(VERSIONS)}")
         self.dialect = dialect
-        self.replication_factor = replication_factor or min(3, len(ids))
+        self.replication_factor = min(3, len(ids)) if replication_factor is None else replication_factor
         self._random = Random(seed)  # noqa: S311  # names and choices, no secrets
         self._kraft = kraft
         self._lock = threading.RLock()
         self._views: dict[int, ClusterState] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._closed = False
         answers = ReadyAnswers()
         features = KRAFT_FEATURES if kraft and dialect == "kafka" else ()
         self._brokers = {
@@ -86,7 +92,11 @@ class FakeCluster:
         }
         self._state = ClusterState(cluster_id, ids[0], tuple(self._addresses.values()))
         names = [f"topic-{n:05}" for n in range(topics)] if isinstance(topics, int) else list(topics)
-        self.create_topics(names, partitions)
+        try:
+            self.create_topics(names, partitions)
+        except BaseException:
+            self.close()  # its ports are bound, and nobody else knows it
+            raise
 
     # What it is like.
 
@@ -116,18 +126,12 @@ class FakeCluster:
     # Topics.
 
     def create_topics(self, names: Iterable[str], partitions: int = 1, *, internal: bool = False) -> None:
-        """Topics whose replicas are spread in turns over all brokers. Raises ValueError for a name that is taken."""
+        """Topics whose replicas are spread in turns over all brokers.
+
+        Raises ValueError for a name that is taken or given twice; then none is created.
+        """
         with self._lock:
-            state = self._state
-            ids = tuple(self._brokers)
-            made = []
-            for n, name in enumerate(names, start=len(state.topics)):
-                if name in state.topics:
-                    raise ValueError(f"there is a topic {name!r} already")
-                turned = ids[n % len(ids) :] + ids[: n % len(ids)]
-                assignment = place(turned, partitions, self.replication_factor)
-                made.append(state.new_topic(name, self._new_id(), assignment, internal=internal))
-            self._state = state.with_topics(made)
+            self._state = self._with_new_topics(self._state, names, partitions, internal=internal)
 
     def create_topic(
         self,
@@ -137,10 +141,11 @@ class FakeCluster:
         assignment: Sequence[Sequence[int]] | None = None,
         internal: bool = False,
     ) -> None:
-        """One topic, where ``assignment`` says or anywhere."""
+        """One topic, where ``assignment`` says or anywhere. Raises ValueError for a name that is taken."""
         if assignment is None:
             self.create_topics([name], partitions, internal=internal)
             return
+        self._check_brokers(broker for replicas in assignment for broker in replicas)
         with self._lock:
             if name in self._state.topics:
                 raise ValueError(f"there is a topic {name!r} already")
@@ -155,9 +160,8 @@ class FakeCluster:
     def recreate_topic(self, name: str, partitions: int | None = None) -> None:
         """Deleted and made anew at a stroke: another id, epochs from 0."""
         with self._lock:
-            before = self._state.topics[name]
-            self.delete_topic(name)
-            self.create_topic(name, len(before.partitions) if partitions is None else partitions)
+            count = len(self._state.topics[name].partitions) if partitions is None else partitions
+            self._state = self._with_new_topics(self._state.without_topics([name]), [name], count, internal=False)
 
     def add_partitions(self, name: str, count: int) -> None:
         """As many more."""
@@ -167,7 +171,9 @@ class FakeCluster:
             self._state = self._state.with_partitions(name, assignment)
 
     def move_leader(self, name: str, partition: int, leader: int) -> None:
-        """Let another broker lead."""
+        """Let another broker lead, a replica or not; -1 for none."""
+        if leader != NO_LEADER:
+            self._check_brokers([leader])
         with self._lock:
             self._state = self._state.with_leader(name, partition, leader)
 
@@ -183,12 +189,14 @@ class FakeCluster:
 
     def expand_isr(self, name: str, partition: int, *back: int) -> None:
         """Put replicas into the set of those in sync."""
+        self._check_brokers(back)
         with self._lock:
             isr = self._state.partition(name, partition).isr_nodes
             self._state = self._state.with_isr(name, partition, [*isr, *(each for each in back if each not in isr)])
 
     def reassign(self, name: str, partition: int, replicas: Sequence[int]) -> None:
         """Move a partition to other brokers, without the time it would take."""
+        self._check_brokers(replicas)
         with self._lock:
             self._state = self._state.with_replicas(name, partition, replicas)
 
@@ -210,10 +218,16 @@ class FakeCluster:
             self._state = replace(state, brokers=brokers, topics={topic.name or "": topic for topic in topics})
 
     def disturb(self, share: float) -> tuple[str, ...]:
-        """Let another replica lead one partition of a share of all topics (at least of one); the names of these."""
+        """Let another replica lead one partition of a share of all topics; the names of these.
+
+        ``share``: from 0 to 1. Of one topic at least, if there is any.
+        """
+        if not 0 <= share <= 1:
+            raise ValueError(f"share={share}: of all topics, from 0 to 1")
         with self._lock:
             state = self._state
-            names = self._random.sample(list(state.topics), max(1, round(share * len(state.topics))))
+            topics = list(state.topics)
+            names = self._random.sample(topics, min(len(topics), max(1, round(share * len(topics)))))
             changed = []
             for name in names:
                 topic = state.topics[name]
@@ -233,12 +247,13 @@ class FakeCluster:
 
     def move_controller(self, node_id: int) -> None:
         """Let another broker be the controller."""
+        self._check_brokers([node_id])
         with self._lock:
             self._state = replace(self._state, controller_id=node_id)
 
     def stop_broker(self, node_id: int, *, noticed: bool = True) -> None:
         """Its connections end, new ones are refused. ``noticed``: whether the others know it and move its leaders."""
-        self._run(self._brokers[node_id].stop())
+        self._call(self._brokers[node_id].stop)
         if noticed:
             self.notice(node_id)
 
@@ -336,7 +351,11 @@ class FakeCluster:
         self.close()
 
     def start(self) -> None:
-        """Begin to listen. ``with`` does that."""
+        """Begin to listen. ``with`` does that. Raises RuntimeError when it was started or closed before."""
+        if self._closed:
+            raise RuntimeError("the cluster is closed and has given its ports back: make another")
+        if self._loop is not None:
+            raise RuntimeError("the cluster is running already")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="FakeCluster", daemon=True)
         self._thread.start()
@@ -344,12 +363,17 @@ class FakeCluster:
             self._run(broker.start())
 
     def close(self) -> None:
-        """End all connections and the thread, and give the ports back."""
+        """End all connections and the thread, and give the ports back; also when it was never started."""
+        if self._closed:
+            return
+        self._closed = True
         loop, thread = self._loop, self._thread
         if loop is None or thread is None:
+            for broker in self._brokers.values():
+                broker.close()
             return
         for broker in self._brokers.values():
-            self._run(broker.close())
+            self._call(broker.close)
         self._loop = self._thread = None
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
@@ -367,6 +391,13 @@ class FakeCluster:
 
         return self._run(call())
 
+    def _check_brokers(self, ids: Iterable[int]) -> None:
+        """Raise ValueError for one that was never in the cluster; a stopped one was."""
+        for node_id in ids:
+            if node_id not in self._brokers:
+                known = ", ".join(map(str, self._brokers))
+                raise ValueError(f"there is no broker {node_id}: there are {known}")
+
     def _view(self, node_id: int) -> ClusterState:
         return self._views.get(node_id, self._state)
 
@@ -374,6 +405,19 @@ class FakeCluster:
         if self._kraft and state.brokers:
             return self._random.choice(state.brokers).node_id
         return state.controller_id
+
+    def _with_new_topics(
+        self, state: ClusterState, names: Iterable[str], partitions: int, *, internal: bool
+    ) -> ClusterState:
+        ids = tuple(self._brokers)
+        made: dict[str, TopicMetadata] = {}
+        for n, name in enumerate(names, start=len(state.topics)):
+            if name in state.topics or name in made:
+                raise ValueError(f"there is a topic {name!r} already")
+            turned = ids[n % len(ids) :] + ids[: n % len(ids)]
+            assignment = place(turned, partitions, self.replication_factor)
+            made[name] = state.new_topic(name, self._new_id(), assignment, internal=internal)
+        return state.with_topics(made.values())
 
     def _new_id(self) -> UUID:
         return UUID(bytes=self._random.randbytes(16), version=4)

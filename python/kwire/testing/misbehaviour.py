@@ -25,6 +25,6 @@ class Misbehaviour(StrEnum):
     SILENCE = "silence"
     """Nothing."""
     OTHER_VERSION = "other version"
-    """The right answer, written in another version than was asked for."""
+    """The right answer, written in another version than was asked for: in the nearest whose bytes are not the same."""
     CLOSE = "close"
     """The end of the connection without a byte."""

@@ -39,6 +39,8 @@ __all__ = ["ReadyAnswers"]
 UNKNOWN_TOPIC = 3
 INVALID_REQUEST = 42
 UNKNOWN_TOPIC_ID = 100
+TOPIC_IDS_SINCE = 12
+"""The version of Metadata from which on topics may be asked for by id, though requests have had room since 10."""
 TOPIC, BROKER = 2, 4
 SET_ON_TOPIC, SET_ON_BROKER, SET_ON_ALL_BROKERS = 1, 2, 3
 
@@ -57,6 +59,8 @@ class ReadyAnswers:
         self, state: ClusterState, request: MetadataRequest, version: int, controller_id: int
     ) -> tuple[bytes, ...]:
         """All topics from ready bytes; named ones are encoded for the occasion."""
+        if version < TOPIC_IDS_SINCE and any(each.name is None or each.topic_id.int for each in request.topics or ()):
+            return (kwire.encode(_refused(request), version=version),)
         everything = request.topics is None or (version == 0 and not request.topics)
         answer = MetadataResponse(
             brokers=state.brokers,
@@ -163,6 +167,17 @@ def _resource(state: ClusterState, query: ResourceQuery, node_id: int) -> Resour
             ConfigEntry(name=key, value=value, read_only=False, config_source=source, is_sensitive=False)
             for key, value in ({} if error else state.configs.get((kind, name), {})).items()
             if wanted is None or key in wanted
+        ),
+    )
+
+
+def _refused(request: MetadataRequest) -> MetadataResponse:
+    """Every topic with the error and nothing else, as Kafka refuses a request whole."""
+    return MetadataResponse(
+        brokers=(),
+        topics=tuple(
+            TopicMetadata(error_code=INVALID_REQUEST, name=each.name or "", topic_id=each.topic_id, partitions=())
+            for each in request.topics or ()
         ),
     )
 
