@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 INTERVAL = 0.05
-TIMEOUT = 0.5
+TIMEOUT = 1.0
 PATIENCE = 30.0
 """Seconds for anything to happen; only a broken program needs them."""
 

@@ -511,7 +511,7 @@ def test_a_mistake_in_what_makes_a_request_is_raised_to_the_reader(cluster: Fake
 
 def test_a_slow_reader_makes_polling_wait(cluster: FakeCluster) -> None:
     async def work() -> None:
-        async with poller(cluster, queue_size=4) as polling:
+        async with poller(cluster, queue_size=4, timeout=20.0) as polling:
             await comes_true(lambda: polling.statistics.polls >= 4)
             await asyncio.sleep(0.5)
             waited = polling.statistics.polls
