@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kwire.child_process import runs
 from kwire.client.admin import BlockingAdminClient, NewTopic
 from kwire.testing.local_cluster import is_node_of
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KWIRE = (sys.executable, "-m", "kwire", "cluster")
+
+
+def where(facts: dict[str, Any]) -> tuple[str, list[tuple[int, int]]]:
+    return facts["zookeeper"], [(node["id"], node["port"]) for node in facts["nodes"]]
 
 
 class Up:
@@ -37,6 +42,12 @@ class Up:
         facts: dict[str, Any] = json.loads(self._ready.read_text(encoding="utf-8"))
         return facts
 
+    def until_printed(self, text: str) -> None:
+        deadline = time.monotonic() + 60
+        while text not in self.printed.read_text(encoding="utf-8"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
     def stopped(self, number: signal.Signals = signal.SIGTERM) -> str:
         self.process.send_signal(number)
         assert self.process.wait(60) == 0, self.printed.read_text(encoding="utf-8")
@@ -47,10 +58,9 @@ class Up:
 @contextmanager
 def up(folder: Path, *options: str) -> Iterator[Up]:
     ready, printed = folder / "ready.json", folder / "printed"
+    command = (*KWIRE, "up", "--ready-file", str(ready), *options)
     with printed.open("wb") as output:
-        process = subprocess.Popen(
-            (*KWIRE, "up", "--ready-file", str(ready), *options), stdout=output, stderr=output, text=True
-        )
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output, text=True)
     try:
         yield Up(process, ready, printed)
     finally:
@@ -66,15 +76,20 @@ def bootstrap(facts: dict[str, Any]) -> str:
     return ",".join(f"{node['host']}:{node['port']}" for node in facts["nodes"])
 
 
-def runs(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
-    return False
+def kwire_cluster(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """A command that ends by itself."""
+    return subprocess.run((*KWIRE, *arguments), cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
-def start_node(node_id: int, data: Path) -> subprocess.CompletedProcess[str]:
-    command = (*KWIRE, "start-node", "--id", str(node_id), "--data", str(data))
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def start_node(node_id: int, data: Path | str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return kwire_cluster("start-node", "--id", str(node_id), "--data", str(data), folder=folder)
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    """Of the files that say where a cluster is; its data and its logs change all the time."""
+    return {
+        file: file.read_bytes() for end in ("json", "cfg", "properties", "_lock") for file in folder.rglob(f"*{end}")
+    }
 
 
 def test_a_folder_that_is_kept_goes_on_where_it_was_and_a_killed_node_comes_back(tmp_path: Path) -> None:
@@ -89,10 +104,7 @@ def test_a_folder_that_is_kept_goes_on_where_it_was_and_a_killed_node_comes_back
 
             victim = facts["nodes"][1]
             os.kill(victim["pid"], signal.SIGKILL)
-            deadline = time.monotonic() + 20
-            while "Node 2 has ended, killed by SIGKILL." not in first.printed.read_text(encoding="utf-8"):
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            first.until_printed("Node 2 has ended, killed by SIGKILL.")
             back = start_node(2, data)
             assert back.returncode == 0, back.stderr
             assert f"node 2 127.0.0.1:{victim['port']}" in back.stdout
@@ -111,12 +123,63 @@ def test_a_folder_that_is_kept_goes_on_where_it_was_and_a_killed_node_comes_back
         assert not runs(pid)
 
     with up(tmp_path, *options) as second:
+        assert where(second.facts()) == where(facts)
         facts = second.facts()
         with BlockingAdminClient(bootstrap(facts)) as admin:
             assert admin.list_topics() == ["kept"]
             admin.wait_until_created({"kept": 6})
         second.stopped(signal.SIGINT)
     assert not any(runs(node["pid"]) for node in facts["nodes"])
+
+
+def test_a_cluster_in_use_is_not_touched_by_another_up(tmp_path: Path) -> None:
+    data = tmp_path / "cluster"
+    with up(tmp_path, "--nodes", "2", "--data", str(data)) as first:
+        facts = first.facts()
+        os.kill(facts["nodes"][1]["pid"], signal.SIGKILL)
+        first.until_printed("Node 2 has ended")
+        assert start_node(2, data).returncode == 0
+        before = content(tmp_path)
+
+        second = kwire_cluster("up", "--nodes", "2", "--data", "cluster", "--ready-file", "ready.json", folder=tmp_path)
+
+        assert second.returncode == 1
+        assert f"Error: {data} is in use by process {first.process.pid}" in second.stderr
+        assert content(tmp_path) == before
+        with BlockingAdminClient(bootstrap(facts)) as admin:
+            admin.create_topics({"t": NewTopic(partitions=2, replication_factor=2)}).raise_first()
+            admin.wait_until_created({"t": 2})
+        first.stopped()
+
+
+def test_a_running_node_is_known_however_its_folder_is_spelt(tmp_path: Path) -> None:
+    with up(tmp_path, "--nodes", "1", "--data", "cluster") as one:
+        [node] = one.facts()["nodes"]
+        for spelling in ("cluster", "../" + tmp_path.name + "/cluster", str(tmp_path / "cluster")):
+            again = start_node(1, spelling, tmp_path)
+            assert again.returncode == 1
+            assert f"node 1 runs already, process {node['pid']}" in again.stderr
+        one.stopped()
+
+
+def test_a_cluster_that_was_killed_is_started_again_at_once(tmp_path: Path) -> None:
+    """Also while a node that was brought back, which no process of the cluster watches, has not ended yet."""
+    options = ("--nodes", "2", "--data", str(tmp_path / "cluster"))
+    with up(tmp_path, *options) as first:
+        facts = first.facts()
+        os.kill(facts["nodes"][1]["pid"], signal.SIGKILL)
+        first.until_printed("Node 2 has ended")
+        assert start_node(2, tmp_path / "cluster").returncode == 0
+        with BlockingAdminClient(bootstrap(facts)) as admin:
+            admin.create_topics({"t": NewTopic(partitions=2, replication_factor=1)}).raise_first()
+        first.process.kill()
+        first.process.wait()
+        with up(tmp_path, *options) as second:
+            again = second.facts()
+            with BlockingAdminClient(bootstrap(again)) as admin:
+                admin.wait_until_created({"t": 2})
+            second.stopped()
+    assert where(again) == where(facts)
 
 
 def test_control_c_at_a_terminal_stops_everything_in_order(tmp_path: Path) -> None:
