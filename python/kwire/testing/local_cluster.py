@@ -153,7 +153,7 @@ class LocalCluster:
         for node_id in list(self._processes):
             self.kill_node(node_id)
         self._end_foreign(signal.SIGKILL)
-        self.zookeeper.close()
+        self.zookeeper.kill()
         self._unlock()
         if not self._keeps_data:
             shutil.rmtree(self.data, ignore_errors=True)
