@@ -8,21 +8,32 @@ orderly end, since by the time it acted the id might belong to somebody else.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-__all__ = ["ChildProcess"]
+__all__ = ["ChildProcess", "runs"]
 
 
 class ChildProcess:
-    """A running program. ``log``: the file that takes all that it prints, at its end."""
+    """A running program. ``log``: the file that takes all that it prints, at its end. ``descriptors``: of open files
+    that it shares with us.
+    """
 
-    def __init__(self, arguments: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        descriptors: Sequence[int] = (),
+    ) -> None:
         with log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - a program of ours, with our own arguments
                 arguments,
@@ -31,6 +42,7 @@ class ChildProcess:
                 stderr=output,
                 start_new_session=True,
                 env=environment,
+                pass_fds=descriptors,
             )
         self._guard = subprocess.Popen(  # noqa: S603 - as above
             ["/bin/sh", "-c", f"read -r _; kill -9 {self._process.pid}"],
@@ -87,3 +99,17 @@ class ChildProcess:
             self._guard.kill()
             self._guard.communicate()
         return self._process.wait()
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process; one that is dead and not yet waited for does not run."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it is there, and somebody else's
+    with suppress(OSError):  # a system without such files does not tell the dead apart
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return stat.rpartition(")")[2].split()[0] != "Z"
+    return True

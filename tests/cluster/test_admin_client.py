@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from tests.cluster.checking import sound, zookeeper
 from tests.cluster.faults import controller_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,42 @@ def test_without_asyncio_and_past_dead_brokers(empty: LocalCluster) -> None:
         assert seen[-1] == Progress(3, 3)
         admin.delete_topics(["b"]).raise_first()
         admin.wait_until_deleted(["b"])
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda admin: admin.delete_topics("xyz"),
+        lambda admin: admin.describe_topics("xyz"),
+        lambda admin: admin.alter_topics({"x": TopicChange(delete_configs="xyz")}),
+        lambda admin: admin.run_tool("status", "xyz"),
+        lambda admin: admin.wait_until_created("xyz"),
+        lambda admin: admin.wait_until_deleted("xyz"),
+    ],
+    ids=["delete", "describe", "alter", "run_tool", "created", "deleted"],
+)
+def test_one_text_is_not_taken_for_its_letters(verb: Callable[[Any], Any], empty: LocalCluster) -> None:
+    async def scene() -> None:
+        async with await AdminClient.open(empty.bootstrap) as admin:
+            with pytest.raises(TypeError, match=r"not one: write \['xyz'\]"):
+                await verb(admin)
+
+    asyncio.run(scene())
+    with (
+        BlockingAdminClient(empty.bootstrap) as admin,
+        pytest.raises(TypeError, match=r"not one: write \['xyz'\]"),
+    ):
+        verb(admin)
+
+
+def test_any_mapping_says_how_many_partitions_are_waited_for(empty: LocalCluster) -> None:
+    with BlockingAdminClient(empty.bootstrap) as admin:
+        admin.create_topics({"m": NewTopic(partitions=2, replication_factor=1)}).raise_first()
+        admin.wait_until_created(MappingProxyType({"m": 2}))
+        with pytest.raises(NotSeenInTime, match="m has 2 partitions instead of 3"):
+            admin.wait_until_created(MappingProxyType({"m": 3}), timeout=0.5)
+        admin.delete_topics(["m"]).raise_first()
+        admin.wait_until_deleted(["m"])
 
 
 def test_nobody_there_is_told_in_time() -> None:

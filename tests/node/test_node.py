@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,24 @@ def test_it_tells_the_brokers_and_the_controller(server: Embedded) -> None:
                     (each.settings.id, each.host, each.port) for each in both
                 ]
                 assert answer.controller.node_id == 1
+
+    run(scene())
+
+
+def test_a_node_on_all_addresses_tells_the_name_of_its_host(server: Embedded) -> None:
+    async def scene() -> None:
+        async with nodes(await new_root(server), 1, listen=("0.0.0.0", 0)) as [node]:
+            [told] = node.metadata.brokers.values()
+            assert (told.host, told.port) == (socket.getfqdn(), node.port)
+
+    run(scene())
+
+
+def test_a_chroot_that_is_missing_is_made(server: Embedded) -> None:
+    async def scene() -> None:
+        root = await new_root(server)
+        async with nodes(f"{root}/deep/kafka", 1, 2), session(root) as store:
+            assert await store.children("/deep/kafka/brokers/ids") == ["1", "2"]
 
     run(scene())
 

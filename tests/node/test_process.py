@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.client.admin import BlockingAdminClient, NewTopic
-from tests.node.nodes import new_root
+from kwire.zookeeper import BrokerRegistration
+from kwire.zookeeper.embedded import Embedded
+from tests.node.nodes import new_root, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from kwire.zookeeper.embedded import Embedded
 
 
 @contextmanager
@@ -70,6 +71,10 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
         (("--id", "x"), "--id=x: it has to be a whole number"),
         (("--id", "-1"), "--id=-1: it has to be between"),
         (("--id", "1", "--zookeeper", "a:1", "--listen", "nowhere"), "--listen=nowhere: it has to be one address"),
+        (("--id", "1", "--zookeeper", ""), "--zookeeper=: it has to be host:port"),
+        (("--id", "1", "--zookeeper", ":::"), "--zookeeper=:::: it has to be host:port"),
+        (("--id", "1", "--zookeeper", "a:1", "--metrics", "m" * 100 + ":1"), "no host can have this name"),
+        (("--id", "1", "--zookeeper", "a:1", "--ready-file", "none/r.json"), "No such file or directory: 'none/r.json"),
         (("--set", "nothing"), "it has not the form NAME=VALUE"),
         (("no-such.properties",), "No such file"),
     ],
@@ -96,6 +101,46 @@ def test_told_to_stop_before_it_is_there_it_stops() -> None:
         process.terminate()
         status, _ = ended(process)
     assert status == 0
+
+
+def test_a_ready_file_is_there_while_the_node_is_ready(server: Embedded, tmp_path: Path) -> None:
+    """One of an earlier run, which was killed, is gone before the node begins to connect."""
+    file = tmp_path / "ready.json"
+    file.write_text("earlier", encoding="ascii")
+    with started("--id=1", "--zookeeper=127.0.0.1:1", f"--ready-file={file}") as process:
+        listens_to_signals(process)
+        assert not file.exists()
+    root = asyncio.run(new_root(server))
+    with started("--id=1", f"--zookeeper={root}", f"--ready-file={file}") as process:
+        ready(file, process)
+        process.terminate()
+        status, _ = ended(process)
+    assert status == 0
+    assert not file.exists()
+
+
+def test_a_ready_file_that_cannot_be_written_is_told_and_the_node_leaves(tmp_path: Path) -> None:
+    """The folder goes while the node waits for ZooKeeper."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    server = Embedded(force_sync=False)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        server.port = free.getsockname()[1]
+    options = (f"--ready-file={folder / 'ready.json'}", "--set=zookeeper.connection.timeout.ms=60000")
+    with started("--id=1", f"--zookeeper={server.hosts}", *options) as process:
+        listens_to_signals(process)
+        folder.rmdir()
+        with server:
+            status, printed = ended(process)
+            assert asyncio.run(registered(server.hosts)) == []
+    assert status == 1
+    assert f"kwire.node: [Errno 2] No such file or directory: '{folder / 'ready.json'}" in printed
+    assert "Traceback" not in printed
+
+
+async def registered(hosts: str) -> list[str]:
+    async with session(hosts) as store:
+        return await store.children(BrokerRegistration.root)
 
 
 def test_its_lines_are_json_with_the_correlation_id_of_the_request(server: Embedded, tmp_path: Path) -> None:

@@ -44,6 +44,17 @@ def test_a_servers_file() -> None:
         ("broker.id", "-1", "it has to be between 0 and 2147483647"),
         ("listeners", "A://a:1,B://b:2", "it has to be one address"),
         ("listeners", "host:65536", "it has to be one address"),
+        ("listeners", f"{'h' * 100}:1", "no host can have this name"),
+        ("metrics.listener", "a..b:1", "no host can have this name"),
+        ("advertised.listeners", "A://0.0.0.0:9092", "it has to be an address that others can connect to"),
+        ("advertised.listeners", "[::]:9092", "it has to be an address that others can connect to"),
+        ("advertised.listeners", "A://host:0", "it has to be an address that others can connect to"),
+        ("zookeeper.connect", "", "it has to be host:port,host:port/chroot"),
+        ("zookeeper.connect", ":::", "it has to be host:port,host:port/chroot"),
+        ("zookeeper.connect", "a:1,,b:2", "it has to be host:port,host:port/chroot"),
+        ("zookeeper.connect", "a:65536", "it has to be host:port,host:port/chroot"),
+        ("zookeeper.connect", f"a:1,{'h' * 100}:2", "no host can have this name"),
+        ("zookeeper.connect", "a:1//x", "no part of it may be empty"),
         ("auto.create.topics.enable", "yes", "it has to be true or false"),
         ("max.connections", "0", "it has to be between 1 and 2147483647"),
     ],
@@ -53,6 +64,11 @@ def test_what_cannot_be_read_is_told_with_name_and_text(name: str, text: str, re
         NodeSettings.read(NEEDED | {name: text})
     assert (raised.value.name, raised.value.text) == (name, text)
     assert reason in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["a:1", "a", "one:2181, two:2181/kafka/x", "[::1]:2181/", "ü.example:1"])
+def test_an_ensemble_is_taken_as_kafka_writes_it(text: str) -> None:
+    assert NodeSettings.read(NEEDED | {"zookeeper.connect": text}).zookeeper == text
 
 
 @pytest.mark.parametrize("missing", NEEDED)

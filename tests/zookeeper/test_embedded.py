@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from kwire.child_process import runs
+from kwire.folder_lock import FolderInUse
 from kwire.zookeeper import Stat, WatchEvent, connect
 from kwire.zookeeper.embedded import CannotStart, Embedded
 from kwire.zookeeper.errors import ConnectionLost, Unreachable
@@ -21,17 +23,9 @@ from kwire.zookeeper.kazoo_store import WINDOW
 from tests.zookeeper.ensembles import in_loop, until
 
 
-def is_alive(pid: int) -> bool:
-    """Whether the process runs; one that is dead and not yet waited for does not."""
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return False
-
-
 def until_gone(pid: int) -> None:
     deadline = time.monotonic() + 10
-    while is_alive(pid):
+    while runs(pid):
         assert time.monotonic() < deadline, f"process {pid} still runs"
         time.sleep(0.01)
 
@@ -66,7 +60,7 @@ async def test_it_is_killed_and_restarted_on_the_same_data(tmp_path: Path) -> No
 
         await asyncio.to_thread(server.kill)
 
-        assert not is_alive(pid)
+        assert not runs(pid)
         assert server.pid is None
         await asyncio.to_thread(server.start)
         await until(lambda: states == ["suspended", "connected"])
@@ -98,7 +92,7 @@ def test_it_is_stopped_in_order_and_its_data_are_kept(tmp_path: Path) -> None:
             connection.sendall(b"ruok")
             assert connection.recv(10) == b"imok"
     assert server.pid is None
-    assert not is_alive(pid)  # type: ignore[unreachable]  # it was something else while it ran
+    assert not runs(pid)  # type: ignore[unreachable]  # it was something else while it ran
     assert (tmp_path / "new" / "folder" / "data" / "version-2").is_dir()
     server.stop()  # it is stopped already
     server.kill()
@@ -109,6 +103,47 @@ def test_a_folder_of_its_own_is_thrown_away() -> None:
     with server:
         assert server.log.exists()
     assert not server.data.exists()
+
+
+def test_a_folder_has_one_server_at_a_time(tmp_path: Path) -> None:
+    with Embedded(tmp_path, force_sync=False) as first:
+        settings = (tmp_path / "zoo.cfg").read_bytes()
+        second = Embedded(tmp_path, force_sync=False)
+        with pytest.raises(FolderInUse) as refused, second:
+            pass
+        assert (refused.value.folder, refused.value.process_id) == (tmp_path, os.getpid())
+        assert (tmp_path / "zoo.cfg").read_bytes() == settings
+        first.kill()
+        first.start()
+        with pytest.raises(FolderInUse):
+            second.start()
+        first.stop()
+        with second:
+            pass
+
+
+def test_a_server_that_outlives_its_owner_is_waited_for(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path; from kwire.zookeeper.embedded import Embedded\n"
+        "server = Embedded(sys.argv[1], force_sync=False); server.start()\n"
+        "os.kill(server._process._guard.pid, signal.SIGSTOP)\n"
+        "print(server.pid, server._process._guard.pid, flush=True); sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        server, guard = map(int, parent.stdout.readline().split())
+        parent.kill()
+        parent.wait()
+        try:
+            with pytest.raises(FolderInUse, match=f"process {parent.pid}"):
+                Embedded(tmp_path, force_sync=False).start(timeout=0.5)
+            assert runs(server)
+        finally:
+            os.kill(guard, signal.SIGCONT)
+        with Embedded(tmp_path, force_sync=False):
+            assert not runs(server)
 
 
 def test_it_listens_on_this_machine_only() -> None:
@@ -136,12 +171,12 @@ def test_it_ends_with_the_process_that_started_it(end: signal.Signals) -> None:
         pid_text, data = parent.stdout.readline().split()
         pid = int(pid_text)
         try:
-            assert is_alive(pid)
+            assert runs(pid)
             parent.send_signal(end)
             parent.wait()
             until_gone(pid)
         finally:
-            if is_alive(pid):
+            if runs(pid):
                 os.kill(pid, signal.SIGKILL)
             subprocess.run(["rm", "-r", data], check=True)
 

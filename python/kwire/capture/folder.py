@@ -1,4 +1,4 @@
-"""How a capture lies on disk: names of files, what there is, and who may write.
+"""How a capture lies on disk: names of files, and what there is.
 
     OUT/
       date=2026-11-21/part-20261121T014732.955674Z-20261121T015732.560911Z-000000000000.parquet    closed
@@ -20,9 +20,9 @@ import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
-from kwire.capture.errors import CaptureInUse, NotACapture
+from kwire.capture.errors import NotACapture
 
 _PART = re.compile(r"part-(\d{8}T\d{6}\.\d{6})Z-(\d{8}T\d{6}\.\d{6})Z-(\d+)\.parquet")
 _TAIL = re.compile(r"_tail-(\d+)\.arrows")
@@ -98,38 +98,3 @@ def sync_directory(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-class FolderLock:
-    """Held by the one writer of a folder; the system lets go of it when the process ends, however it ends."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file: IO[str] = (folder / "_lock").open("a+", encoding="ascii")
-        try:
-            _lock(self._file)
-        except OSError as error:
-            self._file.seek(0)
-            written = self._file.read().strip()
-            self._file.close()
-            raise CaptureInUse(folder, int(written) if written.isdecimal() else None) from error
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
-
-    def release(self) -> None:
-        """Let the next writer in."""
-        self._file.close()
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: IO[str]) -> None:
-        file.seek(1 << 20)  # beyond what a reader of the process id wants, since such locks keep readers out
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _lock(file: IO[str]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

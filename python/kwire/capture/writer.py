@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Self
 from kwire.capture.asked import Asked
 from kwire.capture.attendant import Attendant
 from kwire.capture.closing import close_tail, rows_in
-from kwire.capture.errors import CaptureError, CloseFailed, WriteFailed
-from kwire.capture.folder import WRITING, FolderLock, files, sync_directory, tail_path, tails
+from kwire.capture.errors import CaptureError, CaptureInUse, CloseFailed, WriteFailed
+from kwire.capture.folder import WRITING, files, sync_directory, tail_path, tails
 from kwire.capture.reading import read_file
 from kwire.capture.rows import Row, batch_of, rows_of
 from kwire.capture.tail import Recovered, Tail
+from kwire.folder_lock import FolderInUse, FolderLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,7 +61,10 @@ class Capture:
         self._roll_bytes = roll_bytes
         self._sync_always = sync_seconds <= 0
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = FolderLock(self.folder)
+        try:
+            self._lock = FolderLock(self.folder)
+        except FolderInUse as error:
+            raise CaptureInUse(self.folder, error.process_id) from error
         try:
             self.recovered: tuple[Recovered, ...] = tuple(_recover(self.folder))
             self._next_row, self._asked = _resumed(self.folder)

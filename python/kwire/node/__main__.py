@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
 import os
 import signal
@@ -16,20 +15,27 @@ from typing import Any
 from kwire.errors import KwireError
 from kwire.node.logs import write_to
 from kwire.node.node import Node
-from kwire.node.settings import NodeSettings, SettingError, address, number, parse_properties
+from kwire.node.settings import NodeSettings, SettingError, address, ensemble, number, parse_properties
+from kwire.ready_file import prepare, write_whole
 
 
 def main() -> int:
-    """Exit codes: 0 stopped in order; 1 could not start; 2 settings or options cannot be read."""
+    """Exit codes: 0 stopped in order; 1 could not start; 2 settings or options cannot be used."""
     try:
         given = parser().parse_args()
         settings = read(given)
         write_to(sys.stderr, logging.getLevelNamesMapping()[given.log_level.upper()])
+        if given.ready_file is not None:
+            prepare(given.ready_file)
     except (SettingError, OSError) as error:
         print(f"kwire.node: {error}", file=sys.stderr)  # noqa: T201 - to a person at a terminal
         return 2
     try:
-        asyncio.run(serve(settings, given.ready_file, given.end_with))
+        try:
+            asyncio.run(serve(settings, given.ready_file, given.end_with))
+        finally:
+            if given.ready_file is not None:
+                given.ready_file.unlink(missing_ok=True)
     except (KwireError, OSError) as error:
         print(f"kwire.node: {error}", file=sys.stderr)  # noqa: T201 - as above
         return 1
@@ -68,8 +74,13 @@ def read(given: argparse.Namespace) -> NodeSettings:
         if not equals:
             raise SettingError(text, "", "it has not the form NAME=VALUE")
         properties[name.strip()] = value.strip()
-    options: dict[str, Any] = {"zookeeper": given.zookeeper}
-    for name, read_text in (("id", number(0, 2**31 - 1)), ("listen", address), ("metrics", address)):
+    options: dict[str, Any] = {}
+    for name, read_text in (
+        ("id", number(0, 2**31 - 1)),
+        ("zookeeper", ensemble),
+        ("listen", address),
+        ("metrics", address),
+    ):
         text = getattr(given, name)
         if text is not None:
             try:
@@ -97,13 +108,13 @@ async def serve(settings: NodeSettings, ready_file: Path | None, end_with: int |
     node = Node(settings)
     if not await started(node, stop):
         return
-    if ready_file is not None:
-        facts = {"id": settings.id, "host": node.host, "port": node.port, "pid": os.getpid()}
-        partial = ready_file.with_name(ready_file.name + ".partial")
-        partial.write_text(json.dumps(facts | {"metrics_port": node.metrics_port}) + "\n", encoding="utf-8")
-        partial.replace(ready_file)
-    await stop.wait()
-    await node.stop()
+    try:
+        if ready_file is not None:
+            facts = {"id": settings.id, "host": node.host, "port": node.port, "pid": os.getpid()}
+            write_whole(ready_file, facts | {"metrics_port": node.metrics_port})
+        await stop.wait()
+    finally:
+        await node.stop()
 
 
 async def started(node: Node, stop: asyncio.Event) -> bool:

@@ -8,6 +8,7 @@ by another until the node is stopped; only a start fails.
 from __future__ import annotations
 
 import asyncio
+import socket
 from contextlib import AsyncExitStack
 from random import uniform
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from kwire.node.metrics import Metrics
 from kwire.node.peers import Peers
 from kwire.node.requests import Requests
 from kwire.node.session import NodeSession
+from kwire.node.settings import is_wildcard
 from kwire.node.tools import Surroundings, Tool, ToolRegistry, ToolRunner
 from kwire.protocol.faults import ConnectionFault
 from kwire.zookeeper import StoreError, connect
@@ -84,6 +86,8 @@ class Node:
         self._session = await self._open()
         await self._listener.start(*settings.listen)
         self.host, self.port = settings.advertised or (self._listener.host, self._listener.port)
+        if is_wildcard(self.host):
+            self.host = await asyncio.to_thread(socket.getfqdn)
         if settings.metrics is not None:
             self._gauges()
             self.metrics_port, self._stop_metrics = self.metrics.serve(*settings.metrics)
@@ -121,6 +125,7 @@ class Node:
             self.settings.zookeeper,
             session_timeout=self.settings.zookeeper_session_timeout_ms / 1000,
             connect_timeout=self.settings.zookeeper_connection_timeout_ms / 1000,
+            make_chroot=True,
         )
         return NodeSession(store, self.settings, self.metadata, self._send)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import KwireError
+from kwire.zookeeper.store import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +56,45 @@ def address(text: str) -> tuple[str, int]:
     match = re.fullmatch(r"(?:[A-Za-z0-9_]+://)?\[?([^\[\],]*?)\]?:([0-9]{1,5})", text)
     if match is None or int(match[2]) > 65535:
         raise ValueError("it has to be one address, host:port or ADMIN://host:port")
+    check_name(match[1])
     return match[1] or "127.0.0.1", int(match[2])
+
+
+def reachable(text: str) -> tuple[str, int]:
+    """An ``address`` that others can connect to."""
+    host, port = address(text)
+    if is_wildcard(host) or port == 0:
+        raise ValueError("it has to be an address that others can connect to, with a port: not 0.0.0.0, :: or port 0")
+    return host, port
+
+
+def ensemble(text: str) -> str:
+    """``host:port,host:port/chroot``; a port left out is ZooKeeper's own."""
+    servers, _, chroot = text.partition("/")
+    for server in servers.split(","):
+        match = re.fullmatch(r"\s*(\[[0-9A-Fa-f:.]+\]|[^\s\[\]:]+)(?::([0-9]{1,5}))?\s*", server)
+        if match is None or int(match[2] or 0) > 65535:
+            raise ValueError("it has to be host:port,host:port/chroot")
+        check_name(match[1])
+    if chroot:
+        check_path(f"/{chroot}")
+    return text
+
+
+def check_name(host: str) -> None:
+    """ValueError for what the system would not even look up."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        raise ValueError("no host can have this name: it has to have 1 to 63 letters between dots") from None
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether it stands for all addresses of a machine: one can listen there, and nobody can connect to it."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def setting(name: str, read: Callable[[str], Any], default: Any = None) -> Any:
@@ -68,12 +108,13 @@ class NodeSettings:
 
     id: int = setting("broker.id", number(0, 2**31 - 1), -1)
     """The number of the node in the cluster; ``node.id`` is read too."""
-    zookeeper: str = setting("zookeeper.connect", str, "")
-    """``host:port,host:port/chroot`` of the ensemble."""
+    zookeeper: str = setting("zookeeper.connect", ensemble, "")
+    """``host:port,host:port/chroot`` of the ensemble; a chroot that is missing is made."""
     listen: tuple[str, int] = setting("listeners", address, ("127.0.0.1", 0))
     """Where the admin protocol is served."""
-    advertised: tuple[str, int] | None = setting("advertised.listeners", address)
-    """What others are told to connect to; without it, where the node listens."""
+    advertised: tuple[str, int] | None = setting("advertised.listeners", reachable)
+    """What others are told to connect to; without it, where the node listens, or the host's name when that is on all
+    addresses."""
     rack: str | None = setting("broker.rack", str)
     """Where it stands, for spreading replicas."""
     zookeeper_session_timeout_ms: int = setting("zookeeper.session.timeout.ms", number(100, 2**31 - 1), 18_000)

@@ -1,7 +1,8 @@
 """``LocalCluster``: ZooKeeper and nodes as real processes on this machine, for tests, demos and ``kwire cluster up``.
 
 Rules of this file: nodes are told apart by their ids and signalled by those of their processes. A node that was killed
-or stopped comes back at its own port. All processes end when the one that made the cluster does.
+or stopped comes back at its own port. All processes end when the one that made the cluster does. A folder has one
+cluster at a time: it is locked before anything is written there, and until the last of these processes has ended.
 
 The folder: ``cluster.json`` (where everything is), ``zookeeper/``, ``node-<id>/`` with ``server.properties``,
 ``ready.json`` while it runs, and ``log``.
@@ -19,14 +20,17 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import kwire
 from kwire import frame
 from kwire.child_process import ChildProcess
 from kwire.errors import KwireError
+from kwire.folder_lock import FolderLock
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.node.settings import write_properties
+from kwire.protocol.endpoint import Endpoint
+from kwire.testing.cluster_file import ClusterFile, NodeAddress
 from kwire.zookeeper.embedded import Embedded
 
 if TYPE_CHECKING:
@@ -36,15 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["LocalCluster", "NodeAddress", "NodeFailed", "UnknownNode"]
 
 START_SECONDS = 60.0
-
-
-class NodeAddress(NamedTuple):
-    """A running node."""
-
-    id: int
-    host: str
-    port: int
-    pid: int
 
 
 class NodeFailed(KwireError):
@@ -97,7 +92,7 @@ class LocalCluster:
     ) -> None:
         self._module = module
         self._keeps_data = data is not None
-        self.data = Path(tempfile.mkdtemp(prefix="kwire-cluster-") if data is None else data)
+        self.data = Path(tempfile.mkdtemp(prefix="kwire-cluster-") if data is None else data).resolve()
         self.node_ids = tuple(range(1, nodes + 1))
         self._settings = {"zookeeper.session.timeout.ms": str(round(session_timeout * 1000)), **(settings or {})}
         self._racks = dict(racks or {})
@@ -105,16 +100,32 @@ class LocalCluster:
         self.zookeeper = Embedded(self.data / "zookeeper", tick=min(0.5, session_timeout / 4))
         self._processes: dict[int, ChildProcess] = {}
         self._addresses: dict[int, NodeAddress] = {}
+        self._lock: FolderLock | None = None
+        self._earlier: ClusterFile | None = None
 
     # Life
+
+    def lock(self) -> None:
+        """Have the folder, and nobody else, until the end; ``start`` does it too.
+
+        Raises ``kwire.folder_lock.FolderInUse``, and OSError when there can be no such folder.
+        """
+        if self._lock is None:
+            self.data.mkdir(parents=True, exist_ok=True)
+            self._lock = FolderLock(self.data, patience=START_SECONDS)
 
     def start(self) -> None:
         """Start ZooKeeper, then all nodes at once, and wait until all are in the cluster.
 
-        Raises ``kwire.zookeeper.embedded.CannotStart`` and NodeFailed; nothing is left running then.
+        Raises what ``lock`` does, BrokenClusterFile, ``kwire.zookeeper.embedded.CannotStart`` and NodeFailed; nothing
+        is left running then.
         """
+        self.lock()
         try:
-            self.data.mkdir(parents=True, exist_ok=True)
+            self._end_foreign(signal.SIGTERM, signal.SIGKILL)  # of a cluster that was killed, and not ended yet
+            self._earlier = ClusterFile.read(self.data)
+            if not self.zookeeper.port and self._earlier is not None and is_free(self._earlier.zookeeper):
+                self.zookeeper.port = self._earlier.zookeeper.port
             self.zookeeper.start()
             for node_id in self.node_ids:
                 self._spawn(node_id)
@@ -133,15 +144,17 @@ class LocalCluster:
             process.resume()
         for node_id in list(self._processes):
             self.stop_node(node_id)
-        self._stop_foreign()
+        self._end_foreign(signal.SIGTERM, signal.SIGKILL)
         self.zookeeper.stop()
+        self._unlock()
 
     def close(self) -> None:
         """End everything at once, and throw the folder away unless it was given."""
         for node_id in list(self._processes):
             self.kill_node(node_id)
-        self._stop_foreign()
-        self.zookeeper.close()
+        self._end_foreign(signal.SIGKILL)
+        self.zookeeper.kill()
+        self._unlock()
         if not self._keeps_data:
             shutil.rmtree(self.data, ignore_errors=True)
 
@@ -244,6 +257,7 @@ class LocalCluster:
             node_command(folder, self._module),
             folder / "log",
             {**os.environ, **self._environment, **(environment or {})},
+            descriptors=() if self._lock is None else (self._lock.descriptor,),
         )
 
     def _properties(self, node_id: int) -> dict[str, str]:
@@ -256,11 +270,8 @@ class LocalCluster:
 
     def _earlier_port(self, node_id: int) -> int:
         """Of an earlier run on the same folder; 0, a free one, when there was none."""
-        file = self.data / "cluster.json"
-        if not file.exists():
-            return 0
-        nodes = json.loads(file.read_text(encoding="utf-8"))["nodes"]
-        return next((int(node["port"]) for node in nodes if node["id"] == node_id), 0)
+        earlier = None if self._earlier is None else self._earlier.node(node_id)
+        return 0 if earlier is None else earlier.port
 
     def _wait_ready(self, node_id: int) -> NodeAddress:
         process = self._processes[node_id]
@@ -272,18 +283,26 @@ class LocalCluster:
         self._processes.pop(node_id, None)
         (self._folder(node_id) / "ready.json").unlink(missing_ok=True)
 
-    def _stop_foreign(self) -> None:
-        """Nodes that ``kwire cluster start-node`` brought back: processes of this cluster, but not our children."""
-        for node_id in self.node_ids:
-            ready = self._folder(node_id) / "ready.json"
-            if node_id not in self._processes and ready.exists():
-                end_foreign(json.loads(ready.read_text(encoding="utf-8"))["pid"], self._folder(node_id))
-                ready.unlink(missing_ok=True)
+    def _end_foreign(self, *signals: signal.Signals) -> None:
+        """Nodes of this folder that are not our children: ``kwire cluster start-node`` brought them back.
+
+        Only in a folder that is ours, or they would be another cluster's.
+        """
+        if self._lock is None:
+            return
+        ours = {self._folder(node_id) for node_id in self._processes}
+        for folder in set(self.data.glob("node-*")) - ours:
+            end_node_of(folder, *signals)
+            (folder / "ready.json").unlink(missing_ok=True)
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def _describe(self) -> None:
-        known = [address._asdict() for _, address in sorted(self._addresses.items())]
-        facts = {"zookeeper": self.zookeeper.hosts, "nodes": known, "pid": os.getpid()}
-        write_whole(self.data / "cluster.json", facts)
+        known = tuple(address for _, address in sorted(self._addresses.items()))
+        ClusterFile(Endpoint.parse(self.zookeeper.hosts), known, os.getpid()).write(self.data)
 
 
 def node_command(folder: Path, module: str = "kwire.node") -> Sequence[str]:
@@ -345,18 +364,26 @@ def tail(log: Path, characters: int = 4000) -> str:
     return log.read_text(encoding="utf-8", errors="replace")[-characters:].strip()
 
 
-def end_foreign(pid: int, folder: Path, timeout: float = 30.0) -> None:
-    """End a node that is not our child, if the process of this id is still that node: in order, by force at last."""
-    for number, seconds in ((signal.SIGTERM, timeout), (signal.SIGKILL, timeout)):
-        if not is_node_of(pid, folder):
+def end_node_of(folder: Path, *signals: signal.Signals, timeout: float = 30.0) -> None:
+    """End the node of this folder, if it runs: by each signal in turn, after so many seconds by the next one."""
+    for number in signals:
+        pid = node_of(folder)
+        if pid is None:
             return
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, number)
-        except ProcessLookupError:
-            return
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + timeout
         while is_node_of(pid, folder) and time.monotonic() < deadline:
             time.sleep(0.05)
+
+
+def node_of(folder: Path) -> int | None:
+    """The process that runs the node of this folder; None when it does not run, or is not ready yet."""
+    try:
+        pid = int(json.loads((folder / "ready.json").read_text(encoding="utf-8"))["pid"])
+    except FileNotFoundError:
+        return None
+    return pid if is_node_of(pid, folder) else None
 
 
 def is_node_of(pid: int, folder: Path) -> bool:
@@ -368,8 +395,12 @@ def is_node_of(pid: int, folder: Path) -> bool:
     return os.fsencode(folder / "server.properties") in words
 
 
-def write_whole(file: Path, content: object) -> None:
-    """Write JSON so that nobody ever reads half of it."""
-    partial = file.with_name(f"{file.name}.partial")
-    partial.write_text(json.dumps(content) + "\n", encoding="utf-8")
-    partial.replace(file)
+def is_free(address: Endpoint) -> bool:
+    """Whether a server could listen there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: closed connections linger
+        try:
+            probe.bind(address)
+        except OSError:
+            return False
+    return True

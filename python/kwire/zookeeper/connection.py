@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.zookeeper.errors import Unreachable
 from kwire.zookeeper.operations import OPEN_TO_ALL
+from kwire.zookeeper.store import make_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,10 +60,12 @@ async def connect(
     acl: tuple[Acl, ...] = OPEN_TO_ALL,
     credentials: Sequence[Credentials] = (),
     tls: Tls | None = None,
+    make_chroot: bool = False,
 ) -> KazooStore:
     """A session with the ensemble, once it is there.
 
-    ``hosts``: ``host:port,host:port/chroot``, as in Kafka's ``zookeeper.connect``; a chroot must exist.
+    ``hosts``: ``host:port,host:port/chroot``, as in Kafka's ``zookeeper.connect``; a chroot must exist,
+    unless it is to be made, as Kafka's brokers do (``make_chroot``).
     ``session_timeout``: seconds without a sign of life after which the ensemble ends the session; it may grant less or
     more. ``acl``: what nodes get that are created without one of their own.
 
@@ -109,4 +112,19 @@ async def connect(
     if state != "connected":
         await store.close()
         raise store.ended("/")
+    servers, _, chroot = hosts.partition("/")
+    if make_chroot and chroot:
+        try:
+            if await store.exists("/") is None:
+                # From within there is no way to what is above it.
+                above = await connect(
+                    servers, connect_timeout=connect_timeout, acl=acl, credentials=credentials, tls=tls
+                )
+                try:
+                    await make_path(above, f"/{chroot}")
+                finally:
+                    await above.close()
+        except BaseException:
+            await store.close()
+            raise
     return store

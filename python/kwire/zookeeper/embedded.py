@@ -1,8 +1,9 @@
 """``Embedded``: a real ZooKeeper server of one's own, from the jars that PySpark brings along.
 
 Rules of this file: one process at a time, told apart by its id; it listens on 127.0.0.1 only, and ends when the process
-that started it ends, however that happens. What it printed is kept, and is part of every error about it. Methods block;
-in an event loop use ``async with``, or ``asyncio.to_thread``.
+that started it ends, however that happens. Two servers on the same data would destroy them: the folder is locked before
+anything in it is written, for as long as the server lives, also when it outlives us for a moment. What it printed is
+kept, and is part of every error about it. Methods block; in an event loop use ``async with``, or ``asyncio.to_thread``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from kwire.child_process import ChildProcess
 from kwire.errors import KwireError
+from kwire.folder_lock import FolderLock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,6 +81,7 @@ class Embedded:
         self._force_sync = force_sync
         self._settings = dict(settings or {})
         self._process: ChildProcess | None = None
+        self._lock: FolderLock | None = None
 
     @property
     def hosts(self) -> str:
@@ -96,39 +99,38 @@ class Embedded:
         return self.data / "zookeeper.log"
 
     def start(self, timeout: float = 30.0) -> None:
-        """Start it and wait until it serves. Errors: CannotStart."""
+        """Start it and wait until it serves. Errors: CannotStart; FolderInUse when another server has its folder."""
         if self._process is not None:
             return
-        deadline = time.monotonic() + timeout
         arguments = self._arguments()
-        while True:
-            if not self.port:
-                self.port = _free_port()
-            self._write_settings()
-            self._log_start = self.log.stat().st_size if self.log.exists() else 0
-            self._process = ChildProcess(arguments, self.log)
-            try:
-                self._wait_until_it_serves(self._process, deadline)
-            except CannotStart as error:
-                self.kill()
-                if "Address already in use" in error.log and not self._port_is_given:
-                    self.port = 0  # somebody was faster
-                    continue
-                raise
-            self._port_is_given = True
-            return
+        self.data.mkdir(parents=True, exist_ok=True)
+        self._lock = FolderLock(self.data, patience=timeout)
+        deadline = time.monotonic() + timeout
+        try:
+            while not self._serves(arguments, self._lock, deadline):
+                self.port = 0  # somebody was faster
+        except BaseException:
+            self.kill()
+            raise
+        self._port_is_given = True
 
     def stop(self, timeout: float = 10.0) -> None:
         """End it as its operator would; by force after so many seconds."""
         if self._process is not None:
             self._process.stop(timeout)
-            self._process = None
+        self._ended()
 
     def kill(self) -> None:
         """End it with SIGKILL, as a crash would."""
         if self._process is not None:
             self._process.kill()
-            self._process = None
+        self._ended()
+
+    def _ended(self) -> None:
+        self._process = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def close(self) -> None:
         """Stop it, and throw its folder away unless it was given one."""
@@ -165,8 +167,23 @@ class Embedded:
         classpath = self._classpath or _jars_of_pyspark()
         return [java, *options, "-cp", classpath, _SERVER, str(self.data / "zoo.cfg")]
 
+    def _serves(self, arguments: list[str], lock: FolderLock, deadline: float) -> bool:
+        """Start it, and True when it is there; False when another program has taken the port that we chose."""
+        if not self.port:
+            self.port = _free_port()
+        self._write_settings()
+        self._log_start = self.log.stat().st_size if self.log.exists() else 0
+        self._process = ChildProcess(arguments, self.log, descriptors=(lock.descriptor,))
+        try:
+            self._wait_until_it_serves(self._process, deadline)
+        except CannotStart as error:
+            self._process.kill()
+            if "Address already in use" in error.log and not self._port_is_given:
+                return False
+            raise
+        return True
+
     def _write_settings(self) -> None:
-        self.data.mkdir(parents=True, exist_ok=True)
         settings = {
             "tickTime": str(round(self._tick * 1000)),
             "maxSessionTimeout": "60000",

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from kwire.child_process import runs
 from kwire.cli.options import require
+from kwire.ready_file import prepare, write_whole
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from kwire.testing.local_cluster import LocalCluster
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -57,15 +61,30 @@ def up(nodes: int, data: Path | None, settings: tuple[str, ...], ready_file: Pat
     """  # noqa: D301  # \b is click's mark
     require("kazoo", "node")
     require("structlog", "node")
-    from kwire.testing.local_cluster import LocalCluster, write_whole
+    from kwire.testing.cluster_file import BrokenClusterFile
+    from kwire.testing.local_cluster import LocalCluster
 
     stop = threading.Event()
-    for number in SIGNALS:
-        signal.signal(number, lambda *_: stop.set())
+    _listen(stop)
     made = LocalCluster(nodes, data=data, settings=dict(map(_setting, settings)))
-    print(f"Starting ZooKeeper and {nodes} nodes in {made.data} ...", flush=True)
-    made.start()
-    try:
+    with ExitStack() as ends:
+        ends.callback(made.close)
+        ends.callback(_ignore_signals)
+        try:
+            made.lock()
+        except OSError as error:
+            raise click.BadParameter(f"{error}.", param_hint="--data") from None
+        if ready_file is not None:
+            try:
+                prepare(ready_file)
+            except OSError as error:
+                raise click.BadParameter(f"{error}.", param_hint="--ready-file") from None
+            ends.callback(ready_file.unlink, missing_ok=True)
+        print(f"Starting ZooKeeper and {nodes} nodes in {made.data} ...", flush=True)
+        try:
+            made.start()
+        except BrokenClusterFile as error:
+            raise click.BadParameter(f"{error}.", param_hint="--data") from None
         print(f"ZooKeeper  {made.zookeeper.hosts}")
         for node in made.nodes:
             print(f"node {node.id:<5} {node.host}:{node.port}  process {node.pid}")
@@ -73,12 +92,8 @@ def up(nodes: int, data: Path | None, settings: tuple[str, ...], ready_file: Pat
         if ready_file is not None:
             write_whole(ready_file, made.facts())
         _watch(made, stop, kept=data is not None)
-        print("Stopping ...", flush=True)
+        print("Stopping ... ^C again kills them.", flush=True)
         made.stop()
-    finally:
-        made.close()
-        if ready_file is not None:
-            ready_file.unlink(missing_ok=True)
     return 0
 
 
@@ -92,21 +107,29 @@ def start_node(node_id: int, data: Path) -> int:
     and ends with its cluster.
     """
     require("kazoo", "node")
-    from kwire.testing.local_cluster import is_node_of, node_command, wait_ready
+    from kwire.testing.cluster_file import BrokenClusterFile, ClusterFile
+    from kwire.testing.local_cluster import node_command, node_of, wait_ready
 
+    data = data.resolve()
     folder = data / f"node-{node_id}"
-    description = data / "cluster.json"
-    if not description.exists() or not (folder / "server.properties").exists():
+    try:
+        known = ClusterFile.read(data)
+    except BrokenClusterFile as error:
+        raise click.BadParameter(f"{error}.", param_hint="--data") from None
+    earlier = None if known is None else known.node(node_id)
+    if known is None or earlier is None or not (folder / "server.properties").exists():
         raise click.BadParameter(f"{data} is no folder of a cluster with a node {node_id}.", param_hint="--data")
-    facts = json.loads(description.read_text(encoding="utf-8"))
-    running = folder / "ready.json"
-    if running.exists() and is_node_of(pid := json.loads(running.read_text(encoding="utf-8"))["pid"], folder):
+    if not runs(known.pid):
+        raise click.ClickException(
+            f"the cluster in {data} does not run, process {known.pid} is gone: kwire cluster up --data {data}"
+        )
+    if (pid := node_of(folder)) is not None:
         raise click.ClickException(f"node {node_id} runs already, process {pid}")
-    running.unlink(missing_ok=True)
-    _keep_port(folder / "server.properties", facts["nodes"], node_id)
+    (folder / "ready.json").unlink(missing_ok=True)
+    _keep_port(folder / "server.properties", earlier.port)
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(  # noqa: S603 - a program of ours, with our own arguments
-            (*node_command(folder), "--end-with", str(facts["pid"])),
+            (*node_command(folder), "--end-with", str(known.pid)),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -117,9 +140,8 @@ def start_node(node_id: int, data: Path) -> int:
     return 0
 
 
-def _keep_port(properties: Path, nodes: list[dict[str, object]], node_id: int) -> None:
+def _keep_port(properties: Path, port: int) -> None:
     """Put the port that the node had into its file, which may say 0 for a free one."""
-    [port] = [node["port"] for node in nodes if node["id"] == node_id]
     lines = properties.read_text(encoding="utf-8").splitlines()
     kept = [line for line in lines if not line.startswith("listeners=")]
     properties.write_text("\n".join([*kept, f"listeners=ADMIN://127.0.0.1:{port}"]) + "\n", encoding="utf-8")
@@ -130,6 +152,25 @@ def _setting(text: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise click.BadParameter(f"{text!r} has not the form NAME=VALUE.", param_hint="--set")
     return name.strip(), value.strip()
+
+
+def _listen(stop: threading.Event) -> None:
+    """SIGINT and SIGTERM set ``stop``; when that has been asked for already, they end the command as ^C does."""
+
+    def told(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    for number in SIGNALS:
+        signal.signal(number, told)
+
+
+def _ignore_signals() -> None:
+    """What is left to do takes no time, and a third ^C would leave it undone."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _watch(made: LocalCluster, stop: threading.Event, *, kept: bool) -> None:

@@ -7,6 +7,7 @@ is an AdminError in the outcomes; what concerns the request is raised.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from kwire.client.admin import waiting
@@ -37,7 +38,7 @@ from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartiti
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
 
     from kwire.client.admin.values import NewTopic, TopicChange
@@ -49,7 +50,8 @@ STATUSES = {0: "moving", 1: "completed", -1: "failed"}
 
 class AdminClient:
     """Use ``async with await AdminClient.open(...)``. Every verb raises ConnectionFault when no broker can be reached
-    within the client's time-out, and verbs for the controller NoController when none is found.
+    within the client's time-out, and verbs for the controller NoController when none is found; TypeError for one text
+    where several are wanted.
     """
 
     def __init__(self, routing: Routing) -> None:
@@ -114,7 +116,7 @@ class AdminClient:
                     replication_factor=-1 if topic.replication_factor is None else topic.replication_factor,
                     replica_assignment=assignment(topic.assignment),
                     added_config_entries=entries(topic.set_configs),
-                    deleted_configs=tuple(topic.delete_configs),
+                    deleted_configs=several(topic.delete_configs),
                 )
                 for name, topic in topics.items()
             )
@@ -123,7 +125,7 @@ class AdminClient:
 
     async def delete_topics(self, names: Iterable[str]) -> Outcomes:
         """Errors of a topic: 3 unknown, 1012 named twice."""
-        request = DeleteTopicRequest_V2(topic_names=tuple(names))
+        request = DeleteTopicRequest_V2(topic_names=several(names))
         return by_topic_name(await self._routing.ask_controller(request, first_code))
 
     async def reassign_partitions(self, targets: Mapping[str, Mapping[int, Sequence[int]]]) -> Outcomes:
@@ -164,7 +166,7 @@ class AdminClient:
 
     async def run_tool(self, name: str, arguments: Sequence[str] = (), *, broker_id: int | None = None) -> ToolResult:
         """Run a registered tool on a broker, any for None. Raises AdminError for a tool that is unknown there."""
-        request = AdminRequest(tool=name, arguments=tuple(arguments))
+        request = AdminRequest(tool=name, arguments=several(arguments))
         if broker_id is None:
             answer = await self._routing.ask_any(request)
         else:
@@ -194,7 +196,7 @@ class AdminClient:
 
     async def describe_topics(self, names: Iterable[str] = ()) -> dict[str, TopicDescription | AdminError]:
         """By topic, as one broker tells it; all topics when none are named. An unknown topic is an AdminError 3."""
-        answer = await self._routing.ask_any(TopicMetadataRequest_V1(topic_names=tuple(names)))
+        answer = await self._routing.ask_any(TopicMetadataRequest_V1(topic_names=several(names)))
         described: dict[str, TopicDescription | AdminError] = {}
         for topic in answer.topics:
             if topic.topic_error_code:
@@ -228,7 +230,7 @@ class AdminClient:
 
         Raises NotSeenInTime, as all that wait.
         """
-        counts = topics if isinstance(topics, dict) else dict.fromkeys(topics)
+        counts = topics if isinstance(topics, Mapping) else dict.fromkeys(several(topics))
         conditions = {name: waiting.created(count) for name, count in counts.items()}
         await waiting.wait_until(self._routing, "created", conditions, timeout, report)
 
@@ -240,7 +242,7 @@ class AdminClient:
         report: Report | None = None,
     ) -> None:
         """Until no broker knows these topics."""
-        conditions = dict.fromkeys(names, waiting.deleted)
+        conditions = dict.fromkeys(several(names), waiting.deleted)
         await waiting.wait_until(self._routing, "deleted", conditions, timeout, report)
 
     async def wait_until_reassigned(
@@ -265,6 +267,13 @@ class AdminClient:
         wanted: Mapping[str, Sequence[int]] = partitions or dict.fromkeys(await self.list_topics(), ())
         conditions = {topic: waiting.led_by_preferred(indexes) for topic, indexes in wanted.items()}
         await waiting.wait_until(self._routing, "led by the preferred replicas", conditions, timeout, report)
+
+
+def several(texts: Iterable[str]) -> tuple[str, ...]:
+    """TypeError for one text alone: it would be taken for its letters, and so for other topics."""
+    if isinstance(texts, str):
+        raise TypeError(f"several texts are wanted, not one: write [{texts!r}]")
+    return tuple(texts)
 
 
 def assignment(replicas: Mapping[int, Sequence[int]]) -> tuple[PartitionReplicas, ...]:
