@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from kwire.client.differences import (
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from kwire.messages.kafka.metadata import Broker, MetadataRequest, MetadataResponse
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.protocol import ConnectFailed, NoCommonVersion
 from kwire.testing import FakeCluster
@@ -49,7 +50,8 @@ def cluster() -> Iterator[FakeCluster]:
 
 
 def poller(cluster: FakeCluster, **options: Any) -> Poller:
-    return Poller(cluster.bootstrap, **{"interval": INTERVAL, "timeout": TIMEOUT, "longest_pause": 0.2, **options})
+    settings = {"bootstrap": cluster.bootstrap, "interval": INTERVAL, "timeout": TIMEOUT, "longest_pause": 0.2}
+    return Poller(**{**settings, **options})
 
 
 # What a poll is.
@@ -315,6 +317,23 @@ def test_a_deletion_of_everything_is_one(cluster: FakeCluster) -> None:
     run(work())
 
 
+@pytest.mark.parametrize(
+    ("host", "port"), [("a" * 64 + ".com", 9092), ("a\0b", 9092), ("127.0.0.1", 70_000)], ids=ascii
+)
+def test_an_address_that_is_none_is_silence_of_that_broker_only(cluster: FakeCluster, host: str, port: int) -> None:
+    async def work() -> None:
+        told = cluster.state
+        unusable = Broker(node_id=9, host=host, port=port)
+        for broker_id in ALL:
+            cluster.freeze_view(broker_id, replace(told, brokers=(*told.brokers, unusable)))
+        async with poller(cluster) as polling:
+            polls = await until(polling, failed, 2)
+            polls += await until_all(polling, ALL, answered)
+            assert {(poll.broker_id, type(poll.error)) for poll in polls if failed(poll)} == {(9, ConnectFailed)}
+
+    run(work())
+
+
 # Bootstrap.
 
 
@@ -422,6 +441,23 @@ def test_kip_4_is_polled_in_its_own_words() -> None:
 
     with FakeCluster(3, topics=12, partitions=3, dialect="kip4") as cluster:
         run(work(cluster))
+
+
+def test_the_next_broker_may_speak_the_other_dialect() -> None:
+    async def work(one: FakeCluster, other: FakeCluster) -> None:
+        other.stop_broker(1)
+        async with poller(one, brokers="one", bootstrap=[one.bootstrap, other.bootstrap]) as polling:
+            await until(polling, answered, 2)
+            other.start_broker(1)
+            one.stop_broker(1)
+            first, again = [poll for poll in await until(polling, answered, 2) if answered(poll)]
+            assert (first.dialect, first.differences) == ("kafka", ())
+            assert first.changed is not None
+            assert first.changed.first
+            assert again.same
+
+    with FakeCluster(1, topics=2, dialect="kip4") as one, FakeCluster(1, topics=3) as other:
+        run(work(one, other))
 
 
 def test_a_dialect_that_was_asked_for_and_is_not_spoken_is_an_error(cluster: FakeCluster) -> None:
