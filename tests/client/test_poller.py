@@ -102,6 +102,7 @@ def test_whatever_version_the_brokers_know(version: int) -> None:
         cluster.set_versions(3, 0, version)
         poll = run(work(cluster))
         assert poll.api_version == version
+        assert poll.controller_id == (None if version == 0 else 1)  # version 0 does not tell it
         message: Any = poll.message
         assert [topic.name for topic in message.topics] == list(cluster.state.topics)
         assert [broker.node_id for broker in message.brokers] == [1, 2]
@@ -381,6 +382,48 @@ def test_when_all_are_lost_the_bootstrap_servers_are_asked_again() -> None:
 def test_somebody_must_be_asked() -> None:
     with pytest.raises(ValueError, match="no bootstrap server"):
         Poller("")
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *[
+            (option, value)
+            for option in ("interval", "timeout", "longest_pause")
+            for value in (0, -1, NAN, INFINITY, "1")
+        ],
+        *[("forget_after", value) for value in (-1, NAN, None)],
+        *[("queue_size", value) for value in (0, -1, 1.5)],
+        ("overflow", "block"),
+        ("brokers", "some"),
+        ("dialect", "foo"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused_by_its_name(option: str, value: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{option} is {value!r}: it must be "):
+        Poller("127.0.0.1:1", **{option: value})
+
+
+@pytest.mark.parametrize("ask", [Ask(topic_configs(), 0), Ask(topic_configs(), 1, brokers="some")])  # type: ignore[arg-type]
+def test_so_is_one_of_a_further_request(ask: Ask) -> None:
+    with pytest.raises(ValueError, match="of a request is "):
+        Poller("127.0.0.1:1", requests=[ask])
+
+
+def test_a_poller_polls_once(cluster: FakeCluster) -> None:
+    async def work() -> None:
+        async with poller(cluster) as polling:
+            await until(polling, answered)
+            with pytest.raises(RuntimeError, match="a poller polls once"):
+                await polling.__aenter__()
+            await until(polling, answered)
+        with pytest.raises(RuntimeError, match="a poller polls once"):
+            await polling.__aenter__()
+
+    run(work())
 
 
 # One broker.
