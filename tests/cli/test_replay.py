@@ -46,6 +46,9 @@ def test_changes_and_silence_are_told_once(folder: Path) -> None:
         "2026-11-21 14:00:03.000  broker 1  no answer: response: no answer within 2.0 s",
         "2026-11-21 14:00:05.000  broker 1  answers again",
         "2026-11-21 14:00:05.000  broker 1  an empty answer, not believed yet",
+        "2026-11-21 14:00:07.000  broker 1  broker 3 gone",  # it says so again, and is believed
+        "2026-11-21 14:00:07.000  broker 1  topic topic-0 removed",
+        "2026-11-21 14:00:07.000  broker 1  topic topic-1 removed",
         (
             "2026-11-21 14:00:08.000  broker 1  an answer cannot be read: "
             "count_exceeds_input at byte 4: 206 bytes wanted, 6 left"

@@ -1,7 +1,7 @@
 """A capture, or a table of frames, as the story of what changed: what a poller told, told again.
 
 Rules of this file: answers go through the very code that a poller uses, so that the same differences come out, the
-doubts about empty answers included. What an answer was the same as is not looked at again.
+doubts about empty answers included. What an answer was the same as is not looked at again, unless it is doubted.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ class Story:
         if who in self._silent:
             self._silent.discard(who)
             yield _event(row, "Answers", "answers again", {})
-        if row.kind == "same":
-            self.same += 1
-            return
+        self.same += row.kind == "same"
         yield from self._told(row)
 
     def _told(self, row: Row) -> Iterator[Event]:
@@ -89,6 +87,9 @@ class Story:
         who = row.broker_id, row.endpoint, row.request and row.request[8:]
         views = self._views.setdefault(asked, {})
         view = views.setdefault(who, BrokerView())
+        doubted = view.suspect
+        if row.kind == "same" and not doubted:
+            return
         others = [each for other, each in views.items() if other[:2] != who[:2]]
         try:
             # An answer names any broker as controller under KRaft, and a row does not say whether this is KRaft.
@@ -96,7 +97,7 @@ class Story:
         except KwireError as error:
             yield _event(row, "Unreadable", f"an answer cannot be read: {error}", {"error": str(error)})
             return
-        if seen.suspect:
+        if seen.suspect and not doubted:
             yield _event(row, "Suspect", "an empty answer, not believed yet", {})
         for difference in seen.differences:
             yield _event(row, type(difference).__name__, str(difference), _facts(difference))

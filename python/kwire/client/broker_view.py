@@ -71,6 +71,11 @@ class BrokerView:
         self.believed = message
         return Seen(message, changes, found, unchanged, suspect=False)
 
+    @property
+    def suspect(self) -> bool:
+        """Whether the last answer is not yet believed."""
+        return self._suspect_since is not None
+
     def was_unreadable(self) -> None:
         """An answer came and could not be read: the next one is the same as none."""
         self._unreadable = True
