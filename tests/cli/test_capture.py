@@ -57,8 +57,31 @@ def test_a_folder_that_somebody_writes_is_refused(tmp_path: Path) -> None:
     assert "a capture has one writer at a time" in done.err
 
 
-def test_a_bootstrap_server_that_is_none_is_wrong_usage(tmp_path: Path) -> None:
-    done = run("capture", "-b", ",", "--duration", "1", tmp_path)
+@pytest.mark.parametrize(
+    ("bootstrap", "complaint"),
+    [(",", "no bootstrap server is named"), ("\udcff\udcfe:9092", "is not the address of a broker: write host:port")],
+    ids=["nobody", "no text"],
+)
+def test_a_bootstrap_server_that_is_none_is_wrong_usage(tmp_path: Path, bootstrap: str, complaint: str) -> None:
+    done = run("capture", "-b", bootstrap, "--duration", "1", tmp_path)
 
     assert done.code == 2
-    assert "no bootstrap server is named" in done.err
+    assert complaint in " ".join(done.err.split())
+
+
+def test_a_name_that_nobody_can_have_is_silence(tmp_path: Path) -> None:
+    done = run("capture", "-b", "a..b:9092", "--duration", "1", tmp_path)
+
+    assert done.code == 0, done.err
+    assert {row.endpoint for row in replay(tmp_path)} == {"a..b:9092"}
+    assert {row.kind for row in replay(tmp_path)} == {"error"}
+
+
+@pytest.mark.parametrize("option", ["--interval", "--duration", "--configs"])
+@pytest.mark.parametrize("number", ["nan", "inf", "-1"])
+def test_seconds_that_are_none_are_wrong_usage(tmp_path: Path, option: str, number: str) -> None:
+    done = run("capture", "-b", "127.0.0.1:1", option, number, tmp_path / "out")
+
+    assert done.code == 2
+    assert number in done.err
+    assert not (tmp_path / "out").exists()

@@ -8,13 +8,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from kwire.capture import Capture, from_table
 from kwire.capture.rows import rows_of
-from tests.capture.answers import answer, metadata, silence
-from tests.cli.running import DATA
+from tests.capture.answers import answer, at, metadata, silence
+from tests.cli.running import DATA, Run
 from tests.cli.running import kwire as run
 
 TAPES = DATA / "tapes"
@@ -46,6 +47,9 @@ def test_changes_and_silence_are_told_once(folder: Path) -> None:
         "2026-11-21 14:00:03.000  broker 1  no answer: response: no answer within 2.0 s",
         "2026-11-21 14:00:05.000  broker 1  answers again",
         "2026-11-21 14:00:05.000  broker 1  an empty answer, not believed yet",
+        "2026-11-21 14:00:07.000  broker 1  broker 3 gone",  # it says so again, and is believed
+        "2026-11-21 14:00:07.000  broker 1  topic topic-0 removed",
+        "2026-11-21 14:00:07.000  broker 1  topic topic-1 removed",
         (
             "2026-11-21 14:00:08.000  broker 1  an answer cannot be read: "
             "count_exceeds_input at byte 4: 206 bytes wanted, 6 left"
@@ -80,12 +84,74 @@ def test_json_has_a_line_for_each_event(folder: Path) -> None:
     assert Counter(event["what"] for event in events)["Silent"] == 1
 
 
-def test_what_is_no_capture_is_an_error(tmp_path: Path) -> None:
-    assert "there is no such file or folder" in run("replay", tmp_path / "nowhere").err
-    (tmp_path / "text.parquet").write_text("no parquet")
-    done = run("replay", tmp_path / "text.parquet")
+@pytest.mark.parametrize("since", ["2026-11-21T14:00:02.000000+00:00", "2026-11-21T14:00:02Z", "20261121T150002+0100"])
+def test_times_are_understood_as_they_are_printed_and_in_any_other_form(folder: Path, since: str) -> None:
+    events = [json.loads(line) for line in run("replay", folder, "-o", "json", "--since", since).out.splitlines()]
+
+    assert events[0]["at"] == "2026-11-21T14:00:02+00:00"
+
+
+def test_what_is_no_time_is_wrong_usage(folder: Path) -> None:
+    done = run("replay", folder, "--until", "noon")
+
     assert (done.code, done.out) == (2, "")
-    assert "text.parquet" in done.err
+    assert "'noon' is no time: write 2026-11-21T14:05" in done.err
+
+
+@pytest.mark.parametrize("speed", ["nan", "inf", "0"])
+def test_nor_is_what_is_no_speed(folder: Path, speed: str) -> None:
+    assert run("replay", folder, "--speed", speed).code == 2
+
+
+def test_what_does_not_exist_is_wrong_usage(tmp_path: Path) -> None:
+    done = run("replay", tmp_path / "nowhere")
+
+    assert (done.code, done.out) == (2, "")
+    assert "does not exist" in done.err
+
+
+def table(**columns: object) -> pa.Table:
+    """One frame that somebody recorded, with these columns."""
+    known = {"polled_at": at(0), "cluster_id": "c", "broker_id": 1, "endpoint": "h:1", "api_key": 3, "api_version": 12}
+    return pa.table({name: [value] for name, value in (known | {"frame": b"\0\0\0\1"} | columns).items()})
+
+
+@pytest.mark.parametrize(
+    ("columns", "complaint"),
+    [({"frame": 5}, "int64"), ({"polled_at": 1.5}, "double"), ({"request_hex": "zz"}, "hex")],
+    ids=["numbers for frames", "a number for a time", "no hex"],
+)
+def test_a_table_of_other_things_is_an_error_of_one_line(
+    tmp_path: Path, columns: dict[str, object], complaint: str
+) -> None:
+    place = tmp_path / "frames.parquet"
+    pq.write_table(table(**columns), place)
+    assert_one_line(run("replay", place), place, complaint)
+
+
+def test_so_is_a_file_or_a_part_that_is_no_parquet(tmp_path: Path) -> None:
+    place = tmp_path / "text.parquet"
+    place.write_text("no parquet")
+    assert_one_line(run("replay", place), place, "Parquet")
+    part = tmp_path / "capture" / "date=2026-11-21" / "part-20261121T140000.000000Z-20261121T140001.000000Z-000.parquet"
+    part.parent.mkdir(parents=True)
+    part.write_text("no parquet")
+    assert_one_line(run("replay", tmp_path / "capture"), tmp_path / "capture", "Parquet")
+
+
+def assert_one_line(done: Run, place: Path, complaint: str) -> None:
+    assert (done.code, done.out) == (1, "")
+    [line] = done.err.splitlines()
+    assert line.startswith(f"Error: {place}")
+    assert complaint in line
+
+
+def test_a_frame_that_answers_nobody_knows_what_cannot_be_read(tmp_path: Path) -> None:
+    place = tmp_path / "frames.parquet"
+    pq.write_table(table(api_version=None), place)
+    done = run("replay", place)
+    assert (done.code, done.err) == (0, "")
+    assert "cannot be read: its row does not say api_key and api_version" in done.out
 
 
 @pytest.mark.parametrize("tape", ["zk39", "kraft44"])

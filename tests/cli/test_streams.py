@@ -108,6 +108,26 @@ def test_a_reader_that_is_gone_from_the_start_does_not_matter_either() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("arguments", [("messages",), ("decode", "-m", "ResponseHeader", "-v", "0", "00000007")])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_stream_that_is_closed_from_the_start_is_not_missed(arguments: tuple[str, ...], closed: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *COMMAND, *arguments], capture_output=True, env=environment(), check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("messages",)], ids=["little", "much"])
+def test_output_that_cannot_be_written_is_an_error_of_one_line(arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, env=environment(), check=False
+        )
+
+    assert (done.returncode, done.stderr) == (1, b"Error: [Errno 28] No space left on device\n")
+
+
 @pytest.mark.parametrize("arguments", [("decode",), ("decode", "-m", "MetadataResponse", "-v", "13", "-f", "binary")])
 def test_an_interrupt_ends_the_run_with_130(arguments: tuple[str, ...]) -> None:
     with Running(*arguments) as run:

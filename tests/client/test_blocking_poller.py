@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,8 +46,37 @@ def test_it_says_when_it_is_not_running() -> None:
     poller = BlockingPoller("127.0.0.1:1")
     with pytest.raises(RuntimeError, match="not running"):
         next(poller)
+    with pytest.raises(RuntimeError, match="not running"):
+        poller.read(1.0)
     with poller:
         assert poller.read(10.0) is not None  # nobody listens: silence is data
-    with pytest.raises(RuntimeError, match="not running"):
-        next(poller)
-    assert "kwire-poller" not in {thread.name for thread in threading.enumerate()}
+    assert "kwire-poller" not in threads()
+
+
+def test_an_iteration_ends_with_the_block_also_in_another_thread() -> None:
+    with FakeCluster(1, topics=3) as cluster, ThreadPoolExecutor(2) as readers:
+        with BlockingPoller(cluster.bootstrap, interval=3600.0, timeout=60.0) as poller:
+            assert next(poller).error is None
+            iterating = readers.submit(list, poller)
+            reading = readers.submit(poller.read, 3600.0)
+            with pytest.raises(TimeoutError):
+                iterating.result(0.2)  # it waits for the next poll
+        assert iterating.result(30.0) == []
+        assert reading.result(30.0) is None
+        assert list(poller) == []
+        assert poller.read(1.0) is None
+
+
+def test_it_polls_once() -> None:
+    poller = BlockingPoller("127.0.0.1:1")
+    with poller:
+        with pytest.raises(RuntimeError, match="a poller polls once"), poller:
+            pass
+        assert poller.read(10.0) is not None
+    with pytest.raises(RuntimeError, match="a poller polls once"), poller:
+        pass
+    assert "kwire-poller" not in threads()
+
+
+def threads() -> set[str]:
+    return {thread.name for thread in threading.enumerate()}

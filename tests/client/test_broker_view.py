@@ -10,6 +10,8 @@ from kwire import DecodeError, frame
 from kwire.client.broker_view import CONFIRMED_AFTER, BrokerView, Seen
 from kwire.client.differences import LeaderMoved, TopicRemoved
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from kwire.messages.kip4.structures import Broker
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1, TopicMetadataResponse_V1
 from kwire.protocol import Answer, Endpoint, Sent
 from tests.client.test_comparison import BROKERS, ID, metadata, partition, topic
 
@@ -95,6 +97,19 @@ def test_another_version_after_a_restart_is_compared_with_the_one_before() -> No
     assert again.differences == ()
     moved = view.take(answer(metadata(topic("a", partition(leader=3)), topic("b")), version=8), 2.0, kraft=False)
     assert moved.differences == (LeaderMoved("a", 0, 1, 3, 5, 5),)
+
+
+def test_an_answer_in_another_dialect_is_a_first_one() -> None:
+    """As of the next cluster, when the broker that was asked has failed."""
+    view = BrokerView()
+    list(seen(view, FULL, NO_TOPICS))
+    other = TopicMetadataResponse_V1(brokers=(Broker(node_id=1, host="h", port=1),), topics=())
+    sent = Sent(7, TopicMetadataRequest_V1(topic_names=()), TopicMetadataResponse_V1, 1, b"")
+    payload = frame.encode_response(other, version=1, correlation_id=7)[4:]
+    first = view.take(Answer(Endpoint("h", 1), sent, payload, 4), 0.2, kraft=False)
+    assert (first.message, first.differences, first.same, first.suspect) == (other, (), False, False)
+    assert first.changes.first
+    assert view.take(answer(FULL), 0.3, kraft=False).changes.first
 
 
 def test_what_cannot_be_read_changes_nothing() -> None:

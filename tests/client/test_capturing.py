@@ -208,10 +208,39 @@ def test_and_wait_when_too_much_waits_for_it(
     check(polls, list(replay(tmp_path)))
 
 
-class FullDisk(Capture):
-    """Takes three rows."""
+def test_what_was_polled_is_captured_also_when_the_end_is_cancelled_again_and_again(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    polls: list[Poll] = []
+
+    async def work(capture: SlowDisk) -> None:
+        async def read() -> None:
+            async with poller(cluster, capture) as polling:
+                async for poll in polling:
+                    polls.append(poll)  # noqa: PERF401  one by one: it is cancelled
+
+        reading = asyncio.create_task(read())
+        await comes_true(lambda: len(polls) >= 20)
+        for _ in range(3):
+            reading.cancel()
+            await asyncio.sleep(0.05)
+        assert not reading.done()
+        capture.let.set()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    with SlowDisk(tmp_path) as capture:
+        run(work(capture))
+        assert capture.next_row >= len(polls)
+    rows = list(replay(tmp_path))
+    assert {(poll.broker_id, poll.polled_at) for poll in polls} <= {(row.broker_id, row.polled_at) for row in rows}
+
+
+class FullDisk(SlowDisk):
+    """Takes three rows, when it is let."""
 
     def append(self, row: Row, message: Message | None = None) -> Row:
+        self.let.wait()
         if self.next_row == 3:
             raise WriteFailed(self.folder, 1, "No space left on device")
         return super().append(row, message)
@@ -224,5 +253,24 @@ def test_a_capture_that_fails_ends_the_polling_with_its_error(cluster: FakeClust
                 await until(polling, failed)
 
     with FullDisk(tmp_path) as capture:
+        capture.let.set()
         run(work(capture))
     assert sum(1 for _ in replay(tmp_path)) == 3
+
+
+def test_one_that_fails_while_a_cancelled_end_waits_for_it_is_the_cause(cluster: FakeCluster, tmp_path: Path) -> None:
+    async def work(capture: FullDisk) -> None:
+        async with poller(cluster, capture) as polling:
+            await comes_true(lambda: polling.statistics.polls >= 4)
+            closing = asyncio.create_task(polling.close())
+            await asyncio.sleep(0)
+            closing.cancel()
+            capture.let.set()
+            with pytest.raises(asyncio.CancelledError) as cancelled:
+                await closing
+            assert isinstance(cancelled.value.__cause__, WriteFailed)
+            with pytest.raises(WriteFailed):
+                await polling.close()
+
+    with FullDisk(tmp_path) as capture, pytest.raises(WriteFailed):
+        run(work(capture))

@@ -7,7 +7,7 @@ import gc
 import socket
 import tracemalloc
 from struct import pack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,13 +23,14 @@ from kwire.protocol import (
     ConnectFailed,
     ConnectionClosed,
     ConnectionFault,
+    Endpoint,
     NoCommonVersion,
     OversizedFrame,
     Timeout,
     WrongCorrelation,
 )
 from kwire.testing import FakeCluster, Misbehaviour
-from tests.client.polling import run
+from tests.client.polling import comes_true, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -231,10 +232,22 @@ def test_nobody_listens(cluster: FakeCluster) -> None:
     run(work())
 
 
-def test_a_name_that_is_none() -> None:
+@pytest.mark.parametrize(
+    "host", ["no-such-host.invalid", "a..b", "a" * 64 + ".invalid", ".", "a\0b", "\udcff"], ids=ascii
+)
+def test_a_name_that_is_none(host: str) -> None:
     async def work() -> None:
-        with pytest.raises(ConnectFailed):
-            await Connection.open("no-such-host.invalid:9092")
+        with pytest.raises(ConnectFailed, match="cannot connect"):
+            await Connection.open(Endpoint(host, 9092))
+
+    run(work())
+
+
+@pytest.mark.parametrize("port", [-1, 70_000])
+def test_a_port_that_is_none(port: int) -> None:
+    async def work() -> None:
+        with pytest.raises(ConnectFailed, match="cannot connect"):
+            await Connection.open(Endpoint("127.0.0.1", port))
 
     run(work())
 
@@ -289,6 +302,28 @@ def test_a_closed_connection_leaves_nothing_waiting(cluster: FakeCluster) -> Non
         await connection.close()
         with pytest.raises(ConnectionClosed, match="by us"):
             await arrival
+
+    run(work())
+
+
+def test_whoever_gives_up_connecting_leaves_nothing_behind(cluster: FakeCluster) -> None:
+    """However far it has come: the broker's first words may be on their way, or already be there."""
+
+    async def work() -> None:
+        complaints: list[dict[str, Any]] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, complaint: complaints.append(complaint))
+        for steps in range(40):
+            opening = asyncio.ensure_future(Connection.open(cluster.endpoint(1)))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            await asyncio.to_thread(cluster.requests, 1)  # the broker's thread had its turn
+            opening.cancel()
+            for connection in await asyncio.gather(opening, return_exceptions=True):
+                if isinstance(connection, Connection):
+                    await connection.close()
+        await comes_true(lambda: cluster.connections(1) == 0)
+        assert complaints == []
 
     run(work())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from kwire.client.differences import (
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from kwire.messages.kafka.metadata import Broker, MetadataRequest, MetadataResponse
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.protocol import ConnectFailed, NoCommonVersion
 from kwire.testing import FakeCluster
@@ -49,7 +50,8 @@ def cluster() -> Iterator[FakeCluster]:
 
 
 def poller(cluster: FakeCluster, **options: Any) -> Poller:
-    return Poller(cluster.bootstrap, **{"interval": INTERVAL, "timeout": TIMEOUT, "longest_pause": 0.2, **options})
+    settings = {"bootstrap": cluster.bootstrap, "interval": INTERVAL, "timeout": TIMEOUT, "longest_pause": 0.2}
+    return Poller(**{**settings, **options})
 
 
 # What a poll is.
@@ -100,6 +102,7 @@ def test_whatever_version_the_brokers_know(version: int) -> None:
         cluster.set_versions(3, 0, version)
         poll = run(work(cluster))
         assert poll.api_version == version
+        assert poll.controller_id == (None if version == 0 else 1)  # version 0 does not tell it
         message: Any = poll.message
         assert [topic.name for topic in message.topics] == list(cluster.state.topics)
         assert [broker.node_id for broker in message.brokers] == [1, 2]
@@ -315,6 +318,23 @@ def test_a_deletion_of_everything_is_one(cluster: FakeCluster) -> None:
     run(work())
 
 
+@pytest.mark.parametrize(
+    ("host", "port"), [("a" * 64 + ".com", 9092), ("a\0b", 9092), ("127.0.0.1", 70_000)], ids=ascii
+)
+def test_an_address_that_is_none_is_silence_of_that_broker_only(cluster: FakeCluster, host: str, port: int) -> None:
+    async def work() -> None:
+        told = cluster.state
+        unusable = Broker(node_id=9, host=host, port=port)
+        for broker_id in ALL:
+            cluster.freeze_view(broker_id, replace(told, brokers=(*told.brokers, unusable)))
+        async with poller(cluster) as polling:
+            polls = await until(polling, failed, 2)
+            polls += await until_all(polling, ALL, answered)
+            assert {(poll.broker_id, type(poll.error)) for poll in polls if failed(poll)} == {(9, ConnectFailed)}
+
+    run(work())
+
+
 # Bootstrap.
 
 
@@ -362,6 +382,48 @@ def test_when_all_are_lost_the_bootstrap_servers_are_asked_again() -> None:
 def test_somebody_must_be_asked() -> None:
     with pytest.raises(ValueError, match="no bootstrap server"):
         Poller("")
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *[
+            (option, value)
+            for option in ("interval", "timeout", "longest_pause")
+            for value in (0, -1, NAN, INFINITY, "1")
+        ],
+        *[("forget_after", value) for value in (-1, NAN, None)],
+        *[("queue_size", value) for value in (0, -1, 1.5)],
+        ("overflow", "block"),
+        ("brokers", "some"),
+        ("dialect", "foo"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused_by_its_name(option: str, value: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{option} is {value!r}: it must be "):
+        Poller("127.0.0.1:1", **{option: value})
+
+
+@pytest.mark.parametrize("ask", [Ask(topic_configs(), 0), Ask(topic_configs(), 1, brokers="some")])  # type: ignore[arg-type]
+def test_so_is_one_of_a_further_request(ask: Ask) -> None:
+    with pytest.raises(ValueError, match="of a request is "):
+        Poller("127.0.0.1:1", requests=[ask])
+
+
+def test_a_poller_polls_once(cluster: FakeCluster) -> None:
+    async def work() -> None:
+        async with poller(cluster) as polling:
+            await until(polling, answered)
+            with pytest.raises(RuntimeError, match="a poller polls once"):
+                await polling.__aenter__()
+            await until(polling, answered)
+        with pytest.raises(RuntimeError, match="a poller polls once"):
+            await polling.__aenter__()
+
+    run(work())
 
 
 # One broker.
@@ -422,6 +484,23 @@ def test_kip_4_is_polled_in_its_own_words() -> None:
 
     with FakeCluster(3, topics=12, partitions=3, dialect="kip4") as cluster:
         run(work(cluster))
+
+
+def test_the_next_broker_may_speak_the_other_dialect() -> None:
+    async def work(one: FakeCluster, other: FakeCluster) -> None:
+        other.stop_broker(1)
+        async with poller(one, brokers="one", bootstrap=[one.bootstrap, other.bootstrap]) as polling:
+            await until(polling, answered, 2)
+            other.start_broker(1)
+            one.stop_broker(1)
+            first, again = [poll for poll in await until(polling, answered, 2) if answered(poll)]
+            assert (first.dialect, first.differences) == ("kafka", ())
+            assert first.changed is not None
+            assert first.changed.first
+            assert again.same
+
+    with FakeCluster(1, topics=2, dialect="kip4") as one, FakeCluster(1, topics=3) as other:
+        run(work(one, other))
 
 
 def test_a_dialect_that_was_asked_for_and_is_not_spoken_is_an_error(cluster: FakeCluster) -> None:

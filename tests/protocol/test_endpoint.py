@@ -23,7 +23,10 @@ def test_an_address_is_a_host_and_a_port(text: str, endpoint: Endpoint) -> None:
     assert Endpoint.parse(str(endpoint)) == endpoint
 
 
-@pytest.mark.parametrize("text", ["", ":9092", "host:", "host:0", "host:65536", "host:-1", "host:9o92", "[]:9092"])
+NO_ADDRESSES = ["", ":9092", "host:", "host:0", "host:65536", "host:-1", "host:9o92", "[]:9092", "a\0b", "\udcff:9092"]
+
+
+@pytest.mark.parametrize("text", NO_ADDRESSES, ids=ascii)
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not the address of a broker"):
         Endpoint.parse(text)

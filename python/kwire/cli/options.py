@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,6 +19,27 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
+
+
+class FiniteRange(click.FloatRange):
+    """A number of that range which is one: not ``nan``, which no range refuses, and not ``inf``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return number
+
+
+class Time(click.DateTime):
+    """A time in any form of ISO 8601, as commands print it or shorter. UTC, unless it says otherwise."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        try:
+            time = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is no time: write 2026-11-21T14:05, with seconds and +01:00 if you like.", param, ctx)
+        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def complete_message(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
@@ -72,6 +95,16 @@ def input_words(command: Command) -> Command:
             help="What the input is, where it is not what it looks like.",
         ),
         click.argument("words", metavar="[INPUT]...", nargs=-1),
+    ):
+        command = option(command)
+    return command
+
+
+def slice_of_time(command: Command) -> Command:
+    """``--since`` and ``--until``."""
+    for option in (
+        click.option("--until", type=Time(), metavar="TIME", help="Up to then (UTC)."),
+        click.option("--since", type=Time(), metavar="TIME", help="From then on (UTC), such as 2026-11-21T14:05."),
     ):
         command = option(command)
     return command

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -81,6 +82,7 @@ def program() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name; the exit code."""
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         # JSON is UTF-8 wherever it goes; and what a terminal cannot show must not end the run.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a real stream
@@ -88,12 +90,31 @@ def run(arguments: Sequence[str]) -> int:
         code = _run(list(arguments))
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered has nowhere to go, and Python would try, and complain, when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return EXIT_READER_GONE
+    except OSError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:  # then this is what was wrong
+            _drop_output()
+        return EXIT_WRONG_INPUT
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     return code
+
+
+def _open_what_is_closed() -> None:
+    """A stream that whoever started us has closed is None; commands need not know."""
+    null = Path(os.devnull)
+    sys.stdin = sys.stdin or null.open(encoding="utf-8")
+    sys.stdout = sys.stdout or null.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or null.open("w", encoding="utf-8")
+
+
+def _drop_output() -> None:
+    """What is still buffered has nowhere to go, and Python would try, and complain, when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: list[str]) -> int:

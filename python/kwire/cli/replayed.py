@@ -1,7 +1,7 @@
 """A capture, or a table of frames, as the story of what changed: what a poller told, told again.
 
 Rules of this file: answers go through the very code that a poller uses, so that the same differences come out, the
-doubts about empty answers included. What an answer was the same as is not looked at again.
+doubts about empty answers included. What an answer was the same as is not looked at again, unless it is doubted.
 """
 
 from __future__ import annotations
@@ -9,8 +9,12 @@ from __future__ import annotations
 from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from kwire.capture import from_table, replay
 from kwire.capture.rows import rows_of
+from kwire.cli.sources import BadInput
 from kwire.client.broker_view import BrokerView
 from kwire.declare.introspect import describe
 from kwire.errors import KwireError
@@ -79,9 +83,7 @@ class Story:
         if who in self._silent:
             self._silent.discard(who)
             yield _event(row, "Answers", "answers again", {})
-        if row.kind == "same":
-            self.same += 1
-            return
+        self.same += row.kind == "same"
         yield from self._told(row)
 
     def _told(self, row: Row) -> Iterator[Event]:
@@ -89,6 +91,9 @@ class Story:
         who = row.broker_id, row.endpoint, row.request and row.request[8:]
         views = self._views.setdefault(asked, {})
         view = views.setdefault(who, BrokerView())
+        doubted = view.suspect
+        if row.kind == "same" and not doubted:
+            return
         others = [each for other, each in views.items() if other[:2] != who[:2]]
         try:
             # An answer names any broker as controller under KRaft, and a row does not say whether this is KRaft.
@@ -96,7 +101,7 @@ class Story:
         except KwireError as error:
             yield _event(row, "Unreadable", f"an answer cannot be read: {error}", {"error": str(error)})
             return
-        if seen.suspect:
+        if seen.suspect and not doubted:
             yield _event(row, "Suspect", "an empty answer, not believed yet", {})
         for difference in seen.differences:
             yield _event(row, type(difference).__name__, str(difference), _facts(difference))
@@ -106,6 +111,8 @@ def _answer(row: Row) -> Answer[Any]:
     """The row as what a connection hands over."""
     payload = row.frame
     assert payload is not None
+    if None in (row.api_key, row.api_version):  # in frames that somebody else recorded
+        raise BadInput("its row does not say api_key and api_version")
     cls = find(row.dialect, api_key=row.api_key, version=row.api_version, kind="response")
     start = body_start(payload, describe(cls).header_version(row.api_version))
     request: Any = None  # which is not asked for once there is an answer
@@ -124,20 +131,23 @@ def _facts(difference: Difference) -> dict[str, Any]:
 def rows_at(
     place: Path, *, since: datetime | None = None, until: datetime | None = None, speed: float | None = None
 ) -> Iterator[Row]:
-    """The polls of a capture folder, or of a parquet file of frames (``kwire.capture.from_table``). Raises NoFrames."""
-    if place.is_dir():
-        yield from replay(place, since=since, until=until, speed=speed, carried=True)
-        return
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    """The polls of a capture folder, or of a parquet file of frames (``kwire.capture.from_table``).
 
-    if not place.exists():
-        raise NoFrames(place, "there is no such file or folder")
+    Raises CaptureError, and NoFrames for whatever else is wrong with the files.
+    """
     try:
-        table = from_table(pq.read_table(place))
-    except pa.ArrowInvalid as error:
-        raise NoFrames(place, str(error)) from error
-    for batch in table.sort_by("polled_at").to_batches():
+        if place.is_dir():
+            yield from replay(place, since=since, until=until, speed=speed, carried=True)
+        else:
+            yield from _rows_of_file(place, since, until)
+    except KwireError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise NoFrames(place, " ".join(str(error).split())) from error  # of one line
+
+
+def _rows_of_file(place: Path, since: datetime | None, until: datetime | None) -> Iterator[Row]:
+    for batch in from_table(pq.read_table(place)).sort_by("polled_at").to_batches():
         for row in rows_of(batch):
             if since is not None and row.polled_at < since:
                 if row.frame is not None:

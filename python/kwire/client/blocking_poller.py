@@ -27,18 +27,34 @@ __all__ = ["BlockingPoller"]
 T = TypeVar("T")
 
 
+class _NotRunning(RuntimeError):
+    """There is no loop to ask: not yet, or not any more."""
+
+
 class BlockingPoller:
-    """While in a ``with`` block, an iterator of polls. ``bootstrap`` and ``options``: as ``Poller`` has them."""
+    """While in a ``with`` block, an iterator of polls, which ends with the block, in whatever thread it is read.
+
+    ``bootstrap`` and ``options``: as ``Poller`` has them.
+    """
 
     def __init__(self, bootstrap: str | Iterable[str], **options: Any) -> None:
         self._poller = Poller(bootstrap, **options)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._asking = threading.Lock()
+        self._left = False
 
     def __enter__(self) -> Self:
-        self._loop = loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=loop.run_forever, name="kwire-poller", daemon=True)
-        self._thread.start()
-        self._call(self._poller.__aenter__)
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="kwire-poller", daemon=True)
+        thread.start()
+        try:
+            asyncio.run_coroutine_threadsafe(self._poller.__aenter__(), loop).result()
+        except Exception:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+            raise
+        self._loop, self._thread = loop, thread
         return self
 
     def __exit__(
@@ -46,33 +62,51 @@ class BlockingPoller:
     ) -> None:
         loop = self._loop
         assert loop is not None, "who leaves has entered"
+        with self._asking:  # what was asked before is answered; nothing is asked of a loop that ends
+            self._loop, self._left = None, True
+            ended = asyncio.run_coroutine_threadsafe(self._end(), loop)
         try:
-            self._call(self._poller.close)
+            ended.result()
         finally:
-            self._loop = None
-            loop.call_soon_threadsafe(loop.stop)
-            self._thread.join()
+            self._thread.join()  # also when interrupted: what was polled is captured
             loop.run_until_complete(loop.shutdown_default_executor())
             loop.close()
+
+    async def _end(self) -> None:
+        """Close the poller, and stop the loop after what is still under way there."""
+        loop = asyncio.get_running_loop()
+        try:
+            await self._poller.close()
+        finally:
+            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
+            loop.call_soon(loop.stop)
 
     def __iter__(self) -> Iterator[Poll]:
         return self
 
     def __next__(self) -> Poll:
         """The next poll; waits for it. Raises what the capture raised."""
-        return self._call(self._poller.__anext__)
+        poll = self.read(None)
+        if poll is None:
+            raise StopIteration
+        return poll
 
-    def read(self, timeout: float) -> Poll | None:
-        """The next poll, or None when there is none within so many seconds."""
+    def read(self, timeout: float | None) -> Poll | None:
+        """The next poll, or None when there is none within so many seconds (None: ever), or the block was left."""
 
         async def within() -> Poll | None:
             try:
                 async with asyncio.timeout(timeout):
                     return await anext(self._poller)
-            except TimeoutError:
+            except (TimeoutError, StopAsyncIteration):
                 return None
 
-        return self._call(within)
+        try:
+            return self._call(within)
+        except _NotRunning:
+            if self._left:
+                return None
+            raise
 
     @property
     def statistics(self) -> Statistics:
@@ -89,9 +123,10 @@ class BlockingPoller:
         return self._call(ids)
 
     def _call(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        if self._loop is None:
-            raise RuntimeError("the poller is not running: use it in a `with` block")
-        future = asyncio.run_coroutine_threadsafe(function(), self._loop)
+        with self._asking:
+            if self._loop is None:
+                raise _NotRunning("the poller is not running: use it in a `with` block")
+            future = asyncio.run_coroutine_threadsafe(function(), self._loop)
         try:
             return future.result()
         except BaseException:

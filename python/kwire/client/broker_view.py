@@ -71,6 +71,11 @@ class BrokerView:
         self.believed = message
         return Seen(message, changes, found, unchanged, suspect=False)
 
+    @property
+    def suspect(self) -> bool:
+        """Whether the last answer is not yet believed."""
+        return self._suspect_since is not None
+
     def was_unreadable(self) -> None:
         """An answer came and could not be read: the next one is the same as none."""
         self._unreadable = True
@@ -83,6 +88,9 @@ class BrokerView:
         # A first answer, or the broker speaks another version than before its restart.
         fresh: Decoder[Any] = Decoder(cls, version=version)
         message: Message = fresh.decode(answer.body)
+        if self._read is not None and self._read[0] is not cls:
+            # Another message, as after a fail-over to a cluster of the other dialect: nothing compares with it.
+            self.believed = self.last = self._suspect_since = None
         self._decoder, self._read = fresh, (cls, version)
         return message, fresh.changed if self.last is None else compare(self.last, message)
 

@@ -101,9 +101,13 @@ class Connection:
             raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
         except OSError as error:
             raise ConnectFailed(endpoint, _why(error)) from error
+        except (ValueError, OverflowError) as error:  # brokers may advertise what is no host name, or no port
+            raise ConnectFailed(endpoint, str(error)) from error
         try:
             async with asyncio.timeout(timeout):
-                await self._welcomed
+                # Not awaited itself: whoever is cancelled would cancel it, and what arrives would be taken for answers.
+                await asyncio.wait([self._welcomed])
+            self._welcomed.result()
         except TimeoutError:
             self.fail(Timeout(endpoint, "ApiVersionsRequest", timeout, self._receiver.unfinished))
             raise self._fault or ConnectionClosed(endpoint, 0) from None

@@ -30,6 +30,7 @@ from kwire.client.asks import Ask
 from kwire.client.broker_view import BrokerView
 from kwire.client.capturing import CaptureThread
 from kwire.client.differences import BrokerJoined
+from kwire.client.option_checks import check_choice, check_count, check_seconds
 from kwire.client.poll import Poll, Statistics
 from kwire.client.watch import UNKNOWN_BROKER, Watch
 from kwire.protocol import Endpoint
@@ -52,14 +53,14 @@ REBOOTSTRAP_REQUIRED = 129
 
 
 class Poller:
-    """While in an ``async with`` block, an asynchronous iterator of polls. For one event loop, and one reader.
+    """While in an ``async with`` block, an asynchronous iterator of polls. For one block, one event loop, one reader.
 
     ``bootstrap``: ``host:port`` texts, or one with commas. ``interval``: seconds from one question about metadata to a
     broker's next. ``dialect``: ``"kafka"`` or ``"kip4"``; None finds it out. ``brokers``: ``"all"`` or ``"one"``.
     ``requests``: what else to ask, as (request, interval in seconds) or ``Ask``. ``capture``: keeps every poll.
     ``timeout``: seconds for connecting and for each answer. ``longest_pause``: seconds between two attempts at a silent
     broker, at most; ``forget_after``: seconds of silence after which a broker that nobody lists is no longer asked.
-    ``cluster_id``: for polls of clusters that do not tell it.
+    ``cluster_id``: for polls of clusters that do not tell it. Raises TypeError or ValueError, which name the option.
     """
 
     def __init__(
@@ -80,9 +81,20 @@ class Poller:
         cluster_id: str | None = None,
     ) -> None:
         self.bootstrap = Endpoint.parse_all(bootstrap)
+        self.requests = tuple(Ask(*request) for request in requests)
+        check_seconds("interval", interval)
+        check_seconds("timeout", timeout)
+        check_seconds("longest_pause", longest_pause)
+        check_seconds("forget_after", forget_after, endless=True)
+        check_count("queue_size", queue_size)
+        check_choice("overflow", overflow, ("wait", "drop"))
+        check_choice("dialect", dialect, (None, "kafka", "kip4"))
+        check_choice("brokers", brokers, ("all", "one"))
+        for ask in self.requests:
+            check_seconds("interval of a request", ask.interval)
+            check_choice("brokers of a request", ask.brokers, ("all", "one"))
         self.interval = interval
         self.dialect = dialect
-        self.requests = tuple(Ask(*request) for request in requests)
         self.timeout = timeout
         self.longest_pause = max(longest_pause, interval)
         self.forget_after = forget_after
@@ -100,10 +112,14 @@ class Poller:
         self._watches: dict[int, Watch] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: BaseException | None = None
-        self._closed = False
+        self._begun = self._closed = False
+        self._closing: asyncio.Task[None] | None = None
         self._start_again = asyncio.Event()
 
     async def __aenter__(self) -> Self:
+        if self._begun:
+            raise RuntimeError("a poller polls once: make a new one for another `with` block")
+        self._begun = True
         if self._capture is not None:
             self._capturing = CaptureThread(self._capture)
         self._begin(self._ask_one() if self._one else self._ask_all())
@@ -142,7 +158,22 @@ class Poller:
         return tuple(sorted(self._watches))
 
     async def close(self) -> None:
-        """End all connections; what was polled is captured. Polls that were not read may still be. ``with`` does it."""
+        """End all connections; what was polled is captured. Polls that were not read may still be. ``with`` does it.
+
+        Whoever is cancelled meanwhile is so afterwards: the capture is waited for all the same.
+        """
+        closing = self._closing = self._closing or asyncio.get_running_loop().create_task(self._close())
+        cancelled: asyncio.CancelledError | None = None
+        while not closing.done():
+            try:
+                await asyncio.wait([closing])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled from closing.exception()
+        closing.result()
+
+    async def _close(self) -> None:
         self._closed = True
         tasks = tuple(self._tasks)
         for task in tasks:
@@ -150,9 +181,8 @@ class Poller:
         await asyncio.gather(*tasks, return_exceptions=True)
         async with self._changed:
             self._changed.notify_all()
-        capturing, self._capturing = self._capturing, None
-        if capturing is not None:
-            await capturing.finish()
+        if self._capturing is not None:
+            await self._capturing.finish()
 
     # Whom to ask.
 

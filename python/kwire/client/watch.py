@@ -11,11 +11,12 @@ import asyncio
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic, perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kwire.client.broker_view import BrokerView
 from kwire.client.link import Link
 from kwire.client.poll import Poll
+from kwire.declare.introspect import fields
 from kwire.errors import DecodeError, EncodeError
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from kwire.client.asks import Ask
     from kwire.client.connection import Arrival, Connection
     from kwire.client.poller import Poller
-    from kwire.declare import Request
+    from kwire.declare import Message, Request
     from kwire.protocol import Endpoint
 
 __all__ = ["UNKNOWN_BROKER", "Watch"]
@@ -234,8 +235,14 @@ class Watch:
             changed=seen.changes,
             same=seen.same,
             suspect=seen.suspect,
-            controller_id=getattr(seen.message, "controller_id", None),
+            controller_id=_controller_id(seen.message, answer.sent.version),
         )
+
+
+def _controller_id(message: Message, version: int) -> int | None:
+    """As the message says; None where that version of it does not."""
+    told = any(field.name == "controller_id" and field.stands_in(version) for field in fields(type(message)))
+    return cast("Any", message).controller_id if told else None
 
 
 def _listed_at(endpoint: Endpoint, message: Any) -> int:

@@ -28,7 +28,7 @@ class Endpoint(NamedTuple):
         if not colon or port.endswith("]") or (":" in host and not host.startswith("[")):
             host, port = text.strip(), str(DEFAULT_PORT)
         host = host.removeprefix("[").removesuffix("]")
-        if not host or not (port.isascii() and port.isdigit() and 0 < int(port) <= 0xFFFF):
+        if not (host and host.isprintable()) or not (port.isascii() and port.isdigit() and 0 < int(port) <= 0xFFFF):
             raise ValueError(f"{text!r} is not the address of a broker: write host:port")
         return cls(host, int(port))
 

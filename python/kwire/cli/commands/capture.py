@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.options import require
+from kwire.cli.options import FiniteRange, require
 
 if TYPE_CHECKING:
     from kwire.capture import Capture
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 @click.option(
     "-i",
     "--interval",
-    type=click.FloatRange(min=0.01),
+    type=FiniteRange(min=0.01),
     default=1.0,
     show_default=True,
     metavar="SECONDS",
     help="From one question to a broker to the next.",
 )
-@click.option("--duration", type=click.FloatRange(min=0), metavar="SECONDS", help="End by itself; else ^C does it.")
+@click.option("--duration", type=FiniteRange(min=0), metavar="SECONDS", help="End by itself; else ^C does it.")
 @click.option("-d", "--dialect", type=click.Choice(["kafka", "kip4"]), help="As found out, if not said.")
 @click.option("--one", is_flag=True, help="Ask one broker, not all of them.")
-@click.option("--configs", type=click.FloatRange(min=1), metavar="SECONDS", help="Ask for settings of topics as often.")
+@click.option("--configs", type=FiniteRange(min=1), metavar="SECONDS", help="Ask for settings of topics as often.")
 def capture(
     out: Path,
     bootstrap: str,

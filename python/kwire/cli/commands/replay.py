@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.colours import paint_for
-from kwire.cli.options import colour, require
+from kwire.cli.options import FiniteRange, colour, require, slice_of_time
 from kwire.cli.records import json_text
 
 if TYPE_CHECKING:
     from kwire.cli.colours import Choice, Paint
     from kwire.cli.replayed import Event
 
-TIME = click.DateTime(["%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"])
 TROUBLE = {"Silent", "Unreadable", "LeaderLost", "BrokerGone", "PartitionsMissing"}
 
 
 @click.command()
 @click.argument("capture", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--since", type=TIME, metavar="TIME", help="From then on (UTC), such as 2026-11-21T14:05.")
-@click.option("--until", type=TIME, metavar="TIME", help="Up to then (UTC).")
+@slice_of_time
 @click.option("--broker", type=int, metavar="ID", help="Only what this broker told.")
-@click.option("--speed", type=click.FloatRange(min=0, min_open=True), metavar="X", help="1 is as fast as it happened.")
+@click.option("--speed", type=FiniteRange(min=0, min_open=True), metavar="X", help="1 is as fast as it happened.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @colour
 def replay(
@@ -49,26 +47,21 @@ def replay(
       kwire replay OUT --since 2026-11-21T14:05 --until 2026-11-21T14:10 --broker 2
       kwire replay OUT -o json | jq -r 'select(.what == "LeaderMoved") | .topic' | sort | uniq -c
     """  # noqa: D301  # \b is click's mark
+    if not capture.exists():
+        raise click.BadParameter(f"{capture} does not exist.", param_hint="DIR")
     require("pyarrow", "capture")
-    from kwire.cli.replayed import NoFrames, Story, rows_at
+    from kwire.cli.replayed import Story, rows_at
 
     paint = paint_for(sys.stdout, color)
     story = Story()
-    try:
-        for row in rows_at(capture, since=_utc(since), until=_utc(until), speed=speed):
-            if broker is None or row.broker_id == broker:
-                for event in story.events(row):
-                    print(_json(event) if output == "json" else _line(event, paint))
-    except NoFrames as error:
-        raise click.BadParameter(str(error), param_hint="DIR") from None
+    for row in rows_at(capture, since=since, until=until, speed=speed):
+        if broker is None or row.broker_id == broker:
+            for event in story.events(row):
+                print(_json(event) if output == "json" else _line(event, paint))
     if output == "text":
         told = story.polls - story.same - story.silent
         print(f"{story.polls} polls: {told} told something, {story.same} the same again, {story.silent} no answer")
     return 0
-
-
-def _utc(time: datetime | None) -> datetime | None:
-    return None if time is None else time.replace(tzinfo=UTC)
 
 
 def _line(event: Event, paint: Paint) -> str:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from kwire.cli.colours import paint_for
-from kwire.cli.options import colour, require
+from kwire.cli.options import colour, require, slice_of_time
 
 if TYPE_CHECKING:
-    from kwire.cli.colours import Choice
+    from datetime import datetime
 
-TIME = click.DateTime(["%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"])
+    from kwire.cli.colours import Choice
 
 
 @click.command()
@@ -28,8 +27,7 @@ TIME = click.DateTime(["%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H
     help="A folder of the pipeline's, with gold.",
 )
 @click.option("--capture", type=click.Path(path_type=Path), metavar="PATH", help="A capture, or a file of frames.")
-@click.option("--since", type=TIME, metavar="TIME", help="From then on (UTC), such as 2026-11-21T14:05.")
-@click.option("--until", type=TIME, metavar="TIME", help="Up to then (UTC).")
+@slice_of_time
 @colour
 def report(
     out: Path,
@@ -59,7 +57,7 @@ def report(
     require("plotly", "report")
     from kwire.report import write_report
 
-    times = {"since": _utc(since), "until": _utc(until)}
+    times = {"since": since, "until": until}
     if gold is not None:
         said = write_report(out, gold=gold, **times)
     else:
@@ -77,7 +75,3 @@ def report(
         print(f"{cluster_id}: {headline}")
     print(f"{out} ({out.stat().st_size / 1e6:.1f} MB)")
     return 0
-
-
-def _utc(time: datetime | None) -> datetime | None:
-    return None if time is None else time.replace(tzinfo=UTC)
