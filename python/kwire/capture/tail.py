@@ -1,8 +1,8 @@
 """The open end of a capture: an Arrow IPC stream that grows by whole batches, and what is left of one after a crash.
 
-Rules of this file: a batch is written by one call, and what a failed call left behind is cut off again, so that the
-file always ends with a whole batch unless the machine or the process died inside the call. Readers believe a batch only
-when all of it is there and its offsets and texts are sound; what stands behind the first that is not, is torn.
+Rules of this file: a batch is written by one call, and whoever made a call that failed cuts off what it left behind, so
+that the file always ends with a whole batch unless the machine or the process died inside the call. Readers believe a
+batch only when all of it is there and its offsets and texts are sound; what stands behind one that is not is torn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Recovered(NamedTuple):
 
 
 class Tail:
-    """Appends batches to a file that it makes. ``first_row``: the number of its first row that is not carried.
+    """Appends batches to a file. ``first_row``: the number of its first row that is not carried.
 
     ``size``: bytes so far; ``carried_size``: how many of them are the schema and carried rows.
     """
@@ -42,18 +42,18 @@ class Tail:
         self.size = 0
         self.carried_size = 0
         self.unsynced = False
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
-        try:
-            self._write(SCHEMA.serialize())
-            self.carried_size = self.size
-        except OSError:
-            self.close()
-            path.unlink()
-            raise
+        self._descriptor = -1
+
+    def begin(self) -> None:
+        """Make the file, or begin it anew. Raises OSError."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._descriptor = os.open(self.path, flags, 0o644)
+        self._write(SCHEMA.serialize())
+        self.carried_size = self.size
 
     def append(self, batch: pa.RecordBatch, *, carried: bool = False, sync: bool = False) -> None:
         """Write a batch. When this returns, the death of this process cannot undo it; with ``sync``, no loss of power
-        either. Raises OSError, and then the batch is not in the file.
+        either. Raises OSError; whatever is raised, ``cut`` has to follow.
         """
         self._write(batch.serialize(), sync=sync)
         if carried:
@@ -61,17 +61,22 @@ class Tail:
 
     def _write(self, message: pa.Buffer, *, sync: bool = False) -> None:
         left = memoryview(message)
-        try:
-            while left:
-                left = left[os.write(self._descriptor, left) :]
-            if sync:
-                os.fsync(self._descriptor)
-        except OSError:
-            os.ftruncate(self._descriptor, self.size)
-            os.lseek(self._descriptor, self.size, os.SEEK_SET)
-            raise
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+        if sync:
+            os.fsync(self._descriptor)
         self.size += message.size
         self.unsynced = not sync
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a file to append to."""
+        return self._descriptor >= 0
+
+    def cut(self, size: int) -> None:
+        """Take back what was written behind that size, whole or not. Raises OSError."""
+        os.ftruncate(self._descriptor, size)
+        self.size = size
 
     def sync(self) -> None:
         """Make what was appended survive a loss of power. Raises OSError."""
@@ -80,7 +85,14 @@ class Tail:
 
     def close(self) -> None:
         """Let go of the file."""
-        os.close(self._descriptor)
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def discard(self) -> None:
+        """Let go of the file, and remove it."""
+        self.close()
+        self.path.unlink(missing_ok=True)
 
 
 class WholeBatches:
