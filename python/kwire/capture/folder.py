@@ -105,23 +105,41 @@ def sync_directory(folder: Path) -> None:
 
 
 class FolderLock:
-    """Held by the one writer of a folder; the system lets go of it when the process ends, however it ends."""
+    """Held by the one writer of a folder; the system lets go of it when the process ends, however it ends.
+
+    The file holds the writer's process id and the number of the next row, which is so known when all parts are removed.
+    ``next_row``: as the writer before left it.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._file: IO[str] = (folder / "_lock").open("a+", encoding="ascii")
+        descriptor = os.open(folder / "_lock", os.O_RDWR | os.O_CREAT, 0o644)
+        self._file: IO[str] = os.fdopen(descriptor, "r+", encoding="ascii", errors="replace")
+        self._process_id = os.getpid()
         try:
             _lock(self._file)
         except OSError as error:
-            self._file.seek(0)
-            written = self._file.read().strip()
+            process_id, _ = self._read()
             self._file.close()
-            raise CaptureInUse(folder, int(written) if written.isdecimal() else None) from error
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
+            raise CaptureInUse(folder, process_id) from error
+        _, self.next_row = self._read()
+        self.note(self.next_row)
+
+    def _read(self) -> tuple[int | None, int]:
+        self._file.seek(0)
+        numbers = [int(word) for word in self._file.read().split() if word.isdecimal()]
+        return (numbers[0] if numbers else None), (numbers[1] if len(numbers) > 1 else 0)
+
+    def note(self, next_row: int) -> None:
+        """Write down who has the folder, and the number of the next row. Raises OSError."""
+        self._file.seek(0)
+        self._file.write(f"{self._process_id:<10} {next_row:012}\n")  # as long as before: there is no moment without
         self._file.flush()
+        os.fsync(self._file.fileno())
 
     def release(self) -> None:
-        """Let the next writer in."""
+        """Let the next writer in, also when a process that was forked from this one still has the file."""
+        if os.getpid() == self._process_id:  # and not in such a one
+            _unlock(self._file)
         self._file.close()
 
 
@@ -132,8 +150,15 @@ if sys.platform == "win32":
         file.seek(1 << 20)  # beyond what a reader of the process id wants, since such locks keep readers out
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
 
+    def _unlock(file: IO[str]) -> None:
+        file.seek(1 << 20)
+        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+
 else:
     import fcntl
 
     def _lock(file: IO[str]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(file: IO[str]) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)

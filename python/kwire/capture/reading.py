@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kwire.capture.errors import NotACapture
+from kwire.capture.errors import NotACapture, Unreadable
 from kwire.capture.folder import CaptureFile, files
 from kwire.capture.rows import SCHEMA, key_of
 from kwire.capture.tail import WholeBatches
@@ -33,14 +33,21 @@ _KEY_COLUMNS = ["cluster_id", "broker_id", "endpoint", "api_key", "api_version",
 def read_file(file: CaptureFile) -> Iterator[pa.RecordBatch]:
     """All rows of one file in the order of appending, carried ones first; of a tail, what is whole.
 
-    Raises FileNotFoundError when a tail was closed meanwhile: ``files`` then has its part.
+    Raises Unreadable for a broken part, FileNotFoundError when a tail was closed meanwhile: ``files`` then has its part.
     """
     if not file.closed:
         yield from WholeBatches(file.path)
         return
-    with pq.ParquetFile(file.path) as parquet:
-        for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=SCHEMA.names):
-            yield batch.replace_schema_metadata(None)
+    try:
+        with pq.ParquetFile(file.path) as parquet:
+            if parquet.schema_arrow != SCHEMA:
+                raise Unreadable(file.path, "its columns are not those of a capture")
+            for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=SCHEMA.names):
+                yield batch.replace_schema_metadata(None)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise Unreadable(file.path, str(error)) from error
 
 
 def read(

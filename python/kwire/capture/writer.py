@@ -80,7 +80,9 @@ class Capture:
         self._lock = FolderLock(self.folder)
         try:
             self.recovered: tuple[Recovered, ...] = tuple(_recover(self.folder))
-            self._next_row, self._asked = _resumed(self.folder)
+            next_row, self._asked = _resumed(self.folder)
+            self._next_row = max(next_row, self._lock.next_row)
+            self._lock.note(self._next_row)
         except BaseException:
             self._lock.release()
             raise
@@ -217,7 +219,10 @@ class Capture:
             for each in self._open:
                 self._attendant.finish(each.tail)
             self._attendant.end()
-            self._lock.release()
+            try:
+                self._lock.note(self._next_row)
+            finally:
+                self._lock.release()
             if (failure := self._attendant.failure()) is not None:
                 raise failure
 
