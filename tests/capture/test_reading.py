@@ -100,7 +100,7 @@ def test_a_reader_follows_a_writer_at_work(tmp_path: Path) -> None:
     writer.start()
     seen, looks = 0, 0
     while not done.is_set():
-        if tmp_path.exists():
+        if (tmp_path / "_lock").exists():
             rows = [row.polled_at for row in replay(tmp_path)]
             assert rows == [at(number) for number in range(len(rows))]
             assert len(rows) >= seen
@@ -114,6 +114,8 @@ def test_a_reader_follows_a_writer_at_work(tmp_path: Path) -> None:
 def test_a_folder_that_is_none_and_a_same_without_its_frame_are_errors(tmp_path: Path) -> None:
     with pytest.raises(NotACapture, match="there is no such folder"):
         list(read(tmp_path / "nowhere"))
+    with pytest.raises(NotACapture, match="there is nothing of a capture"):
+        list(read(tmp_path))
     with Capture(tmp_path) as capture:
         capture.append(answer(0, metadata(1)))
         [tail] = tmp_path.glob("_tail*")

@@ -27,6 +27,8 @@ from kwire.capture.errors import CaptureInUse, NotACapture
 _PART = re.compile(r"part-(\d{8}T\d{6}\.\d{6})Z-(\d{8}T\d{6}\.\d{6})Z-(\d+)\.parquet")
 _TAIL = re.compile(r"_tail-(\d+)\.arrows")
 _TIME = "%Y%m%dT%H%M%S.%f"
+LOCK = "_lock"
+"""There from when the first writer comes."""
 WRITING = ".writing"
 """Ends the name of a file that is not complete and will be renamed."""
 
@@ -112,7 +114,7 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path) -> None:
-        descriptor = os.open(folder / "_lock", os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         self._file: IO[str] = os.fdopen(descriptor, "r+", encoding="ascii", errors="replace")
         self._process_id = os.getpid()
         try:
