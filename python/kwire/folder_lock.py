@@ -1,8 +1,8 @@
 """``FolderLock``: a folder has one owner at a time.
 
 Rules of this file: the system keeps the lock and lets go of it when its owner ends, however that happens, so nothing
-stale is ever in the way. The file says who took it, and stays. A program that is given the descriptor owns the folder
-too, for as long as it lives.
+stale is ever in the way. The file stays, and says who took it last and what number that owner left for the next. A
+program that is given the descriptor owns the folder too, for as long as it lives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from kwire.errors import KwireError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FolderInUse", "FolderLock"]
+__all__ = ["LOCK", "FolderInUse", "FolderLock"]
+
+LOCK = "_lock"
+"""The file's name."""
 
 
 class FolderInUse(KwireError, RuntimeError):
@@ -38,28 +41,40 @@ class FolderLock:
     """Taken when it is made, and held until ``release``.
 
     ``patience``: seconds to wait for programs that outlive an owner who is gone; one who lives is not waited for.
+    ``left``: the number that the owner before left, 0 for none.
     Raises FolderInUse.
     """
 
     def __init__(self, folder: Path, *, patience: float = 0.0) -> None:
-        self._file: IO[str] = (folder / "_lock").open("a+", encoding="ascii")
+        opened = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file: IO[str] = os.fdopen(opened, "r+", encoding="ascii", errors="replace")
+        self._process_id = os.getpid()
         deadline = time.monotonic() + patience
         while True:
             try:
                 _lock(self._file)
                 break
             except OSError as error:
-                self._file.seek(0)
-                written = self._file.read().strip()
-                owner = int(written) if written.isdecimal() else None
+                owner, _ = self._read()
                 if time.monotonic() < deadline and owner is not None and not runs(owner):
                     time.sleep(0.02)
                     continue
                 self._file.close()
                 raise FolderInUse(folder, owner) from error
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
+        _, self.left = self._read()
+        self.leave(self.left)
+
+    def _read(self) -> tuple[int | None, int]:
+        self._file.seek(0)
+        numbers = [int(word) for word in self._file.read().split() if word.isdecimal()]
+        return (numbers[0] if numbers else None), (numbers[1] if len(numbers) > 1 else 0)
+
+    def leave(self, number: int) -> None:
+        """Write down who has the folder, and a number for the next owner. Raises OSError."""
+        self._file.seek(0)
+        self._file.write(f"{self._process_id:<10} {number:012}\n")  # as long as before: there is no moment without
         self._file.flush()
+        os.fsync(self._file.fileno())
 
     @property
     def descriptor(self) -> int:
@@ -67,9 +82,10 @@ class FolderLock:
         return self._file.fileno()
 
     def release(self) -> None:
-        """Let the next owner in; may be called again."""
+        """Let the next owner in, also when a fork of this process has the file too; may be called again."""
         if not self._file.closed:
-            _unlock(self._file)
+            if os.getpid() == self._process_id:  # and not in such a one
+                _unlock(self._file)
             self._file.close()
 
 

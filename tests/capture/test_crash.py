@@ -9,9 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from kwire.capture import Capture, CloseFailed, Row, files, read, replay
+from kwire.capture import SCHEMA, Capture, CloseFailed, Row, files, read, replay
+from kwire.capture.rows import batch_of
 from tests.capture.answers import answer, at, metadata, silence
 
 ROOT = Path(__file__).parent.parent.parent
@@ -156,6 +158,52 @@ def test_blocks_that_never_reached_the_disk_are_not_taken_for_rows(tmp_path: Pat
 
         assert found.torn_bytes == len(data) - end
         assert times(folder) == list(range(1 + ends.index(end)))
+
+
+@pytest.mark.parametrize("damage", ["zeros from there on", "a bit"])
+def test_damage_anywhere_in_a_tail_gives_no_row_that_was_not_written(tmp_path: Path, damage: str) -> None:
+    data, ends = tail_of(tmp_path / "whole")
+    written = list(replay(tmp_path / "whole"))
+    folder = tmp_path / "damaged"
+    folder.mkdir()
+    tail = folder / "_tail-000000000000.arrows"
+
+    for place in range(0, len(data), 7):
+        changed = bytes([data[place] ^ 4]) + data[place + 1 :] if damage == "a bit" else bytes(len(data) - place)
+        tail.write_bytes(data[:place] + changed)
+
+        rows = list(replay(folder))
+
+        assert rows == written[: len(rows)], place
+        assert len(rows) >= sum(end <= place for end in ends), place
+
+
+def test_a_tail_that_is_another_stream_is_torn_from_its_start(tmp_path: Path) -> None:
+    tail = tmp_path / "_tail-000000000000.arrows"
+    with pa.OSFile(str(tail), "wb") as file, pa.ipc.new_stream(file, pa.schema([("kind", pa.int8())])) as stream:
+        stream.write_table(pa.table({"kind": pa.array([1, 2], pa.int8())}))
+    size = tail.stat().st_size
+
+    with Capture(tmp_path) as capture:
+        [found] = capture.recovered
+
+    assert (found.rows, found.torn_bytes) == (0, size)
+
+
+def test_a_tail_that_was_written_without_checksums_is_read(tmp_path: Path) -> None:
+    rows = [answer(0, metadata(1))._replace(kind="full", cluster_id="cluster-one"), silence(1)._replace(kind="error")]
+    tail = tmp_path / "_tail-000000000000.arrows"
+    with pa.OSFile(str(tail), "wb") as file, pa.ipc.new_stream(file, SCHEMA) as stream:
+        for row in rows:
+            stream.write_batch(batch_of([row]))
+
+    assert list(replay(tmp_path)) == rows
+
+
+def test_others_read_a_tail_as_a_stream_of_arrow(tmp_path: Path) -> None:
+    data, ends = tail_of(tmp_path)
+
+    assert pa.ipc.open_stream(data).read_all().num_rows == len(ends)
 
 
 def test_a_full_disk_is_an_error_and_what_comes_after_is_kept(tmp_path: Path) -> None:

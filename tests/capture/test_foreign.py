@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from kwire.capture import SCHEMA, Capture, Row, from_table, replay
+from kwire.capture import SCHEMA, Capture, Row, Unreadable, from_table, replay
 from kwire.capture.rows import rows_of
 from kwire.capture.sameness import message_of, says_the_same
 from tests.capture.answers import at, decoded, metadata, payload
@@ -62,6 +62,7 @@ def test_what_is_missing_is_null_or_told_by_neighbours() -> None:
 def test_what_is_there_stays() -> None:
     table = pa.table(
         {
+            "polled_at": [at(0)],
             "cluster_id": ["mine"],
             "dialect": ["kip4"],
             "kind": ["same"],
@@ -76,12 +77,28 @@ def test_what_is_there_stays() -> None:
     assert (row["cluster_id"], row["dialect"], row["kind"], row["request"]) == ("mine", "kip4", "same", b"by bytes")
 
 
-def test_an_empty_table_and_one_of_other_types() -> None:
-    assert from_table(pa.table({})).schema == SCHEMA
-    with pytest.raises(pa.ArrowInvalid):
-        from_table(pa.table({"broker_id": ["one"]}))
-    with pytest.raises(ValueError, match="hex"):
-        from_table(pa.table({"request_hex": ["no hex"], "frame": [b""]}))
+SOUND = {"polled_at": [at(0)], "api_key": [3], "api_version": [12], "frame": [b"\0"]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"frame": None},
+        {"polled_at": None},
+        {"polled_at": [0.5]},
+        {"frame": [1]},
+        {"api_key": None},
+        {"broker_id": ["one"]},
+        {"request_hex": ["no hex"]},
+        {"request_hex": [1]},
+    ],
+    ids=str,
+)
+def test_a_table_that_makes_no_rows_is_refused(change: dict[str, object]) -> None:
+    assert from_table(pa.table(SOUND)).num_rows == 1
+
+    with pytest.raises(Unreadable):
+        from_table(pa.table({name: values for name, values in (SOUND | change).items() if values is not None}))
 
 
 @pytest.mark.parametrize("tape", ["zk39", "kraft44"])

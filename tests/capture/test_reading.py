@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwire.capture import SCHEMA, Capture, NoFullFrame, NotACapture, Row, files, read, replay
+from kwire.capture import SCHEMA, Capture, NoFullFrame, NotACapture, Row, Unreadable, files, read, replay
 from kwire.messages.kafka.metadata import MetadataResponse
 from tests.capture.answers import answer, at, decoded, metadata, silence
 
@@ -100,7 +100,7 @@ def test_a_reader_follows_a_writer_at_work(tmp_path: Path) -> None:
     writer.start()
     seen, looks = 0, 0
     while not done.is_set():
-        if tmp_path.exists():
+        if (tmp_path / "_lock").exists():
             rows = [row.polled_at for row in replay(tmp_path)]
             assert rows == [at(number) for number in range(len(rows))]
             assert len(rows) >= seen
@@ -114,6 +114,8 @@ def test_a_reader_follows_a_writer_at_work(tmp_path: Path) -> None:
 def test_a_folder_that_is_none_and_a_same_without_its_frame_are_errors(tmp_path: Path) -> None:
     with pytest.raises(NotACapture, match="there is no such folder"):
         list(read(tmp_path / "nowhere"))
+    with pytest.raises(NotACapture, match="there is nothing of a capture"):
+        list(read(tmp_path))
     with Capture(tmp_path) as capture:
         capture.append(answer(0, metadata(1)))
         [tail] = tmp_path.glob("_tail*")
@@ -121,11 +123,26 @@ def test_a_folder_that_is_none_and_a_same_without_its_frame_are_errors(tmp_path:
         capture.append(answer(1, metadata(1)))
         data = tail.read_bytes()
     files(tmp_path)[0].path.unlink()
-    schema = len(SCHEMA.serialize())
+    messages = pa.ipc.MessageReader.open_stream(stream := pa.BufferReader(data))
+    messages.read_next_message()
+    schema = stream.tell()
     tail.write_bytes(data[:schema] + data[schema_and_first:])
 
     with pytest.raises(NoFullFrame):
         list(replay(tmp_path))
+
+
+@pytest.mark.parametrize("broken", [b"", b"PAR1 and no more"])
+def test_a_part_that_is_broken_is_named(tmp_path: Path, broken: bytes) -> None:
+    with Capture(tmp_path) as capture:
+        capture.append(answer(0, metadata(1)))
+    [file] = files(tmp_path)
+    file.path.write_bytes(broken)
+
+    for look in (lambda: list(read(tmp_path)), lambda: [Capture(tmp_path)]):
+        with pytest.raises(Unreadable) as raised:
+            look()
+        assert raised.value.path == file.path
 
 
 polls = st.lists(

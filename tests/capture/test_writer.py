@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -133,6 +135,18 @@ def test_rows_are_counted_on_by_the_next_writer(tmp_path: Path) -> None:
     ]
 
 
+def test_rows_are_counted_on_when_all_parts_were_removed(tmp_path: Path) -> None:
+    for start in (0, 10):
+        with Capture(tmp_path) as capture:
+            assert capture.next_row == 2 * start / 10
+            capture.append_many([answer(start, metadata(1)), answer(start + 1, metadata(1))])
+        for file in files(tmp_path):
+            file.path.unlink()
+
+    with Capture(tmp_path) as capture:
+        assert capture.next_row == 4
+
+
 def test_a_writer_that_wrote_nothing_leaves_nothing(tmp_path: Path) -> None:
     with Capture(tmp_path / "new" / "folder") as capture:
         assert capture.append_many([]) == []
@@ -158,6 +172,20 @@ def test_a_second_writer_is_refused_and_told_by_whom(tmp_path: Path) -> None:
 
     assert raised.value.folder == tmp_path
     assert len(list(replay(tmp_path))) == 2
+
+
+def test_a_process_that_was_forked_does_not_keep_the_folder(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from kwire.capture import Capture\n"
+        "capture = Capture(sys.argv[1])\n"
+        "if os.fork() == 0: input(); os._exit(0)\n"
+        "capture.close(); Capture(sys.argv[1]).close(); print('again'); sys.stdout.flush(); os.wait()"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+
+    done = subprocess.run(command, input="", capture_output=True, text=True, check=False)
+
+    assert done.stdout == "again\n", done.stderr
 
 
 def test_appends_go_on_while_files_are_closed(tmp_path: Path) -> None:

@@ -57,6 +57,17 @@ def test_a_folder_that_somebody_writes_is_refused(tmp_path: Path) -> None:
     assert "a capture has one writer at a time" in done.err
 
 
+def test_a_place_where_no_folder_can_be_is_refused_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "taken" / "_lock").mkdir(parents=True)
+
+    for out, reason in (("file/out", "Not a directory"), ("taken", "Is a directory")):
+        done = run("capture", "-b", "127.0.0.1:1", "--duration", "1", tmp_path / out)
+
+        assert done.code == 1
+        assert done.err == f"Error: {tmp_path / out} cannot be written: {reason}\n"
+
+
 @pytest.mark.parametrize(
     ("bootstrap", "complaint"),
     [(",", "no bootstrap server is named"), ("\udcff\udcfe:9092", "is not the address of a broker: write host:port")],

@@ -14,6 +14,7 @@ from kwire.capture.errors import (
     NoFullFrame,
     NotACapture,
     SyncFailed,
+    Unreadable,
     WriteFailed,
 )
 from kwire.capture.folder import CaptureFile, files
@@ -36,6 +37,7 @@ __all__ = [
     "Recovered",
     "Row",
     "SyncFailed",
+    "Unreadable",
     "WriteFailed",
     "files",
     "from_table",

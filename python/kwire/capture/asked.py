@@ -2,7 +2,8 @@
 
 Rules of this file: a row may be 'same' only where a reader that sorts rows by time finds the right frame before it,
 also when the clock went back. So it must not be older than the full answer that it refers to, nor may a later full
-answer to the same request stand in the file.
+answer to the same request stand in the file. Nor may a full answer come that is older than a 'same' row of its request
+in the file, which would then find it: such an answer needs a file of its own.
 """
 
 from __future__ import annotations
@@ -21,17 +22,20 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 FORGET_AFTER = timedelta(days=1)
-"""A request that was not answered for so long is no longer carried from file to file."""
+"""A request that was not answered for so long is no longer carried from file to file. What counts is the time of the
+row at hand or of the one before, if that is earlier: one poll from the far future does not make all the others old.
+"""
 
 
 class _Last(NamedTuple):
     """``full``: the row of the last full answer, without its frame. ``latest_full``: the newest time of a full answer
-    in this file; ``polled_at``: of the last answer at all.
+    in this file; ``latest_same``: that of a 'same' row, if there is one; ``polled_at``: of the last answer at all.
     """
 
     full: Row
     answer: Answer
     latest_full: datetime
+    latest_same: datetime | None
     polled_at: datetime
 
 
@@ -40,6 +44,7 @@ class Remembered(NamedTuple):
 
     last: dict[RequestKey, _Last]
     clusters: dict[tuple[int, str], str]
+    time: datetime | None
 
 
 class Asked:
@@ -48,16 +53,19 @@ class Asked:
     def __init__(self) -> None:
         self._last: dict[RequestKey, _Last] = {}
         self._clusters: dict[tuple[int, str], str] = {}
-        self._newest: datetime | None = None
+        self._time: datetime | None = None  # of the row before
 
-    def judge(self, row: Row, message: Message | None) -> Row:
+    def judge(self, row: Row, message: Message | None) -> Row | None:
         """The row as it is to be kept: with kind, cluster and controller, and without a frame that is known.
 
-        Raises ValueError for a row with both a frame and an error, or neither; NoFullFrame.
+        None when it can only stand in another file: begin that with ``carried``, and ask again. Raises NoFullFrame.
         """
-        _refuse_unclear(row)
-        if self._newest is None or row.polled_at > self._newest:
-            self._newest = row.polled_at
+        judged = self._judge(row, message)
+        if judged is not None:
+            self._time = row.polled_at
+        return judged
+
+    def _judge(self, row: Row, message: Message | None) -> Row | None:
         if row.frame is None and row.kind != "same":
             return row._replace(kind="error", cluster_id=self._cluster(row))
         key = row._replace(cluster_id=None).request_key
@@ -69,10 +77,13 @@ class Asked:
                 return self._same(key, row, last, last.answer.controller_id_in(row.frame))
         if row.frame is None:
             raise NoFullFrame(row.polled_at, row.endpoint)
+        if last is not None and last.latest_same is not None and row.polled_at < last.latest_same:
+            return None
         return self._full(key, row, message or message_of(row))
 
     def _same(self, key: RequestKey, row: Row, last: _Last, controller_id: int | None) -> Row:
-        self._last[key] = last._replace(polled_at=row.polled_at)
+        latest = row.polled_at if last.latest_same is None else max(row.polled_at, last.latest_same)
+        self._last[key] = last._replace(latest_same=latest, polled_at=row.polled_at)
         return row._replace(kind="same", frame=None, cluster_id=last.full.cluster_id, controller_id=controller_id)
 
     def _full(self, key: RequestKey, row: Row, message: Message | None) -> Row:
@@ -83,19 +94,22 @@ class Asked:
         row = row._replace(kind="full", cluster_id=cluster_id, controller_id=controller_id)
         before = self._last.get(key)
         latest = row.polled_at if before is None else max(row.polled_at, before.latest_full)
-        self._last[key] = _Last(row._replace(frame=None), answer, latest, row.polled_at)
+        latest_same = None if before is None else before.latest_same
+        self._last[key] = _Last(row._replace(frame=None), answer, latest, latest_same, row.polled_at)
         return row
 
     def _cluster(self, row: Row) -> str:
         """Of a row that does not tell it."""
         return row.cluster_id or self._clusters.get((row.broker_id, row.endpoint), "")
 
-    def carried(self) -> Iterator[Row]:
-        """The rows that the next file begins with. What was not asked for a long time is forgotten."""
-        oldest = None if self._newest is None else self._newest - FORGET_AFTER
-        self._last = {key: last for key, last in self._last.items() if oldest is None or last.polled_at >= oldest}
+    def carried(self, time: datetime) -> Iterator[Row]:
+        """The rows that the next file begins with, for the sake of a row of that time. What was not asked for a long
+        time is forgotten.
+        """
+        now = min(time, self._time or time)
+        self._last = {key: last for key, last in self._last.items() if now - last.polled_at <= FORGET_AFTER}
         for key, last in self._last.items():
-            self._last[key] = last._replace(latest_full=last.full.polled_at)
+            self._last[key] = last._replace(latest_full=last.full.polled_at, latest_same=None)
             yield last.full._replace(kind="carried", frame=last.answer.frame(0, last.full.controller_id))
 
     def resume(self, rows: Iterable[Row]) -> None:
@@ -105,6 +119,8 @@ class Asked:
         for row in rows:
             key = row._replace(cluster_id=None).request_key
             polled_at[key] = row.polled_at
+            if row.kind != "carried":
+                self._time = row.polled_at
             if row.frame is not None:
                 full[key] = row
         for key, row in full.items():
@@ -113,14 +129,15 @@ class Asked:
 
     def remembered(self) -> Remembered:
         """What ``restore`` takes."""
-        return Remembered(dict(self._last), dict(self._clusters))
+        return Remembered(dict(self._last), dict(self._clusters), self._time)
 
     def restore(self, remembered: Remembered) -> None:
         """Forget what was judged since: it could not be kept."""
-        self._last, self._clusters = remembered
+        self._last, self._clusters, self._time = remembered
 
 
-def _refuse_unclear(row: Row) -> None:
+def refuse_unclear(row: Row) -> None:
+    """Raises ValueError for a row with both a frame and an error, or neither, or with a time that may mean several."""
     if row.polled_at.tzinfo is None:
         raise ValueError(f"polled_at={row.polled_at} is not aware of its time zone")
     if row.kind == "same" and row.frame is None and row.error is None:

@@ -39,12 +39,14 @@ class Attendant:
 
     def watch(self, tail: Tail) -> None:
         """Force that tail to disk now and then, from now on."""
+        if self._open is tail:
+            return
         with self._changed:
             self._open = tail
             self._changed.notify()
 
     def finish(self, tail: Tail) -> None:
-        """Close that tail, to which no more will be appended."""
+        """Close that tail, to which no more will be appended. It may be said twice."""
         with self._changed:
             self._open = None
             self._finished.append(tail)
@@ -71,9 +73,10 @@ class Attendant:
                 tail = self._finished.popleft() if self._finished else None
                 watched, ending = self._open, self._ending
             if tail is not None:
-                self._sync(tail)
-                tail.close()
-                late = self._close([*late, CaptureFile(tail.path, tail.first_row)])
+                if tail.is_open:
+                    self._sync(tail)
+                    tail.close()
+                    late = self._close([*late, CaptureFile(tail.path, tail.first_row)])
             elif ending:
                 return
             elif watched is not None and watched.unsynced:

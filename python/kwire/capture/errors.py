@@ -30,6 +30,18 @@ class NotACapture(CaptureError, LookupError):
         return f"{self.path}: {self.reason}"
 
 
+class Unreadable(CaptureError, ValueError):
+    """What is there does not make rows of a capture. ``path``: the file, None when it was a table."""
+
+    def __init__(self, path: Path | None, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason if self.path is None else f"{self.path}: {self.reason}"
+
+
 class CaptureInUse(CaptureError, RuntimeError):
     """Another writer has the folder. ``folder``; ``process_id``: the writer's, None when it did not say."""
 

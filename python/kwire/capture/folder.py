@@ -85,8 +85,12 @@ def tail_path(folder: Path, first_row: int) -> Path:
 def part_path(folder: Path, first_row: int, times: tuple[datetime, datetime]) -> Path:
     """Of the closed file that begins with that row, and whose polls are of those times."""
     first, last = (time.astimezone(UTC) for time in times)
-    name = f"part-{first.strftime(_TIME)}Z-{last.strftime(_TIME)}Z-{first_row:012}.parquet"
-    return folder / f"date={first:%Y-%m-%d}" / name
+    name = f"part-{_text(first)}Z-{_text(last)}Z-{first_row:012}.parquet"
+    return folder / f"date={first.date().isoformat()}" / name
+
+
+def _text(time: datetime) -> str:
+    return f"{time.year:04}{time:%m%dT%H%M%S.%f}"  # %Y alone gives the year 1 one digit, on some systems
 
 
 def sync_directory(folder: Path) -> None:

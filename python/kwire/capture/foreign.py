@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kwire.capture.errors import Unreadable
 from kwire.capture.rows import SCHEMA, Row, rows_of
 from kwire.capture.sameness import message_of
 
@@ -25,19 +26,37 @@ def from_table(table: pa.Table) -> pa.Table:
     row with a frame is 'full' and another one 'error'; a null ``dialect`` is 'kafka'. A null ``cluster_id`` is the
     frame's own, or that of the last frame from this broker and endpoint that told, or ''.
 
-    Raises pyarrow.ArrowInvalid for a column whose values do not fit, ValueError for hex that is none.
+    Raises Unreadable for a table without a column that is needed, or with one whose values do not fit.
     """
+    try:
+        return _rows(table)
+    except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
+        raise error if isinstance(error, Unreadable) else Unreadable(None, str(error)) from error
+
+
+def _rows(table: pa.Table) -> pa.Table:
+    if not {"frame", "error"} & set(table.column_names):
+        raise Unreadable(None, "there is neither a column frame nor a column error")
     columns = {field.name: _column(table, field) for field in SCHEMA}
     if "request_hex" in table.column_names:
         said = zip(columns["request"].to_pylist(), table.column("request_hex").to_pylist(), strict=True)
         requests = [bytes.fromhex(hex) if request is None and hex is not None else request for request, hex in said]
         columns["request"] = pa.array(requests, pa.binary())
+    _refuse_unclear(columns)
     columns["dialect"] = columns["dialect"].fill_null("kafka")
     kind = pc.if_else(columns["frame"].is_valid(), "full", "error")
     columns["kind"] = pc.coalesce(columns["kind"], kind)
     if columns["cluster_id"].null_count:
         columns["cluster_id"] = pa.array(_cluster_ids(columns), pa.string())
     return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def _refuse_unclear(columns: dict[str, Any]) -> None:
+    if columns["polled_at"].null_count:
+        raise Unreadable(None, "a row says not when it was polled (polled_at)")
+    for name in ("api_key", "api_version"):
+        if pc.any(pc.and_(columns["frame"].is_valid(), columns[name].is_null())).as_py():
+            raise Unreadable(None, f"a row with a frame does not say what was asked ({name})")
 
 
 def _column(table: pa.Table, field: pa.Field) -> Any:

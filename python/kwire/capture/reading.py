@@ -7,21 +7,22 @@ carries is left out when the last thing said before was the same.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kwire.capture.errors import NotACapture
+from kwire.capture.errors import NotACapture, Unreadable
 from kwire.capture.folder import CaptureFile, files
 from kwire.capture.rows import SCHEMA, key_of
 from kwire.capture.tail import WholeBatches
+from kwire.folder_lock import LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
-    from pathlib import Path
 
     from kwire.capture.rows import RequestKey
 
@@ -33,14 +34,21 @@ _KEY_COLUMNS = ["cluster_id", "broker_id", "endpoint", "api_key", "api_version",
 def read_file(file: CaptureFile) -> Iterator[pa.RecordBatch]:
     """All rows of one file in the order of appending, carried ones first; of a tail, what is whole.
 
-    Raises FileNotFoundError when a tail was closed meanwhile: ``files`` then has its part.
+    Raises Unreadable for a broken part; FileNotFoundError for a tail closed meanwhile: ``files`` then has its part.
     """
     if not file.closed:
         yield from WholeBatches(file.path)
         return
-    with pq.ParquetFile(file.path) as parquet:
-        for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=SCHEMA.names):
-            yield batch.replace_schema_metadata(None)
+    try:
+        with pq.ParquetFile(file.path) as parquet:
+            if parquet.schema_arrow != SCHEMA:
+                raise Unreadable(file.path, "its columns are not those of a capture")
+            for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=SCHEMA.names):
+                yield batch.replace_schema_metadata(None)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise Unreadable(file.path, str(error)) from error
 
 
 def read(
@@ -55,7 +63,10 @@ def read(
     shown = _Shown()
     before: dict[RequestKey, pa.Table] = {}
     begun = since is None
-    for file in _reaching(files(folder), since, until):
+    found = files(folder)
+    if not (found or (Path(folder) / LOCK).exists()):
+        raise NotACapture(Path(folder), "there is nothing of a capture in this folder")
+    for file in _reaching(found, since, until):
         rows = _sorted(_load(file))
         kind, polled_at = rows.column("kind"), rows.column("polled_at")
         carried = pc.equal(kind, "carried")

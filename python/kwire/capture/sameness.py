@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import attrgetter
 from struct import unpack_from
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,69 +45,83 @@ def message_of(row: Row) -> Message | None:
         return None
 
 
+class _Layout(NamedTuple):
+    """A payload in pieces. ``cut``: where its controller id stands, None when nowhere; ``before``, ``after``: the bytes
+    around it, without the correlation id.
+    """
+
+    size: int
+    cut: int | None
+    before: bytes
+    after: bytes
+
+    @property
+    def after_start(self) -> int:
+        """Where ``after`` starts."""
+        return self.size - len(self.after)
+
+    def sum_of_bytes(self, payload: bytes) -> int:
+        """Of what counts in a payload that is laid out like this one."""
+        end = self.size if self.cut is None else self.cut
+        return _sum_of_bytes(memoryview(payload)[CORRELATION_ID:end]) + _sum_of_bytes(
+            memoryview(payload)[self.after_start :]
+        )
+
+
+def _layout_of(row: Row, message: Message | None) -> _Layout:
+    payload = row.frame
+    assert payload is not None
+    cut = _place_of_controller_id(payload, message, row.api_version)
+    before = payload[CORRELATION_ID:] if cut is None else payload[CORRELATION_ID:cut]
+    return _Layout(len(payload), cut, before, b"" if cut is None else payload[cut + 4 :])
+
+
 class Answer:
     """What an answer said, kept to be compared with the next ones.
 
     ``controller_id``: as the answer says; None when its message has no such field.
     """
 
-    __slots__ = ("_after", "_before", "_cut", "_row_fields", "_size", "controller_id")
+    __slots__ = ("_layout", "_row_fields", "controller_id")
 
     def __init__(self, row: Row, message: Message | None) -> None:
         self._row_fields = (row.dialect, row.api_key, row.api_version)
         tells = message is not None and _tells_controller(type(message), row.api_version)
         self.controller_id: int | None = getattr(message, "controller_id", None) if tells else None
-        self._remember(row, message)
-
-    def _remember(self, row: Row, message: Message | None) -> None:
-        payload = row.frame
-        assert payload is not None
-        self._size = len(payload)
-        self._cut = _place_of_controller_id(payload, message, row.api_version)
-        end = self._size if self._cut is None else self._cut
-        self._before = payload[CORRELATION_ID:end]
-        self._after = b"" if self._cut is None else payload[self._cut + 4 :]
+        self._layout = _layout_of(row, message)
 
     def is_said_by(self, row: Row, message: Message | None) -> bool:
         """Whether ``row``, whose frame is given, says the same. ``message``: its decoded form when there is one."""
         payload = row.frame
         assert payload is not None
-        if len(payload) != self._size or (row.dialect, row.api_key, row.api_version) != self._row_fields:
+        layout = self._layout
+        if len(payload) != layout.size or (row.dialect, row.api_key, row.api_version) != self._row_fields:
             return False
-        if payload.startswith(self._before, CORRELATION_ID) and payload.startswith(self._after, self._after_start):
+        if payload.startswith(layout.before, CORRELATION_ID) and payload.startswith(layout.after, layout.after_start):
             return True
-        if self._sum_of_bytes(payload) != _sum_of_bytes(self._before) + _sum_of_bytes(self._after):
+        if layout.sum_of_bytes(payload) != _sum_of_bytes(layout.before) + _sum_of_bytes(layout.after):
             return False
         message = message or message_of(row)
         before = message_of(row._replace(frame=self.frame(0, 0)))
         if message is None or before is None or not says_the_same(before, message):
             return False
-        self._remember(row, message)  # the next one will most likely be in this order
+        # The next one will most likely be in this order. By one assignment: a signal may end us at any moment.
+        self._layout = _layout_of(row, message)
         return True
-
-    @property
-    def _after_start(self) -> int:
-        return self._size - len(self._after)
-
-    def _sum_of_bytes(self, payload: bytes) -> int:
-        """Of what counts in an answer that is laid out like this one."""
-        end = self._size if self._cut is None else self._cut
-        return _sum_of_bytes(memoryview(payload)[CORRELATION_ID:end]) + _sum_of_bytes(
-            memoryview(payload)[self._after_start :]
-        )
 
     def controller_id_in(self, payload: bytes) -> int | None:
         """The controller that an answer names which says the same as this one."""
-        if self._cut is None:
+        if self._layout.cut is None:
             return None
-        (controller_id,) = unpack_from(">i", payload, self._cut)
+        (controller_id,) = unpack_from(">i", payload, self._layout.cut)
         return int(controller_id)
 
     def frame(self, correlation_id: int, controller_id: int | None) -> bytes:
         """The payload of an answer that says this; its elements as the last one had them."""
-        parts = [correlation_id.to_bytes(4, "big", signed=True), self._before]
-        if self._cut is not None:
-            parts += [(controller_id or 0).to_bytes(4, "big", signed=True), self._after]
+        layout = self._layout
+        parts = [correlation_id.to_bytes(4, "big", signed=True), layout.before]
+        if layout.cut is not None:
+            parts += [(controller_id or 0).to_bytes(4, "big", signed=True), layout.after]
         return b"".join(parts)
 
 

@@ -1,8 +1,8 @@
 """The writer of a capture.
 
-Rules of this file: an append writes, and raises when it could not; closing files and forcing them to disk is the
-attendant's, so that appends go on meanwhile. Memory is bounded by one answer for each request that is asked, and by one
-row group while a file is closed.
+Rules of this file: an append writes, or raises and leaves file, memory and number of rows as they were, whatever ended
+it; closing files and forcing them to disk is the attendant's, so that appends go on meanwhile. Memory is bounded by one
+answer for each request that is asked, and by one row group while a file is closed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import threading
 from datetime import UTC, date
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from kwire.capture.asked import Asked
+from kwire.capture.asked import Asked, Remembered, refuse_unclear
 from kwire.capture.attendant import Attendant
 from kwire.capture.closing import close_tail, rows_in
 from kwire.capture.errors import CaptureError, CaptureInUse, CloseFailed, WriteFailed
@@ -35,6 +35,23 @@ log = logging.getLogger("kwire.capture")
 ROLL_SECONDS = 600.0
 ROLL_BYTES = 64 << 20
 SYNC_SECONDS = 1.0
+
+
+class _Open(NamedTuple):
+    """A tail, the moment at which it was begun, and the date of its first row."""
+
+    tail: Tail
+    opened: float
+    date: date
+
+
+class _Before(NamedTuple):
+    """What an append goes back to when it does not end well. ``tails``: how many were open; ``size``: of the last."""
+
+    next_row: int
+    asked: Remembered
+    tails: int
+    size: int
 
 
 class Capture:
@@ -67,13 +84,14 @@ class Capture:
             raise CaptureInUse(self.folder, error.process_id) from error
         try:
             self.recovered: tuple[Recovered, ...] = tuple(_recover(self.folder))
-            self._next_row, self._asked = _resumed(self.folder)
+            next_row, self._asked = _resumed(self.folder)
+            self._next_row = max(next_row, self._lock.left)
+            self._lock.leave(self._next_row)
         except BaseException:
             self._lock.release()
             raise
-        self._tail: Tail | None = None
-        self._opened = 0.0
-        self._date = date.min
+        self._open: list[_Open] = []
+        self._before: _Before | None = None
         self._appending = threading.Lock()
         self._closed = False
         self._attendant = Attendant(self.folder, sync_seconds)
@@ -100,79 +118,121 @@ class Capture:
         ``message``: the decoded answer when the caller has it; otherwise it is decoded here, should it be new. Raises
         WriteFailed when the row cannot be written; CloseFailed or SyncFailed, once, when what was appended earlier
         could not be made a parquet file or forced to disk; ValueError for a row with neither frame nor error, or both;
-        NoFullFrame for one that is 'same', has no frame, and could be the same as nothing. Whatever is raised, this row
-        is not in the capture.
+        NoFullFrame for one that is 'same', has no frame, and could be the same as nothing. Whatever it raises, this row
+        is not in the capture. What a handler of signals raises undoes the row too, but may also come in the instant
+        after it was kept: ``next_row`` tells.
         """
         return self._append([(row, message)])[0]
 
     def append_many(self, rows: Iterable[Row]) -> list[Row]:
-        """Keep several rows by one write: all of them, or none when this raises."""
+        """Keep several rows, by one write unless clocks went back: all of them, or none when this raises."""
         return self._append([(row, None) for row in rows])
 
     def _append(self, rows: list[tuple[Row, Message | None]]) -> list[Row]:
         with self._appending:
             if self._closed:
                 raise ValueError(f"the capture {self.folder} is closed")
+            self._settle()
             if (failure := self._attendant.failure()) is not None:
                 raise failure
             if not rows:
                 return []
-            before = self._asked.remembered()
+            size = self._open[-1].tail.size if self._open else 0
+            self._before = _Before(self._next_row, self._asked.remembered(), len(self._open), size)
             try:
-                tail = self._tail_for(rows[0][0].polled_at)
-                kept = [self._asked.judge(row, message) for row, message in rows]
-                tail.append(batch_of(kept), sync=self._sync_always)
+                kept = self._keep(rows)
+                self._before = None  # from here on the rows are in the capture
             except OSError as error:
-                self._asked.restore(before)
-                path = self.folder if self._tail is None else self._tail.path
+                path = self._open[-1].tail.path if self._open else self.folder
+                self._settle()
                 raise WriteFailed(path, len(rows), str(error)) from error
-            except BaseException:
-                self._asked.restore(before)
+            except BaseException:  # also what a handler of signals raises
+                self._settle()
                 raise
-            self._next_row += len(kept)
+            self._settle()
             return kept
 
-    def _tail_for(self, polled_at: datetime) -> Tail:
-        """The open tail, or a new one when there is none or it is time."""
-        date = polled_at.astimezone(UTC).date()
-        tail = self._tail
-        if tail is None:
-            return self._open_tail(date)
-        old = monotonic() - self._opened >= self._roll_seconds
-        own_size = tail.size - tail.carried_size
-        if own_size and (old or own_size >= self._roll_bytes or date > self._date):
-            self._tail = None
-            self._attendant.finish(tail)
-            return self._open_tail(date)
-        return tail
+    def _keep(self, rows: list[tuple[Row, Message | None]]) -> list[Row]:
+        for row, _ in rows:
+            refuse_unclear(row)
+        kept: list[Row] = []
+        written = 0
+        self._roll_when_due(rows[0][0].polled_at)
+        for row, message in rows:
+            judged = self._asked.judge(row, message)
+            if judged is None:
+                self._write(kept[written:])
+                written = len(kept)
+                self._begin_tail(row.polled_at)
+                judged = self._asked.judge(row, message)
+                assert judged is not None  # a new file takes every row
+            kept.append(judged)
+        self._write(kept[written:])
+        return kept
 
-    def _open_tail(self, date: date) -> Tail:
+    def _write(self, kept: list[Row]) -> None:
+        if kept:
+            self._open[-1].tail.append(batch_of(kept), sync=self._sync_always)
+            self._next_row += len(kept)
+
+    def _roll_when_due(self, polled_at: datetime) -> None:
+        if self._open:
+            tail, opened, date = self._open[-1]
+            old = monotonic() - opened >= self._roll_seconds
+            own_size = tail.size - tail.carried_size
+            due = old or own_size >= self._roll_bytes or _date(polled_at) > date
+            if not (own_size and due):
+                return
+        self._begin_tail(polled_at)
+
+    def _begin_tail(self, polled_at: datetime) -> None:
         tail = Tail(tail_path(self.folder, self._next_row), self._next_row)
-        try:
-            for row in self._asked.carried():
-                tail.append(batch_of([row]), carried=True)
-            sync_directory(self.folder)
-        except BaseException:
-            tail.close()
-            tail.path.unlink()
-            raise
-        self._tail, self._opened, self._date = tail, monotonic(), date
-        self._attendant.watch(tail)
-        return tail
+        self._open.append(_Open(tail, monotonic(), _date(polled_at)))  # before there is a file, for it may have to go
+        tail.begin()
+        for row in self._asked.carried(polled_at):
+            tail.append(batch_of([row]), carried=True)
+        sync_directory(self.folder)
+
+    def _settle(self) -> None:
+        """Undo the append that did not come to its end, if there is one, and give the attendant what is now its own.
+
+        Can itself be interrupted: the next append does the rest.
+        """
+        if (before := self._before) is not None:
+            self._next_row = before.next_row
+            self._asked.restore(before.asked)
+            while len(self._open) > before.tails:
+                self._open[-1].tail.discard()
+                self._open.pop()
+            if self._open:
+                self._open[-1].tail.cut(before.size)
+            self._before = None
+        while len(self._open) > 1:
+            self._attendant.finish(self._open[0].tail)
+            del self._open[0]
+        if self._open:
+            self._attendant.watch(self._open[-1].tail)
 
     def close(self) -> None:
         """Make parquet files of all that was appended, and let the next writer in. Raises CloseFailed or SyncFailed."""
         with self._appending:
             if self._closed:
                 return
+            self._settle()
             self._closed = True
-            if self._tail is not None:
-                self._attendant.finish(self._tail)
-                self._tail = None
+            for each in self._open:
+                self._attendant.finish(each.tail)
             self._attendant.end()
-            self._lock.release()
+            try:
+                self._lock.leave(self._next_row)
+            finally:
+                self._lock.release()
             if (failure := self._attendant.failure()) is not None:
                 raise failure
+
+
+def _date(polled_at: datetime) -> date:
+    return polled_at.astimezone(UTC).date()
 
 
 def _recover(folder: Path) -> Iterator[Recovered]:

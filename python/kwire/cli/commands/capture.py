@@ -51,11 +51,11 @@ def capture(
       kwire capture -b broker-1:9092 --interval 0.5 --duration 60 --configs 30 OUT
     """  # noqa: D301  # \b is click's mark
     require("pyarrow", "capture")
-    from kwire.capture import Capture, CaptureInUse
+    from kwire.capture import CaptureInUse
 
     _refuse_bad_bootstrap(bootstrap)
     try:
-        with Capture(out) as folder:
+        with _opened(out) as folder:
             for found in folder.recovered:
                 print(f"{found.tail.name}: {found.rows} rows taken over, {found.torn_bytes} torn bytes cut off")
             statistics = _poll(folder, bootstrap, interval, duration, dialect, one=one, configs=configs)
@@ -66,6 +66,17 @@ def capture(
         f" {statistics.bytes:,} bytes came"
     )
     return 0
+
+
+def _opened(out: Path) -> Capture:
+    from kwire.capture import Capture, CaptureError
+
+    try:
+        return Capture(out)
+    except CaptureError:
+        raise
+    except OSError as error:
+        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
 
 
 def _refuse_bad_bootstrap(bootstrap: str) -> None:

@@ -1,0 +1,101 @@
+"""An append that is ended from outside, by what a handler of signals raises, at any of its lines."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from itertools import count
+from linecache import getline
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kwire.capture
+from kwire.capture import Capture, Row, files, replay
+from tests.capture.answers import answer, decoded, metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+PACKAGE = str(Path(kwire.capture.__file__).parent)
+
+
+class Interruption(BaseException):
+    """What the handler raises."""
+
+
+@contextmanager
+def interrupted_at(line: int) -> Iterator[None]:
+    """Raise when so many lines of the package were run."""
+    left = line
+
+    def trace(frame: FrameType, event: str, _: object) -> object:
+        nonlocal left
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        source = getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+        left -= event == "line" and not source.startswith(("with ", "try:"))  # where Python lets no signals in
+        if left == 0:
+            left = -1
+            raise Interruption
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)  # type: ignore[arg-type]  # a local trace function may be the global one
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize("roll_bytes", [1 << 30, 1], ids=["into an open tail", "into a new one"])
+def test_an_append_that_is_interrupted_is_undone_or_whole(tmp_path: Path, roll_bytes: int) -> None:
+    kept: list[Row] = []
+    undone = 0
+    with Capture(tmp_path, roll_bytes=roll_bytes) as capture:
+        for line in count(1):
+            row, after = answer(2 * line, metadata(line % 3 + 1)), answer(2 * line + 1, metadata(9))
+            finished = False
+            try:
+                with interrupted_at(line):
+                    capture.append(row)
+                    finished = True
+            except Interruption:
+                undone += capture.next_row == len(kept)
+            if capture.next_row > len(kept):
+                kept.append(row)
+            capture.append(after)
+            kept.append(after)
+            assert capture.next_row == len(kept)
+            if finished:
+                break
+        live = list(replay(tmp_path))
+
+    assert undone > 50
+    assert [(row.polled_at, decoded(row)) for row in live] == [(row.polled_at, decoded(row)) for row in kept]
+    assert [(row.polled_at, decoded(row)) for row in replay(tmp_path)] == [
+        (row.polled_at, decoded(row)) for row in kept
+    ]
+    assert all(file.closed for file in files(tmp_path))
+
+
+def test_rows_for_two_files_that_are_interrupted_are_undone_in_both(tmp_path: Path) -> None:
+    with Capture(tmp_path) as capture:
+        capture.append(answer(0, metadata(1)))
+        for line in count(1):
+            rows = [answer(10, metadata(1)), answer(8, metadata(2))]
+            finished = False
+            before = capture.next_row
+            try:
+                with interrupted_at(line):
+                    capture.append_many(rows)
+                    finished = True
+            except Interruption:
+                pass
+            assert capture.next_row - before in (0, 2)
+            assert len(list(replay(tmp_path))) == capture.next_row
+            if finished:
+                break
+            capture.append(answer(0, metadata(1)))
