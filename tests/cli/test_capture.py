@@ -91,7 +91,7 @@ def test_a_name_that_nobody_can_have_is_silence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["--interval", "--duration", "--configs"])
 @pytest.mark.parametrize("number", ["nan", "inf", "-1"])
 def test_seconds_that_are_none_are_wrong_usage(tmp_path: Path, option: str, number: str) -> None:
-    done = run("capture", "-b", "127.0.0.1:1", option, number, tmp_path / "out")
+    done = run("capture", "-b", "127.0.0.1:1", "--duration", "1", option, number, tmp_path / "out")
 
     assert done.code == 2
     assert number in done.err

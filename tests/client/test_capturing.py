@@ -224,10 +224,11 @@ def test_what_was_polled_is_captured_also_when_the_end_is_cancelled_again_and_ag
         for _ in range(3):
             reading.cancel()
             await asyncio.sleep(0.05)
-        assert not reading.done()
+        waits = not reading.done()
         capture.let.set()
         with pytest.raises(asyncio.CancelledError):
             await reading
+        assert waits
 
     with SlowDisk(tmp_path) as capture:
         run(work(capture))
