@@ -73,6 +73,12 @@ def test_replay_gives_the_same_frame_again_without_a_copy(tmp_path: Path) -> Non
     assert (first.controller_id, second.controller_id) == (1, 2)
 
 
+@pytest.mark.parametrize("speed", [0, -1, float("nan")])
+def test_a_speed_that_is_none_is_refused(tmp_path: Path, speed: float) -> None:
+    with pytest.raises(ValueError, match="speed is"):
+        next(replay(tmp_path, speed=speed))
+
+
 def test_replay_at_the_speed_of_life(tmp_path: Path) -> None:
     with Capture(tmp_path) as capture:
         for seconds in (0, 1, 3):

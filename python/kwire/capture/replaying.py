@@ -34,8 +34,10 @@ def replay(
     column ``controller_id`` is the poll's own. ``speed``: 1.0 gives rows out as far apart as they were polled, 10.0 ten
     times as fast, None as fast as it goes. ``carried``: also give what was in force before, as rows of that kind.
 
-    Raises NotACapture, NoFullFrame.
+    Raises NotACapture, NoFullFrame, and ValueError for a speed that is none.
     """
+    if speed is not None and not speed > 0:
+        raise ValueError(f"speed is {speed!r}: it must be above 0")
     frames: dict[RequestKey, bytes] = {}
     begun = time.monotonic()
     first: datetime | None = None

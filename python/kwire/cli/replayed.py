@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kwire.capture import from_table, replay
+from kwire.capture import Unreadable, from_table, replay
 from kwire.capture.rows import rows_of
 from kwire.cli.sources import BadInput
 from kwire.client.broker_view import BrokerView
@@ -140,6 +140,8 @@ def rows_at(
             yield from replay(place, since=since, until=until, speed=speed, carried=True)
         else:
             yield from _rows_of_file(place, since, until)
+    except Unreadable as error:
+        raise (error if error.path is not None else NoFrames(place, error.reason)) from error
     except KwireError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
