@@ -20,7 +20,7 @@ from kwire.spark.bronze import DDL, by_broker, normalised
 from kwire.spark.datasource import register
 from kwire.spark.silver import Task
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.store import Record, Store, teller_key
+from kwire.spark.store import Store, teller_key
 from kwire.spark.writing import MANIFEST, Written, date_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from kwire.spark.log import Record
 
 
 @dataclass
@@ -58,7 +60,8 @@ class Pipeline:
         print(pipeline.ingest_capture("/captures/prod"))
         pipeline.table("partitions").where("leader = -1").show()
 
-    One at a time may write. Raises `kwire.spark.store.BrokenStore` when files are missing.
+    Opening it and reading disturb nobody. One ingest at a time may write: another raises `StoreInUse`, and one that
+    finds files missing `BrokenStore` (kwire.spark.store). Raises `NotAStore` when ``out`` is a file.
     """
 
     def __init__(self, spark: SparkSession, out: str) -> None:
@@ -75,19 +78,10 @@ class Pipeline:
         of a stream and the number of its batch; one that was taken already is passed over.
         """
         begun = time.monotonic()
-        if batch is not None and self._store.record.streams.get(batch[0], -1) >= batch[1]:
-            return Report(seconds=time.monotonic() - begun)
-        staging = self._store.stage()
-        rows = by_broker(normalised(frames))
-        written = self._run(rows.mapInArrow(self._task(staging).ingest, MANIFEST))
-        late = [each for each in written if each.kind == "late"]
-        record = self._next(written, staging)
-        report = Report(_counts(written))
-        if late:
-            self._reopen(late, written, record, report)
-        if batch is not None:
-            record.streams[batch[0]] = batch[1]
-        self._finish(record, batch is not None)
+        report = Report()
+        with self._store.writing() as staging:
+            if batch is None or self._store.record.streams.get(batch[0], -1) < batch[1]:
+                report = self._take(frames, staging, batch)
         report.seconds = time.monotonic() - begun
         return report
 
@@ -97,12 +91,11 @@ class Pipeline:
         Each folder is one task; the executors must see it under the same path.
         """
         begun = time.monotonic()
-        staging = self._store.stage()
-        wanted = [(str(folder), self._store.record.captures.get(str(folder), 0)) for folder in folders]
-        plan = self.spark.createDataFrame(wanted, "folder string, first bigint").repartition(len(wanted), "folder")
-        written = self._run(plan.mapInArrow(self._task(staging).ingest_capture, MANIFEST))
-        record = self._next(written, staging)
-        self._finish(record, changed=False)
+        with self._store.writing() as staging:
+            wanted = [(str(folder), self._store.record.captures.get(str(folder), 0)) for folder in folders]
+            plan = self.spark.createDataFrame(wanted, "folder string, first bigint").repartition(len(wanted), "folder")
+            written = self._run(plan.mapInArrow(self._task(staging).ingest_capture, MANIFEST))
+            self._finish(self._next(written, staging))
         return Report(_counts(written), seconds=time.monotonic() - begun)
 
     def stream(
@@ -141,6 +134,19 @@ class Pipeline:
 
     # One ingest
 
+    def _take(self, frames: DataFrame, staging: str, batch: tuple[str, int] | None) -> Report:
+        rows = by_broker(normalised(frames))
+        written = self._run(rows.mapInArrow(self._task(staging).ingest, MANIFEST))
+        late = [each for each in written if each.kind == "late"]
+        record = self._next(written, staging)
+        report = Report(_counts(written))
+        if late:
+            self._reopen(late, written, record, report)
+        if batch is not None:
+            record.streams[batch[0]] = batch[1]
+        self._finish(record)
+        return report
+
     def _task(self, staging: str) -> Task:
         record = self._store.record
         return Task(self.out, staging, record.tellers, record.clusters)
@@ -173,13 +179,12 @@ class Pipeline:
         record.moves = _moves(written, record.number)
         return record
 
-    def _finish(self, record: Record, changed: bool) -> None:
+    def _finish(self, record: Record) -> None:
         """Commit, unless nothing happened."""
         now = self._store.record
         known = (now.tellers, now.clusters, now.captures, now.streams)
         told = (record.tellers, record.clusters, record.captures, record.streams)
-        if not record.moves and not changed and known == told:
-            self._store.discard(record.staging)
+        if not record.moves and known == told:
             return
         before, after = _states(now), _states(record)
         record.removed += sorted(before - after)
@@ -257,11 +262,13 @@ class Pipeline:
 
         build(self.spark, self.out)
 
-    def cluster_at(self, at: datetime, broker_id: int | None = None) -> DataFrame:
-        """All partitions at an instant, as that broker told them, or as most did (docs/gold.md)."""
+    def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
+        """All partitions at an instant, as that broker told them, or as most did (docs/gold.md). ``cluster_id``: of
+        which cluster, where several are under ``out``.
+        """
         from kwire.spark.gold import cluster_at
 
-        return cluster_at(self.spark, self.out, at, broker_id)
+        return cluster_at(self.spark, self.out, at, broker_id, cluster_id)
 
     def _gold_table(self, name: str) -> DataFrame:
         from kwire.spark.gold import TABLES
