@@ -72,7 +72,7 @@ class KwireSource(DataSource):
         path = self.options.get("path")
         if not path:
             raise ValueError('format("kwire") needs the folder of a capture: load("/captures/prod")')
-        return path.removeprefix("file://") if path.startswith("file:///") else path
+        return local_path(path)
 
     def _number(self, option: str, default: int) -> int:
         return int(self.options.get(option, default))
@@ -80,6 +80,13 @@ class KwireSource(DataSource):
     def _cluster(self) -> Cluster | None:
         bootstrap = self.options.get("bootstrap")
         return Cluster(bootstrap, float(self.options.get("interval", "1"))) if bootstrap else None
+
+
+def local_path(path: str) -> str:
+    """A folder as the file system calls it; it may be given as a URI."""
+    from urllib.parse import unquote
+
+    return unquote(path.removeprefix("file://")) if path.startswith("file:///") else path
 
 
 class Cluster(NamedTuple):

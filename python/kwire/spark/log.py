@@ -46,14 +46,15 @@ class StoreInUse(KwireError, RuntimeError):
 class Record:
     """What is known after an ingest. ``tellers``: by their key (`teller_key`), when they were heard last
     (microseconds), the file of their state, and for the last days that of their state when the day began (empty: they
-    were not known). ``clusters``: by broker and endpoint. ``captures``: the row to go on with, by folder. ``streams``:
-    the last batch, by the query's id. ``moves``: from staging to place; ``removed``: what they replace.
+    were not known). ``clusters``: by broker and endpoint. ``captures``: by folder, the ``row`` to go on with, the
+    ``mark`` by which the capture is known again, and ``spans``, from which row to which it is bronze where it lies.
+    ``streams``: the last batch, by the query's id. ``moves``: from staging to place; ``removed``: what they replace.
     """
 
     number: int = 0
     tellers: dict[str, dict[str, Any]] = field(default_factory=dict)
     clusters: dict[str, str] = field(default_factory=dict)
-    captures: dict[str, int] = field(default_factory=dict)
+    captures: dict[str, dict[str, Any]] = field(default_factory=dict)
     streams: dict[str, int] = field(default_factory=dict)
     staging: str = ""
     moves: list[tuple[str, str]] = field(default_factory=list)
