@@ -62,6 +62,17 @@ def test_a_capture_by_another_name_is_the_same_one(
     assert_history(tmp_path / "out", 300)
 
 
+def test_captures_of_the_same_brokers_are_one_history(spark: SparkSession, tmp_path: Path) -> None:
+    folder = captured(tmp_path / "capture", 0, 300)
+    shutil.copytree(folder, tmp_path / "copy")
+    copy = captured(tmp_path / "copy", 300, 400)
+
+    report = Pipeline(spark, str(tmp_path / "out")).ingest_capture(folder, copy)
+
+    assert report.repeated == 300
+    assert_history(tmp_path / "out", 400)
+
+
 def test_what_came_as_a_stream_is_not_taken_again_from_the_capture(spark: SparkSession, tmp_path: Path) -> None:
     folder = captured(tmp_path / "capture", 0, 300)
     pipeline = Pipeline(spark, str(tmp_path / "out"))
@@ -87,6 +98,18 @@ def test_a_capture_that_was_made_anew_is_taken_from_its_beginning(spark: SparkSe
     report = pipeline.ingest_capture(folder)
 
     assert report.rows["polls"] == 300
+    assert_history(tmp_path / "out", 500)
+
+
+def test_a_stream_begins_anew_with_a_capture_that_was_made_anew(spark: SparkSession, tmp_path: Path) -> None:
+    folder = captured(tmp_path / "capture", 0, 300)
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    streamed(pipeline, folder)
+    shutil.rmtree(folder)
+    captured(tmp_path / "capture", 300, 500)
+
+    streamed(pipeline, folder)
+
     assert_history(tmp_path / "out", 500)
 
 

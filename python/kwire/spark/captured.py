@@ -1,9 +1,8 @@
 """Captures in the executors: which rows are new, whether they can be walked where they lie, and else their rows.
 
-Rules of this file: a folder is not its name. Where an ingest ended is remembered with a mark, the time of the first row
-of the last file; a folder without that file is another capture, and begins anew. Rows that follow what their brokers
-told last are walked where they lie. Others (the same capture by another way, a clock that went back, a file that cannot
-be read) are put aside for `Pipeline.ingest`, which compares row by row.
+Rules of this file: where an ingest ended is remembered with a mark; where that does not hold, another capture begins.
+Rows that follow what their brokers told last are walked where they lie. Others (the same capture by another way, a
+clock that went back, a file that cannot be read) are put aside for `Pipeline.ingest`, which compares row by row.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from kwire.capture.folder import CaptureFile, files
 from kwire.capture.reading import read_file
 from kwire.capture.rows import SCHEMA
 from kwire.spark.changes import microseconds
 from kwire.spark.datasource import Rows, carried_in, rows_of_file
+from kwire.spark.marks import SPEAKER, holds, mark_of, own_rows
 from kwire.spark.store import teller_key
 from kwire.spark.writing import Written, manifest
 
@@ -31,10 +30,8 @@ if TYPE_CHECKING:
 WANTED = "folder string, row bigint, mark string"
 """What `CaptureTask.ingest` takes: the row to go on with and the mark that was left with it."""
 
-PLAN = "folder string, first_row bigint, stop bigint, start bigint, first boolean, lost_from bigint, lost_to bigint"
+PLAN = "folder string, first_row bigint, start bigint, stop bigint, first boolean, lost_from bigint, lost_to bigint"
 """What `rows_of_plan` takes: a file, which of its rows, and of which time there is nothing since a file is damaged."""
-
-_WHO = ["cluster_id", "broker_id", "endpoint"]
 
 
 class CaptureTask(NamedTuple):
@@ -50,43 +47,45 @@ class CaptureTask(NamedTuple):
         """Of each folder what is new."""
         for batch in batches:
             for folder, row, mark in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield from self._ingest(folder, row, mark)
+                try:
+                    yield from self._ingest(folder, row, mark)
+                except FileNotFoundError:  # a tail was closed since it was listed
+                    yield from self._ingest(folder, row, mark)
 
-    def _ingest(self, folder: str, row: int, mark: str) -> Iterator[pa.RecordBatch]:
+    def _ingest(self, folder: str, row: int, mark: str) -> list[pa.RecordBatch]:
         found = files(folder)
-        first = row if _holds(found, mark) else 0
+        first = row if holds(found, mark) else 0
         wanted = [file for file, stop in zip(found, _stops(found), strict=True) if stop > first]
+        damaged: list[tuple[CaptureFile, str]] = []
         try:
-            if not self._follow(wanted, first):
+            if not self._any_late(wanted, first):
                 made = list(self.task.ingest_capture(iter([pa.record_batch([[folder], [first]], ["folder", "first"])])))
                 [stop] = (each["rows"] for batch in made for each in batch.to_pylist() if each["kind"] == "capture")
-                yield from made
-                yield _told("captured", folder, stop, first, _mark(wanted) or mark, [])
-                return
-            damaged = []
+                return [*made, _told("captured", folder, stop, first, mark_of(wanted) or mark, [])]
+        except FileNotFoundError:
+            raise
         except (OSError, pa.ArrowException):
             damaged = [(file, why) for file in wanted if (why := damage(file))]
             if not damaged:
                 raise
         bad = {file for file, _ in damaged}
-        good = [file for file in wanted if file not in bad]
         stop = first
         if wanted:
             last = wanted[-1]
-            stop = last.first_row + (0 if last in bad else _own_rows(last))
-        yield _told("aside", folder, max(stop, first), first, _mark(good) or mark, damaged)
+            stop = last.first_row + (0 if last in bad else sum(batch.num_rows for batch in own_rows(last)))
+        good = [file for file in wanted if file not in bad]
+        return [_told("aside", folder, max(stop, first), first, mark_of(good) or mark, damaged)]
 
-    def _follow(self, wanted: list[CaptureFile], first: int) -> bool:
+    def _any_late(self, wanted: list[CaptureFile], first: int) -> bool:
         """Whether any row is not newer than what its broker told last."""
         for file in wanted:
             number = file.first_row
-            for batch in _narrow(file):
-                own = batch.filter(pc.not_equal(batch.column("kind"), "carried"))
-                new = own.slice(max(first - number, 0))
-                number += own.num_rows
-                earliest = pa.table(new).group_by(_WHO).aggregate([("polled_at", "min")])
+            for batch in own_rows(file):
+                new = batch.slice(max(first - number, 0))
+                number += batch.num_rows
+                earliest = pa.table(new).group_by(SPEAKER).aggregate([("polled_at", "min")])
                 for who in earliest.to_pylist():
-                    if microseconds(who["polled_at_min"]) <= self._last_told(*(who[name] for name in _WHO)):
+                    if microseconds(who["polled_at_min"]) <= self._last_told(*(who[name] for name in SPEAKER)):
                         return True
         return False
 
@@ -110,7 +109,7 @@ def plan(folder: str, start: int, stop: int, damaged: Iterable[int]) -> list[tup
                 begun = microseconds(file.first_time) if lost[0] is None else lost[0]
                 lost = begun, microseconds(file.last_time)
             continue
-        planned.append((folder, file.first_row, min(stop, behind), max(start, file.first_row), not planned, *lost))
+        planned.append((folder, file.first_row, max(start, file.first_row), min(stop, behind), not planned, *lost))
         lost = None, None
     return planned
 
@@ -162,40 +161,3 @@ def _told(
 def _stops(found: tuple[CaptureFile, ...]) -> list[int]:
     """The number of the first row behind each file; of the last one no row is behind."""
     return [file.first_row for file in found[1:]] + [1 << 62] * bool(found)
-
-
-def _holds(found: tuple[CaptureFile, ...], mark: str) -> bool:
-    """Whether that is the capture in which the mark was left."""
-    number = mark.partition(" ")[0]
-    for file in found:
-        if str(file.first_row) == number:
-            try:
-                return _mark([file]) == mark
-            except (OSError, pa.ArrowException):  # it is told of as damaged, if it is wanted
-                return True
-    return False
-
-
-def _mark(wanted: list[CaptureFile]) -> str:
-    """The number of the last of these files that has a row of its own, and when that was polled."""
-    for file in reversed(wanted):
-        for batch in _narrow(file):
-            own = batch.filter(pc.not_equal(batch.column("kind"), "carried"))
-            if own.num_rows:
-                return f"{file.first_row} {microseconds(own.column('polled_at')[0].as_py())}"
-    return ""
-
-
-def _own_rows(file: CaptureFile) -> int:
-    return sum(batch.num_rows - carried_in(batch) for batch in _narrow(file))
-
-
-def _narrow(file: CaptureFile) -> Iterator[pa.RecordBatch]:
-    """The rows of a file without their frames."""
-    columns = ["kind", "polled_at", *_WHO]
-    if not file.closed:
-        for batch in read_file(file):
-            yield batch.select(columns)
-        return
-    with pq.ParquetFile(file.path) as parquet:
-        yield from parquet.iter_batches(columns=columns)

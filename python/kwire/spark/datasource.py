@@ -32,6 +32,7 @@ from kwire.capture.rows import SCHEMA, key_of
 from kwire.errors import KwireError
 from kwire.spark.bronze import DDL
 from kwire.spark.interpreter import own_python
+from kwire.spark.marks import holds, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -167,26 +168,31 @@ class CaptureReader(DataSourceReader):
 
 
 class CaptureStreamReader(DataSourceStreamReader):
-    """A capture that grows. Offsets: ``{"row": number}``, that of the next row."""
+    """A capture that grows. Offsets: ``{"row": number, "mark": text}``, that of the next row, and by what the capture
+    is known again: another one in the same folder is read from its beginning.
+    """
 
     def __init__(self, folder: str, start: int, cluster: Cluster | None) -> None:
         self._folder = folder
         self._start = start
         self._cluster = cluster
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
-        return {"row": self._start}
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
+        return {"row": self._start, "mark": ""}
 
     # The signature of Spark 4.0 and 4.1, which later ones take too.
-    def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802  see above
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  see above
         if self._cluster is not None:
             from kwire.spark.live import keep_polling
 
             keep_polling(self._cluster.bootstrap, self._folder, self._cluster.interval)
-        return {"row": rows_in_capture(self._folder)}
+        return {"row": rows_in_capture(self._folder), "mark": mark_of(files(self._folder))}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        return planned(self._folder, start["row"], end["row"], begins=start["row"] == self._start)
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        first = start["row"]
+        if start["mark"] and not holds(files(self._folder), start["mark"]):
+            first = self._start
+        return planned(self._folder, first, end["row"], begins=first == self._start)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Rows)

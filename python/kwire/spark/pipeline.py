@@ -105,7 +105,7 @@ class Pipeline:
 
         Each folder is one task; the executors must see it under the same path. Rows that are not newer than what their
         broker told last, as of a capture that came as a stream before, are taken as by `ingest`. Files that cannot be
-        read are reported and passed over. Raises NotACapture.
+        read are reported and passed over. Captures of the same brokers are taken one after another. Raises NotACapture.
         """
         if not folders:
             raise ValueError("ingest_capture needs the folder of a capture")
@@ -118,15 +118,22 @@ class Pipeline:
             wanted = [(path, each.get("row", 0), each.get("mark", "")) for path, each in known]
             folders_plan = self.spark.createDataFrame(wanted, WANTED).repartition(len(wanted), "folder")
             written = self._run(folders_plan.mapInArrow(CaptureTask(self._task(staging)).ingest, MANIFEST))
-            record = self._next(written, staging)
+            one_after_another = len(paths) > 1 and _share_a_teller(written)
+            if not one_after_another:
+                record = self._next(written, staging)
+                for each in written:
+                    if each.kind == "captured":
+                        _captured(record, each, lies_there=True)
+                self._finish(record)
+        if one_after_another:
+            report = Report()
+            for path in paths:
+                report.add(self.ingest_capture(path))
+        else:
+            report = Report(_counts(written))
             for each in written:
-                if each.kind == "captured":
-                    _captured(record, each, lies_there=True)
-            self._finish(record)
-        report = Report(_counts(written))
-        for each in written:
-            if each.kind == "aside":
-                report.add(self._ingest_aside(each))
+                if each.kind == "aside":
+                    report.add(self._ingest_aside(each))
         report.seconds = time.monotonic() - begun
         return report
 
@@ -362,6 +369,12 @@ def _captured(record: Record, told: Written, *, lies_there: bool) -> None:
         else:
             spans.append([said["first"], told.rows])
     record.captures[told.path] = {"row": told.rows, "mark": said["mark"], "spans": spans}
+
+
+def _share_a_teller(written: Iterable[Written]) -> bool:
+    """Whether two tasks walked the same broker, each without the other's rows."""
+    tellers = Counter(json.loads(each.detail)["key"] for each in written if each.kind == "teller")
+    return max(tellers.values(), default=0) > 1
 
 
 def capture_path(folder: object) -> str:
