@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from kwire.spark.live import Polling
     from kwire.spark.pipeline import Pipeline, Report
@@ -27,16 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the job. Exits with 2 for options that make no sense, with 1 when nothing could be asked."""
     given = options(arguments)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # unused here
-    from pyspark.errors import AnalysisException
-
     from kwire.errors import KwireError
     from kwire.spark.pipeline import Pipeline
 
     spark = session()
     try:
         run(Pipeline(spark, given.out), given)
-    except (KwireError, AnalysisException) as error:
-        sys.exit(f"python -m kwire.spark.pipeline: {str(error).splitlines()[0]}")
+    except KwireError as error:
+        sys.exit(f"python -m kwire.spark.pipeline: {error}")
     finally:
         spark.stop()
 
@@ -62,11 +60,22 @@ def run(pipeline: Pipeline, given: argparse.Namespace) -> None:
         say("silver", pipeline.ingest_capture(*given.capture))
     else:
         for path in given.tape:
-            say(path, pipeline.ingest(pipeline.spark.read.parquet(path)))
+            say(path, pipeline.ingest(read_tape(pipeline.spark, path)))
     if given.gold:
         pipeline.gold()
         say("gold", "up to date")
     say("done", f"{time.monotonic() - begun:.1f} s in all")
+
+
+def read_tape(spark: SparkSession, path: str) -> DataFrame:
+    """A tape, wherever Spark finds it. Exits with 2 when it finds none."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        return spark.read.parquet(path)
+    except AnalysisException as error:
+        sys.stderr.write(f"python -m kwire.spark.pipeline: {str(error).splitlines()[0]}\n")
+        sys.exit(2)
 
 
 def poll(pipeline: Pipeline, given: argparse.Namespace) -> None:
