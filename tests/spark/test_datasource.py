@@ -6,9 +6,20 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.types import StructType
 
 from kwire.capture import Capture, CaptureInUse
-from kwire.spark.datasource import CaptureStreamReader, planned, rows_in_capture, rows_of_file
+from kwire.capture.folder import files
+from kwire.capture.rows import rows_of
+from kwire.spark.datasource import (
+    BadOption,
+    CaptureStreamReader,
+    DamagedFile,
+    KwireSource,
+    planned,
+    rows_in_capture,
+    rows_of_file,
+)
 from kwire.testing import FakeCluster
 from tests.spark.recorded import bronze
 
@@ -41,19 +52,67 @@ def test_spark_finds_the_format_and_reads_every_row_once(spark: SparkSession, ca
 def test_rows_are_read_by_their_number(spark: SparkSession, capture: Path) -> None:
     read = spark.read.format("kwire").option("fromRow", 17).option("toRow", 250).load(str(capture))
 
-    times = sorted(row.polled_at.timestamp() for row in read.select("polled_at").collect())
+    rows = read.select("polled_at", "kind").collect()
 
+    times = sorted(row.polled_at.timestamp() for row in rows if row.kind != "carried")
     assert times == [row.polled_at.timestamp() for row in ROWS[17:250]]
+
+
+@pytest.mark.parametrize("start", [0, 1, 17, 120, 299])
+def test_what_was_in_force_where_a_read_begins_comes_first(capture: Path, start: int) -> None:
+    read = [
+        row
+        for part in planned(str(capture), start, 300, begins=True)
+        for batch in rows_of_file(part)
+        for row in rows_of(batch)
+    ]
+
+    known = set()
+    for row in read:
+        if row.kind == "same":
+            assert row.request_key in known
+        known.add(row.request_key)
+    carried = [row for row in read if row.kind == "carried"]
+    assert read[: len(carried)] == carried
+    assert len({row.request_key for row in carried}) == len(carried)
+    assert len(read) - len(carried) == 300 - start
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("fromRow", "abc", "the number of a row"),
+        ("toRow", "-1", "the number of a row"),
+        ("interval", "x", "a number of seconds"),
+        ("seconds", "-1", "a number of seconds"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_named(option: str, value: str, reason: str, tmp_path: Path) -> None:
+    options = {"path": str(tmp_path), "bootstrap": "127.0.0.1:1", "interval": "1", option: value}
+    with pytest.raises(BadOption, match=reason) as refused:
+        KwireSource(options).reader(StructType())
+    assert (refused.value.option, refused.value.value) == (option, value)
+
+
+def test_a_damaged_file_is_named(capture: Path) -> None:
+    path = files(capture)[0].path
+    path.write_bytes(path.read_bytes()[:1000])
+    [part, *_] = planned(str(capture), 0, 300, begins=True)
+
+    with pytest.raises(DamagedFile) as found:
+        list(rows_of_file(part))
+
+    assert found.value.path == str(path)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 40, 299, 300])
 def test_offsets_cut_a_capture_anywhere(capture: Path, cut: int) -> None:
     reader = CaptureStreamReader(str(capture), 0, None)
-    assert reader.initialOffset() == {"row": 0}
-    assert reader.latestOffset() == {"row": 300}
+    assert reader.initialOffset()["row"] == 0
+    assert reader.latestOffset()["row"] == 300
 
     counts = [
-        sum(batch.num_rows for part in planned(str(capture), *span) for batch in rows_of_file(part))
+        sum(batch.num_rows for part in planned(str(capture), *span, begins=False) for batch in rows_of_file(part))
         for span in ((0, cut), (cut, 300))
     ]
 
@@ -64,7 +123,7 @@ def test_an_open_tail_is_read_too(tmp_path: Path) -> None:
     with Capture(tmp_path) as writer:
         writer.append_many(ROWS[:5])
         assert rows_in_capture(str(tmp_path)) == 5
-        [part] = planned(str(tmp_path), 0, 5)
+        [part] = planned(str(tmp_path), 0, 5, begins=True)
     assert sum(batch.num_rows for batch in rows_of_file(part)) == 5  # closed since it was planned
 
 

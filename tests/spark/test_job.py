@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ import pytest
 
 import kwire.spark.pipeline as job
 from kwire.capture import SCHEMA, Capture
+from kwire.spark.following import stream_name
+from kwire.spark.options import options
 from kwire.spark.pipeline import Pipeline
 from kwire.testing import FakeCluster
 from tests.spark.recorded import TAPES, bronze
@@ -91,6 +94,74 @@ def test_a_live_cluster_is_followed_to_gold(tmp_path: Path, environment: dict[st
     assert pq.read_table(out / "gold" / "intervals").num_rows > 0
 
 
+def test_several_captures_are_followed_until_all_of_them_is_ingested(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for number, folder in enumerate(folders):
+        with Capture(folder) as capture:
+            capture.append_many([row._replace(cluster_id=f"cluster-{number}") for row in ROWS[:200]])
+    out = tmp_path / "out"
+
+    captures = ["--capture", str(folders[0]), "--capture", str(folders[1])]
+    how = ["--stream", "--seconds", "0.1", "--every", "1"]
+    finished([*JOB, *captures, "--out", str(out), *how], environment, tmp_path)
+
+    assert Counter(pq.read_table(out / "silver" / "polls")["cluster_id"].to_pylist()) == {
+        "cluster-0": 200,
+        "cluster-1": 200,
+    }
+
+
+def test_nobody_there_is_a_failure(tmp_path: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [*JOB, "--bootstrap", "127.0.0.1:1", "--out", (tmp_path / "out").as_uri(), "--seconds", "1"],
+        capture_output=True,
+        text=True,
+        timeout=540,
+        check=False,
+        env=environment,
+        cwd=tmp_path,
+    )
+
+    assert done.returncode == 1
+    assert "no broker answered: 127.0.0.1:1" in done.stderr.splitlines()[-1]
+    assert (tmp_path / "out" / "capture").is_dir()  # and no folder called file:
+    assert {path.name for path in tmp_path.iterdir()} <= {"conf", "out", "spark-warehouse"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--tape", "none.parquet", "--out", "out"], "none.parquet: there is no such file"),
+        (["--tape", "text", "--out", "out"], "text is not parquet"),
+        (["--capture", "none", "--out", "out"], "none: there is no such folder"),
+        (["--capture", ".", "--out", "text"], "text is a file"),
+        (["--capture", ".", "--out", "text/below"], "text"),
+        (["--capture", ".", "--out", "out", "--stream", "--every", "-1"], "'-1' is not a number of seconds above 0"),
+        (["--bootstrap", "host:port", "--out", "out"], "'host:port' is not the address of a broker"),
+        (["--bootstrap", "host:9092", "--out", "s3://bucket/out"], "--bootstrap captures into OUT/capture"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_a_line_before_spark_starts(
+    arguments: list[str],
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SPARK_ENV_LOADED", raising=False)
+    (tmp_path / "text").write_text("not parquet")
+
+    with pytest.raises(SystemExit) as refused:
+        options(arguments)
+
+    assert refused.value.code == 2
+    assert reason in capsys.readouterr().err.splitlines()[-1]
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
 def test_kill_9_of_the_driver_loses_and_repeats_nothing(
     spark: SparkSession, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -117,7 +188,8 @@ def test_kill_9_of_the_driver_loses_and_repeats_nothing(
 
     for _ in range(2):  # the first may only repeat the batch that was under way
         frames = spark.readStream.format("kwire").load(str(folder))
-        assert Pipeline(spark, str(out)).stream(frames, availableNow=True).awaitTermination(300)
+        query = Pipeline(spark, str(out)).stream(frames, name=stream_name(str(folder)), availableNow=True)
+        assert query.awaitTermination(300)
 
     made, wanted = silver(out), expected(ROWS)
     assert {name: made[name] for name in STATE} == {name: wanted[name] for name in STATE}

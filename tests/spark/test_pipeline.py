@@ -140,14 +140,16 @@ def test_what_a_killed_driver_left_is_finished_or_removed(spark: SparkSession, t
     (tmp_path / "_staging" / "never-recorded").mkdir()
 
     store = Store(str(tmp_path))
+    with store.writing() as staging:
+        assert silver(tmp_path) == whole
+        assert [path.name for path in (tmp_path / "_staging").iterdir()] == [Path(staging).name]
 
-    assert silver(tmp_path) == whole
     assert list((tmp_path / "_staging").iterdir()) == []
-    (tmp_path / record["moves"][0][1]).unlink()
-    with pytest.raises(BrokenStore) as broken:
-        Store(str(tmp_path))
-    assert broken.value.path == record["moves"][0][1]
     assert store.record.number == 1
+    (tmp_path / record["moves"][0][1]).unlink()
+    with pytest.raises(BrokenStore) as broken, Store(str(tmp_path)).writing():
+        pass
+    assert broken.value.path == record["moves"][0][1]
 
 
 def test_a_stream_that_is_started_again_takes_each_row_once(spark: SparkSession, tmp_path: Path) -> None:

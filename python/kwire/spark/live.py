@@ -8,14 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from kwire.capture import Capture
 from kwire.client import Poller
+from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+class NoBrokerAnswered(KwireError, ConnectionError):
+    """All that was captured is silence. ``bootstrap``; ``last``: why the last poll has no answer, None without any."""
+
+    def __init__(self, bootstrap: str, last: KwireError | None) -> None:
+        super().__init__(bootstrap, last)
+        self.bootstrap = bootstrap
+        self.last = last
+
+    def __str__(self) -> str:
+        return f"no broker answered: {self.last or f'{self.bootstrap} was not asked in time'}"
 
 
 class Polling:
@@ -28,6 +41,8 @@ class Polling:
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
+        self._answered = False
+        self._silence: KwireError | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kwire-polling", daemon=True)
         self._thread.start()
@@ -37,14 +52,21 @@ class Polling:
         if self._failure is not None:
             raise self._failure
 
+    def check_answered(self) -> None:
+        """Raises NoBrokerAnswered when no poll had an answer so far."""
+        if not self._answered:
+            raise NoBrokerAnswered(self._bootstrap, self._silence)
+
     def wait(self, seconds: float) -> None:
         """Poll on for so long. Raises what ended the polling."""
         self._ended.wait(seconds)
         self.check()
 
     def stop(self) -> None:
-        """Poll no more, and close the capture. Raises what had ended the polling before."""
-        self._loop.call_soon_threadsafe(self._cancel)
+        """Poll no more, and close the capture; again does nothing. Raises what had ended the polling before."""
+        if self._thread.is_alive():
+            with suppress(RuntimeError):  # it ended by itself just now
+                self._loop.call_soon_threadsafe(self._cancel)
         self._thread.join()
         self._capture.close()
         self.check()
@@ -68,7 +90,11 @@ class Polling:
 
     async def _poll(self) -> None:
         async with Poller(self._bootstrap, interval=self._interval, capture=self._capture) as poller:
-            await poller.run()
+            async for poll in poller:
+                if poll.error is None:
+                    self._answered = True
+                else:
+                    self._silence = poll.error
 
 
 @contextmanager

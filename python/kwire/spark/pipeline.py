@@ -11,16 +11,20 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
+from kwire.capture.folder import files
 from kwire.spark.bronze import DDL, by_broker, normalised
-from kwire.spark.datasource import register
+from kwire.spark.captured import PLAN, WANTED, CaptureTask, plan, rows_of_plan
+from kwire.spark.datasource import local_path, register
 from kwire.spark.silver import Task
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.store import Record, Store, teller_key
+from kwire.spark.store import Store, teller_key
 from kwire.spark.writing import MANIFEST, Written, date_of
 
 if TYPE_CHECKING:
@@ -30,16 +34,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from kwire.spark.log import Record
+
 
 @dataclass
 class Report:
     """What an ingest did. ``rows``: added, by table; ``late``: frames that re-opened a day they came too late for;
-    ``repeated``: frames that were known; ``seconds``: wall clock.
+    ``repeated``: frames that were known; ``damaged``: files of captures that cannot be read, and why; ``seconds``: wall
+    clock.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
     late: int = 0
     repeated: int = 0
+    damaged: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def __str__(self) -> str:
@@ -48,7 +56,16 @@ class Report:
         return (
             f"{', '.join(told) or 'nothing new'} rows; {bad:,} bad frames, {self.late:,} late, "
             f"{self.repeated:,} repeated; {self.seconds:.1f} s"
+            + "".join(f"\n  damaged: {each}" for each in self.damaged)
         )
+
+    def add(self, other: Report) -> None:
+        """Count that one in."""
+        for name, rows in other.rows.items():
+            self.rows[name] = self.rows.get(name, 0) + rows
+        self.late += other.late
+        self.repeated += other.repeated
+        self.damaged += other.damaged
 
 
 class Pipeline:
@@ -58,7 +75,8 @@ class Pipeline:
         print(pipeline.ingest_capture("/captures/prod"))
         pipeline.table("partitions").where("leader = -1").show()
 
-    One at a time may write. Raises `kwire.spark.store.BrokenStore` when files are missing.
+    Opening it and reading disturb nobody. One ingest at a time may write: another raises `StoreInUse`, and one that
+    finds files missing `BrokenStore` (kwire.spark.store). Raises `NotAStore` when ``out`` is a file.
     """
 
     def __init__(self, spark: SparkSession, out: str) -> None:
@@ -71,39 +89,53 @@ class Pipeline:
         """Take rows of bronze, in any order; columns that are missing count as null, others are left out.
 
         Each becomes a row of bronze and what it changes becomes rows of silver. Rows that are there already change
-        nothing. Rows older than the last ones of their broker re-open the day that they belong to. ``batch``: the name
+        nothing. Rows older than the last ones of their broker re-open the day that they belong to. ``batch``: the id
         of a stream and the number of its batch; one that was taken already is passed over.
         """
         begun = time.monotonic()
-        if batch is not None and self._store.record.streams.get(batch[0], -1) >= batch[1]:
-            return Report(seconds=time.monotonic() - begun)
-        staging = self._store.stage()
-        rows = by_broker(normalised(frames))
-        written = self._run(rows.mapInArrow(self._task(staging).ingest, MANIFEST))
-        late = [each for each in written if each.kind == "late"]
-        record = self._next(written, staging)
-        report = Report(_counts(written))
-        if late:
-            self._reopen(late, written, record, report)
-        if batch is not None:
-            record.streams[batch[0]] = batch[1]
-        self._finish(record, batch is not None)
+        report = Report()
+        with self._store.writing() as staging:
+            if batch is None or self._store.record.streams.get(batch[0], -1) < batch[1]:
+                report = self._take(frames, staging, lambda record: record.streams.update([batch] if batch else []))
         report.seconds = time.monotonic() - begun
         return report
 
     def ingest_capture(self, *folders: str) -> Report:
         """Take what captures hold and was not taken before. Their frames stay where they are: a capture is bronze.
 
-        Each folder is one task; the executors must see it under the same path.
+        Each folder is one task; the executors must see it under the same path. Rows that are not newer than what their
+        broker told last, as of a capture that came as a stream before, are taken as by `ingest`. Files that cannot be
+        read are reported and passed over. Captures of the same brokers are taken one after another. Raises NotACapture.
         """
+        if not folders:
+            raise ValueError("ingest_capture needs the folder of a capture")
         begun = time.monotonic()
-        staging = self._store.stage()
-        wanted = [(str(folder), self._store.record.captures.get(str(folder), 0)) for folder in folders]
-        plan = self.spark.createDataFrame(wanted, "folder string, first bigint").repartition(len(wanted), "folder")
-        written = self._run(plan.mapInArrow(self._task(staging).ingest_capture, MANIFEST))
-        record = self._next(written, staging)
-        self._finish(record, changed=False)
-        return Report(_counts(written), seconds=time.monotonic() - begun)
+        paths = list(dict.fromkeys(capture_path(folder) for folder in folders))
+        for path in paths:
+            files(path)  # raises where there is none
+        with self._store.writing() as staging:
+            known = [(path, self._store.record.captures.get(path, {})) for path in paths]
+            wanted = [(path, each.get("row", 0), each.get("mark", "")) for path, each in known]
+            folders_plan = self.spark.createDataFrame(wanted, WANTED).repartition(len(wanted), "folder")
+            written = self._run(folders_plan.mapInArrow(CaptureTask(self._task(staging)).ingest, MANIFEST))
+            one_after_another = len(paths) > 1 and _share_a_teller(written)
+            if not one_after_another:
+                record = self._next(written, staging)
+                for each in written:
+                    if each.kind == "captured":
+                        _captured(record, each, lies_there=True)
+                self._finish(record)
+        if one_after_another:
+            report = Report()
+            for path in paths:
+                report.add(self.ingest_capture(path))
+        else:
+            report = Report(_counts(written))
+            for each in written:
+                if each.kind == "aside":
+                    report.add(self._ingest_aside(each))
+        report.seconds = time.monotonic() - begun
+        return report
 
     def stream(
         self,
@@ -121,14 +153,23 @@ class Pipeline:
         ``availableNow=True``.
         """
         folder = checkpoint or f"{self.out}/_checkpoints/{name}"
+        # The id lies in the checkpoint: batches are numbered anew where that is new. The first may come before `start`
+        # returns.
+        started: Future[str] = Future()
 
         def take(batch: DataFrame, number: int) -> None:
-            report = self.ingest(batch, batch=(folder, number))
+            report = self.ingest(batch, batch=(started.result(), number))
             if heard is not None:
                 heard(report)
 
         writer = frames.writeStream.foreachBatch(take).option("checkpointLocation", folder).queryName(name)
-        return (writer.trigger(**trigger) if trigger else writer).start()
+        try:
+            query = (writer.trigger(**trigger) if trigger else writer).start()
+        except BaseException as error:
+            started.set_exception(error)
+            raise
+        started.set_result(query.id)
+        return query
 
     def table(self, name: str) -> DataFrame:
         """A table of silver, ``bronze``, or a table of gold, by name. Raises KeyError for another."""
@@ -140,6 +181,29 @@ class Pipeline:
         return self._gold_table(name)
 
     # One ingest
+
+    def _take(self, frames: DataFrame, staging: str, note: Callable[[Record], None]) -> Report:
+        """Rows of bronze. ``note``: adds to the record where they came from."""
+        rows = by_broker(normalised(frames))
+        written = self._run(rows.mapInArrow(self._task(staging).ingest, MANIFEST))
+        late = [each for each in written if each.kind == "late"]
+        record = self._next(written, staging)
+        report = Report(_counts(written))
+        if late:
+            self._reopen(late, written, record, report)
+        note(record)
+        self._finish(record)
+        return report
+
+    def _ingest_aside(self, aside: Written) -> Report:
+        """Rows of a capture that could not be walked where they lie; what is new of them is copied to bronze."""
+        said = json.loads(aside.detail)
+        parts = plan(aside.path, said["first"], aside.rows, [number for number, _ in said["damaged"]])
+        frames = self.spark.createDataFrame(parts, PLAN).repartition(max(len(parts), 1)).mapInArrow(rows_of_plan, DDL)
+        with self._store.writing() as staging:
+            report = self._take(frames, staging, lambda record: _captured(record, aside, lies_there=False))
+        report.damaged = [why for _, why in said["damaged"]]
+        return report
 
     def _task(self, staging: str) -> Task:
         record = self._store.record
@@ -168,18 +232,15 @@ class Pipeline:
                 record.tellers[said["key"]] = {name: said[name] for name in ("state", "last", "days")}
                 if said["cluster"]:
                     record.clusters[said["address"]] = said["cluster"]
-            elif each.kind == "capture":
-                record.captures[each.path] = each.rows
         record.moves = _moves(written, record.number)
         return record
 
-    def _finish(self, record: Record, changed: bool) -> None:
+    def _finish(self, record: Record) -> None:
         """Commit, unless nothing happened."""
         now = self._store.record
         known = (now.tellers, now.clusters, now.captures, now.streams)
         told = (record.tellers, record.clusters, record.captures, record.streams)
-        if not record.moves and not changed and known == told:
-            self._store.discard(record.staging)
+        if not record.moves and known == told:
             return
         before, after = _states(now), _states(record)
         record.removed += sorted(before - after)
@@ -242,12 +303,13 @@ class Pipeline:
         kept = self.table("bronze").drop("date")
         if staged:
             kept = kept.unionByName(self.spark.read.schema(DDL).parquet(*staged))
-        for folder, count in self._store.record.captures.items():
-            capture = self.spark.read.format("kwire").option("toRow", count).load(folder)
-            kept = kept.unionByName(capture.where("kind != 'carried'"))
+        for folder, capture in self._store.record.captures.items():
+            for first, stop in capture["spans"]:
+                rows = self.spark.read.format("kwire").option("fromRow", first).option("toRow", stop).load(folder)
+                kept = kept.unionByName(rows.where("kind != 'carried'"))
         date = f.date_format(f.to_utc_timestamp("polled_at", f.current_timezone()), "yyyy-MM-dd")
-        rows = kept.withColumn("on", date).join(f.broadcast(wanted), ["cluster_id", "broker_id"])
-        return rows.where(f.col("on") >= f.col("day")).drop("on", "day")
+        theirs = kept.withColumn("on", date).join(f.broadcast(wanted), ["cluster_id", "broker_id"])
+        return theirs.where(f.col("on") >= f.col("day")).drop("on", "day")
 
     # Gold
 
@@ -257,11 +319,13 @@ class Pipeline:
 
         build(self.spark, self.out)
 
-    def cluster_at(self, at: datetime, broker_id: int | None = None) -> DataFrame:
-        """All partitions at an instant, as that broker told them, or as most did (docs/gold.md)."""
+    def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
+        """All partitions at an instant, as that broker told them, or as most did (docs/gold.md). ``cluster_id``: of
+        which cluster, where several are under ``out``.
+        """
         from kwire.spark.gold import cluster_at
 
-        return cluster_at(self.spark, self.out, at, broker_id)
+        return cluster_at(self.spark, self.out, at, broker_id, cluster_id)
 
     def _gold_table(self, name: str) -> DataFrame:
         from kwire.spark.gold import TABLES
@@ -291,6 +355,31 @@ def _counts(written: Iterable[Written]) -> dict[str, int]:
         if each.kind in {"silver", "bronze"}:
             counts[each.table] += each.rows
     return dict(counts)
+
+
+def _captured(record: Record, told: Written, *, lies_there: bool) -> None:
+    """Note in a record how far a capture was taken. ``lies_there``: those rows are bronze in the capture itself."""
+    said = json.loads(told.detail)
+    before = record.captures.get(told.path, {})
+    same = said["first"] == before.get("row")
+    spans = [list(span) for span in before.get("spans", [])] if same else []
+    if lies_there and told.rows > said["first"]:
+        if spans and spans[-1][1] == said["first"]:
+            spans[-1][1] = told.rows
+        else:
+            spans.append([said["first"], told.rows])
+    record.captures[told.path] = {"row": told.rows, "mark": said["mark"], "spans": spans}
+
+
+def _share_a_teller(written: Iterable[Written]) -> bool:
+    """Whether two tasks walked the same broker, each without the other's rows."""
+    tellers = Counter(json.loads(each.detail)["key"] for each in written if each.kind == "teller")
+    return max(tellers.values(), default=0) > 1
+
+
+def capture_path(folder: object) -> str:
+    """One spelling of a capture's folder."""
+    return str(Path(local_path(str(folder))).absolute())
 
 
 def _is_state(place: str) -> bool:

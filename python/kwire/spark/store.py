@@ -8,21 +8,25 @@
     OUT/_staging/<id>/...                           files of an ingest under way
 
 Rules of this file: executors write whole files into the staging folder and say which; the record in the log, renamed
-into place, is the moment at which they count; then they are moved. Whoever opens the store next, moves what a killed
-driver left unmoved, and removes what was never recorded. One driver writes at a time.
+into place, is the moment at which they count; then they are moved. Opening a store only looks. Whoever writes next,
+moves what a killed driver left unmoved, and removes what was never recorded. One driver writes at a time: on a local
+file system a lock keeps others out, and everywhere the log lets only the last one that began have its record.
 """
 
 from __future__ import annotations
 
-import json
+import threading
 import uuid
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
+from kwire.spark.log import Log, Record, StoreInUse
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
     from pyarrow.fs import FileSystem
 
@@ -41,22 +45,15 @@ class BrokenStore(KwireError, RuntimeError):
         return f"{self.path} is in the log, and neither in its place nor staged"
 
 
-@dataclass
-class Record:
-    """What is known after an ingest. ``tellers``: by their key (`teller_key`), when they were heard last
-    (microseconds), the file of their state, and for the last days that of their state when the day began (empty: they
-    were not known). ``clusters``: by broker and endpoint. ``captures``: the row to go on with, by folder. ``streams``:
-    the last batch, by query. ``moves``: from staging to place; ``removed``: what they replace.
-    """
+class NotAStore(KwireError, ValueError):
+    """There is something else where a store is wanted. ``out``."""
 
-    number: int = 0
-    tellers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    clusters: dict[str, str] = field(default_factory=dict)
-    captures: dict[str, int] = field(default_factory=dict)
-    streams: dict[str, int] = field(default_factory=dict)
-    staging: str = ""
-    moves: list[tuple[str, str]] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
+    def __init__(self, out: str) -> None:
+        super().__init__(out)
+        self.out = out
+
+    def __str__(self) -> str:
+        return f"{self.out} is a file: tables want a folder"
 
 
 def teller_key(cluster_id: str, broker_id: int, endpoint: str) -> str:
@@ -77,32 +74,47 @@ def open_file_system(out: str) -> tuple[FileSystem, str]:
 
 
 class Store:
-    """The driver's side. Raises BrokenStore."""
+    """The driver's side. ``record``: the newest when the store was opened, or as far as this object wrote since.
+
+    Raises NotAStore.
+    """
 
     def __init__(self, out: str) -> None:
         self.out = out
         self._system, self._root = open_file_system(out)
+        self._log = Log(self._system, f"{self._root}/{LOG}", out)
+        self._writing = threading.Lock()
+        self._settled = -1  # the number of the record that is known to be applied
         self._make_folders()
-        self.record = self._recover()
+        self.record = self._log.newest()
 
-    def stage(self) -> str:
-        """A new folder for an ingest, relative to the store."""
-        folder = f"{STAGING}/{uuid.uuid4().hex}"
-        self._system.create_dir(f"{self._root}/{folder}")
-        return folder
-
-    def discard(self, staging: str) -> None:
-        """Nothing came of it."""
-        self._system.delete_dir(f"{self._root}/{staging}")
+    @contextmanager
+    def writing(self) -> Iterator[str]:
+        """One ingest: ``record`` is the newest, and a new folder is there to stage files in, which is given relative to
+        the store and goes when nothing came of it. Threads wait for one another. Raises StoreInUse when somebody else
+        writes, and BrokenStore when files of the newest record are missing.
+        """
+        with self._writing, self._locked(), self._log.claimed() as newest:
+            self.record = newest
+            if newest.staging and newest.number != self._settled:
+                self._apply(newest)
+            self._system.delete_dir_contents(f"{self._root}/{STAGING}", missing_dir_ok=True)
+            staging = f"{STAGING}/{uuid.uuid4().hex}"
+            self._system.create_dir(f"{self._root}/{staging}")
+            try:
+                yield staging
+            finally:
+                if self.record.staging != staging and self._exists(staging):
+                    self._system.delete_dir(f"{self._root}/{staging}")
 
     def commit(self, record: Record) -> None:
-        """Make that the newest record, and all its files appear."""
-        path = f"{self._root}/{LOG}/{record.number:012}.json"
-        with self._system.open_output_stream(f"{path}.writing") as stream:
-            stream.write(json.dumps(asdict(record)).encode())
-        self._system.move(f"{path}.writing", path)
-        self._apply(record)
+        """Make that the newest record, and all its files appear. Raises StoreInUse when they were taken away."""
+        staged = (path for path, _ in record.moves)
+        if not all(self._exists(path) for path in staged):
+            raise StoreInUse(self.out)
+        self._log.write(record)
         self.record = record
+        self._apply(record)
 
     def files(self, folder: str) -> list[str]:
         """The parquet files below a folder, relative to the store, sorted."""
@@ -115,49 +127,65 @@ class Store:
         paths = [info.path for info in found if info.type == FileType.File]
         return sorted(path[len(self._root.lstrip("/")) + 1 :].lstrip("/") for path in (p.lstrip("/") for p in paths))
 
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        from pathlib import Path
+
+        from pyarrow.fs import LocalFileSystem
+
+        from kwire.capture.errors import CaptureInUse
+        from kwire.capture.folder import FolderLock
+
+        if not isinstance(self._system, LocalFileSystem):
+            yield
+            return
+        try:
+            lock = FolderLock(Path(self._root))
+        except CaptureInUse as error:
+            raise StoreInUse(self.out, error.process_id) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
     def _make_folders(self) -> None:
-        """An empty file in each table, so that all can be read from the first day on."""
+        """An empty file in each table, so that all can be read from the first day on. A store that has them is left
+        alone: who reads may not be allowed to write.
+        """
         import pyarrow.parquet as pq
+        from pyarrow.fs import FileType
 
         from kwire.capture import SCHEMA
 
+        if self._system.get_file_info(self._root).type == FileType.File:
+            raise NotAStore(self.out)
         schemas: dict[str, pa.Schema] = {f"silver/{name}": table.arrow for name, table in SILVER_SCHEMAS.items()}
         schemas["bronze"] = SCHEMA
         for folder, schema in schemas.items():
-            place = f"{self._root}/{folder}/date={FIRST_DATE}"
+            place = f"{folder}/date={FIRST_DATE}"
             if not self._exists(f"{place}/empty.parquet"):
-                self._system.create_dir(place)
-                pq.write_table(schema.empty_table(), f"{place}/empty.parquet", filesystem=self._system)
+                self._system.create_dir(f"{self._root}/{place}")
+                pq.write_table(schema.empty_table(), f"{self._root}/{place}/empty.parquet", filesystem=self._system)
         for folder in (LOG, STAGING, STATE):
-            self._system.create_dir(f"{self._root}/{folder}")
-
-    def _recover(self) -> Record:
-        logs = [path for path in self._below(LOG) if path.endswith(".json")]
-        if not logs:
-            record = Record()
-        else:
-            with self._system.open_input_stream(f"{self._root}/{logs[-1]}") as stream:
-                record = Record(**json.loads(stream.read()))
-            if record.staging:
-                self._apply(record)
-        self._system.delete_dir_contents(f"{self._root}/{STAGING}")
-        return record
+            if not self._exists(folder):
+                self._system.create_dir(f"{self._root}/{folder}")
 
     def _apply(self, record: Record) -> None:
         """Can be done again after it was done in part."""
         for staged, place in record.moves:
-            if self._exists(f"{self._root}/{staged}"):
+            if self._exists(staged):
                 self._system.create_dir(f"{self._root}/{place}".rpartition("/")[0])
                 self._system.move(f"{self._root}/{staged}", f"{self._root}/{place}")
-            elif not self._exists(f"{self._root}/{place}"):
+            elif not self._exists(place):
                 raise BrokenStore(place)
         for path in record.removed:
-            if self._exists(f"{self._root}/{path}"):
+            if self._exists(path):
                 self._system.delete_file(f"{self._root}/{path}")
-        if self._exists(f"{self._root}/{record.staging}"):
+        if self._exists(record.staging):
             self._system.delete_dir(f"{self._root}/{record.staging}")
+        self._settled = record.number
 
     def _exists(self, path: str) -> bool:
         from pyarrow.fs import FileType
 
-        return bool(self._system.get_file_info(path).type != FileType.NotFound)
+        return bool(self._system.get_file_info(f"{self._root}/{path}").type != FileType.NotFound)
