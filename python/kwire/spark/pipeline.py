@@ -18,6 +18,7 @@ from pyspark.sql import functions as f
 
 from kwire.spark.bronze import DDL, by_broker, normalised
 from kwire.spark.datasource import register
+from kwire.spark.places import literal
 from kwire.spark.silver import Task
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.store import Record, Store, teller_key
@@ -133,10 +134,10 @@ class Pipeline:
     def table(self, name: str) -> DataFrame:
         """A table of silver, ``bronze``, or a table of gold, by name. Raises KeyError for another."""
         if name == "bronze":
-            return self.spark.read.schema(f"{DDL}, date string").parquet(f"{self.out}/bronze")
+            return self.spark.read.schema(f"{DDL}, date string").parquet(literal(f"{self.out}/bronze"))
         if name in SILVER_SCHEMAS:
             schema = f"{SILVER_SCHEMAS[name].ddl}, date string"
-            return self.spark.read.schema(schema).parquet(f"{self.out}/silver/{name}")
+            return self.spark.read.schema(schema).parquet(literal(f"{self.out}/silver/{name}"))
         return self._gold_table(name)
 
     # One ingest
@@ -190,7 +191,7 @@ class Pipeline:
 
     def _reopen(self, late: list[Written], written: list[Written], record: Record, report: Report) -> None:
         """Walk once more, from the beginning of the day, what brokers told of which frames came late."""
-        frames = self.spark.read.schema(DDL).parquet(*(f"{self.out}/{each.path}" for each in late))
+        frames = self.spark.read.schema(DDL).parquet(*(literal(f"{self.out}/{each.path}") for each in late))
         who = frames.groupBy("cluster_id", "broker_id", "endpoint").agg(f.min(f.unix_micros("polled_at")))
         anew: dict[str, dict[str, Any]] = {}
         for cluster, broker, endpoint, first in who.collect():
@@ -238,7 +239,7 @@ class Pipeline:
             [(each["cluster"], each["broker"], each["day"]) for each in anew.values()],
             "cluster_id string, broker_id int, day string",
         )
-        staged = [f"{self.out}/{each.path}" for each in written if each.kind == "bronze"]
+        staged = [literal(f"{self.out}/{each.path}") for each in written if each.kind == "bronze"]
         kept = self.table("bronze").drop("date")
         if staged:
             kept = kept.unionByName(self.spark.read.schema(DDL).parquet(*staged))

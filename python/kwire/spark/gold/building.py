@@ -29,6 +29,7 @@ from kwire.spark.gold import (
     tables,
     transitions,
 )
+from kwire.spark.places import literal
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def silver(spark: SparkSession, out: str, name: str) -> DataFrame:
     folder = f"{out}/silver/{name}"
     if not tables.exists(spark, folder):
         return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).parquet(folder)
+    return spark.read.schema(schema).parquet(literal(folder))
 
 
 def build(spark: SparkSession, out: str, hours: Iterable[datetime] | None = None) -> None:
@@ -168,11 +169,14 @@ def _incidents(spark: SparkSession, out: str, start: datetime | None) -> None:
         known = incidents.TABLE.read(spark, out)
         lasting = known.where(f.col("ended_at").isNull() | (f.col("ended_at") >= f.lit(start - MARGIN)))
         oldest = lasting.where(f.col("began_at") < f.lit(start)).agg(f.min("began_at").alias("at")).first()
-        if oldest is not None and oldest["at"] is not None:
-            since = state.hour_of(oldest["at"].astimezone(UTC))
+        began = [] if oldest is None or oldest["at"] is None else [state.hour_of(oldest["at"].astimezone(UTC))]
+        # A build that died here may have deleted what lasted: it left word from when on.
+        since = min([start, *began, *state.rethought(spark, out)])
         seen = seen.where(f.col("at") >= f.lit(since))
+        state.rethink(spark, out, since)
     found = incidents.incidents(seen.drop("date", "hour"))
     incidents.TABLE.replace(found, out, "began_at", since)
+    state.rethought_all(spark, out)
 
 
 def _config_drift(spark: SparkSession, out: str) -> None:
