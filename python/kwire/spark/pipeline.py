@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
-from kwire.spark.bronze import DDL, by_broker, normalised
+from kwire.spark.bronze import DDL, NoTime, by_broker, by_teller, normalised
 from kwire.spark.datasource import register
 from kwire.spark.places import literal
-from kwire.spark.silver import Task
+from kwire.spark.silver import DAYS_KEPT, Task
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.store import Record, Store, teller_key
+from kwire.spark.store import EMPTY, FIRST_DATE, Record, Store, teller_key
 from kwire.spark.writing import MANIFEST, Written, date_of
 
 if TYPE_CHECKING:
@@ -74,13 +74,18 @@ class Pipeline:
         Each becomes a row of bronze and what it changes becomes rows of silver. Rows that are there already change
         nothing. Rows older than the last ones of their broker re-open the day that they belong to. ``batch``: the name
         of a stream and the number of its batch; one that was taken already is passed over.
+
+        Raises `kwire.spark.bronze.NoTime`, and then nothing was taken.
         """
         begun = time.monotonic()
         if batch is not None and self._store.record.streams.get(batch[0], -1) >= batch[1]:
             return Report(seconds=time.monotonic() - begun)
-        staging = self._store.stage()
         rows = by_broker(normalised(frames))
+        staging = self._store.stage()
         written = self._run(rows.mapInArrow(self._task(staging).ingest, MANIFEST))
+        if timeless := sum(each.rows for each in written if each.kind == "timeless"):
+            self._store.discard(staging)
+            raise NoTime(timeless)
         late = [each for each in written if each.kind == "late"]
         record = self._next(written, staging)
         report = Report(_counts(written))
@@ -192,35 +197,37 @@ class Pipeline:
     def _reopen(self, late: list[Written], written: list[Written], record: Record, report: Report) -> None:
         """Walk once more, from the beginning of the day, what brokers told of which frames came late."""
         frames = self.spark.read.schema(DDL).parquet(*(literal(f"{self.out}/{each.path}") for each in late))
-        who = frames.groupBy("cluster_id", "broker_id", "endpoint").agg(f.min(f.unix_micros("polled_at")))
+        who = frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")))
         anew: dict[str, dict[str, Any]] = {}
-        for cluster, broker, endpoint, first in who.collect():
-            key = teller_key(cluster, broker, endpoint)
-            day = min(date_of(first), anew.get(key, {}).get("day", "9"))
-            anew[key] = {"day": day, "cluster": cluster, "broker": broker} | _state_at(record.tellers[key], day)
-        known = self._bronze_of(anew, written)
-        both = known.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
+        for cluster, broker, first in who.collect():
+            # Silver tells brokers apart, not endpoints: those of unknown brokers are walked again together.
+            tellers = {key: record.tellers[key] for key in _tellers_of(record, cluster, broker)}
+            day = min(_day_to_begin(known, date_of(first)) for known in tellers.values())
+            for key, known in tellers.items():
+                anew[key] = {"day": day, "cluster": cluster, "broker": broker} | _state_at(known, day)
+        kept_frames = self._bronze_of(anew, written)
+        both = kept_frames.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
         task = Task(self.out, record.staging, anew, record.clusters)
-        again = self._run(by_broker(both, "late").mapInArrow(task.reopen, MANIFEST))
-        tellers = [json.loads(each.detail) for each in again if each.kind == "teller"]
+        again = self._run(by_teller(both, "late").mapInArrow(task.reopen, MANIFEST))
+        walked = [json.loads(each.detail) for each in again if each.kind == "teller"]
         report.late = sum(each.rows for each in again if each.kind == "bronze")
         report.repeated = sum(each.rows for each in late) - report.late
-        if not tellers:
+        if not walked:
             return
-        rewalked = {said["key"]: anew[said["key"]] for said in tellers}
+        rewalked = {said["key"]: anew[said["key"]] for said in walked}
         # What this ingest told of those brokers is told once more by the second walk.
         first_day = min(each["day"] for each in rewalked.values())
         old = [
             path
             for table in SILVER_SCHEMAS
             for path in self._store.files(f"silver/{table}")
-            if path.split("/")[2].removeprefix("date=") >= first_day
+            if path.split("/")[2].removeprefix("date=") >= first_day and not path.endswith(EMPTY)
         ]
         staged = {each.path: each for each in written if each.kind == "silver"}
         rewrite = Task(self.out, record.staging, rewalked, {})
         kept = self._rewrite(rewrite, old)
         kept += self._rewrite(rewrite, list(staged))
-        for said in tellers:
+        for said in walked:
             record.tellers[said["key"]] = {name: said[name] for name in ("state", "last", "days")}
         stay = [each for each in written if each.kind != "silver"]
         record.moves = _moves([*stay, *again, *kept], record.number)
@@ -236,7 +243,7 @@ class Pipeline:
     def _bronze_of(self, anew: dict[str, dict[str, Any]], written: list[Written]) -> DataFrame:
         """What is kept of those brokers since those days, of this ingest too, and in captures."""
         wanted = self.spark.createDataFrame(
-            [(each["cluster"], each["broker"], each["day"]) for each in anew.values()],
+            sorted({(each["cluster"], each["broker"], each["day"]) for each in anew.values()}),
             "cluster_id string, broker_id int, day string",
         )
         staged = [literal(f"{self.out}/{each.path}") for each in written if each.kind == "bronze"]
@@ -303,6 +310,20 @@ def _states(record: Record) -> set[str]:
     used = {known["state"] for known in record.tellers.values()}
     used.update(state for known in record.tellers.values() for state in known["days"].values())
     return used - {""}
+
+
+def _tellers_of(record: Record, cluster: str, broker: int) -> list[str]:
+    """The keys of a broker; of all endpoints where brokers are not known."""
+    if broker >= 0:
+        return [teller_key(cluster, broker, "")]
+    prefix = teller_key(cluster, broker, "")
+    return [key for key in record.tellers if key.startswith(prefix) and not key.removeprefix(prefix).isdigit()]
+
+
+def _day_to_begin(known: dict[str, Any], day: str) -> str:
+    """The day itself, or the beginning of all where what was known of a broker at that day is forgotten."""
+    days: dict[str, str] = known["days"]
+    return FIRST_DATE if len(days) >= DAYS_KEPT and day < min(days) else day
 
 
 def _state_at(known: dict[str, Any], day: str) -> dict[str, Any]:

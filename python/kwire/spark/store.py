@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 LOG, STAGING, STATE = "_log", "_staging", "_state"
-FIRST_DATE = "1970-01-01"
+FIRST_DATE, EMPTY = "1970-01-01", "empty.parquet"
 
 
 class BrokenStore(KwireError, RuntimeError):
@@ -125,9 +125,9 @@ class Store:
         schemas["bronze"] = SCHEMA
         for folder, schema in schemas.items():
             place = f"{self._root}/{folder}/date={FIRST_DATE}"
-            if not self._exists(f"{place}/empty.parquet"):
+            if not self._exists(f"{place}/{EMPTY}"):
                 self._system.create_dir(place)
-                pq.write_table(schema.empty_table(), f"{place}/empty.parquet", filesystem=self._system)
+                pq.write_table(schema.empty_table(), f"{place}/{EMPTY}", filesystem=self._system)
         for folder in (LOG, STAGING, STATE):
             self._system.create_dir(f"{self._root}/{folder}")
 
