@@ -59,6 +59,36 @@ def test_an_incident_that_lasts_outlives_a_build_that_dies(
     assert [path.name for path in (tmp_path / "out/gold/_state").iterdir() if "incidents" in path.name] == []
 
 
+def test_silence_before_the_first_answer_is_its_cluster_s_and_an_address_of_nobody_is_no_cluster(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    dead = [silence(second, broker=-1, endpoint="nobody:1") for second in range(20)]
+    well = [answer(second, topic("x"), listed=(1, 3)) for second in range(20)]
+    early = [silence(second + 0.2, broker=-1, endpoint="k3:9092") for second in range(10)]
+    back = [answer(second + 0.2, topic("x"), broker=3, listed=(1, 3)) for second in range(10, 20)]
+
+    pipeline.ingest(table(spark, tmp_path / "bronze", *dead, *well, *early, *back))
+    pipeline.gold()
+
+    found = pipeline.table("incidents").orderBy("began_at").collect()
+    assert [(row.cluster_id, row.kind, row.broker_id) for row in found] == [
+        ("c", "broker_lost", 3),
+        ("c", "broker_returned", 3),
+    ]
+    assert all(row.ended_at is not None for row in found)
+
+
+def test_silence_of_nobody_makes_no_gold(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+
+    pipeline.ingest(table(spark, tmp_path / "bronze", *(silence(second, broker=-1) for second in range(5))))
+    pipeline.gold()
+
+    assert pipeline.table("incidents").count() == 0
+    assert pipeline.table("signals").count() == 0
+
+
 def _broker_3_dies(rounds: range) -> list[Row]:
     """Polls every ten seconds; it is gone from the 20th round on, two minutes before the hour."""
     rows = []

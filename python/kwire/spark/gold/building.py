@@ -23,6 +23,7 @@ from kwire.spark.gold import (
     intervals,
     isr_events,
     leader_moves,
+    nameless,
     propagation,
     signals,
     state,
@@ -124,7 +125,10 @@ def _stretches(since: datetime | None, oldest: datetime, end: datetime) -> list[
 def _build_stretch(
     spark: SparkSession, out: str, polls: DataFrame, start: datetime | None, stop: datetime, moment: datetime | None
 ) -> None:
-    metadata = answering.metadata_polls(between(polls, "polled_at", start and start - LOOK_BACK, stop))
+    brokers = silver(spark, out, "brokers")
+    since = start and start - LOOK_BACK
+    asked = between(polls, "polled_at", since, stop)
+    metadata = answering.metadata_polls(nameless.named(asked, between(polls, "polled_at", since, None), brokers))
     metadata = metadata.persist(StorageLevel.MEMORY_AND_DISK)
     periods = answering.periods(metadata).persist(StorageLevel.MEMORY_AND_DISK)
     words = transitions.words(between(silver(spark, out, "partitions"), "at", start, stop))
@@ -149,7 +153,6 @@ def _build_stretch(
         (config_changes.CHANGES, between(changed, "at", start, stop)),
     ):
         table.replace(rows if start is None else rows.where(f.col("at") >= f.lit(start)), out, "at", start)
-    brokers = silver(spark, out, "brokers")
     seen = signals.signals(walked, metadata, brokers, changed, first_run=start is None)
     signals.TABLE.replace(between(seen, "at", start, stop), out, "at", start)
     _incidents(spark, out, start)
@@ -184,11 +187,14 @@ def _config_drift(spark: SparkSession, out: str) -> None:
     config_changes.DRIFT.replace(rows, out, "valid_to", None)
 
 
-def between(rows: DataFrame, column: str, start: datetime | None, stop: datetime) -> DataFrame:
-    """Rows of a stretch, reading no other days' folders."""
-    if "date" in rows.columns:
-        rows = rows.where(f.col("date") <= f.lit(f"{stop:%Y-%m-%d}"))
-        if start is not None:
+def between(rows: DataFrame, column: str, start: datetime | None, stop: datetime | None) -> DataFrame:
+    """Rows of a stretch, reading no other days' folders; None is the beginning or the end of all."""
+    if stop is not None:
+        if "date" in rows.columns:
+            rows = rows.where(f.col("date") <= f.lit(f"{stop:%Y-%m-%d}"))
+        rows = rows.where(f.col(column) < f.lit(stop))
+    if start is not None:
+        if "date" in rows.columns:
             rows = rows.where(f.col("date") >= f.lit(f"{start:%Y-%m-%d}"))
-    rows = rows.where(f.col(column) < f.lit(stop))
-    return rows if start is None else rows.where(f.col(column) >= f.lit(start))
+        rows = rows.where(f.col(column) >= f.lit(start))
+    return rows
