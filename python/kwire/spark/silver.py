@@ -130,7 +130,7 @@ class _Output:
         first = next(rows)
         endpoint = first.endpoint
         cluster = cluster_id or task.clusters.get(f"{broker_id}/{endpoint}", "")
-        # What was taken before anybody told the cluster is known without it.
+        # Silence that was taken before anybody told the cluster is known without it.
         last_nameless = task.tellers.get(teller_key("", broker_id, endpoint), {}).get("last", NEVER)
         last = NEVER
         teller: _Teller | None = None
@@ -147,7 +147,7 @@ class _Output:
             if row.kind == "carried":
                 if not teller.knows(row):
                     teller.hear(row)
-            elif not given.cluster_id and at <= last_nameless:
+            elif not given.cluster_id and given.frame is None and at <= last_nameless:
                 self._late.add(row._replace(cluster_id=""))
             elif at <= last:
                 self._late.add(row)
