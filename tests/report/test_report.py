@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -158,6 +159,8 @@ def test_names_and_values_cannot_become_html(tmp_path: Path) -> None:
 
 def test_a_capture_without_polls_is_told_of_as_such(tmp_path: Path) -> None:
     folder = write(tmp_path / "gold", {})
+    for name in ("intervals", "incidents"):  # gold makes no tables of nothing
+        shutil.rmtree(folder / "gold" / name)
     out = tmp_path / "report.html"
 
     assert write_report(out, gold=folder) == []
@@ -248,6 +251,16 @@ def test_a_folder_without_gold_is_refused(tmp_path: Path) -> None:
 
     assert caught.value.folder == tmp_path
     assert caught.value.missing == "table gold/intervals"
+
+
+def test_an_address_where_nobody_ever_answered_is_no_cluster_beside_others(tmp_path: Path) -> None:
+    silent = [row | {"cluster_id": ""} for row in polls([-1], silent={-1: range(60)})]
+    both = {"gold/intervals": [state("orders", 0, 1, (1, 2))], "gold/incidents": []}
+    write(tmp_path / "both", {"silver/polls": [*polls([1]), *silent], **both})
+    write(tmp_path / "alone", {"silver/polls": silent, "gold/intervals": [], "gold/incidents": []})
+
+    assert [story.cluster_id for story in read(tmp_path / "both")] == ["a-cluster"]
+    assert [story.cluster_id for story in read(tmp_path / "alone")] == [""]
 
 
 @pytest.mark.parametrize(

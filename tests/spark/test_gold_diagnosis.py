@@ -51,6 +51,10 @@ def well(at: float, broker: int = 2) -> list[Signal]:
     return [signal("healed", at, broker, told_by=1, partitions=90, topics=("a", "b", "c"))]
 
 
+def test_a_single_poll_has_no_rhythm_and_tells_no_story() -> None:
+    assert diagnose([signal("rhythm", 0, detail={"end": "0"}), signal("heard", 0, 1, told_by=1)]) == []
+
+
 def test_leaders_that_stay_until_the_session_ends_mean_a_kill() -> None:
     killed = [*failed(10, 9.5), *gone(28), *lost_leaders(28)]
     back = [signal("answered", 60, 2, told_by=2, not_before=59.5), *listed(60), *well(61)]

@@ -160,11 +160,13 @@ NOW_FLAGS = (*FLAGS, "under_min_isr", "not_preferred", "leaderless")
 
 
 def read(folder: Path, since: int | None = None, until: int | None = None) -> list[ClusterStory]:
-    """The clusters in a pipeline's folder, those in trouble first. Raises `NoGold`.
+    """The clusters in a pipeline's folder, those in trouble first; none where there are no polls. Raises `NoGold`.
 
     ``since``, ``until``: of what time to tell; all for None.
     """
     polls = _table(folder, "silver", "polls")
+    if polls is not None and not polls.count_rows():
+        return []  # of which no gold is made
     for name in ("intervals", "incidents"):
         if not (folder / "gold" / name).is_dir():
             raise NoGold(folder, f"table gold/{name}")
@@ -175,7 +177,7 @@ def read(folder: Path, since: int | None = None, until: int | None = None) -> li
         columns=["cluster_id", "broker_id", "polled_at", "kind", "api_key", "duration_us"],
         filter=_within("polled_at", since, until),
     )
-    for cluster_id in sorted(pc.unique(polled["cluster_id"]).to_pylist()):
+    for cluster_id in _clusters(polled):
         mine = polled.filter(pc.equal(polled["cluster_id"], cluster_id))
         times = pc.min_max(_micros(mine["polled_at"])).as_py()
         story = ClusterStory(cluster_id, times["min"], times["max"])
@@ -194,6 +196,16 @@ def read(folder: Path, since: int | None = None, until: int | None = None) -> li
 
 
 # Polls
+
+
+def _clusters(polls: pa.Table) -> list[str]:
+    """Their ids. Silence of a broker that never told its cluster is none where others did."""
+    found: list[str] = sorted(pc.unique(polls["cluster_id"]).to_pylist())
+    if found[:1] == [""] and len(found) > 1:
+        nameless = polls.filter(pc.equal(polls["cluster_id"], ""))
+        if pc.all(pc.equal(nameless["kind"], "error")).as_py():
+            return found[1:]
+    return found
 
 
 def _brokers(story: ClusterStory, polls: pa.Table) -> dict[int, BrokerStory]:

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as f
 
 from kwire.capture.folder import files
-from kwire.spark.bronze import DDL, by_broker, normalised
+from kwire.spark.bronze import DDL, NoTime, by_broker, by_teller, normalised
 from kwire.spark.captured import PLAN, WANTED, CaptureTask, plan, rows_of_plan
 from kwire.spark.datasource import local_path, register
-from kwire.spark.silver import Task
+from kwire.spark.places import literal
+from kwire.spark.silver import DAYS_KEPT, Task
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.store import Store, teller_key
+from kwire.spark.store import EMPTY, FIRST_DATE, Store, teller_key
 from kwire.spark.writing import MANIFEST, Written, date_of
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class Pipeline:
         Each becomes a row of bronze and what it changes becomes rows of silver. Rows that are there already change
         nothing. Rows older than the last ones of their broker re-open the day that they belong to. ``batch``: the id
         of a stream and the number of its batch; one that was taken already is passed over.
+
+        Raises `kwire.spark.bronze.NoTime`, and then nothing was taken.
         """
         begun = time.monotonic()
         report = Report()
@@ -174,18 +177,20 @@ class Pipeline:
     def table(self, name: str) -> DataFrame:
         """A table of silver, ``bronze``, or a table of gold, by name. Raises KeyError for another."""
         if name == "bronze":
-            return self.spark.read.schema(f"{DDL}, date string").parquet(f"{self.out}/bronze")
+            return self.spark.read.schema(f"{DDL}, date string").parquet(literal(f"{self.out}/bronze"))
         if name in SILVER_SCHEMAS:
             schema = f"{SILVER_SCHEMAS[name].ddl}, date string"
-            return self.spark.read.schema(schema).parquet(f"{self.out}/silver/{name}")
+            return self.spark.read.schema(schema).parquet(literal(f"{self.out}/silver/{name}"))
         return self._gold_table(name)
 
     # One ingest
 
     def _take(self, frames: DataFrame, staging: str, note: Callable[[Record], None]) -> Report:
-        """Rows of bronze. ``note``: adds to the record where they came from."""
+        """Rows of bronze. ``note``: adds to the record where they came from. Raises NoTime, before anything counts."""
         rows = by_broker(normalised(frames))
         written = self._run(rows.mapInArrow(self._task(staging).ingest, MANIFEST))
+        if timeless := sum(each.rows for each in written if each.kind == "timeless"):
+            raise NoTime(timeless)
         late = [each for each in written if each.kind == "late"]
         record = self._next(written, staging)
         report = Report(_counts(written))
@@ -251,36 +256,38 @@ class Pipeline:
 
     def _reopen(self, late: list[Written], written: list[Written], record: Record, report: Report) -> None:
         """Walk once more, from the beginning of the day, what brokers told of which frames came late."""
-        frames = self.spark.read.schema(DDL).parquet(*(f"{self.out}/{each.path}" for each in late))
-        who = frames.groupBy("cluster_id", "broker_id", "endpoint").agg(f.min(f.unix_micros("polled_at")))
+        frames = self.spark.read.schema(DDL).parquet(*(literal(f"{self.out}/{each.path}") for each in late))
+        who = frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")))
         anew: dict[str, dict[str, Any]] = {}
-        for cluster, broker, endpoint, first in who.collect():
-            key = teller_key(cluster, broker, endpoint)
-            day = min(date_of(first), anew.get(key, {}).get("day", "9"))
-            anew[key] = {"day": day, "cluster": cluster, "broker": broker} | _state_at(record.tellers[key], day)
-        known = self._bronze_of(anew, written)
-        both = known.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
+        for cluster, broker, first in who.collect():
+            # Silver tells brokers apart, not endpoints: those of unknown brokers are walked again together.
+            tellers = {key: record.tellers[key] for key in _tellers_of(record, cluster, broker)}
+            day = min(_day_to_begin(known, date_of(first)) for known in tellers.values())
+            for key, known in tellers.items():
+                anew[key] = {"day": day, "cluster": cluster, "broker": broker} | _state_at(known, day)
+        kept_frames = self._bronze_of(anew, written)
+        both = kept_frames.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
         task = Task(self.out, record.staging, anew, record.clusters)
-        again = self._run(by_broker(both, "late").mapInArrow(task.reopen, MANIFEST))
-        tellers = [json.loads(each.detail) for each in again if each.kind == "teller"]
+        again = self._run(by_teller(both, "late").mapInArrow(task.reopen, MANIFEST))
+        walked = [json.loads(each.detail) for each in again if each.kind == "teller"]
         report.late = sum(each.rows for each in again if each.kind == "bronze")
         report.repeated = sum(each.rows for each in late) - report.late
-        if not tellers:
+        if not walked:
             return
-        rewalked = {said["key"]: anew[said["key"]] for said in tellers}
+        rewalked = {said["key"]: anew[said["key"]] for said in walked}
         # What this ingest told of those brokers is told once more by the second walk.
         first_day = min(each["day"] for each in rewalked.values())
         old = [
             path
             for table in SILVER_SCHEMAS
             for path in self._store.files(f"silver/{table}")
-            if path.split("/")[2].removeprefix("date=") >= first_day
+            if path.split("/")[2].removeprefix("date=") >= first_day and not path.endswith(EMPTY)
         ]
         staged = {each.path: each for each in written if each.kind == "silver"}
         rewrite = Task(self.out, record.staging, rewalked, {})
         kept = self._rewrite(rewrite, old)
         kept += self._rewrite(rewrite, list(staged))
-        for said in tellers:
+        for said in walked:
             record.tellers[said["key"]] = {name: said[name] for name in ("state", "last", "days")}
         stay = [each for each in written if each.kind != "silver"]
         record.moves = _moves([*stay, *again, *kept], record.number)
@@ -296,10 +303,10 @@ class Pipeline:
     def _bronze_of(self, anew: dict[str, dict[str, Any]], written: list[Written]) -> DataFrame:
         """What is kept of those brokers since those days, of this ingest too, and in captures."""
         wanted = self.spark.createDataFrame(
-            [(each["cluster"], each["broker"], each["day"]) for each in anew.values()],
+            sorted({(each["cluster"], each["broker"], each["day"]) for each in anew.values()}),
             "cluster_id string, broker_id int, day string",
         )
-        staged = [f"{self.out}/{each.path}" for each in written if each.kind == "bronze"]
+        staged = [literal(f"{self.out}/{each.path}") for each in written if each.kind == "bronze"]
         kept = self.table("bronze").drop("date")
         if staged:
             kept = kept.unionByName(self.spark.read.schema(DDL).parquet(*staged))
@@ -391,6 +398,20 @@ def _states(record: Record) -> set[str]:
     used = {known["state"] for known in record.tellers.values()}
     used.update(state for known in record.tellers.values() for state in known["days"].values())
     return used - {""}
+
+
+def _tellers_of(record: Record, cluster: str, broker: int) -> list[str]:
+    """The keys of a broker; of all endpoints where brokers are not known."""
+    if broker >= 0:
+        return [teller_key(cluster, broker, "")]
+    prefix = teller_key(cluster, broker, "")
+    return [key for key in record.tellers if key.startswith(prefix) and not key.removeprefix(prefix).isdigit()]
+
+
+def _day_to_begin(known: dict[str, Any], day: str) -> str:
+    """The day itself, or the beginning of all where what was known of a broker at that day is forgotten."""
+    days: dict[str, str] = known["days"]
+    return FIRST_DATE if len(days) >= DAYS_KEPT and day < min(days) else day
 
 
 def _state_at(known: dict[str, Any], day: str) -> dict[str, Any]:

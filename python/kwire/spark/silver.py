@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from kwire.capture.folder import CaptureFile
 
 DAYS_KEPT = 8
-"""How many days a state at their beginning is remembered for: frames later than that begin their day anew."""
+"""How many days a state at their beginning is remembered for. For later frames all that their broker
+told is walked over once more."""
+
+FRAMES_AHEAD = 64
+"""How many answers are looked at for the name of the cluster; older clusters tell none."""
+
+SILENCES_AHEAD = 10_000
+"""How many polls without an answer wait at once for an answer that tells the cluster."""
+
+NEVER = -(2**63)
 
 
 class Task(NamedTuple):
@@ -41,7 +50,7 @@ class Task(NamedTuple):
     def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For ``mapInArrow`` over `by_broker`."""
         with _Output(self) as output:
-            for (cluster_id, broker_id, _), rows in groupby(_rows(batches), speaker):
+            for (cluster_id, broker_id, _), rows in groupby(_rows(output.timed(batches)), speaker):
                 output.walk(self, cluster_id, broker_id, rows)
         yield manifest(output.written)
 
@@ -60,8 +69,8 @@ class Task(NamedTuple):
         teller is the one to begin with.
         """
         with _Output(self) as output:
-            for who, rows in groupby(_marked_rows(batches), lambda marked: speaker(marked[0])):
-                output.walk_again(self, who[0] or "", rows)
+            for _, rows in groupby(_marked_rows(batches), lambda marked: (marked[0].cluster_id, marked[0].broker_id)):
+                output.walk_again(self, rows)
         yield manifest(output.written)
 
     def rewrite(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -102,6 +111,7 @@ class _Output:
         self._bronze = BronzeFiles(self._system, self._root, task.staging, "bronze") if bronze else None
         self._late = BronzeFiles(self._system, self._root, task.staging, "late")
         self.written: list[Written] = []
+        self._timeless = 0
 
     def __enter__(self) -> Self:
         return self
@@ -112,32 +122,41 @@ class _Output:
             written = [] if each is None else list(each.close())
             if failed is None:
                 self.written += written
+        if self._timeless:
+            self.written.append(Written("timeless", "", "", "", self._timeless, ""))
 
     def walk(self, task: Task, cluster_id: str | None, broker_id: int, rows: Iterator[Row]) -> None:
         """One broker's rows, in order of time."""
-        ahead: deque[Row] = deque()
-        told = cluster_id or _cluster_told(rows, ahead)
-        if not ahead:
-            ahead.append(next(rows))
-        endpoint = ahead[0].endpoint
-        cluster = told or task.clusters.get(f"{broker_id}/{endpoint}", "")
-        key = teller_key(cluster, broker_id, endpoint)
-        known = task.tellers.get(key, {})
-        last = known.get("last", -(2**63))
-        teller = _Teller(key, known, self)
-        before: Row | None = None
-        for given in chain(ahead, rows):
-            row = given._replace(cluster_id=given.cluster_id or cluster)
+        first = next(rows)
+        endpoint = first.endpoint
+        cluster = cluster_id or task.clusters.get(f"{broker_id}/{endpoint}", "")
+        # Silence that was taken before anybody told the cluster is known without it.
+        last_nameless = task.tellers.get(teller_key("", broker_id, endpoint), {}).get("last", NEVER)
+        last = NEVER
+        teller: _Teller | None = None
+        before: list[Row] = []
+        for given, told in _named(chain([first], rows), cluster):
+            key = teller_key(told, broker_id, endpoint)
+            if teller is None or teller.key != key:
+                if teller is not None:
+                    self._end(teller)
+                teller = _Teller(key, task.tellers.get(key, {}), self)
+                last = task.tellers.get(key, {}).get("last", NEVER)
+            row = given._replace(cluster_id=given.cluster_id or told)
+            at = microseconds(row.polled_at)
             if row.kind == "carried":
                 if not teller.knows(row):
                     teller.hear(row)
-            elif microseconds(row.polled_at) <= last:
+            elif not given.cluster_id and given.frame is None and at <= last_nameless:
+                self._late.add(row._replace(cluster_id=""))
+            elif at <= last:
                 self._late.add(row)
-            elif before is None or not _repeats(row, before):
+            elif not _is_among(row, before):
                 kept = teller.hear(row)
                 assert self._bronze is not None
                 self._bronze.add(kept)
-            before = row
+            before = [*(other for other in before if other.polled_at == row.polled_at), row]
+        assert teller is not None
         self._end(teller)
 
     def walk_capture(self, task: Task, folder: str, files: tuple[CaptureFile, ...], first: int) -> None:
@@ -168,25 +187,43 @@ class _Output:
             self._end(teller)
         self.written.append(Written("capture", "", "", folder, number, ""))
 
-    def walk_again(self, task: Task, cluster_id: str, marked: Iterator[tuple[Row, bool]]) -> None:
-        """One broker's rows of some days, old and late ones; nothing is written unless a late one is new."""
-        rows: list[tuple[Row, bool]] = []
-        news = 0
+    def walk_again(self, task: Task, marked: Iterator[tuple[Row, bool]]) -> None:
+        """Rows of some days, old and late ones, of one broker, or of all unknown ones of a cluster; nothing is written
+        unless a late one is new.
+        """
+        tellers: dict[str, _Teller] = {}
+        held: list[tuple[Row, bool]] = []
+        before: list[Row] = []
+        news = False
         for row, late in marked:  # at the same time the old one comes first
-            if late and any(_repeats(row, old) for old, _ in reversed(rows[-8:])):
+            before = [other for other in before if other.polled_at == row.polled_at]
+            if late and _is_among(row, before):
                 continue
-            news += late
-            rows.append((row, late))
-        if not news:
-            return
-        key = teller_key(cluster_id, rows[0][0].broker_id, rows[0][0].endpoint)
-        teller = _Teller(key, task.tellers.get(key, {}) | {"last": -(2**63)}, self)
-        for row, late in rows:
-            kept = teller.hear(row)
-            if late:
-                assert self._bronze is not None
-                self._bronze.add(kept)
-        self._end(teller, reopened=True)
+            before.append(row)
+            news = news or late
+            held.append((row, late))
+            if news:
+                for each in held:
+                    self._hear_again(task, tellers, *each)
+                held.clear()
+        for teller in tellers.values():
+            self._end(teller, reopened=True)
+
+    def _hear_again(self, task: Task, tellers: dict[str, _Teller], row: Row, late: bool) -> None:
+        key = teller_key(row.cluster_id or "", row.broker_id, row.endpoint)
+        if key not in tellers:
+            tellers[key] = _Teller(key, task.tellers.get(key, {}) | {"last": NEVER}, self)
+        kept = tellers[key].hear(row)
+        if late:
+            assert self._bronze is not None
+            self._bronze.add(kept)
+
+    def timed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows that say when they were polled; how many do not, is said in the manifest."""
+        for batch in batches:
+            times = batch.column("polled_at")
+            self._timeless += times.null_count
+            yield batch.filter(times.is_valid()) if times.null_count else batch
 
     def take(self, walk: Walk) -> None:
         """Rows of silver so far."""
@@ -218,7 +255,7 @@ class _Teller:
     """One broker in this ingest: its walk, and its states at the beginnings of days."""
 
     def __init__(self, key: str, known: dict[str, Any], output: _Output) -> None:
-        self._key = key
+        self.key = key
         self._output = output
         self._walk = Walk()
         self._state: str = known.get("state", "")
@@ -229,7 +266,7 @@ class _Teller:
             self._walk.seed(seeds)
             self._seeds = {row.request_key for row in seeds}
         self._days: dict[str, str] = dict(known.get("days", {}))
-        self._last: int = known.get("last", -(2**63))
+        self._last: int = known.get("last", NEVER)
         self._cluster = ("", "")
         self._endpoint = ""
         self.heard = 0
@@ -262,7 +299,7 @@ class _Teller:
         days = dict(sorted(self._days.items())[-DAYS_KEPT:])
         address, cluster = self._cluster
         return {
-            "key": self._key,
+            "key": self.key,
             "state": self._current_state(),
             "last": self._last,
             "days": days,
@@ -295,16 +332,37 @@ def _marked_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Row, bool]
             yield from zip(rows_of(batch.select(SCHEMA.names).cast(SCHEMA)), marks, strict=True)
 
 
-def _cluster_told(rows: Iterator[Row], ahead: deque[Row]) -> str:
-    """The cluster that the first answer tells which tells any, among the first few rows."""
+def _named(rows: Iterator[Row], cluster: str) -> Iterator[tuple[Row, str]]:
+    """Rows and their cluster: the one given or, without, the one that the first answer tells which tells any. A broker
+    that is down when polls begin belongs to the cluster that it tells when it is back.
+    """
+    while not cluster:
+        ahead: deque[Row] = deque()
+        cluster, frames = _cluster_told(rows, ahead)
+        yield from ((row, cluster) for row in ahead)
+        if not ahead or frames >= FRAMES_AHEAD:
+            break
+    yield from ((row, cluster) for row in rows)
+
+
+def _cluster_told(rows: Iterator[Row], ahead: deque[Row]) -> tuple[str, int]:
+    """The cluster told by the first rows, which go to ``ahead``, and how many answers are among these."""
     probe = Walk()
+    frames = 0
     for row in rows:
         ahead.append(row)
-        if row.frame is not None and (told := probe.feed(row).cluster_id):
-            return told
-        if len(ahead) >= 64:
+        if row.frame is not None:
+            frames += 1
+            if told := probe.feed(row).cluster_id:
+                return told, frames
+        if frames >= FRAMES_AHEAD or len(ahead) >= SILENCES_AHEAD:
             break
-    return ""
+    return "", frames
+
+
+def _is_among(row: Row, before: list[Row]) -> bool:
+    """Whether it is one of these again."""
+    return any(_repeats(row, other) for other in before)
 
 
 def _repeats(row: Row, before: Row) -> bool:

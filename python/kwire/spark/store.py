@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 LOG, STAGING, STATE = "_log", "_staging", "_state"
-FIRST_DATE = "1970-01-01"
+FIRST_DATE, EMPTY = "1970-01-01", "empty.parquet"
 
 
 class BrokenStore(KwireError, RuntimeError):
@@ -133,15 +133,14 @@ class Store:
 
         from pyarrow.fs import LocalFileSystem
 
-        from kwire.capture.errors import CaptureInUse
-        from kwire.capture.folder import FolderLock
+        from kwire.folder_lock import FolderInUse, FolderLock
 
         if not isinstance(self._system, LocalFileSystem):
             yield
             return
         try:
             lock = FolderLock(Path(self._root))
-        except CaptureInUse as error:
+        except FolderInUse as error:
             raise StoreInUse(self.out, error.process_id) from error
         try:
             yield
@@ -163,9 +162,9 @@ class Store:
         schemas["bronze"] = SCHEMA
         for folder, schema in schemas.items():
             place = f"{folder}/date={FIRST_DATE}"
-            if not self._exists(f"{place}/empty.parquet"):
+            if not self._exists(f"{place}/{EMPTY}"):
                 self._system.create_dir(f"{self._root}/{place}")
-                pq.write_table(schema.empty_table(), f"{self._root}/{place}/empty.parquet", filesystem=self._system)
+                pq.write_table(schema.empty_table(), f"{self._root}/{place}/{EMPTY}", filesystem=self._system)
         for folder in (LOG, STAGING, STATE):
             if not self._exists(folder):
                 self._system.create_dir(f"{self._root}/{folder}")

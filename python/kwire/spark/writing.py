@@ -28,7 +28,8 @@ _DAY = 86_400_000_000
 
 
 class Written(NamedTuple):
-    """A row of the manifest. ``kind``: 'silver', 'bronze', 'late', or 'teller' (then ``detail`` is JSON for the log).
+    """A row of the manifest. ``kind``: 'silver', 'bronze', 'late', 'teller' (then ``detail`` is JSON for the log), or
+    'timeless' (``rows`` that do not say when they were polled).
     ``path``: relative to the store; ``bad``: how many rows are bad frames.
     """
 

@@ -23,12 +23,14 @@ from kwire.spark.gold import (
     intervals,
     isr_events,
     leader_moves,
+    nameless,
     propagation,
     signals,
     state,
     tables,
     transitions,
 )
+from kwire.spark.places import literal
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def silver(spark: SparkSession, out: str, name: str) -> DataFrame:
     folder = f"{out}/silver/{name}"
     if not tables.exists(spark, folder):
         return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).parquet(folder)
+    return spark.read.schema(schema).parquet(literal(folder))
 
 
 def build(spark: SparkSession, out: str, hours: Iterable[datetime] | None = None) -> None:
@@ -123,7 +125,10 @@ def _stretches(since: datetime | None, oldest: datetime, end: datetime) -> list[
 def _build_stretch(
     spark: SparkSession, out: str, polls: DataFrame, start: datetime | None, stop: datetime, moment: datetime | None
 ) -> None:
-    metadata = answering.metadata_polls(between(polls, "polled_at", start and start - LOOK_BACK, stop))
+    brokers = silver(spark, out, "brokers")
+    since = start and start - LOOK_BACK
+    asked = between(polls, "polled_at", since, stop)
+    metadata = answering.metadata_polls(nameless.named(asked, between(polls, "polled_at", since, None), brokers))
     metadata = metadata.persist(StorageLevel.MEMORY_AND_DISK)
     periods = answering.periods(metadata).persist(StorageLevel.MEMORY_AND_DISK)
     words = transitions.words(between(silver(spark, out, "partitions"), "at", start, stop))
@@ -148,7 +153,6 @@ def _build_stretch(
         (config_changes.CHANGES, between(changed, "at", start, stop)),
     ):
         table.replace(rows if start is None else rows.where(f.col("at") >= f.lit(start)), out, "at", start)
-    brokers = silver(spark, out, "brokers")
     seen = signals.signals(walked, metadata, brokers, changed, first_run=start is None)
     signals.TABLE.replace(between(seen, "at", start, stop), out, "at", start)
     _incidents(spark, out, start)
@@ -168,11 +172,14 @@ def _incidents(spark: SparkSession, out: str, start: datetime | None) -> None:
         known = incidents.TABLE.read(spark, out)
         lasting = known.where(f.col("ended_at").isNull() | (f.col("ended_at") >= f.lit(start - MARGIN)))
         oldest = lasting.where(f.col("began_at") < f.lit(start)).agg(f.min("began_at").alias("at")).first()
-        if oldest is not None and oldest["at"] is not None:
-            since = state.hour_of(oldest["at"].astimezone(UTC))
+        began = [] if oldest is None or oldest["at"] is None else [state.hour_of(oldest["at"].astimezone(UTC))]
+        # A build that died here may have deleted what lasted: it left word from when on.
+        since = min([start, *began, *state.rethought(spark, out)])
         seen = seen.where(f.col("at") >= f.lit(since))
+        state.rethink(spark, out, since)
     found = incidents.incidents(seen.drop("date", "hour"))
     incidents.TABLE.replace(found, out, "began_at", since)
+    state.rethought_all(spark, out)
 
 
 def _config_drift(spark: SparkSession, out: str) -> None:
@@ -180,11 +187,14 @@ def _config_drift(spark: SparkSession, out: str) -> None:
     config_changes.DRIFT.replace(rows, out, "valid_to", None)
 
 
-def between(rows: DataFrame, column: str, start: datetime | None, stop: datetime) -> DataFrame:
-    """Rows of a stretch, reading no other days' folders."""
-    if "date" in rows.columns:
-        rows = rows.where(f.col("date") <= f.lit(f"{stop:%Y-%m-%d}"))
-        if start is not None:
+def between(rows: DataFrame, column: str, start: datetime | None, stop: datetime | None) -> DataFrame:
+    """Rows of a stretch, reading no other days' folders; None is the beginning or the end of all."""
+    if stop is not None:
+        if "date" in rows.columns:
+            rows = rows.where(f.col("date") <= f.lit(f"{stop:%Y-%m-%d}"))
+        rows = rows.where(f.col(column) < f.lit(stop))
+    if start is not None:
+        if "date" in rows.columns:
             rows = rows.where(f.col("date") >= f.lit(f"{start:%Y-%m-%d}"))
-    rows = rows.where(f.col(column) < f.lit(stop))
-    return rows if start is None else rows.where(f.col(column) >= f.lit(start))
+        rows = rows.where(f.col(column) >= f.lit(start))
+    return rows

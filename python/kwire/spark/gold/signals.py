@@ -7,7 +7,7 @@ Kinds, and what their columns mean:
 
 | kind | broker | other | seen |
 |---|---|---|---|
-| `rhythm` | | | detail: `interval_us` between polls of a broker (the slowest one's), `end` of the polls |
+| `rhythm` | | | detail: `interval_us` between polls of a broker (the slowest one's), if any was polled twice; `end` |
 | `heard` | who answered | | its first answer in an hour |
 | `failed` | who did not answer | | first and second failure in a row, and each of another class; detail `failure` |
 | `answered` | who answered again | | after failures |

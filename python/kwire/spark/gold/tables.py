@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
+from kwire.spark.places import literal
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
@@ -61,7 +63,7 @@ class Table:
         schema = f"{self.ddl}, date string, hour int"
         if not exists(spark, self.folder(out)):
             return spark.createDataFrame([], schema)
-        return spark.read.schema(schema).parquet(self.folder(out))
+        return spark.read.schema(schema).parquet(literal(self.folder(out)))
 
     def replace(self, rows: DataFrame, out: str, by: str, since: datetime | None) -> None:
         """Puts ``rows`` in the place of everything from the hour ``since`` on (None: of all), and of what is open.
@@ -128,6 +130,12 @@ def forget(spark: SparkSession, folder: str, since: datetime | None) -> None:
                 hour = part.getPath().getName().removeprefix("hour=")
                 if hour.isdigit() and (date, int(hour)) >= first:
                     system.delete(part.getPath(), True)
+
+
+def make(spark: SparkSession, folder: str) -> None:
+    """Makes a folder with nothing in it."""
+    path, system = _hadoop(spark, folder)
+    system.mkdirs(path)
 
 
 def children(spark: SparkSession, folder: str) -> list[str]:

@@ -26,8 +26,9 @@ def diagnose(seen: Iterable[Signal]) -> list[Incident]:
     ordered = sorted(
         seen, key=lambda s: (s.at, s.kind, s.told_by, s.broker, s.other, s.topic or "", sorted(s.detail.items()))
     )
-    rhythm = [int(signal.detail["interval_us"]) for signal in ordered if signal.kind == "rhythm"]
-    end = max((int(signal.detail["end"]) for signal in ordered if signal.kind == "rhythm"), default=0)
+    hourly = [signal.detail for signal in ordered if signal.kind == "rhythm"]
+    rhythm = [int(detail["interval_us"]) for detail in hourly if "interval_us" in detail]
+    end = max((int(detail["end"]) for detail in hourly), default=0)
     signals = Signals(ordered, max([_SHORTEST_SETTLE, *(2 * each for each in rhythm)]), max(rhythm, default=0), end)
 
     gone = absences.find(signals)

@@ -47,7 +47,7 @@ class Signals:
     """Microseconds within which signals of one cause follow one another: three seconds, which is more than any broker
     was seen to lag behind another, or two polls, whichever is longer."""
     interval: int
-    """Microseconds between two polls of a broker."""
+    """Microseconds between two polls of a broker; 0 while none was polled twice."""
     end: int
     """The last poll."""
 
