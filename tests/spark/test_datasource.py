@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.types import StructType
 
-from kwire.capture import Capture, CaptureInUse
+from kwire.capture import Capture, CaptureInUse, Unreadable
 from kwire.capture.folder import files
 from kwire.capture.rows import rows_of
 from kwire.spark.datasource import (
     BadOption,
     CaptureStreamReader,
-    DamagedFile,
     KwireSource,
     planned,
     rows_in_capture,
@@ -99,10 +98,10 @@ def test_a_damaged_file_is_named(capture: Path) -> None:
     path.write_bytes(path.read_bytes()[:1000])
     [part, *_] = planned(str(capture), 0, 300, begins=True)
 
-    with pytest.raises(DamagedFile) as found:
+    with pytest.raises(Unreadable) as found:
         list(rows_of_file(part))
 
-    assert found.value.path == str(path)
+    assert found.value.path == path
 
 
 @pytest.mark.parametrize("cut", [0, 1, 40, 299, 300])

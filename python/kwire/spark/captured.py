@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kwire.capture.errors import Unreadable
 from kwire.capture.folder import CaptureFile, files
 from kwire.capture.reading import read_file
 from kwire.capture.rows import SCHEMA
@@ -64,7 +65,7 @@ class CaptureTask(NamedTuple):
                 return [*made, _told("captured", folder, stop, first, mark_of(wanted) or mark, [])]
         except FileNotFoundError:
             raise
-        except (OSError, pa.ArrowException):
+        except (Unreadable, OSError, pa.ArrowException):
             damaged = [(file, why) for file in wanted if (why := damage(file))]
             if not damaged:
                 raise
@@ -136,10 +137,8 @@ def damage(file: CaptureFile) -> str:
     try:
         for _ in read_file(file):
             pass
-    except FileNotFoundError:
-        raise  # closed meanwhile, or removed: that is no damage
-    except (OSError, pa.ArrowException) as error:
-        return str(error).splitlines()[0]
+    except Unreadable as error:
+        return error.reason.splitlines()[0]
     return ""
 
 

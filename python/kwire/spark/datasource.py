@@ -58,18 +58,6 @@ class BadOption(KwireError, ValueError):
         return f"option {self.option!r} of format('kwire') is {self.value!r}, and must be {self.wanted}"
 
 
-class DamagedFile(KwireError, ValueError):
-    """A file of a capture that cannot be read. ``path``; ``reason``: in Arrow's words."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path} cannot be read: {self.reason}"
-
-
 def register(spark: SparkSession) -> None:
     """Make ``format("kwire")`` known to a session. In a local one workers run this Python, unless one was chosen."""
     own_python(spark)
@@ -226,7 +214,7 @@ def rows_in_capture(folder: str) -> int:
 
 
 def rows_of_file(part: Rows) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition as Arrow. Raises DamagedFile."""
+    """The rows of a partition as Arrow. Raises `kwire.capture.Unreadable` for a damaged file."""
     number = part.first_row
     in_force: dict[RequestKey, pa.RecordBatch] = {}
     for batch in _batches(part.folder, part.first_row):
@@ -264,22 +252,15 @@ def carried_in(batch: pa.RecordBatch) -> int:
 
 def _batches(folder: str, first_row: int) -> Iterator[pa.RecordBatch]:
     """Of the file that begins with that row, be it closed or, just now, a tail."""
-    file = _numbered(folder, first_row)
     try:
-        try:
-            batches = read_file(file)
-            first = next(batches, None)
-        except FileNotFoundError:  # closed since
-            file = _numbered(folder, first_row)
-            batches = read_file(file)
-            first = next(batches, None)
-        if first is not None:
-            yield first
-        yield from batches
-    except FileNotFoundError:
-        raise  # it was taken away
-    except (OSError, pa.ArrowException) as error:
-        raise DamagedFile(str(file.path), str(error).splitlines()[0]) from error
+        batches = read_file(_numbered(folder, first_row))
+        first = next(batches, None)
+    except FileNotFoundError:  # closed since
+        batches = read_file(_numbered(folder, first_row))
+        first = next(batches, None)
+    if first is not None:
+        yield first
+    yield from batches
 
 
 def _numbered(folder: str, first_row: int) -> CaptureFile:
