@@ -103,7 +103,8 @@ def serve_node(pipe: Connection) -> None:
         tools = ToolRunner(registry, Surroundings(1, registry, dict))
         metadata = Metadata()
         metadata.update(cluster())
-        listener = Listener(Requests(metadata, Metrics(1), tools, NoDuties()), Silent())
+        requests = Requests(metadata, Metrics(1), tools, NoDuties())
+        listener = Listener(requests.answer, Silent(), known=requests.known)
         await listener.start("127.0.0.1")
         await obey(pipe, listener.port)
 

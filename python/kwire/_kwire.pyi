@@ -5,7 +5,7 @@ from typing import Any, final
 
 from kwire.declare import Message, Struct
 
-__all__ = ["Batch", "Columns", "Memory", "Plan", "Schema", "adopt"]
+__all__ = ["Batch", "Columns", "KnownRequests", "Memory", "Plan", "Schema", "adopt"]
 
 @final
 class Plan:
@@ -46,6 +46,26 @@ class Memory:
     @property
     def size(self) -> int:
         """How many bytes it holds beside the last two messages."""
+
+@final
+class KnownRequests:
+    """What a server would answer to requests that it has answered before: found by their bytes, put under their
+    correlation ids. Nothing is decoded.
+    """
+
+    def __new__(cls) -> KnownRequests: ...
+    def insert(self, request: bytes, body: bytes, label: object) -> bool:
+        """Keep the body that answers a request, both without their sizes. ``label`` is handed out with the answer.
+        False, and nothing kept, when no such request can be known: one of less than 8 or more than 260 bytes.
+        """
+    def clear(self) -> None:
+        """Forget all of them."""
+    def __len__(self) -> int: ...
+    def answer(self, received: bytes, start: int, at_most: int) -> tuple[bytes, int, int, Any] | None:
+        """Frames of answers to the run of equal known requests that stands at ``start``: the frames, where the run
+        ends, how many requests it has, the label. None when the first request is not known, or not complete.
+        ``at_most``: of bytes of answers, beyond the first.
+        """
 
 @final
 class Columns:

@@ -5,6 +5,8 @@ Rules of this file.
 * It knows frames, not messages. ``answer(payload, peer)`` is given what is behind the size, and returns a whole frame,
   or something to await for one; a large frame comes in parts, which are not joined. It raises ``Refused`` for what
   deserves no answer; the connection is closed then, and the log says who and why.
+* ``known(received, start, at_most, peer)`` is asked first: whoever answers may know whole frames by their bytes, and
+  answer a run of them without looking at each.
 * Answers leave in the order of their requests. What can be answered at once is answered inside ``data_received``,
   without a task; one write a chunk, however many requests were in it.
 * Memory that a peer can make us hold is bounded: by the largest frame, by the requests in flight, and by what waits to
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
     Frame: TypeAlias = bytes | tuple[bytes, ...]
     Answer: TypeAlias = Callable[[bytes, "Peer"], Frame | Awaitable[Frame]]
+    Known: TypeAlias = Callable[[bytes, int, int, "Peer"], tuple[bytes, int, int] | None]
+    """What is received, where the next frame begins in it, and how many bytes of answers are wanted at most, beyond the
+    first answer, to: frames of answers, where their last request ends, and how many they are."""
 
 SWEEP_SECONDS = 1.0
 size_at = Struct(">i").unpack_from
@@ -94,11 +99,18 @@ class Peer:
         return f"<Peer {self.address} client_id={self.client_id!r}>"
 
 
+def nothing_is_known(_received: bytes, _start: int, _at_most: int, _peer: Peer) -> None:
+    """Every frame has to be read."""
+
+
 class Listener:
     """A listening socket and its connections."""
 
-    def __init__(self, answer: Answer, observer: Observer, limits: Limits | None = None) -> None:
+    def __init__(
+        self, answer: Answer, observer: Observer, limits: Limits | None = None, known: Known = nothing_is_known
+    ) -> None:
         self._answer = answer
+        self._known = known
         self._observer = observer
         self.limits = limits or Limits()
         self.connections: set[Connection] = set()
@@ -146,7 +158,7 @@ class Listener:
             self._empty.set()
 
     def _connect(self) -> Connection:
-        return Connection(self, self._answer, self._observer, self.limits)
+        return Connection(self, self._answer, self._known, self._observer, self.limits)
 
     async def _sweep(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -166,6 +178,7 @@ class Connection(asyncio.Protocol):
         "_finishing",
         "_half_since",
         "_heard",
+        "_known",
         "_limits",
         "_listener",
         "_loop",
@@ -179,9 +192,10 @@ class Connection(asyncio.Protocol):
         "peer",
     )
 
-    def __init__(self, listener: Listener, answer: Answer, observer: Observer, limits: Limits) -> None:
+    def __init__(self, listener: Listener, answer: Answer, known: Known, observer: Observer, limits: Limits) -> None:
         self._listener = listener
         self._answer = answer
+        self._known = known
         self._observer = observer
         self._limits = limits
         self._loop = asyncio.get_running_loop()
@@ -262,20 +276,28 @@ class Connection(asyncio.Protocol):
     def _consume(self, data: bytes) -> int:
         """Answer the whole frames in ``data``, until there are none or a bound is reached; how many bytes that took."""
         position, end, gathered = 0, len(data), 0
-        peer, answer_to, largest = self.peer, self._answer, self._limits.frame
+        peer, largest = self.peer, self._limits.frame
         ready: list[bytes] = []
+        answer: Frame | Awaitable[Frame]
         try:
             while end - position >= 4 and not self._finishing:
-                size: int = size_at(data, position)[0]
-                if not 0 <= size <= largest:
-                    raise Refused(f"a frame of {size} bytes: between 0 and {largest} are allowed")
-                stop = position + 4 + size
-                if stop > end:
-                    break
-                peer.received += 1
-                answer = answer_to(data[position + 4 : stop], peer)
-                position = stop
+                # Behind answers on their way each one waits by itself.
+                found = self._known(data, position, 0 if self._pending else GATHERED - gathered, peer)
+                if found is not None:
+                    answer, position, requests = found
+                    peer.received += requests
+                else:
+                    size: int = size_at(data, position)[0]
+                    if not 0 <= size <= largest:
+                        raise Refused(f"a frame of {size} bytes: between 0 and {largest} are allowed")
+                    stop = position + 4 + size
+                    if stop > end:
+                        break
+                    peer.received += 1
+                    answer = self._answer(data[position + 4 : stop], peer)
+                    position, requests = stop, 1
                 if isinstance(answer, bytes) and not self._pending:
+                    peer.sent += requests
                     ready.append(answer)
                     gathered += len(answer)
                     if gathered <= GATHERED:
@@ -335,6 +357,7 @@ class Connection(asyncio.Protocol):
                 return
             answer = first.result()
             if isinstance(answer, bytes):
+                self.peer.sent += 1
                 ready.append(answer)
             else:
                 self._send(ready)
@@ -346,7 +369,6 @@ class Connection(asyncio.Protocol):
     def _send(self, ready: list[bytes]) -> None:
         if not ready or self._transport is None:
             return
-        self.peer.sent += len(ready)
         # Small answers leave in one write. A large one is not copied to join it with others.
         if len(ready) == 1 or sum(map(len, ready)) > GATHERED:
             for answer in ready:

@@ -60,7 +60,8 @@ class Node:
         self._peers = Peers(f"node-{settings.id}")
         registry = ToolRegistry(tools)
         self._tools = ToolRunner(registry, Surroundings(settings.id, registry, self.facts))
-        self._listener = Listener(Requests(self.metadata, self.metrics, self._tools, self), self, limits(settings))
+        requests = Requests(self.metadata, self.metrics, self._tools, self)
+        self._listener = Listener(requests.answer, self, limits(settings), requests.known)
         self._session: NodeSession | None = None
         self._sessions: asyncio.Task[None] | None = None
         self._stop_metrics: Callable[[], None] | None = None

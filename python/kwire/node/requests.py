@@ -5,8 +5,9 @@ Rules of this file.
 * One table says who answers what. What a node tells in ApiVersions is that table, so nothing is told and not served.
 * What the node knows by itself is answered at once, out of bytes kept ready; commands wait for the admin backend, tools
   for their worker. The listener keeps the order.
-* Clients send the same bytes again and again, but for the correlation id. A request answered out of memory that equals
-  an earlier one in every other byte is not decoded again: ``_seen``, small and bounded.
+* Clients send the same bytes again and again, but for the correlation id. A small answer out of memory is known by its
+  request's other bytes until the next change of the metadata: the engine answers a run of such requests without Python
+  looking at each. What is known is bounded.
 * A request that cannot be read, or that nobody serves, ends its connection with a reason for the log: its answer's
   layout would be a guess. ApiVersions alone is answered in version 0, with error 35.
 """
@@ -18,6 +19,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire import frame
+from kwire._kwire import KnownRequests
 from kwire.codec import encode
 from kwire.controller.handlers import controlled_shutdown
 from kwire.declare.introspect import describe
@@ -36,8 +38,7 @@ from kwire.node.listener import Refused
 from kwire.node.logs import bound, logger
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
-    from typing import TypeAlias
+    from collections.abc import Awaitable, Iterable, Mapping
 
     from kwire.declare import Message
     from kwire.messages.headers import RequestHeader
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from kwire.node.metadata import Metadata
     from kwire.node.metrics import Metrics
     from kwire.node.tools import ToolRunner
-
-    Body: TypeAlias = Callable[[], bytes]
 
 DIALECT = "kip4"
 NOT_SERVED: tuple[type[Message], ...] = (UpdateFeaturesRequest,)
@@ -66,10 +65,10 @@ A node hears of a topic that it has had created only after the controller has an
 
 head = Struct(">ii").pack
 
-SEEN = 256
-"""Requests that are known by their bytes."""
-SEEN_BYTES = 256
-"""The longest of them; a longer one is cheaper to decode than to keep."""
+KNOWN = 256
+"""Requests that are known by their bytes, at most."""
+KNOWN_BYTES = 1 << 15
+"""The longest answer to one of them; beside a longer one decoding the request costs nothing."""
 
 LARGE = 1 << 18
 """From so many bytes on, to copy a body for its first eight bytes costs more than to send those by themselves."""
@@ -107,21 +106,29 @@ class Requests:
         self._tools = tools
         self._duties = duties
         self._served = {cls for cls in every(DIALECT) if describe(cls).kind == "request" and cls not in NOT_SERVED}
-        self._seen: dict[bytes, tuple[str | None, str, Body]] = {}
-        self._api_versions: dict[int, bytes] = {}
-        self._cluster: tuple[int, bytes] = (-1, b"")
+        self._known = KnownRequests()
+        """Labelled with the client id and the message's name."""
+        self._known_at = metadata.changes
 
-    def __call__(self, payload: bytes, peer: Peer) -> Frame | Awaitable[Frame]:
-        seen = self._seen.get(payload[:4] + payload[8:])
-        if seen is not None:
-            peer.client_id, name, body = seen
-            self._at_once_counts[name] += 1
-            answer = body()
-            start = (len(answer) + 4).to_bytes(4, "big") + payload[4:8]
-            return start + answer if len(answer) < LARGE else (start, answer)
-        return self._read(payload, peer)
+    def known(self, received: bytes, start: int, at_most: int, peer: Peer) -> tuple[bytes, int, int] | None:
+        """Frames of answers to the equal requests that ``received`` has at ``start``, up to ``at_most`` bytes of them,
+        with where the last request ends and how many they are; None when the first one has to be read.
+        """
+        if self._known_at != self._metadata.changes:
+            self._forget_known()
+        found = self._known.answer(received, start, at_most)
+        if found is None:
+            return None
+        answers, stop, requests, (peer.client_id, name) = found
+        self._at_once_counts[name] += requests
+        return answers, stop, requests
 
-    def _read(self, payload: bytes, peer: Peer) -> Frame | Awaitable[Frame]:
+    def _forget_known(self) -> None:
+        self._known.clear()
+        self._known_at = self._metadata.changes
+
+    def answer(self, payload: bytes, peer: Peer) -> Frame | Awaitable[Frame]:
+        """The frame of the answer to one request, or what to await for it. Raises Refused."""
         try:
             request = frame.decode_request(payload, DIALECT)
         except frame.UnsupportedRequest as error:
@@ -143,12 +150,11 @@ class Requests:
             raise Refused(f"{type(message).__name__} is not served here")
         match message:
             case ApiVersionsRequest():
-                return self._at_once(payload, header, message, lambda: self._api_versions_body(version))
+                return self._at_once(payload, header, message, self._api_versions(version))
             case ClusterMetadataRequest():
-                return self._at_once(payload, header, message, self._cluster_body)
+                return self._at_once(payload, header, message, self._cluster())
             case TopicMetadataRequest_V1():
-                names = message.topic_names
-                return self._at_once(payload, header, message, lambda: self._metadata.answer(version, names))
+                return self._at_once(payload, header, message, self._metadata.answer(version, message.topic_names))
             case TopicMetadataRequest():
                 names = message.topic_names
                 missing = tuple(name for name in names if name not in self._metadata.topics)
@@ -172,23 +178,21 @@ class Requests:
 
     # Answers out of memory
 
-    def _at_once(self, payload: bytes, header: RequestHeader, message: Message, body: Body) -> Frame:
-        if len(payload) <= SEEN_BYTES:
-            if len(self._seen) >= SEEN:
-                self._seen.clear()
-            self._seen[payload[:4] + payload[8:]] = (header.client_id, type(message).__name__, body)
-        return framed(header.correlation_id, self._counted(message, body()))
+    def _at_once(self, payload: bytes, header: RequestHeader, message: Message, body: bytes) -> Frame:
+        """Also the answer to all requests like this one, until something changes."""
+        if len(body) <= KNOWN_BYTES:
+            if len(self._known) >= KNOWN or self._known_at != self._metadata.changes:
+                self._forget_known()
+            self._known.insert(payload, body, (header.client_id, type(message).__name__))
+        return framed(header.correlation_id, self._counted(message, body))
 
     def _counted(self, message: Message, body: bytes) -> bytes:
         self._at_once_counts[type(message).__name__] += 1
         return body
 
-    def _api_versions_body(self, version: int) -> bytes:
-        body = self._api_versions.get(version)
-        if body is None:
-            answer = ApiVersionsResponse(error_code=ErrorCode.NO_ERROR, api_keys=api_keys(self._served))
-            body = self._api_versions[version] = encode(answer, version=version)
-        return body
+    def _api_versions(self, version: int) -> bytes:
+        answer = ApiVersionsResponse(error_code=ErrorCode.NO_ERROR, api_keys=api_keys(self._served))
+        return encode(answer, version=version)
 
     def _unsupported_api_versions(self, correlation_id: int) -> bytes:
         only = {cls for cls in self._served if cls.api_key == ApiVersionsRequest.api_key}
@@ -196,18 +200,14 @@ class Requests:
         self._metrics.errors["ApiVersionsRequest", ErrorCode.UNSUPPORTED_VERSION] += 1
         return frame.encode_response(answer, version=0, correlation_id=correlation_id)
 
-    def _cluster_body(self) -> bytes:
-        changes, body = self._cluster
-        if changes != self._metadata.changes:
-            brokers = self._metadata.brokers
-            answer = ClusterMetadataResponse(
-                error_code=ErrorCode.NO_ERROR,
-                brokers=tuple(brokers.values()),
-                controller=brokers.get(self._metadata.controller_id),
-            )
-            body = encode(answer, version=0)
-            self._cluster = self._metadata.changes, body
-        return body
+    def _cluster(self) -> bytes:
+        brokers = self._metadata.brokers
+        answer = ClusterMetadataResponse(
+            error_code=ErrorCode.NO_ERROR,
+            brokers=tuple(brokers.values()),
+            controller=brokers.get(self._metadata.controller_id),
+        )
+        return encode(answer, version=0)
 
     # Answers that take their time
 

@@ -7,6 +7,7 @@
 
 mod columns;
 mod errors;
+mod known_requests;
 mod memo;
 mod memory;
 mod plan;
@@ -44,6 +45,8 @@ use pyo3::prelude::*;
 mod _kwire {
     #[pymodule_export]
     use crate::columns::{Batch, Columns, Schema};
+    #[pymodule_export]
+    use crate::known_requests::KnownRequests;
     #[pymodule_export]
     use crate::memory::Memory;
     #[pymodule_export]
