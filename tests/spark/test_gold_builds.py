@@ -9,7 +9,7 @@ from pyspark.errors.exceptions.captured import SparkRuntimeException
 
 from kwire.spark.gold import incidents
 from kwire.spark.pipeline import Pipeline
-from kwire.spark.places import literal, path_of
+from kwire.spark.places import literal
 from tests.spark.telling import answer, silence, table, topic
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ def test_a_single_poll_makes_gold_whatever_the_folder_is_called(spark: SparkSess
 
 def test_a_path_is_literal_letter_by_letter() -> None:
     assert literal("/a b/[1]{x}*?\\") == "/a b/\\[1\\]\\{x\\}\\*\\?\\\\"
-    assert path_of("file:///a%20b/5%2520.parquet") == "file:///a b/5%20.parquet"
 
 
 def test_an_incident_that_lasts_outlives_a_build_that_dies(

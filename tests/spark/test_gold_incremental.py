@@ -1,4 +1,4 @@
-"""Gold built hour by hour, and again for frames that came late, is the gold of one build.
+"""Gold built hour by hour, and again for frames that came late, is the gold of one build; and an hour costs an hour.
 
 The recorded minutes of Kafka 3.9.1 are moved so that the hour changes while broker 3 is dead: incidents, intervals and
 votes go through it.
@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.spark import gold
+from kwire.spark.gold import config_changes, days, state
+from kwire.spark.pipeline import Pipeline
 from tests.spark import recorded
+from tests.spark.telling import START, answer, table, topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +32,7 @@ def moved() -> list[Row]:
 
 
 def contents(spark: SparkSession, out: Path) -> dict[str, list[Any]]:
-    return {table.name: sorted(map(repr, table.read(spark, str(out)).collect())) for table in gold.TABLES}
+    return {each.name: sorted(map(repr, each.read(spark, str(out)).collect())) for each in gold.TABLES}
 
 
 def test_an_hour_later_only_the_new_hour_is_built(spark: SparkSession, tmp_path: Path) -> None:
@@ -41,10 +44,10 @@ def test_an_hour_later_only_the_new_hour_is_built(spark: SparkSession, tmp_path:
     whole, out = tmp_path / "whole", tmp_path / "by_hours"
     recorded.write_silver(moved(), whole)
     for before in (True, False):
-        for name, table in SILVER_SCHEMAS.items():
+        for name, schema in SILVER_SCHEMAS.items():
             for file in sorted((whole / "silver" / name).rglob("*.parquet")):
-                rows = pq.read_table(file, schema=table.arrow)
-                kept = (pc.less if before else pc.greater_equal)(rows.column(table.time), HOUR)
+                rows = pq.read_table(file, schema=schema.arrow)
+                kept = (pc.less if before else pc.greater_equal)(rows.column(schema.time), HOUR)
                 folder = out / "silver" / name / file.parent.name
                 folder.mkdir(parents=True, exist_ok=True)
                 pq.write_table(rows.filter(kept), folder / f"part-{0 if before else 1}.parquet")
@@ -61,3 +64,64 @@ def test_an_hour_later_only_the_new_hour_is_built(spark: SparkSession, tmp_path:
 
 def gold_files(out: Path) -> set[Path]:
     return set((out / "gold").rglob("*.parquet"))
+
+
+def test_answers_about_configurations_are_kept_as_far_as_they_matter(spark: SparkSession, tmp_path: Path) -> None:
+    """Wherever an hour begins: before all, between rounds and within one."""
+    recorded.write_silver(recorded.bronze("zk39-public"), tmp_path)
+    configs = days.silver(spark, str(tmp_path), "configs").persist()
+    answers = config_changes.answers(days.silver(spark, str(tmp_path), "polls")).persist()
+    told = sorted(row.polled_at.replace(tzinfo=UTC) for row in answers.collect())
+    whole = config_changes.changes(configs, answers).sort("at", "resource", "key").collect()
+    assert len(whole) > 4
+    assert all(change.not_before is not None for change in whole)
+    changed = [change.at.replace(tzinfo=UTC) for change in whole]
+
+    for moment in (told[0], changed[0], changed[0] + timedelta(milliseconds=10), changed[len(changed) // 2]):
+        kept = config_changes.answers_to_keep(answers, moment).persist()
+        later = answers.where(answers.polled_at >= moment)
+
+        found = config_changes.changes(configs, kept.unionByName(later)).sort("at", "resource", "key").collect()
+
+        wanted = [change for change, at in zip(whole, changed, strict=True) if at >= moment]
+        assert [change for change in found if change.at.replace(tzinfo=UTC) >= moment] == wanted
+        assert kept.count() <= 2 * 3 * 2  # of three brokers the first and the last round, of two requests each
+
+
+def test_a_new_hour_reads_nothing_of_days_before(spark: SparkSession, tmp_path: Path) -> None:
+    """Silver's polls and partitions of older days, and gold's signals and incidents, may as well be gone."""
+    day, hour = 24 * 3600, 3600
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    for number in (0, 1):
+        polls = [answer(number * day + second, topic("a"), listed=(1, 2)) for second in range(0, 3 * hour, 600)]
+        pipeline.ingest(table(spark, tmp_path / "bronze", *polls))
+        pipeline.gold()
+    newest = f"date={START + timedelta(days=1):%Y-%m-%d}"
+    for name in ("silver/polls", "silver/partitions", "gold/signals", "gold/incidents", "gold/intervals"):
+        for file in (tmp_path / "out" / name).rglob("date=2*/**/*.parquet"):
+            if newest not in file.parts:
+                file.write_bytes(b"unreadable")
+
+    moves = [answer(day + 3 * hour + at, topic("a", 2, epoch=1)) for at in (0, 600)]
+    pipeline.ingest(table(spark, tmp_path / "bronze", *moves))
+    pipeline.gold()
+
+    [move] = pipeline.table("leader_moves").collect()
+    assert (move.topic, move.at.replace(tzinfo=UTC)) == ("a", START + timedelta(seconds=day + 3 * hour))
+
+
+def test_of_old_states_one_a_day_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+    states = tmp_path / "gold/_state"
+    hours = [datetime(2026, 11, 18, tzinfo=UTC) + timedelta(hours=hour) for hour in range(22, 84)]
+    for hour in hours:
+        (states / f"at={hour:%Y-%m-%dT%H}/incidents={hour:%Y-%m-%dT%H}").mkdir(parents=True)
+    (states / "at=2026-11-21T12").mkdir()  # of a build that died
+
+    state.thin_out(spark, str(tmp_path))
+
+    kept = [datetime.strptime(path.name, "at=%Y-%m-%dT%H").replace(tzinfo=UTC) for path in sorted(states.iterdir())]
+    assert [hour for hour in kept if hour < datetime(2026, 11, 19, 12, tzinfo=UTC)] == [hours[0], hours[2]]
+    assert [hour for hour in kept if hour in hours and hour >= datetime(2026, 11, 19, 12, tzinfo=UTC)] == hours[14:]
+    assert state.newest(spark, str(tmp_path), datetime(2027, 1, 1, tzinfo=UTC)) == hours[-1]
+    assert state.newest(spark, str(tmp_path), datetime(2026, 11, 19, 5, tzinfo=UTC)) == hours[2]
+    assert state.newest(spark, str(tmp_path), datetime(2026, 11, 18, tzinfo=UTC)) is None

@@ -19,6 +19,7 @@ from kwire.spark.gold import (
     answering,
     broker_load,
     config_changes,
+    days,
     incidents,
     intervals,
     isr_events,
@@ -30,8 +31,6 @@ from kwire.spark.gold import (
     tables,
     transitions,
 )
-from kwire.spark.places import literal
-from kwire.spark.silver_tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,15 +61,6 @@ TABLES: tuple[Table, ...] = (
 """All gold tables."""
 
 
-def silver(spark: SparkSession, out: str, name: str) -> DataFrame:
-    """A table of silver with its folder as column ``date``; empty where nothing of the kind was ever told."""
-    schema = f"{SILVER_SCHEMAS[name].ddl}, `date` string"
-    folder = f"{out}/silver/{name}"
-    if not tables.exists(spark, folder):
-        return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).parquet(literal(folder))
-
-
 def build(spark: SparkSession, out: str, hours: Iterable[datetime] | None = None) -> None:
     """Brings gold up to date with silver under ``out``.
 
@@ -81,34 +71,43 @@ def build(spark: SparkSession, out: str, hours: Iterable[datetime] | None = None
         ValueError: when the session's time zone is not UTC.
     """
     tables.in_utc(spark)
-    polls = silver(spark, out, "polls")
-    files = polls.inputFiles()
-    first = min(hours) if hours is not None else state.oldest_new_poll(spark, polls, out)
-    last = polls.agg(f.max("polled_at").alias("at")).first()
-    if first is None or last is None or last["at"] is None:
+    files = state.files_of_polls(out)
+    first = min(hours) if hours is not None else state.oldest_new_poll(spark, files, out)
+    end = _last_poll(spark, out)
+    if first is None or end is None:
         return
-    kept = [moment for moment in state.moments(spark, out) if moment <= state.hour_of(first)]
-    since = max(kept, default=None)
+    since = state.newest(spark, out, state.hour_of(first))
     state.forget_after(spark, out, since)
-    end = last["at"].astimezone(UTC)
-    oldest = state.hour_of(_oldest(polls))
+    oldest = since or state.hour_of(_first_poll(spark, out))
     for start, stop in _stretches(since, oldest, end):
-        _build_stretch(spark, out, polls, start, stop, _moment(oldest, stop, end))
+        _build_stretch(spark, out, start, stop, _moment(oldest, stop, end))
     _config_drift(spark, out)
+    state.thin_out(spark, out)
     state.remember_inputs(spark, files, out)
+
+
+def _last_poll(spark: SparkSession, out: str) -> datetime | None:
+    """The time of the last poll, from the last day that has one."""
+    for day in reversed(days.names(spark, f"{out}/silver/polls")):
+        only = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
+        last = days.silver(spark, out, "polls", only, only).agg(f.max("polled_at").alias("at")).first()
+        if last is not None and last["at"] is not None:
+            at: datetime = last["at"]
+            return at.astimezone(UTC)
+    return None
+
+
+def _first_poll(spark: SparkSession, out: str) -> datetime:
+    row = days.silver(spark, out, "polls").agg(f.min("polled_at").alias("at")).first()
+    assert row is not None
+    at: datetime = row["at"]
+    return at.astimezone(UTC)
 
 
 def _moment(oldest: datetime, stop: datetime, end: datetime) -> datetime | None:
     """Until when a stretch is certain: the hour of the last poll goes on. None when that is the first hour of all."""
     moment = min(stop, state.hour_of(end))
     return moment if moment > oldest else None
-
-
-def _oldest(polls: DataFrame) -> datetime:
-    row = polls.agg(f.min("polled_at").alias("at")).first()
-    assert row is not None
-    at: datetime = row["at"]
-    return at.astimezone(UTC)
 
 
 def _stretches(since: datetime | None, oldest: datetime, end: datetime) -> list[tuple[datetime | None, datetime]]:
@@ -123,26 +122,25 @@ def _stretches(since: datetime | None, oldest: datetime, end: datetime) -> list[
 
 
 def _build_stretch(
-    spark: SparkSession, out: str, polls: DataFrame, start: datetime | None, stop: datetime, moment: datetime | None
+    spark: SparkSession, out: str, start: datetime | None, stop: datetime, moment: datetime | None
 ) -> None:
-    brokers = silver(spark, out, "brokers")
+    brokers = days.silver(spark, out, "brokers")
     since = start and start - LOOK_BACK
-    asked = between(polls, "polled_at", since, stop)
-    metadata = answering.metadata_polls(nameless.named(asked, between(polls, "polled_at", since, None), brokers))
+    onwards = between(days.silver(spark, out, "polls", since), "polled_at", since, None)
+    asked = between(onwards, "polled_at", since, stop)
+    metadata = answering.metadata_polls(nameless.named(asked, onwards, brokers))
     metadata = metadata.persist(StorageLevel.MEMORY_AND_DISK)
     periods = answering.periods(metadata).persist(StorageLevel.MEMORY_AND_DISK)
-    words = transitions.words(between(silver(spark, out, "partitions"), "at", start, stop))
-    views = words
+    views = transitions.words(between(days.silver(spark, out, "partitions", start, stop), "at", start, stop))
+    walked_words, answers = views, config_changes.answers(between(asked, "polled_at", start, None))
     if start is not None:
-        old_views, beliefs = state.recall(spark, out, start)
-        views = old_views.unionByName(words)
-        walked_words = views.unionByName(beliefs)
-    else:
-        walked_words = words
+        views = state.recall(spark, out, start, "views").unionByName(views)
+        walked_words = views.unionByName(state.recall(spark, out, start, "beliefs"))
+        answers = state.recall(spark, out, start, "answers").unionByName(answers)
     # The one large thing: on disk, or it would push everything else out of memory.
     walked = transitions.walk(walked_words, periods).persist(StorageLevel.DISK_ONLY)
-    configs = silver(spark, out, "configs")
-    changed = config_changes.changes(configs, polls).persist(StorageLevel.MEMORY_AND_DISK)
+    configs = days.silver(spark, out, "configs")
+    changed = config_changes.changes(configs, answers).persist(StorageLevel.MEMORY_AND_DISK)
 
     intervals.TABLE.replace(intervals.intervals(walked, configs), out, "valid_to", start)
     for table, rows in (
@@ -155,35 +153,52 @@ def _build_stretch(
         table.replace(rows if start is None else rows.where(f.col("at") >= f.lit(start)), out, "at", start)
     seen = signals.signals(walked, metadata, brokers, changed, first_run=start is None)
     signals.TABLE.replace(between(seen, "at", start, stop), out, "at", start)
-    _incidents(spark, out, start)
+    rethought_since = _incidents(spark, out, start)
 
     if moment is not None and (start is None or moment > start):
         told = views.where(f.col("at") < f.lit(state.micros(moment)))
-        state.keep(transitions.views(told), walked, out, moment)
+        state.keep(
+            out,
+            moment,
+            views=transitions.views(told),
+            walked=walked,
+            answers=answers,
+            incidents_since=_lasting_since(spark, out, rethought_since, moment),
+        )
     for held in (metadata, periods, walked, changed):
         held.unpersist()
 
 
-def _incidents(spark: SparkSession, out: str, start: datetime | None) -> None:
-    """Thinks anew about all since the beginning of the oldest incident that was not over at ``start``."""
-    seen = signals.TABLE.read(spark, out)
-    since = start
+def _incidents(spark: SparkSession, out: str, start: datetime | None) -> datetime | None:
+    """Thinks anew about all since the beginning of the oldest incident that was not over at ``start``; says since when,
+    None being the beginning of all.
+    """
+    since = None
     if start is not None:
-        known = incidents.TABLE.read(spark, out)
-        lasting = known.where(f.col("ended_at").isNull() | (f.col("ended_at") >= f.lit(start - MARGIN)))
-        oldest = lasting.where(f.col("began_at") < f.lit(start)).agg(f.min("began_at").alias("at")).first()
-        began = [] if oldest is None or oldest["at"] is None else [state.hour_of(oldest["at"].astimezone(UTC))]
         # A build that died here may have deleted what lasted: it left word from when on.
-        since = min([start, *began, *state.rethought(spark, out)])
-        seen = seen.where(f.col("at") >= f.lit(since))
+        since = min(state.incidents_since(spark, out, start), *state.rethought(spark, out), start)
         state.rethink(spark, out, since)
+    seen = between(signals.TABLE.read(spark, out, since), "at", since, None)
     found = incidents.incidents(seen.drop("date", "hour"))
     incidents.TABLE.replace(found, out, "began_at", since)
     state.rethought_all(spark, out)
+    return since
+
+
+def _lasting_since(spark: SparkSession, out: str, since: datetime | None, moment: datetime) -> datetime:
+    """The hour in which the oldest incident began that was not over at a moment, or the moment itself. None of them can
+    have begun before ``since``, or it would have been thought about.
+    """
+    known = incidents.TABLE.read(spark, out, since)
+    lasting = known.where(f.col("ended_at").isNull() | (f.col("ended_at") >= f.lit(moment - MARGIN)))
+    oldest = lasting.where(f.col("began_at") < f.lit(moment)).agg(f.min("began_at").alias("at")).first()
+    if oldest is None or oldest["at"] is None:
+        return moment
+    return state.hour_of(oldest["at"].astimezone(UTC))
 
 
 def _config_drift(spark: SparkSession, out: str) -> None:
-    rows = config_changes.drift(silver(spark, out, "configs"))
+    rows = config_changes.drift(days.silver(spark, out, "configs"))
     config_changes.DRIFT.replace(rows, out, "valid_to", None)
 
 

@@ -9,6 +9,7 @@ not override changed above it.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -17,9 +18,14 @@ from pyspark.sql import functions as f
 from kwire.spark.gold.tables import Column, Table
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import DataFrame
 
 DESCRIBE_CONFIGS = 32
+
+ROUND = timedelta(seconds=1)
+"""Requests of one round follow one another within it."""
 
 CHANGES = Table(
     "config_changes",
@@ -63,9 +69,31 @@ DRIFT = Table(
 _KEY = ["cluster_id", "resource_type", "resource", "key"]
 
 
-def changes(configs: DataFrame, polls: DataFrame) -> DataFrame:
-    """All changes ever told (`CHANGES`)."""
-    answers = polls.where((f.col("api_key") == DESCRIBE_CONFIGS) & (f.col("kind") != "error"))
+def answers(polls: DataFrame) -> DataFrame:
+    """When configurations were told: cluster_id, broker_id, polled_at."""
+    told = polls.where((f.col("api_key") == DESCRIBE_CONFIGS) & (f.col("kind") != "error"))
+    return told.select("cluster_id", "broker_id", "polled_at")
+
+
+def answers_to_keep(answers: DataFrame, moment: datetime) -> DataFrame:
+    """Of the answers before a moment those that what comes later is compared with: each broker's first, those of the
+    round under way, and the one before that round.
+    """
+    by_broker = Window.partitionBy("cluster_id", "broker_id")
+    under_way = f.col("polled_at") > f.lit(moment - ROUND)
+    rows = answers.where(f.col("polled_at") < f.lit(moment)).select(
+        "*",
+        f.min("polled_at").over(by_broker).alias("first"),
+        f.max(f.when(~under_way, f.col("polled_at"))).over(by_broker).alias("before"),
+    )
+    wanted = under_way | (f.col("polled_at") == f.col("first")) | f.col("polled_at").eqNullSafe(f.col("before"))
+    return rows.where(wanted).drop("first", "before").distinct()
+
+
+def changes(configs: DataFrame, answers: DataFrame) -> DataFrame:
+    """All changes ever told (`CHANGES`); ``answers``: at least those of the time that is of interest, and of the time
+    before it those to keep.
+    """
     first = answers.groupBy("cluster_id", "broker_id").agg(f.min("polled_at").alias("first"))
     by_resource = Window.partitionBy("cluster_id", "broker_id", "resource_type", "resource").orderBy("at")
     rows = configs.withColumn("gone", f.col("change") == "gone")
@@ -84,10 +112,10 @@ def changes(configs: DataFrame, polls: DataFrame) -> DataFrame:
     defaults = f.col("resource_type") == "cluster"
     described = f.when(defaults, f.col("at") > f.col("first") + settling).otherwise(f.col("at") > f.col("known_since"))
     rows = rows.withColumn("described", described & ~f.col("leaving"))
-    return _believed(rows, polls)
+    return _believed(rows, answers)
 
 
-def _believed(rows: DataFrame, polls: DataFrame) -> DataFrame:
+def _believed(rows: DataFrame, answers: DataFrame) -> DataFrame:
     """Of what the brokers tell one after the other, the news."""
     order = Window.partitionBy(*_KEY).orderBy("at", "broker_id")
     value = f.when(~f.col("gone"), f.struct("value", "source"))
@@ -98,14 +126,15 @@ def _believed(rows: DataFrame, polls: DataFrame) -> DataFrame:
     )
     known = f.col("told_before").isNotNull() | (f.col("resource_type") == "cluster") | f.col("described")
     news = rows.where(f.col("described") & known & ~f.col("now").eqNullSafe(f.col("before")))
-    answers = polls.where((f.col("api_key") == DESCRIBE_CONFIGS) & (f.col("kind") != "error"))
     by_broker = Window.partitionBy("cluster_id", "broker_id").orderBy(f.unix_micros("polled_at"))
-    # Requests of one round follow one another within a second or so: the round before is what told the old value.
+    # The round before is what told the old value.
     earlier = answers.select(
         "cluster_id",
         "broker_id",
         f.col("polled_at").alias("at"),
-        f.max("polled_at").over(by_broker.rangeBetween(Window.unboundedPreceding, -1_000_000)).alias("not_before"),
+        f.max("polled_at")
+        .over(by_broker.rangeBetween(Window.unboundedPreceding, -ROUND // timedelta(microseconds=1)))
+        .alias("not_before"),
     )
     own = (f.col("resource_type") == "topic") & ((f.col("now.source") == 1) | (f.col("before.source") == 1))
     own = (

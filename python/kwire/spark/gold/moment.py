@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from kwire.spark.gold import answering, building, intervals, state, tables, transitions
+from kwire.spark.gold import answering, building, days, intervals, state, tables, transitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,13 +36,9 @@ def cluster_at(
 
 
 def _majority(spark: SparkSession, out: str, at: datetime) -> DataFrame:
-    held = intervals.TABLE.read(spark, out)
     # What held then ended in its hour or later, or not at all: no older folders are read.
-    held = held.where(
-        (f.col("date") == tables.OPEN)
-        | (f.col("date") > f"{at:%Y-%m-%d}")
-        | ((f.col("date") == f"{at:%Y-%m-%d}") & (f.col("hour") >= at.hour))
-    )
+    held = intervals.TABLE.read(spark, out, since=at)
+    held = held.where((f.col("date") != f"{at:%Y-%m-%d}") | (f.col("hour") >= at.hour))
     held = held.where(
         (f.col("valid_from") <= f.lit(at)) & (f.col("valid_to").isNull() | (f.col("valid_to") > f.lit(at)))
     )
@@ -50,17 +46,17 @@ def _majority(spark: SparkSession, out: str, at: datetime) -> DataFrame:
 
 
 def _told(spark: SparkSession, out: str, at: datetime, broker_id: int) -> DataFrame:
-    partitions = building.silver(spark, out, "partitions").where(f.col("broker_id") == broker_id)
-    kept = max((moment for moment in state.moments(spark, out) if moment <= at), default=None)
+    kept = state.newest(spark, out, at)
+    partitions = days.silver(spark, out, "partitions", kept, at).where(f.col("broker_id") == broker_id)
     words = transitions.words(
         building.between(partitions, "at", kept, at).unionByName(partitions.where(f.col("at") == f.lit(at)))
     )
     if kept is not None:
-        views, _ = state.recall(spark, out, kept)
+        views = state.recall(spark, out, kept, "views")
         words = views.where(f.col("broker_id") == broker_id).unionByName(words)
     rows = transitions.views(words).where("present")
     # Silver does not believe an empty answer at once; but it is what the broker said.
-    polls = building.silver(spark, out, "polls").where(
+    polls = days.silver(spark, out, "polls", None, at).where(
         (f.col("broker_id") == broker_id)
         & (f.col("api_key") == answering.METADATA)
         & (f.col("kind") != "error")

@@ -11,11 +11,11 @@ hour are replaced as a whole, so building an hour twice gives the same table.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from kwire.spark.places import literal
+from kwire.spark.gold import days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame, SparkSession
-
-OPEN = "open"
-"""The date under which lies what has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +55,13 @@ class Table:
     def folder(self, out: str) -> str:
         return f"{out}/gold/{self.name}"
 
-    def read(self, spark: SparkSession, out: str) -> DataFrame:
-        """The table as far as it was built, with its folders as columns ``date`` and ``hour``; empty before that."""
+    def read(self, spark: SparkSession, out: str, since: datetime | None = None) -> DataFrame:
+        """The table as far as it was built, with its folders as columns ``date`` and ``hour``; empty before that.
+
+        ``since``: of which day on, and what is open (None: all).
+        """
         schema = f"{self.ddl}, date string, hour int"
-        if not exists(spark, self.folder(out)):
-            return spark.createDataFrame([], schema)
-        return spark.read.schema(schema).parquet(literal(self.folder(out)))
+        return days.read(spark, self.folder(out), schema, None if since is None else days.since(since))
 
     def replace(self, rows: DataFrame, out: str, by: str, since: datetime | None) -> None:
         """Puts ``rows`` in the place of everything from the hour ``since`` on (None: of all), and of what is open.
@@ -71,7 +69,7 @@ class Table:
         ``by`` names the timestamp whose hour a row belongs to; null stands for open.
         """
         spark = rows.sparkSession
-        forget(spark, self.folder(out), since)
+        days.forget(spark, self.folder(out), since)
         dated = rows.select(*self.names, date_of(by).alias("date"), hour_of(by).alias("hour"))
         # One file an hour, whatever the parallelism was: readers pay by the file.
         dated.repartition("date", "hour").write.mode("append").partitionBy("date", "hour").parquet(self.folder(out))
@@ -89,7 +87,7 @@ def as_markdown(tables: Iterable[Table]) -> str:
 
 
 def date_of(timestamp: str) -> Expression:
-    return f.coalesce(f.date_format(f.col(timestamp), "yyyy-MM-dd"), f.lit(OPEN))
+    return f.coalesce(f.date_format(f.col(timestamp), "yyyy-MM-dd"), f.lit(days.OPEN))
 
 
 def hour_of(timestamp: str) -> Expression:
@@ -105,48 +103,3 @@ def in_utc(spark: SparkSession) -> None:
     zone = spark.conf.get("spark.sql.session.timeZone")
     if zone not in {"UTC", "Etc/UTC", "Z", "+00:00", "GMT"}:
         raise ValueError(f"spark.sql.session.timeZone is {zone}: gold is laid out by hours of UTC")
-
-
-def exists(spark: SparkSession, folder: str) -> bool:
-    path, system = _hadoop(spark, folder)
-    return bool(system.exists(path))
-
-
-def forget(spark: SparkSession, folder: str, since: datetime | None) -> None:
-    """Deletes the hours from ``since`` on, and what is open."""
-    path, system = _hadoop(spark, folder)
-    if not system.exists(path):
-        return
-    if since is None:
-        system.delete(path, True)
-        return
-    first = (since.strftime("%Y-%m-%d"), since.hour)
-    for day in system.listStatus(path):
-        date = day.getPath().getName().removeprefix("date=")
-        if date == OPEN:
-            system.delete(day.getPath(), True)
-        elif day.isDirectory() and date >= first[0]:
-            for part in system.listStatus(day.getPath()):
-                hour = part.getPath().getName().removeprefix("hour=")
-                if hour.isdigit() and (date, int(hour)) >= first:
-                    system.delete(part.getPath(), True)
-
-
-def make(spark: SparkSession, folder: str) -> None:
-    """Makes a folder with nothing in it."""
-    path, system = _hadoop(spark, folder)
-    system.mkdirs(path)
-
-
-def children(spark: SparkSession, folder: str) -> list[str]:
-    """The names of what lies in a folder, sorted; empty when there is no such folder."""
-    path, system = _hadoop(spark, folder)
-    return sorted(entry.getPath().getName() for entry in system.listStatus(path)) if system.exists(path) else []
-
-
-def _hadoop(spark: SparkSession, folder: str) -> tuple[Any, Any]:
-    # Through Hadoop, as Spark itself does: the folder may lie in an object store.
-    context = spark.sparkContext
-    assert context._jvm is not None  # noqa: SLF001 - the public API of PySpark has no file system
-    path = context._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - see above
-    return path, path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001 - see above
