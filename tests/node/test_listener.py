@@ -159,6 +159,38 @@ def test_answers_in_parts_keep_the_order() -> None:
     asyncio.run(scene())
 
 
+def test_large_answers_in_parts_reach_a_slow_reader_whole() -> None:
+    """More than any socket holds, so that parts are cut anywhere, one behind the other."""
+    sent = [b"parts" + bytes([number]) * 9_000_000 for number in range(3)] + [b"small"]
+
+    async def scene() -> None:
+        async with port(Limits(unsent=1 << 20)) as at:
+            client = await at.client()
+            client.send(*sent)
+            for wanted in sent:
+                await asyncio.sleep(0.05)
+                assert await client.receive() == wanted
+            assert not at.told.faults
+
+    asyncio.run(scene())
+
+
+def test_a_peer_that_leaves_before_an_answer_in_parts_is_no_fault() -> None:
+    async def scene() -> None:
+        async with port() as at:
+            client = await at.client()
+            client.send(b"one", b"later parts" + bytes(9_000_000), b"parts" + bytes(9_000_000))
+            assert await client.receive() == b"one"
+            client.writer.transport.abort()
+            at.work.gate.set()
+            async with asyncio.timeout(10):
+                while at.listener.connections:  # noqa: ASYNC110 - seen from outside
+                    await asyncio.sleep(0.01)
+            assert not at.told.faults
+
+    asyncio.run(scene())
+
+
 @pytest.mark.parametrize("cut", range(1, 24))
 def test_a_frame_may_come_in_any_pieces(cut: int) -> None:
     async def scene() -> None:

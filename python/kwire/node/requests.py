@@ -71,7 +71,7 @@ KNOWN_BYTES = 1 << 15
 """The longest answer to one of them; beside a longer one decoding the request costs nothing."""
 
 LARGE = 1 << 18
-"""From so many bytes on, to copy a body for its first eight bytes costs more than to send those by themselves."""
+"""From so many bytes on a body is not copied to put eight bytes before it, but leaves as a part of its own."""
 
 log = logger(__name__)
 
