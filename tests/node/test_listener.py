@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import struct
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -371,5 +372,24 @@ def test_stopping_does_not_wait_for_ever() -> None:
             await asyncio.sleep(0.1)
             async with asyncio.timeout(3):
                 await at.listener.stop(grace=0.2)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_connection_that_comes_while_it_stops_is_not_left_behind(turns: int) -> None:
+    """However far asyncio has got with it: ``turns`` of the loop after the kernel has connected the two."""
+
+    async def scene() -> None:
+        async with port() as at:
+            with socket.create_connection((at.listener.host, at.listener.port), timeout=10) as late:
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                await at.listener.stop()
+                try:
+                    assert await asyncio.to_thread(late.recv, 1) == b""
+                except ConnectionResetError:
+                    assert not at.told.open  # it was never accepted
+            assert len(at.told.open) == len(at.told.closures)
 
     asyncio.run(scene())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kazoo.client import KazooClient
 
+from kwire.protocol.server_close import close_server
 from kwire.zookeeper import connect, make_path
 from kwire.zookeeper.memory import Memory, MemoryStore
 
@@ -110,7 +111,8 @@ class Proxy:
             writer.transport.abort()
 
     async def close(self) -> None:
-        self._server.close()
+        self.accepts = False
+        await close_server(self._server)
         self.cut()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.wait_closed()
@@ -120,6 +122,10 @@ class Proxy:
             writer.transport.abort()
             return
         there, back = await asyncio.open_connection("127.0.0.1", self._target)
+        if not self.accepts:  # closed meanwhile
+            writer.transport.abort()
+            back.transport.abort()
+            return
         self._writers |= {writer, back}
         for source, sink in ((reader, back), (there, writer)):
             task = asyncio.create_task(self._pass_on(source, sink, is_answer=sink is writer))

@@ -26,6 +26,8 @@ from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from kwire.protocol.server_close import close_server
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeAlias
@@ -130,13 +132,10 @@ class Listener:
         self.host, self.port = self._server.sockets[0].getsockname()[:2]
         self._sweeper = loop.create_task(self._sweep(), name=f"sweep :{self.port}")
 
-    def stop_accepting(self) -> None:
-        if self._server is not None:
-            self._server.close()
-
     async def stop(self, grace: float = 5.0) -> None:
         """Accept nothing more, answer what is in flight for at most ``grace`` seconds, close everything."""
-        self.stop_accepting()
+        if self._server is not None:
+            await close_server(self._server)
         for connection in tuple(self.connections):
             connection.finish()
         try:

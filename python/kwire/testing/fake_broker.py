@@ -20,6 +20,7 @@ from kwire.declare.introspect import describe
 from kwire.errors import DecodeError
 from kwire.frame import RefusedSize, Splitter, UnsupportedRequest, decode_request
 from kwire.messages import UnknownMessage, find
+from kwire.protocol.server_close import close_server
 from kwire.testing import ready_answers
 from kwire.testing.misbehaviour import Misbehaviour
 
@@ -104,19 +105,18 @@ class FakeBroker:
             loop = asyncio.get_running_loop()
             self._server = await loop.create_server(lambda: _Connection(self), sock=self._socket)
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """End all connections and refuse new ones. The port stays ours: it is bound, and nobody listens."""
         if self._server is not None:
-            self._server.close()
+            await close_server(self._server)
             self._server = None
             for connection in tuple(self.connections):
                 connection.abort()
             self._socket = _bound(self.port)
         self.paused = False
 
-    def close(self) -> None:
-        """Stop, and give the port back."""
-        self.stop()
+    def give_port_back(self) -> None:
+        """Of a broker that is stopped, or was never started; it cannot be started again."""
         self._socket.close()
 
     def resume(self) -> None:

@@ -253,7 +253,7 @@ class FakeCluster:
 
     def stop_broker(self, node_id: int, *, noticed: bool = True) -> None:
         """Its connections end, new ones are refused. ``noticed``: whether the others know it and move its leaders."""
-        self._call(self._brokers[node_id].stop)
+        self._run(self._brokers[node_id].stop())
         if noticed:
             self.notice(node_id)
 
@@ -368,16 +368,15 @@ class FakeCluster:
             return
         self._closed = True
         loop, thread = self._loop, self._thread
-        if loop is None or thread is None:
+        if loop is not None and thread is not None:
             for broker in self._brokers.values():
-                broker.close()
-            return
+                self._run(broker.stop())
+            self._loop = self._thread = None
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
         for broker in self._brokers.values():
-            self._call(broker.close)
-        self._loop = self._thread = None
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+            broker.give_port_back()
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
