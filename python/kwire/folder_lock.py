@@ -32,9 +32,13 @@ class FolderInUse(KwireError, RuntimeError):
         self.folder = folder
         self.process_id = process_id
 
+    @property
+    def owner(self) -> str:
+        """The other one, in words."""
+        return "another process" if self.process_id is None else f"process {self.process_id}"
+
     def __str__(self) -> str:
-        who = f"process {self.process_id}" if self.process_id is not None else "another process"
-        return f"{self.folder} is in use by {who}: stop that first, or take another folder"
+        return f"{self.folder} is in use by {self.owner}: stop that first, or take another folder"
 
 
 class FolderLock:

@@ -5,17 +5,29 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kwire.client import Poller
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from kwire.client import Difference, Poll, Poller
+    from kwire.client import Difference, Poll
+    from kwire.testing import FakeCluster
 
 T = TypeVar("T")
 
+ALL = {1, 2, 3}
+"""The brokers of ``cluster``."""
+TOPIC = "topic-00003"
 INTERVAL = 0.05
 TIMEOUT = 1.0
 PATIENCE = 30.0
 """Seconds for anything to happen; only a broken program needs them."""
+
+
+def poller(cluster: FakeCluster, **options: Any) -> Poller:
+    """One that asks often."""
+    settings = {"bootstrap": cluster.bootstrap, "interval": INTERVAL, "timeout": TIMEOUT, "longest_pause": 0.2}
+    return Poller(**{**settings, **options})
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

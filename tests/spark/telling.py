@@ -51,12 +51,7 @@ def answer(
     brokers = tuple(Broker(node_id=each, host=f"k{each}", port=9092) for each in listed)
     told = MetadataResponse(brokers=brokers, cluster_id=cluster, controller_id=1, topics=topics)
     asked = MetadataRequest(topics=None)
-    return Row(
-        polled_at=START + timedelta(seconds=at),
-        broker_id=broker,
-        endpoint=endpoint or f"k{broker}:9092",
-        api_key=3,
-        api_version=12,
+    return _asked(at, broker, endpoint)._replace(
         frame=frame.encode_response(told, version=12, correlation_id=1)[4:],
         request=frame.encode_request(asked, version=12, correlation_id=1)[4:],
     )
@@ -64,15 +59,12 @@ def answer(
 
 def silence(at: float, *, broker: int = 1, endpoint: str = "", cluster: str | None = None) -> Row:
     """A poll that was refused. ``cluster``: as the poller knew it."""
-    return Row(
-        polled_at=START + timedelta(seconds=at),
-        broker_id=broker,
-        endpoint=endpoint or f"k{broker}:9092",
-        api_key=3,
-        api_version=12,
-        error="connect: ConnectionRefusedError: [Errno 111] Connection refused",
-        cluster_id=cluster,
-    )
+    refused = "connect: ConnectionRefusedError: [Errno 111] Connection refused"
+    return _asked(at, broker, endpoint)._replace(error=refused, cluster_id=cluster)
+
+
+def _asked(at: float, broker: int, endpoint: str) -> Row:
+    return Row(START + timedelta(seconds=at), broker, endpoint or f"k{broker}:9092", api_key=3, api_version=12)
 
 
 def table(spark: SparkSession, folder: Path, *rows: Row) -> DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
+from kwire.folder_lock import FolderInUse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,17 +43,11 @@ class Unreadable(CaptureError, ValueError):
         return self.reason if self.path is None else f"{self.path}: {self.reason}"
 
 
-class CaptureInUse(CaptureError, RuntimeError):
+class CaptureInUse(CaptureError, FolderInUse):
     """Another writer has the folder. ``folder``; ``process_id``: the writer's, None when it did not say."""
 
-    def __init__(self, folder: Path, process_id: int | None) -> None:
-        super().__init__(folder, process_id)
-        self.folder = folder
-        self.process_id = process_id
-
     def __str__(self) -> str:
-        who = f"process {self.process_id}" if self.process_id is not None else "another process"
-        return f"{self.folder} is being written by {who}: a capture has one writer at a time"
+        return f"{self.folder} is being written by {self.owner}: a capture has one writer at a time"
 
 
 class WriteFailed(CaptureError, OSError):

@@ -73,6 +73,15 @@ def open_file_system(out: str) -> tuple[FileSystem, str]:
     return LocalFileSystem(), str(Path(out).absolute())
 
 
+def parquet_files(system: FileSystem, root: str, folder: str) -> list[str]:
+    """The files below a folder of ``root``, relative to that, sorted; none where there is no such folder."""
+    from pyarrow.fs import FileSelector, FileType
+
+    found = system.get_file_info(FileSelector(f"{root}/{folder}", allow_not_found=True, recursive=True))
+    paths = (info.path.lstrip("/") for info in found if info.type == FileType.File)
+    return sorted(path.removeprefix(f"{root}/".lstrip("/")) for path in paths if path.endswith(".parquet"))
+
+
 class Store:
     """The driver's side. ``record``: the newest when the store was opened, or as far as this object wrote since.
 
@@ -118,14 +127,7 @@ class Store:
 
     def files(self, folder: str) -> list[str]:
         """The parquet files below a folder, relative to the store, sorted."""
-        return [path for path in self._below(folder) if path.endswith(".parquet")]
-
-    def _below(self, folder: str) -> list[str]:
-        from pyarrow.fs import FileSelector, FileType
-
-        found = self._system.get_file_info(FileSelector(f"{self._root}/{folder}", allow_not_found=True, recursive=True))
-        paths = [info.path for info in found if info.type == FileType.File]
-        return sorted(path[len(self._root.lstrip("/")) + 1 :].lstrip("/") for path in (p.lstrip("/") for p in paths))
+        return parquet_files(self._system, self._root, folder)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

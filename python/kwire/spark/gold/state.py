@@ -21,7 +21,7 @@ from pyspark.sql import functions as f
 
 from kwire.spark.gold import config_changes, days, folders, transitions
 from kwire.spark.places import literal
-from kwire.spark.store import open_file_system
+from kwire.spark.store import open_file_system, parquet_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -125,14 +125,8 @@ def rethought_all(spark: SparkSession, out: str) -> None:
 
 
 def files_of_polls(out: str) -> list[str]:
-    """The files of silver's `polls`, relative to its folder. Through Arrow: Spark takes a second for each hundred."""
-    from pyarrow.fs import FileSelector, FileType
-
-    system, root = open_file_system(out)
-    folder = f"{root}/silver/polls"
-    found = system.get_file_info(FileSelector(folder, allow_not_found=True, recursive=True))
-    paths = (info.path for info in found if info.type == FileType.File and info.path.endswith(".parquet"))
-    return sorted(path.lstrip("/").removeprefix(f"{folder}/".lstrip("/")) for path in paths)
+    """The files of silver's `polls`, relative to ``out``."""
+    return parquet_files(*open_file_system(out), "silver/polls")
 
 
 def oldest_new_poll(spark: SparkSession, files: list[str], out: str) -> datetime | None:
@@ -144,12 +138,9 @@ def oldest_new_poll(spark: SparkSession, files: list[str], out: str) -> datetime
     new = [name for name in files if name not in known]
     if not new:
         return None
-    folder = f"{out}/silver/polls"
     polls = days.silver(spark, out, "polls")
     if known:
-        polls = spark.read.schema("polled_at timestamp").parquet(
-            *(f"{literal(folder)}/{literal(name)}" for name in new)
-        )
+        polls = spark.read.schema("polled_at timestamp").parquet(*(literal(f"{out}/{name}") for name in new))
     oldest = polls.agg(f.min("polled_at").alias("at")).first()
     assert oldest is not None
     at: datetime | None = oldest["at"]
