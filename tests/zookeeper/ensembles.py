@@ -97,8 +97,11 @@ class Proxy:
         self._target = target
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
         self.answers_pass = True
         self.accepts = True
+        self.silent = 0
+        """Connections to come that are taken and hear nothing."""
 
     async def start(self) -> int:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -111,7 +114,7 @@ class Proxy:
             writer.transport.abort()
 
     async def close(self) -> None:
-        self.accepts = False
+        self._closed = True
         await close_server(self._server)
         self.cut()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -121,8 +124,12 @@ class Proxy:
         if not self.accepts:
             writer.transport.abort()
             return
+        if self.silent:
+            self.silent -= 1
+            self._writers.add(writer)
+            return
         there, back = await asyncio.open_connection("127.0.0.1", self._target)
-        if not self.accepts:  # closed meanwhile
+        if self._closed:  # meanwhile
             writer.transport.abort()
             back.transport.abort()
             return
@@ -153,14 +160,14 @@ class ServerEnsemble:
         self._root = f"/ensemble-{next(_NAMES)}"
         self._sessions: dict[Store, Proxy] = {}
 
-    async def session(self) -> KazooStore:
+    async def session(self, session_timeout: float = 4) -> KazooStore:
         if not self._sessions:
             root = await connect(self._server.hosts)
             await make_path(root, self._root)
             await root.close()
         proxy = Proxy(self._server.port)
         port = await proxy.start()
-        store = await connect(f"127.0.0.1:{port}{self._root}", session_timeout=4)
+        store = await connect(f"127.0.0.1:{port}{self._root}", session_timeout=session_timeout)
         self._sessions[store] = proxy
         return store
 
@@ -174,12 +181,19 @@ class ServerEnsemble:
         self._sessions[store].answers_pass = False
 
     async def expire(self, store: Store) -> None:
-        """Somebody else who knows the session's password closes it."""
+        """Somebody else who knows the session's password closes it.
+
+        Meanwhile the store has no connection: the two would take the session from each other.
+        """
         client_id = store._client.client_id  # type: ignore[attr-defined]  # nobody else needs the password
+        proxy = self._sessions[store]
+        proxy.accepts = False
+        proxy.cut()
         client = KazooClient(self._server.hosts, client_id=client_id)
         await asyncio.to_thread(client.start)
         await asyncio.to_thread(client.stop)
         await asyncio.to_thread(client.close)
+        proxy.accepts = True
 
     async def close(self) -> None:
         for store, proxy in self._sessions.items():

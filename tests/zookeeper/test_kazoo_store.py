@@ -122,6 +122,22 @@ async def test_closing_without_a_connection_does_not_wait_for_one(server: Embedd
 
 
 @in_loop
+async def test_a_server_that_leaves_a_handshake_unanswered_does_not_cost_the_session(server: Embedded) -> None:
+    """As one that starts does, about once in thirty times on a busy machine; it is the only host."""
+    ensemble = ServerEnsemble(server)
+    store = await ensemble.session(session_timeout=6)
+    session_id, states = store.session_id, list[str]()
+    store.listen(states.append)
+    proxy = ensemble.proxy(store)
+    proxy.silent = 1
+    proxy.cut()
+    await until(lambda: "connected" in states or "expired" in states)
+    assert (states, store.session_id) == (["suspended", "connected"], session_id)
+    assert not proxy.silent
+    await ensemble.close()
+
+
+@in_loop
 async def test_connections_break_again_and_again_while_much_is_asked_for(server: Embedded) -> None:
     """Kazoo's own pair of sockets filled up with what was never received, until its thread waited for itself."""
     ensemble = ServerEnsemble(server)

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Credentials", "Tls", "connect"]
 
+HANDSHAKES = 3
+"""How many servers can leave a handshake unanswered, one after the other, within one session timeout."""
+HANDSHAKE_SECONDS = 2.0
+"""What a server that does answer may take for it, however short the session; garbage collection and forks included."""
+
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
@@ -74,7 +79,7 @@ async def connect(
     from kwire.zookeeper.kazoo_store import KazooStore
 
     options: dict[str, Any] = {
-        "hosts": hosts,
+        "hosts": _often_enough(hosts, session_timeout),
         "timeout": session_timeout,
         "auth_data": [(one.scheme, one.secret) for one in credentials],
         # A session lasts as long as the ensemble says: go on trying, quickly at first, and never pause for so long that
@@ -128,3 +133,16 @@ async def connect(
             await store.close()
             raise
     return store
+
+
+def _often_enough(hosts: str, session_timeout: float) -> str:
+    """The hosts, each named as often as it takes to try several times before the session ends.
+
+    kazoo gives each handshake the session timeout over the number of hosts, as ZooKeeper's own client does. A server
+    that starts may take a connection and never answer on it; where it is the only host, the session would end with that
+    one handshake.
+    """
+    servers, slash, chroot = hosts.partition("/")
+    count = len(servers.split(","))
+    attempts = min(HANDSHAKES, int(session_timeout / HANDSHAKE_SECONDS))
+    return ",".join([servers] * max(1, -(-attempts // count))) + slash + chroot
