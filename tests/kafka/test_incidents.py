@@ -38,6 +38,7 @@ def whole(view: object) -> bool:
 def test_a_killed_broker_is_silent_then_gone_then_back(kafka: type[Cluster], tmp_path: Path) -> None:
     polls: list[Poll] = []
     killed: list[int] = []
+    started: list[int] = []
 
     async def watch(cluster: Cluster, administrator: Administrator, capture: Capture) -> None:
         async with Poller(cluster.bootstrap, interval=0.1, timeout=10.0, capture=capture) as poller:
@@ -68,17 +69,20 @@ def test_a_killed_broker_is_silent_then_gone_then_back(kafka: type[Cluster], tmp
             killed.append(len(polls))
             await asyncio.to_thread(cluster.brokers[VICTIM - 1].kill)
             await until(every_broker_told(BrokerGone, killed[0]))
-            begun = len(polls)
+            started.append(len(polls))
             await asyncio.to_thread(cluster.brokers[VICTIM - 1].start)
-            await until(every_broker_told(IsrExpanded, begun))
+            await until(every_broker_told(IsrExpanded, started[0]))
 
     with kafka(brokers=3, config=SHORT_SESSIONS[kafka]) as cluster, Capture(tmp_path) as capture:
         asyncio.run(watch(cluster, Administrator(cluster), capture))
 
     silence = [poll for poll in polls if poll.error is not None]
     assert {poll.broker_id for poll in silence} == {VICTIM}
-    gone = [poll for poll in polls if BrokerGone(VICTIM) in poll.differences]
+    gone = [poll for poll in polls[: started[0]] if BrokerGone(VICTIM) in poll.differences]
     assert {poll.broker_id for poll in gone} == {1, 2}
+    # Back again, 4.4.0 may tell of the cluster before it has heard that it is part of it.
+    gone_again = [poll for poll in polls[started[0] :] if BrokerGone(VICTIM) in poll.differences]
+    assert {poll.broker_id for poll in gone_again} <= {VICTIM}
     assert silence[0].polled_at < gone[0].polled_at
     told_by_1 = [each for poll in polls[killed[0] :] if poll.broker_id == 1 for each in poll.differences]
     # 3.9.1 may show partitions without a leader first, so where they moved from is not always told.

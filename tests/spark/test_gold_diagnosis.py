@@ -66,6 +66,13 @@ def test_leaders_that_stay_until_the_session_ends_mean_a_kill() -> None:
     assert list(loss.seen_at) == ["isr_shrink", "leaders_moved", "silence", "gone_from_brokers"]
 
 
+def test_a_restarted_broker_that_does_not_list_itself_yet_is_not_gone_again() -> None:
+    killed = [*failed(10, 9.5), *gone(28), *lost_leaders(28)]
+    unaware = [signal("unlisted", 60, 2, told_by=2, not_before=9.5), signal("listed", 61, 2, told_by=2)]
+    back = [signal("answered", 60, 2, told_by=2, not_before=59.5), *listed(60.4), *well(61)]
+    assert told(story(*killed, *unaware, *back)) == [("broker_killed", 2), ("broker_restarted", 2)]
+
+
 def test_leaders_that_leave_at_once_mean_a_shutdown_in_order() -> None:
     assert told(story(*failed(10, 9.5), *lost_leaders(10.4), *gone(10.6))) == [("controlled_shutdown", 2)]
 
