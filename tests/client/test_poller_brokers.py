@@ -23,19 +23,7 @@ from kwire.messages.kafka.metadata import Broker
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.protocol import ConnectFailed, NoCommonVersion
 from kwire.testing import FakeCluster
-from tests.client.polling import (
-    ALL,
-    INTERVAL,
-    TOPIC,
-    answered,
-    differs,
-    failed,
-    poller,
-    run,
-    told,
-    until,
-    until_all,
-)
+from tests.client.polling import ALL, INTERVAL, TOPIC, answered, differs, failed, poller, run, told, until, until_all
 
 # Brokers that come and go.
 

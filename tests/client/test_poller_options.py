@@ -8,12 +8,7 @@ import pytest
 
 from kwire.client import Ask, Poller, topic_configs
 from kwire.testing import FakeCluster
-from tests.client.polling import (
-    answered,
-    poller,
-    run,
-    until,
-)
+from tests.client.polling import answered, poller, run, until
 
 
 def test_somebody_must_be_asked() -> None:

@@ -7,25 +7,12 @@ from typing import Any
 import pytest
 
 from kwire.client import Ask, broker_configs, topic_configs
-from kwire.client.differences import (
-    ConfigChanged,
-)
+from kwire.client.differences import ConfigChanged
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from kwire.testing import FakeCluster
-from tests.client.polling import (
-    ALL,
-    INTERVAL,
-    TOPIC,
-    differs,
-    failed,
-    poller,
-    run,
-    told,
-    until,
-    until_all,
-)
+from tests.client.polling import ALL, INTERVAL, TOPIC, differs, failed, poller, run, told, until, until_all
 
 
 def test_settings_are_asked_at_their_own_pace_and_their_changes_told(cluster: FakeCluster) -> None:
