@@ -24,7 +24,7 @@ test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Jav
 	$(BIN)/python -m pytest tests/kafka
 
 soak: setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
-	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/controller/test_random_histories.py
+	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/cluster/controller/test_random_histories.py
 	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster
 
 lint: setup ## check formatting, style, types, layers and the stub of the native module

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kwire.zookeeper import EntityConfig, PartitionState, TopicRegistration
+from kwire.cluster.zookeeper import EntityConfig, PartitionState, TopicRegistration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

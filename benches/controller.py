@@ -21,18 +21,25 @@ from kazoo.client import KazooClient
 from benches.bare_kazoo import make_room, write_in_transactions
 from benches.figure import Figure
 from benches.zookeeper import taking_turns
-from kwire.controller.controller import Controller
-from kwire.controller.loading import Loader
-from kwire.controller.topic_map import TopicMap
+from kwire.cluster.controller.controller import Controller
+from kwire.cluster.controller.state_loader import Loader
+from kwire.cluster.controller.topic_map import TopicMap
+from kwire.cluster.zookeeper import (
+    BrokerRegistration,
+    EmbeddedZooKeeper,
+    EntityConfig,
+    PartitionState,
+    TopicRegistration,
+    connect,
+)
+from kwire.cluster.zookeeper.brokers import Endpoint
+from kwire.cluster.zookeeper.store import make_path
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 from kwire.messages.kip4.create_topic_v2 import TopicCreation
-from kwire.zookeeper import BrokerRegistration, Embedded, EntityConfig, PartitionState, TopicRegistration, connect
-from kwire.zookeeper.brokers import Endpoint
-from kwire.zookeeper.store import make_path
 
 if TYPE_CHECKING:
+    from kwire.cluster.zookeeper import Store
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
-    from kwire.zookeeper import Store
 
 TOPICS = 500
 PARTITIONS = 20
@@ -43,7 +50,7 @@ BROKERS = (1, 2, 3)
 def run(quick: bool) -> list[Figure]:
     """Creating, taking over, memory."""
     turns = 3 if quick else 7
-    with Embedded(heap="512m") as server:
+    with EmbeddedZooKeeper(heap="512m") as server:
         bare = KazooClient(server.hosts)
         bare.start()
         try:

@@ -71,11 +71,11 @@ def run(quick: bool) -> list[Figure]:
 
 
 def serve_node(pipe: Connection) -> None:
-    from kwire.node.listener import Listener
-    from kwire.node.metadata import Metadata
-    from kwire.node.metrics import Metrics
-    from kwire.node.requests import Requests
-    from kwire.node.tools import Surroundings, ToolRegistry, ToolRunner
+    from kwire.cluster.node.listener import Listener
+    from kwire.cluster.node.metadata_cache import MetadataCache
+    from kwire.cluster.node.metrics import Metrics
+    from kwire.cluster.node.requests import Requests
+    from kwire.cluster.node.tools import Surroundings, ToolRegistry, ToolRunner
 
     class Silent:
         def opened(self, peer: Any) -> None: ...
@@ -101,7 +101,7 @@ def serve_node(pipe: Connection) -> None:
     async def main() -> None:
         registry = ToolRegistry()
         tools = ToolRunner(registry, Surroundings(1, registry, dict))
-        metadata = Metadata()
+        metadata = MetadataCache()
         metadata.update(cluster())
         requests = Requests(metadata, Metrics(1), tools, NoDuties())
         listener = Listener(requests.answer, Silent(), known=requests.known)

@@ -19,13 +19,21 @@ from typing import TYPE_CHECKING, Any
 from kazoo.client import KazooClient
 
 from benches.figure import Figure
-from kwire.zookeeper import Check, Create, Embedded, PartitionState, TopicRegistration, connect, make_path
+from kwire.cluster.zookeeper import (
+    Check,
+    Create,
+    EmbeddedZooKeeper,
+    PartitionState,
+    TopicRegistration,
+    connect,
+    make_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from kwire.zookeeper import Store
-    from kwire.zookeeper.operations import Operation
+    from kwire.cluster.zookeeper import Store
+    from kwire.cluster.zookeeper.operations import Operation
 
 NODES = 10_000
 TOPICS = 500
@@ -34,7 +42,7 @@ PARTITIONS = 20
 
 def run(quick: bool) -> list[Figure]:
     """Nodes read, transactions written, partitions decoded."""
-    with Embedded(heap="512m") as server:
+    with EmbeddedZooKeeper(heap="512m") as server:
         bare = KazooClient(server.hosts)
         bare.start()
         try:

@@ -17,7 +17,7 @@ import kwire
 from examples import speed
 from examples.stage import Stage, paint, title
 from kwire import frame, messages
-from kwire.cli.faults import fault_text
+from kwire.cli.error_rendering import fault_text
 from kwire.cli.frames import of_response
 from kwire.cli.hexdump import hexdump
 from kwire.declare import Struct

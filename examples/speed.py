@@ -16,7 +16,7 @@ from kwire.messages.kafka import MetadataResponse
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kwire.cli.colours import Paint
+    from kwire.cli.colors import Paint
     from kwire.declare import Message
 
     Body = tuple[type[Message], int, bytes]

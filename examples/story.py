@@ -10,9 +10,9 @@ from pathlib import Path
 
 from examples.stage import Stage, paint, say, step
 from kwire.report import write_report
-from kwire.report.captured import build_gold, local_spark
-from kwire.report.reading import ClusterStory, read
-from kwire.report.words import clock, group, impact, lasting, title
+from kwire.report.cluster_history import ClusterStory, read
+from kwire.report.local_pipeline import build_gold, local_spark
+from kwire.report.phrasing import clock, group, impact, lasting, title
 
 
 def tell(source: Path, stage: Stage, page: str) -> None:

@@ -31,7 +31,7 @@ with Capture(sys.argv[1], roll_bytes=int(sys.argv[2])) as capture:
 
 WRITES_TO_A_FULL_DISK = """
 import resource, signal, sys
-from kwire.capture import Capture, WriteFailed
+from kwire.capture import Capture, CaptureWriteError
 from tests.capture.answers import answer, metadata
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -42,7 +42,7 @@ with Capture(sys.argv[1]) as capture:
         for number in range(1_000):
             capture.append(answer(number, metadata(number)))
             kept += 1
-    except WriteFailed as error:
+    except CaptureWriteError as error:
         print(kept, error.rows, error.__cause__.strerror)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     for number in range(kept, kept + 10):

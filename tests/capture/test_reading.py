@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwire.capture import SCHEMA, Capture, NoFullFrame, NotACapture, Row, Unreadable, files, read, replay
+from kwire.capture import SCHEMA, Capture, NoFullFrame, NotACapture, Row, UnreadableCapture, files, read, replay
 from kwire.messages.kafka.metadata import MetadataResponse
 from tests.capture.answers import answer, at, decoded, metadata, silence
 
@@ -146,7 +146,7 @@ def test_a_part_that_is_broken_is_named(tmp_path: Path, broken: bytes) -> None:
     file.path.write_bytes(broken)
 
     for look in (lambda: list(read(tmp_path)), lambda: [Capture(tmp_path)]):
-        with pytest.raises(Unreadable) as raised:
+        with pytest.raises(UnreadableCapture) as raised:
             look()
         assert raised.value.path == file.path
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kwire import messages
-from kwire.cli.colours import Paint
+from kwire.cli.colors import Paint
 from kwire.cli.frames import Frame, of_body, of_request, of_response
 from kwire.cli.hexdump import hexdump
 from tests.cli.bodies import API_VERSIONS_REQUEST, LIST_TOPICS_KIP4, METADATA_V13, exchange

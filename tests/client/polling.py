@@ -10,7 +10,7 @@ from kwire.client import Poller
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from kwire.client import Difference, Poll
+    from kwire.client import MetadataEvent, Poll
     from kwire.testing import FakeCluster
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ async def comes_true(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def told(polls: list[Poll]) -> list[Difference]:
+def told(polls: list[Poll]) -> list[MetadataEvent]:
     """All differences, in order."""
     return [difference for poll in polls for difference in poll.differences]
 

@@ -10,7 +10,7 @@ import pytest
 
 from kwire.capture import Capture, replay
 from kwire.client import BlockingPoller
-from kwire.client.differences import LeaderMoved
+from kwire.metadata.events import LeaderMoved
 from kwire.testing import FakeCluster
 
 if TYPE_CHECKING:

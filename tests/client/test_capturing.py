@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.capture import Capture, Row, WriteFailed, replay
+from kwire.capture import Capture, CaptureWriteError, Row, replay
 from kwire.client import Poller
 from kwire.protocol import (
-    BadAnswer,
     ConnectFailed,
     ConnectionClosed,
     ConnectionFault,
+    InvalidResponse,
     OversizedFrame,
     Timeout,
     WrongCorrelation,
 )
-from kwire.testing import FakeCluster, Misbehaviour
+from kwire.testing import FakeCluster, Misbehavior
 from tests.client.polling import INTERVAL, TIMEOUT, answered, comes_true, failed, run, until, until_all
 
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 ALL = {1, 2, 3}
-FAULTS: dict[Misbehaviour, type[ConnectionFault]] = {
-    Misbehaviour.GARBAGE: BadAnswer,
-    Misbehaviour.NOISE: OversizedFrame,
-    Misbehaviour.HALF_FRAME: ConnectionClosed,
-    Misbehaviour.STALL: Timeout,
-    Misbehaviour.HUGE_FRAME: OversizedFrame,
-    Misbehaviour.WRONG_CORRELATION: WrongCorrelation,
-    Misbehaviour.SILENCE: Timeout,
-    Misbehaviour.OTHER_VERSION: BadAnswer,
-    Misbehaviour.CLOSE: ConnectionClosed,
+FAULTS: dict[Misbehavior, type[ConnectionFault]] = {
+    Misbehavior.GARBAGE: InvalidResponse,
+    Misbehavior.NOISE: OversizedFrame,
+    Misbehavior.HALF_FRAME: ConnectionClosed,
+    Misbehavior.STALL: Timeout,
+    Misbehavior.HUGE_FRAME: OversizedFrame,
+    Misbehavior.WRONG_CORRELATION: WrongCorrelation,
+    Misbehavior.SILENCE: Timeout,
+    Misbehavior.OTHER_VERSION: InvalidResponse,
+    Misbehavior.CLOSE: ConnectionClosed,
 }
 
 
@@ -95,21 +95,21 @@ def test_a_quiet_cluster_and_a_change(cluster: FakeCluster, tmp_path: Path) -> N
     check(polls, list(replay(tmp_path)))
 
 
-@pytest.mark.parametrize("misbehaviour", Misbehaviour)
+@pytest.mark.parametrize("misbehavior", Misbehavior)
 def test_every_misbehaviour_is_a_typed_error_and_nothing_is_lost(
-    cluster: FakeCluster, tmp_path: Path, misbehaviour: Misbehaviour
+    cluster: FakeCluster, tmp_path: Path, misbehavior: Misbehavior
 ) -> None:
     """The others are asked on meanwhile, and the broker over a new connection."""
 
     async def work(capture: Capture) -> list[Poll]:
         async with poller(cluster, capture) as polling:
             polls = await until_all(polling, ALL)
-            cluster.misbehave(2, misbehaviour)
+            cluster.misbehave(2, misbehavior)
             polls += await until(polling, failed)
             fault = polls[-1].error
             assert polls[-1].broker_id == 2
-            assert type(fault) is FAULTS[misbehaviour]
-            assert (polls[-1].payload is not None) == isinstance(fault, BadAnswer)
+            assert type(fault) is FAULTS[misbehavior]
+            assert (polls[-1].payload is not None) == isinstance(fault, InvalidResponse)
             polls += await until_all(polling, ALL, answered)
             assert all(not poll.differences for poll in polls)
             return polls + await read_all(polling)
@@ -121,17 +121,17 @@ def test_every_misbehaviour_is_a_typed_error_and_nothing_is_lost(
     assert len(greetings) >= 4  # two for each connection: version 5, then 4
 
 
-@pytest.mark.parametrize("misbehaviour", Misbehaviour)
-def test_the_next_broker_is_asked(cluster: FakeCluster, tmp_path: Path, misbehaviour: Misbehaviour) -> None:
+@pytest.mark.parametrize("misbehavior", Misbehavior)
+def test_the_next_broker_is_asked(cluster: FakeCluster, tmp_path: Path, misbehavior: Misbehavior) -> None:
     async def work(capture: Capture) -> list[Poll]:
         async with poller(cluster, capture, brokers="one") as polling:
             polls = await until(polling, answered, 2)
             asked = polls[-1].broker_id
-            cluster.misbehave(asked, misbehaviour)
+            cluster.misbehave(asked, misbehavior)
             polls += await until(polling, failed)
-            assert type(polls[-1].error) is FAULTS[misbehaviour]
+            assert type(polls[-1].error) is FAULTS[misbehavior]
             polls += await until(polling, answered)
-            assert polls[-1].endpoint != polls[-2].endpoint or misbehaviour is Misbehaviour.SILENCE
+            assert polls[-1].endpoint != polls[-2].endpoint or misbehavior is Misbehavior.SILENCE
             return polls + await read_all(polling)
 
     with Capture(tmp_path) as capture:
@@ -192,7 +192,7 @@ def test_polls_go_on_while_the_disk_is_busy(cluster: FakeCluster, tmp_path: Path
 def test_and_wait_when_too_much_waits_for_it(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kwire.client.capturing.WAITING_BYTES", 10_000)
+    monkeypatch.setattr("kwire.client.capture_thread.WAITING_BYTES", 10_000)
 
     async def work(capture: SlowDisk) -> list[Poll]:
         async with poller(cluster, capture) as polling:
@@ -243,13 +243,13 @@ class FullDisk(SlowDisk):
     def append(self, row: Row, message: Message | None = None) -> Row:
         self.let.wait()
         if self.next_row == 3:
-            raise WriteFailed(self.folder, 1, "No space left on device")
+            raise CaptureWriteError(self.folder, 1, "No space left on device")
         return super().append(row, message)
 
 
 def test_a_capture_that_fails_ends_the_polling_with_its_error(cluster: FakeCluster, tmp_path: Path) -> None:
     async def work(capture: Capture) -> None:
-        with pytest.raises(WriteFailed):
+        with pytest.raises(CaptureWriteError):
             async with poller(cluster, capture) as polling:
                 await until(polling, failed)
 
@@ -269,9 +269,9 @@ def test_one_that_fails_while_a_cancelled_end_waits_for_it_is_the_cause(cluster:
             capture.let.set()
             with pytest.raises(asyncio.CancelledError) as cancelled:
                 await closing
-            assert isinstance(cancelled.value.__cause__, WriteFailed)
-            with pytest.raises(WriteFailed):
+            assert isinstance(cancelled.value.__cause__, CaptureWriteError)
+            with pytest.raises(CaptureWriteError):
                 await polling.close()
 
-    with FullDisk(tmp_path) as capture, pytest.raises(WriteFailed):
+    with FullDisk(tmp_path) as capture, pytest.raises(CaptureWriteError):
         run(work(capture))

@@ -15,11 +15,11 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.client import differences as d
-from kwire.client.broker_view import BrokerView
 from kwire.messages.kafka.metadata import Broker
+from kwire.metadata import events as d
+from kwire.metadata.broker_view import BrokerView
 from kwire.testing.cluster_state import ClusterState, place
-from tests.client.test_broker_view import answer
+from tests.metadata.test_broker_view import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,7 +149,7 @@ class Known:
 
 
 @singledispatch
-def apply(difference: d.Difference, known: Known, message: MetadataResponse) -> None:
+def apply(difference: d.MetadataEvent, known: Known, message: MetadataResponse) -> None:
     raise AssertionError((difference, known, message))
 
 

@@ -19,17 +19,17 @@ from kwire.messages.kafka.list_offsets import ListOffsetsRequest
 from kwire.messages.kafka.metadata import MetadataRequest, RequestedTopic
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import (
-    BadAnswer,
     ConnectFailed,
     ConnectionClosed,
     ConnectionFault,
     Endpoint,
+    InvalidResponse,
     NoCommonVersion,
     OversizedFrame,
     Timeout,
     WrongCorrelation,
 )
-from kwire.testing import FakeCluster, Misbehaviour
+from kwire.testing import FakeCluster, Misbehavior
 from tests.client.polling import comes_true, run
 
 if TYPE_CHECKING:
@@ -140,10 +140,10 @@ def test_large_answers_are_read_in_memory_of_their_size() -> None:
 # Faults.
 
 
-async def fault_of(cluster: FakeCluster, misbehaviour: Misbehaviour) -> ConnectionFault:
+async def fault_of(cluster: FakeCluster, misbehavior: Misbehavior) -> ConnectionFault:
     """What a request meets with; one behind it ends with it, and a third is not even sent."""
     async with await Connection.open(cluster.endpoint(1), timeout=1.0) as connection:
-        cluster.misbehave(1, misbehaviour, times=None, api_key=None)
+        cluster.misbehave(1, misbehavior, times=None, api_key=None)
         first = connection.send(ALL_TOPICS)
         behind = connection.send(ALL_TOPICS)
         met, met_behind = await asyncio.gather(first, behind, return_exceptions=True)
@@ -157,64 +157,64 @@ async def fault_of(cluster: FakeCluster, misbehaviour: Misbehaviour) -> Connecti
 
 
 def test_garbage_is_a_bad_answer(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehaviour.GARBAGE))
-    assert isinstance(fault, BadAnswer)
+    fault = run(fault_of(cluster, Misbehavior.GARBAGE))
+    assert isinstance(fault, InvalidResponse)
     assert (fault.message, fault.version) == ("MetadataResponse", 13)
     assert len(fault.payload) > 4
 
 
 def test_so_is_another_version_than_was_asked_for(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehaviour.OTHER_VERSION))
-    assert isinstance(fault, BadAnswer)
+    fault = run(fault_of(cluster, Misbehavior.OTHER_VERSION))
+    assert isinstance(fault, InvalidResponse)
 
 
 def test_what_is_no_frame_at_all_is_refused_by_its_size(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehaviour.NOISE))
+    fault = run(fault_of(cluster, Misbehavior.NOISE))
     assert isinstance(fault, OversizedFrame)
     assert fault.size == int.from_bytes(b"HTTP", "big")
 
 
 def test_two_gigabytes_are_refused_at_once(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehaviour.HUGE_FRAME))
+    fault = run(fault_of(cluster, Misbehavior.HUGE_FRAME))
     assert isinstance(fault, OversizedFrame)
     assert (fault.size, fault.max_size) == (0x7FFF_FFFF, 100 * 1024 * 1024)
 
 
 def test_half_a_frame_is_an_end_with_so_many_bytes(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehaviour.HALF_FRAME))
+    fault = run(fault_of(cluster, Misbehavior.HALF_FRAME))
     assert isinstance(fault, ConnectionClosed)
     assert fault.received > 500
 
 
 def test_a_stalled_answer_is_a_timeout_with_so_many_bytes(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehaviour.STALL))
+    fault = run(fault_of(cluster, Misbehavior.STALL))
     assert isinstance(fault, Timeout)
     assert fault.received > 500
 
 
 def test_silence_is_a_timeout(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehaviour.SILENCE))
+    fault = run(fault_of(cluster, Misbehavior.SILENCE))
     assert isinstance(fault, Timeout)
     assert (fault.request, fault.within, fault.received) == ("MetadataRequest", 1.0, 0)
 
 
 def test_the_number_of_another_request_is_a_fault(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehaviour.WRONG_CORRELATION))
+    fault = run(fault_of(cluster, Misbehavior.WRONG_CORRELATION))
     assert isinstance(fault, WrongCorrelation)
     assert fault.expected is not None
     assert fault.got == fault.expected + 1
 
 
 def test_an_end_without_a_word(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehaviour.CLOSE))
+    fault = run(fault_of(cluster, Misbehavior.CLOSE))
     assert isinstance(fault, ConnectionClosed)
     assert (fault.received, fault.why) == (0, None)
 
 
-@pytest.mark.parametrize("misbehaviour", [each for each in Misbehaviour if each is not Misbehaviour.OTHER_VERSION])
-def test_first_words_that_fail_are_a_fault_too(cluster: FakeCluster, misbehaviour: Misbehaviour) -> None:
+@pytest.mark.parametrize("misbehavior", [each for each in Misbehavior if each is not Misbehavior.OTHER_VERSION])
+def test_first_words_that_fail_are_a_fault_too(cluster: FakeCluster, misbehavior: Misbehavior) -> None:
     async def work() -> None:
-        cluster.misbehave(1, misbehaviour, times=None, api_key=None)
+        cluster.misbehave(1, misbehavior, times=None, api_key=None)
         with pytest.raises(ConnectionFault):
             await Connection.open(cluster.endpoint(1), timeout=0.2)
         cluster.behave(1)

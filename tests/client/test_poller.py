@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire import frame
-from kwire.client import Ask, Poller, broker_configs
-from kwire.client.differences import (
+from kwire.client import PolledRequest, Poller, broker_configs
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from kwire.metadata.events import (
     ControllerMoved,
     IsrShrank,
     LeaderMoved,
@@ -20,7 +21,6 @@ from kwire.client.differences import (
     TopicRecreated,
     TopicRemoved,
 )
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 from kwire.testing import FakeCluster
 from tests.client.polling import (
     ALL,
@@ -40,7 +40,7 @@ from tests.client.polling import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kwire.client import Difference, Poll
+    from kwire.client import MetadataEvent, Poll
 
 
 # What a poll is.
@@ -102,39 +102,39 @@ def test_whatever_version_the_brokers_know(version: int) -> None:
 """Of three partitions; broker 1 leads the first, 2 the second, 3 the third."""
 
 
-def made_anew(cluster: FakeCluster) -> tuple[Difference, ...]:
+def made_anew(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
     before = cluster.state.topics[TOPIC].topic_id
     cluster.recreate_topic(TOPIC, 5)
     return (TopicRecreated(TOPIC, before, cluster.state.topics[TOPIC].topic_id, 5),)
 
 
-def made(cluster: FakeCluster) -> tuple[Difference, ...]:
+def made(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
     cluster.create_topic("new", 2)
     return (TopicAdded("new", cluster.state.topics["new"].topic_id, 2),)
 
 
-def deleted(cluster: FakeCluster) -> tuple[Difference, ...]:
+def deleted(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
     topic_id = cluster.state.topics[TOPIC].topic_id
     cluster.delete_topic(TOPIC)
     return (TopicRemoved(TOPIC, topic_id),)
 
 
-def extended(cluster: FakeCluster) -> tuple[Difference, ...]:
+def extended(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
     cluster.add_partitions(TOPIC, 2)
     return (PartitionsAdded(TOPIC, (3, 4)),)
 
 
-def led_by_another(cluster: FakeCluster) -> tuple[Difference, ...]:
+def led_by_another(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
     cluster.move_leader(TOPIC, 1, 3)
     return (LeaderMoved(TOPIC, 1, 2, 3, 0, 1),)
 
 
-def out_of_sync(cluster: FakeCluster) -> tuple[Difference, ...]:
+def out_of_sync(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
     cluster.shrink_isr(TOPIC, 0, 2, 3)
     return (IsrShrank(TOPIC, 0, (1, 2, 3), (1,), (2, 3)),)
 
 
-def reassigned(cluster: FakeCluster) -> tuple[Difference, ...]:
+def reassigned(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
     cluster.reassign(TOPIC, 0, (1, 2))
     return (
         IsrShrank(TOPIC, 0, (1, 2, 3), (1, 2), (3,)),
@@ -142,7 +142,7 @@ def reassigned(cluster: FakeCluster) -> tuple[Difference, ...]:
     )
 
 
-def ruled_by_another(cluster: FakeCluster) -> tuple[Difference, ...]:
+def ruled_by_another(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
     cluster.move_controller(2)
     return (ControllerMoved(1, 2),)
 
@@ -151,7 +151,7 @@ def ruled_by_another(cluster: FakeCluster) -> tuple[Difference, ...]:
     "change", [made, deleted, made_anew, extended, led_by_another, out_of_sync, reassigned, ruled_by_another]
 )
 def test_every_broker_tells_a_change_once(
-    cluster: FakeCluster, change: Callable[[FakeCluster], tuple[Difference, ...]]
+    cluster: FakeCluster, change: Callable[[FakeCluster], tuple[MetadataEvent, ...]]
 ) -> None:
     async def work() -> None:
         async with poller(cluster) as polling:
@@ -245,7 +245,7 @@ def test_counters_count(cluster: FakeCluster) -> None:
 
 def test_after_the_end_nobody_is_connected(cluster: FakeCluster) -> None:
     async def work() -> None:
-        async with poller(cluster, requests=[Ask(broker_configs(), INTERVAL, apart=True)]) as polling:
+        async with poller(cluster, requests=[PolledRequest(broker_configs(), INTERVAL, apart=True)]) as polling:
             await until_all(polling, ALL, lambda poll: poll.api_key == 32)
             assert [cluster.connections(n) for n in sorted(ALL)] == [2, 2, 2]
         await comes_true(lambda: not any(cluster.connections(n) for n in ALL))

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from kwire.client import Poller
-from kwire.client.differences import (
+from kwire.messages.kafka.metadata import Broker
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
+from kwire.metadata.events import (
     BrokerGone,
     BrokerJoined,
     ConfigChanged,
@@ -19,8 +21,6 @@ from kwire.client.differences import (
     OfflineReplicasChanged,
     TopicRemoved,
 )
-from kwire.messages.kafka.metadata import Broker
-from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.protocol import ConnectFailed, NoCommonVersion
 from kwire.testing import FakeCluster
 from tests.client.polling import ALL, INTERVAL, TOPIC, answered, differs, failed, poller, run, told, until, until_all

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.client import Ask, Poller, topic_configs
+from kwire.client import PolledRequest, Poller, topic_configs
 from kwire.testing import FakeCluster
 from tests.client.polling import answered, poller, run, until
 
@@ -39,8 +39,8 @@ def test_an_option_that_means_nothing_is_refused_by_its_name(option: str, value:
         Poller("127.0.0.1:1", **{option: value})
 
 
-@pytest.mark.parametrize("ask", [Ask(topic_configs(), 0), Ask(topic_configs(), 1, brokers="some")])  # type: ignore[arg-type]  # the mistake
-def test_so_is_one_of_a_further_request(ask: Ask) -> None:
+@pytest.mark.parametrize("ask", [PolledRequest(topic_configs(), 0), PolledRequest(topic_configs(), 1, brokers="some")])  # type: ignore[arg-type]  # the mistake
+def test_so_is_one_of_a_further_request(ask: PolledRequest) -> None:
     with pytest.raises(ValueError, match="of a request is "):
         Poller("127.0.0.1:1", requests=[ask])
 

@@ -6,18 +6,21 @@ from typing import Any
 
 import pytest
 
-from kwire.client import Ask, broker_configs, topic_configs
-from kwire.client.differences import ConfigChanged
+from kwire.client import PolledRequest, broker_configs, topic_configs
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from kwire.metadata.events import ConfigChanged
 from kwire.testing import FakeCluster
 from tests.client.polling import ALL, INTERVAL, TOPIC, differs, failed, poller, run, told, until, until_all
 
 
 def test_settings_are_asked_at_their_own_pace_and_their_changes_told(cluster: FakeCluster) -> None:
     async def work() -> None:
-        requests = [Ask(topic_configs(), 2 * INTERVAL, brokers="one"), Ask(broker_configs(), INTERVAL, apart=True)]
+        requests = [
+            PolledRequest(topic_configs(), 2 * INTERVAL, brokers="one"),
+            PolledRequest(broker_configs(), INTERVAL, apart=True),
+        ]
         async with poller(cluster, requests=requests) as polling:
             await until_all(polling, ALL, lambda poll: poll.api_key == 32)
             await until(polling, lambda poll: isinstance(poll.message, DescribeConfigsResponse), 9)

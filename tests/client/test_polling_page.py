@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.capture import replay
-from kwire.client import Poll, Statistics, differences
-from kwire.protocol import faults
+from kwire.client import Poll, Statistics
+from kwire.metadata import events
+from kwire.protocol import errors
 from kwire.testing import FakeCluster
 from tests.client.polling import run
 
@@ -79,7 +80,7 @@ def test_a_cluster_to_try_it_on(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    sorted({*differences.__all__, *faults.__all__, *Poll._fields, *(field.name for field in fields(Statistics))}),
+    sorted({*events.__all__, *errors.__all__, *Poll._fields, *(field.name for field in fields(Statistics))}),
 )
 def test_everything_is_named(name: str) -> None:
     assert f"`{name}`" in PAGE

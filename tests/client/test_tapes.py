@@ -16,20 +16,20 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from kwire.client.broker_view import BrokerView
-from kwire.client.differences import (
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from kwire.metadata.broker_view import BrokerView
+from kwire.metadata.events import (
     BrokerGone,
     BrokerJoined,
     ControllerMoved,
-    Difference,
+    MetadataEvent,
     PartitionsAdded,
     PartitionsMissing,
     TopicAdded,
     TopicRecreated,
     TopicRemoved,
 )
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
-from kwire.protocol import Answer, Endpoint, Sent
+from kwire.protocol import Answer, Endpoint, SentRequest
 
 TAPES = Path(__file__).parents[1] / "data" / "tapes"
 BROKERS = (1, 2, 3)
@@ -38,7 +38,7 @@ BROKERS = (1, 2, 3)
 class Told(NamedTuple):
     """By broker: all differences in order; and how many answers were suspect, how many the same."""
 
-    differences: dict[int, list[Difference]]
+    differences: dict[int, list[MetadataEvent]]
     suspect: Counter[int]
     same: int
 
@@ -46,14 +46,16 @@ class Told(NamedTuple):
 @cache
 def told(tape: str) -> Told:
     views = {broker_id: BrokerView() for broker_id in BROKERS}
-    differences: dict[int, list[Difference]] = {broker_id: [] for broker_id in BROKERS}
+    differences: dict[int, list[MetadataEvent]] = {broker_id: [] for broker_id in BROKERS}
     suspect: Counter[int] = Counter()
     same = 0
     for row in pq.read_table(TAPES / f"{tape}.parquet").to_pylist():
         if row["api_key"] != 3 or row["frame"] is None:
             continue
         broker_id = row["broker_id"]
-        sent = Sent(row["correlation_id"], MetadataRequest(topics=None), MetadataResponse, row["api_version"], b"")
+        sent = SentRequest(
+            row["correlation_id"], MetadataRequest(topics=None), MetadataResponse, row["api_version"], b""
+        )
         seen = views[broker_id].take(
             Answer(Endpoint.parse(row["endpoint"]), sent, row["frame"], 5),
             row["polled_at"].timestamp(),
@@ -73,7 +75,7 @@ def done(tape: str, kind: str) -> list[dict[str, Any]]:
         return [event["detail"] for event in events if event.get("kind") == kind]
 
 
-def of(tape: str, broker_id: int, *kinds: type[Difference]) -> list[Any]:
+def of(tape: str, broker_id: int, *kinds: type[MetadataEvent]) -> list[Any]:
     return [difference for difference in told(tape).differences[broker_id] if isinstance(difference, kinds)]
 
 

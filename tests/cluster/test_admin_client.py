@@ -18,7 +18,7 @@ from kwire.client.admin import (
     Progress,
     TopicChange,
 )
-from kwire.protocol.faults import ConnectionFault, Timeout
+from kwire.protocol.errors import ConnectionFault, Timeout
 from kwire.testing.local_cluster import LocalCluster
 from tests.cluster.checking import sound, zookeeper
 from tests.cluster.faults import controller_of

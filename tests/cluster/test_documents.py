@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.node.settings import NodeSettings
+from kwire.cluster.node.settings import NodeSettings
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = re.findall(

@@ -10,8 +10,8 @@ import pytest
 
 from kwire.capture import Capture, replay
 from kwire.client import Poll, Poller
-from kwire.client.differences import BrokerGone, BrokerJoined, IsrExpanded, IsrShrank, LeaderMoved
 from kwire.messages.kafka.metadata import MetadataResponse
+from kwire.metadata.events import BrokerGone, BrokerJoined, IsrExpanded, IsrShrank, LeaderMoved
 from kwire.testing.kafka import Cluster, Kafka39, Kafka44
 from tests.kafka.administering import Administrator
 

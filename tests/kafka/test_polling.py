@@ -13,12 +13,12 @@ import pytest
 
 from kwire import frame
 from kwire.capture import Capture, replay
-from kwire.client import Ask, Connection, Poll, Poller, topic_configs
-from kwire.client.differences import Difference, TopicAdded, TopicRemoved
+from kwire.client import Connection, Poll, PolledRequest, Poller, topic_configs
 from kwire.messages.kafka.api_versions import ApiVersionsResponse
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kwire.messages.kafka.describe_configs import DescribeConfigsResponse
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from kwire.metadata.events import MetadataEvent, TopicAdded, TopicRemoved
 from tests.kafka.administering import Administrator, told_by
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ async def polls_until(poller: Poller, enough: Callable[[list[Poll]], bool]) -> l
     return polls
 
 
-def differences(polls: list[Poll]) -> list[Difference]:
+def differences(polls: list[Poll]) -> list[MetadataEvent]:
     return [difference for poll in polls for difference in poll.differences]
 
 
@@ -152,8 +152,8 @@ def test_topics_that_come_and_go_are_told(cluster: Cluster, administrator: Admin
 
 def test_other_requests_are_asked_in_their_own_time(cluster: Cluster, administrator: Administrator, topic: str) -> None:
     asked = [
-        Ask(DescribeClusterRequest(include_cluster_authorized_operations=False), 0.2),
-        Ask(topic_configs(), 0.2, "one"),
+        PolledRequest(DescribeClusterRequest(include_cluster_authorized_operations=False), 0.2),
+        PolledRequest(topic_configs(), 0.2, "one"),
     ]
 
     async def watch() -> list[Poll]:

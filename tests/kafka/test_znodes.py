@@ -8,8 +8,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from kwire import frame
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
-from kwire.zookeeper import (
+from kwire.cluster.zookeeper import (
     BrokerRegistration,
     ClusterId,
     ConfigChange,
@@ -28,12 +27,13 @@ from kwire.zookeeper import (
     TopicRegistration,
     connect,
 )
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kwire.cluster.zookeeper import Store
     from kwire.testing.kafka import Kafka39
-    from kwire.zookeeper import Store
 
 
 def metadata(port: int) -> MetadataResponse:

@@ -14,16 +14,16 @@ from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import (
-    BadAnswer,
     ClientConnection,
     ConnectFailed,
     ConnectionClosed,
     ConnectionFault,
     Endpoint,
+    InvalidResponse,
     NegotiationRefused,
     NoCommonVersion,
     OversizedFrame,
-    Sent,
+    SentRequest,
     Timeout,
     WrongCorrelation,
 )
@@ -37,7 +37,7 @@ def table(versions: dict[int, tuple[int, int]], error_code: int = 0, **more: Any
     return ApiVersionsResponse(error_code=error_code, api_keys=tuple(entries), **more)
 
 
-def answered(sent: Sent[Any], message: Message, version: int | None = None) -> bytes:
+def answered(sent: SentRequest[Any], message: Message, version: int | None = None) -> bytes:
     version = sent.version if version is None else version
     return frame.encode_response(message, version=version, correlation_id=sent.correlation_id)[4:]
 
@@ -108,7 +108,7 @@ def test_another_error_is_a_refusal() -> None:
 def test_garbage_is_a_bad_answer() -> None:
     connection = ClientConnection(BROKER)
     sent = connection.hello()
-    with pytest.raises(BadAnswer) as caught:
+    with pytest.raises(InvalidResponse) as caught:
         connection.welcome(sent.correlation_id.to_bytes(4, "big") + b"\x7f" * 9)
     assert (caught.value.message, caught.value.version) == ("ApiVersionsResponse", 5)
 
@@ -236,7 +236,7 @@ def test_a_bad_answer_says_where_counted_from_its_correlation_id() -> None:
     sent = connection.request(MetadataRequest(topics=None))
     payload = answered(sent, NO_TOPICS)[:-1]
     answer = connection.answer(payload)
-    with pytest.raises(BadAnswer) as caught:
+    with pytest.raises(InvalidResponse) as caught:
         answer.decode()
     error = caught.value.error
     assert (error.kind, error.offset) == ("truncated", len(payload))
@@ -248,7 +248,7 @@ def test_a_bad_answer_says_where_counted_from_its_correlation_id() -> None:
 def test_too_short_for_a_correlation_id(payload: bytes) -> None:
     connection = connected({3: (0, 13)})
     connection.request(MetadataRequest(topics=None))
-    with pytest.raises(BadAnswer) as caught:
+    with pytest.raises(InvalidResponse) as caught:
         connection.answer(payload)
     assert caught.value.error.path == ("correlation_id",)
 
@@ -284,7 +284,7 @@ TRUNCATED = DecodeError("truncated", 5, ("brokers",), 4, 0)
         (WrongCorrelation(BROKER, None, 2), "an answer with correlation id 2 where none was due"),
         (OversizedFrame(BROKER, 200, 100), "a frame of 200 bytes where between 4 and 100 are allowed"),
         (
-            BadAnswer(BROKER, "MetadataResponse", 12, TRUNCATED, b"12345"),
+            InvalidResponse(BROKER, "MetadataResponse", 12, TRUNCATED, b"12345"),
             "no MetadataResponse of version 12: brokers: truncated at byte 5: 4 bytes wanted, 0 left",
         ),
         (NegotiationRefused(BROKER, 42), "ApiVersions answered with error 42"),

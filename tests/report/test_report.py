@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from kwire.report import write_report
-from kwire.report.reading import NoGold, read
-from kwire.report.verdict import Verdict, verdict
-from kwire.report.words import lasting
+from kwire.report.cluster_history import NoGold, read
+from kwire.report.phrasing import lasting
+from kwire.report.summary import Verdict, verdict
 from tests.report.cases import after, incident, polls, state, write
 
 

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kwire.capture.foreign import from_table
 from kwire.capture.rows import Row, rows_of
-from kwire.spark.changes import changes
+from kwire.capture.table_import import from_table
 from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.state_builder import changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.types import StructType
 
-from kwire.capture import Capture, CaptureInUse, Unreadable
+from kwire.capture import Capture, CaptureInUse, UnreadableCapture
 from kwire.capture.folder import files
 from kwire.capture.rows import rows_of
 from kwire.spark.datasource import (
@@ -98,7 +98,7 @@ def test_a_damaged_file_is_named(capture: Path) -> None:
     path.write_bytes(path.read_bytes()[:1000])
     [part, *_] = planned(str(capture), 0, 300, begins=True)
 
-    with pytest.raises(Unreadable) as found:
+    with pytest.raises(UnreadableCapture) as found:
         list(rows_of_file(part))
 
     assert found.value.path == path

@@ -6,8 +6,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from kwire.capture import Capture
-from kwire.spark.following import Streams, stream_name
 from kwire.spark.pipeline import Pipeline
+from kwire.spark.streaming import Streams, stream_name
 from tests.spark.recorded import bronze
 from tests.spark.test_pipeline import TAPE
 

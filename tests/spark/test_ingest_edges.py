@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.spark import silver
+from kwire.spark import ingest_task
 from kwire.spark.bronze import NoTime
+from kwire.spark.ingest_task import _named
 from kwire.spark.pipeline import Pipeline
-from kwire.spark.silver import _named
 from tests.spark.telling import START, answer, silence, table, topic
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_silence_that_was_taken_without_a_cluster_is_known_when_one_is_told(inge
 
 
 def test_more_silence_than_can_be_held_goes_on_without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silver, "SILENCES_AHEAD", 4)
+    monkeypatch.setattr(ingest_task, "SILENCES_AHEAD", 4)
     tape = [*(silence(second) for second in range(6)), answer(6), silence(7)]
 
     assert _clusters(tape) == ["", "", "", "", "c", "c", "c", "c"]

@@ -18,9 +18,9 @@ import pytest
 
 import kwire.spark.pipeline as job
 from kwire.capture import SCHEMA, Capture
-from kwire.spark.following import stream_name
 from kwire.spark.options import options
 from kwire.spark.pipeline import Pipeline
+from kwire.spark.streaming import stream_name
 from kwire.testing import FakeCluster
 from tests.spark.recorded import TAPES, bronze
 from tests.spark.test_pipeline import TABLES, TAPE, expected, silver

@@ -14,9 +14,9 @@ from pyspark.sql import functions as f
 
 from kwire.capture import Capture
 from kwire.capture.rows import Row, batch_of
-from kwire.spark.changes import changes
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.state_builder import changes
 from kwire.spark.store import BrokenStore, Store
 from tests.spark.recorded import TAPES, bronze
 

@@ -22,7 +22,7 @@ from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, Resour
 from kwire.messages.kafka.metadata import MetadataRequest, RequestedTopic
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from kwire.testing import FakeCluster, Misbehaviour
+from kwire.testing import FakeCluster, Misbehavior
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -295,7 +295,7 @@ def test_a_stopped_broker_keeps_its_port(cluster: FakeCluster) -> None:
 
 def test_what_is_told_to_go_wrong_is_forgotten_when_told(cluster: FakeCluster) -> None:
     cluster.misbehave(1, "close", times=None)
-    cluster.misbehave(1, Misbehaviour.GARBAGE, times=5)
+    cluster.misbehave(1, Misbehavior.GARBAGE, times=5)
     cluster.behave(1)
     assert ask(cluster, MetadataRequest(topics=None)) == cluster.state.metadata()
 
@@ -318,7 +318,7 @@ def test_another_version_is_never_what_was_asked_for(
 ) -> None:
     with FakeCluster(1, topics=topics, dialect=dialect) as cluster:
         right = ask(cluster, request_message, version)
-        cluster.misbehave(1, Misbehaviour.OTHER_VERSION, api_key=None)
+        cluster.misbehave(1, Misbehavior.OTHER_VERSION, api_key=None)
         asked = frame.encode_request(request_message, version=version, correlation_id=1)
         [answer] = Splitter().feed(converse(cluster, asked))
         try:

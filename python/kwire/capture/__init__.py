@@ -10,18 +10,18 @@ from __future__ import annotations
 from kwire.capture.errors import (
     CaptureError,
     CaptureInUse,
+    CaptureWriteError,
     CloseFailed,
     NoFullFrame,
     NotACapture,
     SyncFailed,
-    Unreadable,
-    WriteFailed,
+    UnreadableCapture,
 )
 from kwire.capture.folder import CaptureFile, files
-from kwire.capture.foreign import from_table
-from kwire.capture.reading import read, read_file
-from kwire.capture.replaying import replay
+from kwire.capture.reader import read, read_file
+from kwire.capture.replay_rows import replay
 from kwire.capture.rows import SCHEMA, Row
+from kwire.capture.table_import import from_table
 from kwire.capture.tail import Recovered
 from kwire.capture.writer import Capture
 
@@ -31,14 +31,14 @@ __all__ = [
     "CaptureError",
     "CaptureFile",
     "CaptureInUse",
+    "CaptureWriteError",
     "CloseFailed",
     "NoFullFrame",
     "NotACapture",
     "Recovered",
     "Row",
     "SyncFailed",
-    "Unreadable",
-    "WriteFailed",
+    "UnreadableCapture",
     "files",
     "from_table",
     "read",

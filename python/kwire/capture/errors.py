@@ -31,7 +31,7 @@ class NotACapture(CaptureError, LookupError):
         return f"{self.path}: {self.reason}"
 
 
-class Unreadable(CaptureError, ValueError):
+class UnreadableCapture(CaptureError, ValueError):
     """What is there does not make rows of a capture. ``path``: the file, None when it was a table."""
 
     def __init__(self, path: Path | None, reason: str) -> None:
@@ -50,7 +50,7 @@ class CaptureInUse(CaptureError, FolderInUse):
         return f"{self.folder} is being written by {self.owner}: a capture has one writer at a time"
 
 
-class WriteFailed(CaptureError, OSError):
+class CaptureWriteError(CaptureError, OSError):
     """Rows that could not be written, and are not in the capture. ``path``: the tail; ``rows``: how many."""
 
     def __init__(self, path: Path, rows: int, reason: str) -> None:

@@ -14,13 +14,13 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from kwire.capture.asked import Asked, Remembered, refuse_unclear
-from kwire.capture.attendant import Attendant
-from kwire.capture.closing import close_tail, rows_in
-from kwire.capture.errors import CaptureError, CaptureInUse, CloseFailed, WriteFailed
+from kwire.capture.background_flusher import BackgroundFlusher
+from kwire.capture.errors import CaptureError, CaptureInUse, CaptureWriteError, CloseFailed
 from kwire.capture.folder import WRITING, files, sync_directory, tail_path, tails
-from kwire.capture.reading import read_file
+from kwire.capture.last_responses import LastResponses, Remembered, refuse_unclear
+from kwire.capture.reader import read_file
 from kwire.capture.rows import Row, batch_of, rows_of
+from kwire.capture.segment_roll import close_tail, rows_in
 from kwire.capture.tail import Recovered, Tail
 from kwire.folder_lock import FolderInUse, FolderLock
 
@@ -94,7 +94,7 @@ class Capture:
         self._before: _Before | None = None
         self._appending = threading.Lock()
         self._closed = False
-        self._attendant = Attendant(self.folder, sync_seconds)
+        self._attendant = BackgroundFlusher(self.folder, sync_seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +116,7 @@ class Capture:
         """Keep one answer, or one silence; returns the row as it was kept.
 
         ``message``: the decoded answer when the caller has it; otherwise it is decoded here, should it be new. Raises
-        WriteFailed when the row cannot be written; CloseFailed or SyncFailed, once, when what was appended earlier
+        CaptureWriteError when the row cannot be written; CloseFailed or SyncFailed, once, when what was appended earlier
         could not be made a parquet file or forced to disk; ValueError for a row with neither frame nor error, or both;
         NoFullFrame for one that is 'same', has no frame, and could be the same as nothing. Whatever it raises, this row
         is not in the capture. What a handler of signals raises undoes the row too, but may also come in the instant
@@ -145,7 +145,7 @@ class Capture:
             except OSError as error:
                 path = self._open[-1].tail.path if self._open else self.folder
                 self._settle()
-                raise WriteFailed(path, len(rows), str(error)) from error
+                raise CaptureWriteError(path, len(rows), str(error)) from error
             except BaseException:  # also what a handler of signals raises
                 self._settle()
                 raise
@@ -254,9 +254,9 @@ def _recover(folder: Path) -> Iterator[Recovered]:
         yield found
 
 
-def _resumed(folder: Path) -> tuple[int, Asked]:
+def _resumed(folder: Path) -> tuple[int, LastResponses]:
     """The number of the next row, and what each request was last answered with."""
-    asked = Asked()
+    asked = LastResponses()
     closed = files(folder)
     if not closed:
         return 0, asked

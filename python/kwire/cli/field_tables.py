@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.cli.labels import API_KEYS, meaning, value_text
 from kwire.cli.tables import Column
+from kwire.cli.value_labels import API_KEYS, meaning, value_text
 from kwire.declare.introspect import fields
 from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, Primitive, StructType
 from kwire.errors import path_text

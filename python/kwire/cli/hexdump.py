@@ -15,13 +15,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cli.labels import meaning, value_text
+from kwire.cli.value_labels import meaning, value_text
 from kwire.errors import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.cli.colours import Paint
+    from kwire.cli.colors import Paint
     from kwire.cli.frames import Frame, Part
     from kwire.errors import DecodeError, PathElement
     from kwire.reference import Span

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kwire.capture import Unreadable, from_table, replay
+from kwire.capture import UnreadableCapture, from_table, replay
 from kwire.capture.rows import rows_of
 from kwire.cli.sources import BadInput
-from kwire.client.broker_view import BrokerView
 from kwire.declare.introspect import describe
 from kwire.errors import KwireError
 from kwire.messages import find
-from kwire.protocol import Answer, Endpoint, Sent
+from kwire.metadata.broker_view import BrokerView
+from kwire.protocol import Answer, Endpoint, SentRequest
 from kwire.protocol.client_connection import body_start
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.capture import Row
-    from kwire.client.differences import Difference
+    from kwire.metadata.events import MetadataEvent
 
 NOWHERE = Endpoint("", 0)
 
@@ -116,14 +116,14 @@ def _answer(row: Row) -> Answer[Any]:
     cls = find(row.dialect, api_key=row.api_key, version=row.api_version, kind="response")
     start = body_start(payload, describe(cls).header_version(row.api_version))
     request: Any = None  # which is not asked for once there is an answer
-    return Answer(NOWHERE, Sent(0, request, cls, row.api_version, b""), payload, start)
+    return Answer(NOWHERE, SentRequest(0, request, cls, row.api_version, b""), payload, start)
 
 
 def _event(row: Row, kind: str, text: str, facts: dict[str, Any]) -> Event:
     return Event(row.polled_at, row.broker_id, row.endpoint, kind, text, facts)
 
 
-def _facts(difference: Difference) -> dict[str, Any]:
+def _facts(difference: MetadataEvent) -> dict[str, Any]:
     facts = {field.name: getattr(difference, field.name) for field in dataclass_fields(difference)}
     return {name: value if isinstance(value, int | str | tuple | None) else str(value) for name, value in facts.items()}
 
@@ -140,7 +140,7 @@ def rows_at(
             yield from replay(place, since=since, until=until, speed=speed, carried=True)
         else:
             yield from _rows_of_file(place, since, until)
-    except Unreadable as error:
+    except UnreadableCapture as error:
         raise (error if error.path is not None else NoFrames(place, error.reason)) from error
     except KwireError:
         raise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kwire.cli.colours import Paint
+    from kwire.cli.colors import Paint
 
 GAP = "  "
 

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 from kwire.frame import MAX_SIZE
 from kwire.protocol import (
     Answer,
-    BadAnswer,
     ClientConnection,
     ConnectFailed,
     ConnectionClosed,
     ConnectionFault,
     Endpoint,
     FrameReceiver,
-    Negotiated,
+    InvalidResponse,
+    NegotiatedVersions,
     OversizedFrame,
-    Sent,
+    SentRequest,
     Timeout,
 )
 
@@ -57,7 +57,7 @@ class Arrival(NamedTuple, Generic[R]):
 class _UnderWay(NamedTuple):
     """A request that waits for its answer. ``since``: when it was sent, in nanoseconds of ``perf_counter``."""
 
-    sent: Sent[Any]
+    sent: SentRequest[Any]
     arrival: asyncio.Future[Arrival[Any]]
     since: int
     timer: asyncio.TimerHandle
@@ -125,7 +125,7 @@ class Connection:
         await self.close()
 
     @property
-    def negotiated(self) -> Negotiated:
+    def negotiated(self) -> NegotiatedVersions:
         """What the broker told of itself."""
         negotiated = self._protocol.negotiated
         assert negotiated is not None, "an open connection has negotiated"
@@ -156,11 +156,11 @@ class Connection:
         return await self.begin(request, version=version)
 
     async def send(self, request: Request[R], *, version: int | None = None) -> R:
-        """Send, wait for the answer, and decode it. Raises as ``ask``, and BadAnswer, which ends the connection."""
+        """Send, wait for the answer, and decode it. Raises as ``ask``, and InvalidResponse, which ends the connection."""
         arrival = await self.begin(request, version=version)
         try:
             return arrival.answer.decode()
-        except BadAnswer as fault:
+        except InvalidResponse as fault:
             self.fail(fault)
             raise
 
@@ -218,7 +218,7 @@ class Connection:
             arrival = Arrival(answer, datetime.now(UTC), (now - under_way.since) // 1000)
             under_way.arrival.set_result(arrival)
 
-    def _late(self, sent: Sent[Any]) -> None:
+    def _late(self, sent: SentRequest[Any]) -> None:
         name = type(sent.request).__name__
         self.fail(Timeout(self.endpoint, name, self.timeout, self._receiver.unfinished))
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from kwire.client.differences import Difference
     from kwire.declare import Message
     from kwire.decoder import Changes
     from kwire.errors import KwireError
+    from kwire.metadata.events import MetadataEvent
 
 __all__ = ["Poll", "Statistics"]
 
@@ -42,7 +42,7 @@ class Poll(NamedTuple):
     polled_at: datetime
     duration_us: int
     message: Message | None = None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[MetadataEvent, ...] = ()
     changed: Changes | None = None
     error: KwireError | None = None
     same: bool = False

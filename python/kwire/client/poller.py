@@ -26,13 +26,13 @@ from contextlib import aclosing, suppress
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from kwire.client.asks import Ask
-from kwire.client.broker_view import BrokerView
-from kwire.client.capturing import CaptureThread
-from kwire.client.differences import BrokerJoined
+from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller
+from kwire.client.capture_thread import CaptureThread
 from kwire.client.option_checks import check_choice, check_count, check_seconds
 from kwire.client.poll import Poll, Statistics
-from kwire.client.watch import UNKNOWN_BROKER, Watch
+from kwire.client.polled_requests import PolledRequest
+from kwire.metadata.broker_view import BrokerView
+from kwire.metadata.events import BrokerJoined
 from kwire.protocol import Endpoint
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kwire.capture import Capture
-    from kwire.client.asks import MakesRequest
+    from kwire.client.polled_requests import RequestFactory
     from kwire.declare import Request
-    from kwire.protocol.negotiated import Dialect
+    from kwire.protocol.negotiated_versions import Dialect
 
 __all__ = ["Poller"]
 
@@ -57,7 +57,7 @@ class Poller:
 
     ``bootstrap``: ``host:port`` texts, or one with commas. ``interval``: seconds from one question about metadata to a
     broker's next. ``dialect``: ``"kafka"`` or ``"kip4"``; None finds it out. ``brokers``: ``"all"`` or ``"one"``.
-    ``requests``: what else to ask, as (request, interval in seconds) or ``Ask``. ``capture``: keeps every poll.
+    ``requests``: what else to ask, as (request, interval in seconds) or ``PolledRequest``. ``capture``: keeps every poll.
     ``timeout``: seconds for connecting and for each answer. ``longest_pause``: seconds between two attempts at a silent
     broker, at most; ``forget_after``: seconds of silence after which a broker that nobody lists is no longer asked.
     ``cluster_id``: for polls of clusters that do not tell it. Raises TypeError or ValueError, which name the option.
@@ -70,7 +70,7 @@ class Poller:
         interval: float = 1.0,
         dialect: Dialect | None = None,
         brokers: Literal["all", "one"] = "all",
-        requests: Iterable[Ask | tuple[Request[Any] | MakesRequest, float]] = (),
+        requests: Iterable[PolledRequest | tuple[Request[Any] | RequestFactory, float]] = (),
         capture: Capture | None = None,
         timeout: float = 5.0,
         longest_pause: float = 5.0,
@@ -81,7 +81,7 @@ class Poller:
         cluster_id: str | None = None,
     ) -> None:
         self.bootstrap = Endpoint.parse_all(bootstrap)
-        self.requests = tuple(Ask(*request) for request in requests)
+        self.requests = tuple(PolledRequest(*request) for request in requests)
         check_seconds("interval", interval)
         check_seconds("timeout", timeout)
         check_seconds("longest_pause", longest_pause)
@@ -109,7 +109,7 @@ class Poller:
         self._overflow = overflow
         self._queue: deque[Poll] = deque()
         self._changed = asyncio.Condition()
-        self._watches: dict[int, Watch] = {}
+        self._watches: dict[int, BrokerPoller] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: BaseException | None = None
         self._begun = self._closed = False
@@ -197,11 +197,11 @@ class Poller:
                         await self._start_again.wait()
 
     async def _discover(self) -> None:
-        """Ask bootstrap servers, one after the other, until one names brokers."""
+        """PolledRequest bootstrap servers, one after the other, until one names brokers."""
         failures = 0
         while True:
             for endpoint in self.random.sample(self.bootstrap, len(self.bootstrap)):
-                watch = Watch(self, UNKNOWN_BROKER, endpoint, BrokerView())
+                watch = BrokerPoller(self, UNKNOWN_BROKER, endpoint, BrokerView())
                 try:
                     poll = await watch.introduce()
                 finally:
@@ -226,7 +226,7 @@ class Poller:
                 [*self.random.sample(list(known), len(known)), *self.random.sample(self.bootstrap, len(self.bootstrap))]
             )
             for endpoint in candidates:
-                watch = Watch(self, known.get(endpoint, UNKNOWN_BROKER), endpoint, view)
+                watch = BrokerPoller(self, known.get(endpoint, UNKNOWN_BROKER), endpoint, view)
                 self._watches = {watch.broker_id: watch}
                 try:
                     async with aclosing(watch.polls()) as polls:
@@ -245,7 +245,7 @@ class Poller:
                 if failed >= len(candidates):
                     await asyncio.sleep(self.pause(failed - len(candidates) + 1))
 
-    async def _ask_broker(self, watch: Watch) -> None:
+    async def _ask_broker(self, watch: BrokerPoller) -> None:
         """Ask one broker for ever, or until it is forgotten."""
         try:
             async with aclosing(watch.polls()) as polls:
@@ -276,7 +276,7 @@ class Poller:
             endpoint = Endpoint(broker.host, broker.port)
             watch = self._watches.get(broker.node_id)
             if watch is None:
-                watch = self._watches[broker.node_id] = Watch(self, broker.node_id, endpoint, BrokerView())
+                watch = self._watches[broker.node_id] = BrokerPoller(self, broker.node_id, endpoint, BrokerView())
                 self._begin(self._ask_broker(watch))
                 continue
             watch.endpoint = endpoint
@@ -293,11 +293,11 @@ class Poller:
 
     # What watches need.
 
-    def others(self, watch: Watch) -> list[BrokerView]:
+    def others(self, watch: BrokerPoller) -> list[BrokerView]:
         """What the other brokers that answer told."""
         return [each.view for each in self._watches.values() if each is not watch and each.answers]
 
-    def speaks_for_all(self, watch: Watch) -> bool:
+    def speaks_for_all(self, watch: BrokerPoller) -> bool:
         """Whether that one is asked what one broker needs to be asked only: the one of the lowest id that answers."""
         return watch.broker_id == min((id for id, each in self._watches.items() if each.answers), default=None)
 

@@ -1,18 +1,18 @@
 """What is said over a connection, in which order: frames, correlation ids, versions. No sockets, no clock, no threads.
 
 ``ClientConnection`` says what to send and what an answer belongs to; ``FrameReceiver`` takes frames out of a stream;
-``Negotiated`` is what a server told of its versions. ``ConnectionFault`` is what can go wrong, with its facts.
+``NegotiatedVersions`` is what a server told of its versions. ``ConnectionFault`` is what can go wrong, with its facts.
 """
 
 from __future__ import annotations
 
-from kwire.protocol.client_connection import Answer, ClientConnection, Sent
+from kwire.protocol.client_connection import Answer, ClientConnection, SentRequest
 from kwire.protocol.endpoint import Endpoint
-from kwire.protocol.faults import (
-    BadAnswer,
+from kwire.protocol.errors import (
     ConnectFailed,
     ConnectionClosed,
     ConnectionFault,
+    InvalidResponse,
     NegotiationRefused,
     NoCommonVersion,
     OversizedFrame,
@@ -20,22 +20,22 @@ from kwire.protocol.faults import (
     WrongCorrelation,
 )
 from kwire.protocol.frame_receiver import FrameReceiver
-from kwire.protocol.negotiated import Negotiated
+from kwire.protocol.negotiated_versions import NegotiatedVersions
 
 __all__ = [
     "Answer",
-    "BadAnswer",
     "ClientConnection",
     "ConnectFailed",
     "ConnectionClosed",
     "ConnectionFault",
     "Endpoint",
     "FrameReceiver",
-    "Negotiated",
+    "InvalidResponse",
+    "NegotiatedVersions",
     "NegotiationRefused",
     "NoCommonVersion",
     "OversizedFrame",
-    "Sent",
+    "SentRequest",
     "Timeout",
     "WrongCorrelation",
 ]

@@ -26,14 +26,14 @@ from kwire.errors import DecodeError
 from kwire.messages import find
 from kwire.messages.headers import ResponseHeader
 from kwire.messages.kafka.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kwire.protocol.faults import BadAnswer, NegotiationRefused, NoCommonVersion, WrongCorrelation
-from kwire.protocol.negotiated import Negotiated
+from kwire.protocol.errors import InvalidResponse, NegotiationRefused, NoCommonVersion, WrongCorrelation
+from kwire.protocol.negotiated_versions import NegotiatedVersions
 
 if TYPE_CHECKING:
     from kwire.declare import Message, Request
     from kwire.protocol.endpoint import Endpoint
 
-__all__ = ["Answer", "ClientConnection", "Sent", "body_start"]
+__all__ = ["Answer", "ClientConnection", "SentRequest", "body_start"]
 
 R = TypeVar("R", bound="Message")
 
@@ -42,7 +42,7 @@ UNSUPPORTED_VERSION = 35
 LARGEST_CORRELATION_ID = 0x7FFF_FFFF
 
 
-class Sent(NamedTuple, Generic[R]):
+class SentRequest(NamedTuple, Generic[R]):
     """A request on its way. ``frame``: its bytes, the size included; ``response``: the class of its answer."""
 
     correlation_id: int
@@ -61,7 +61,7 @@ class Answer(NamedTuple, Generic[R]):
     """An answer that belongs to ``sent``. ``payload``: its bytes from the correlation id; ``start``: of the body."""
 
     endpoint: Endpoint
-    sent: Sent[R]
+    sent: SentRequest[R]
     payload: bytes
     start: int
 
@@ -71,13 +71,13 @@ class Answer(NamedTuple, Generic[R]):
         return memoryview(self.payload)[self.start :]
 
     def decode(self) -> R:
-        """Raises BadAnswer, after which the connection should not be trusted."""
+        """Raises InvalidResponse, after which the connection should not be trusted."""
         try:
             return decode(self.sent.response, self.body, version=self.sent.version)
         except DecodeError as error:
             raise self.fault(error) from error
 
-    def fault(self, error: DecodeError) -> BadAnswer:
+    def fault(self, error: DecodeError) -> InvalidResponse:
         """What a decoder found in the body, as a fault of the connection."""
         moved = DecodeError(error.kind, error.offset + self.start, error.path, error.wanted, error.left)
         return _bad_answer(self.endpoint, self.sent, moved, self.payload)
@@ -89,8 +89,8 @@ class ClientConnection:
     def __init__(self, endpoint: Endpoint, *, client_id: str | None = "kwire") -> None:
         self.endpoint = endpoint
         self.client_id = client_id
-        self.negotiated: Negotiated | None = None
-        self._due: deque[Sent[Any]] = deque()
+        self.negotiated: NegotiatedVersions | None = None
+        self._due: deque[SentRequest[Any]] = deque()
         self._next_id = 0
 
     @property
@@ -98,17 +98,17 @@ class ClientConnection:
         """How many requests are unanswered."""
         return len(self._due)
 
-    def hello(self, version: int | None = None) -> Sent[ApiVersionsResponse]:
+    def hello(self, version: int | None = None) -> SentRequest[ApiVersionsResponse]:
         """The first request. ``version``: our newest unless told."""
         from kwire import __version__
 
         request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
         return self.request(request, version=request.versions.highest if version is None else version)
 
-    def welcome(self, payload: bytes) -> Sent[ApiVersionsResponse] | None:
+    def welcome(self, payload: bytes) -> SentRequest[ApiVersionsResponse] | None:
         """Take the answer to ``hello``; None when all is known, else the next request.
 
-        Raises WrongCorrelation, BadAnswer, NegotiationRefused, NoCommonVersion.
+        Raises WrongCorrelation, InvalidResponse, NegotiationRefused, NoCommonVersion.
         """
         answer = self.answer(payload)
         asked = answer.sent.version
@@ -118,13 +118,13 @@ class ClientConnection:
             raise _bad_answer(self.endpoint, answer.sent, error, payload) from error
         if told.error_code == UNSUPPORTED_VERSION and asked > 0:
             # Before KIP-511 brokers did not say which versions they know; all know version 0.
-            known = Negotiated(self.endpoint, told).versions.get(ApiVersionsRequest.api_key, (0, 0))
+            known = NegotiatedVersions(self.endpoint, told).versions.get(ApiVersionsRequest.api_key, (0, 0))
             if known[0] >= asked:
                 raise NoCommonVersion(self.endpoint, "ApiVersionsRequest", str(ApiVersionsRequest.versions), known)
             return self.hello(min(known[1], asked - 1))
         if told.error_code:
             raise NegotiationRefused(self.endpoint, told.error_code)
-        self.negotiated = Negotiated(self.endpoint, told)
+        self.negotiated = NegotiatedVersions(self.endpoint, told)
         return None
 
     def version_of(self, request: type[Message]) -> int:
@@ -133,20 +133,20 @@ class ClientConnection:
             raise ValueError("the versions of the broker are not known yet")
         return self.negotiated.version_of(request)
 
-    def request(self, message: Request[R], *, version: int | None = None) -> Sent[R]:
+    def request(self, message: Request[R], *, version: int | None = None) -> SentRequest[R]:
         """The next request. Raises NoCommonVersion, EncodeError; nothing is then to be sent."""
         cls = type(message)
         if version is None:
             version = self.version_of(cls)
         correlation_id = self._next_id
         made = frame.encode_request(message, version=version, correlation_id=correlation_id, client_id=self.client_id)
-        sent = Sent(correlation_id, message, cast("type[R]", response_of(cls)), version, made)
+        sent = SentRequest(correlation_id, message, cast("type[R]", response_of(cls)), version, made)
         self._next_id = correlation_id + 1 if correlation_id < LARGEST_CORRELATION_ID else 0
         self._due.append(sent)
         return sent
 
     def answer(self, payload: bytes) -> Answer[Any]:
-        """What a payload answers: the oldest request. Its body is not read. Raises WrongCorrelation, BadAnswer."""
+        """What a payload answers: the oldest request. Its body is not read. Raises WrongCorrelation, InvalidResponse."""
         sent = self._due[0] if self._due else None
         if len(payload) < 4:
             missing = DecodeError("truncated", 0, ("correlation_id",), 4, len(payload))
@@ -162,10 +162,12 @@ class ClientConnection:
         return Answer(self.endpoint, sent, payload, start)
 
 
-def _bad_answer(endpoint: Endpoint, sent: Sent[Any] | None, error: DecodeError, payload: bytes) -> BadAnswer:
+def _bad_answer(
+    endpoint: Endpoint, sent: SentRequest[Any] | None, error: DecodeError, payload: bytes
+) -> InvalidResponse:
     if sent is None:
-        return BadAnswer(endpoint, "ResponseHeader", 0, error, payload)
-    return BadAnswer(endpoint, sent.response.__name__, sent.version, error, payload, sent.payload)
+        return InvalidResponse(endpoint, "ResponseHeader", 0, error, payload)
+    return InvalidResponse(endpoint, sent.response.__name__, sent.version, error, payload, sent.payload)
 
 
 def response_of(request: type[Message]) -> type[Message]:

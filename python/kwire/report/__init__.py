@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import os
     from datetime import datetime
 
-    from kwire.report.verdict import Verdict
+    from kwire.report.summary import Verdict
 
 __all__ = ["write_report"]
 
@@ -32,11 +32,11 @@ def write_report(
     """Write a page to ``out``; its clusters, those in trouble first, and the verdict on each.
 
     ``gold``: the folder of a `kwire.spark.Pipeline` whose gold is up to date. ``since``, ``until``: of what time to
-    tell (with a zone), all of it for None. Raises `kwire.report.reading.NoGold`.
+    tell (with a zone), all of it for None. Raises `kwire.report.cluster_history.NoGold`.
     """
+    from kwire.report.cluster_history import micros_of, read
     from kwire.report.page import page
-    from kwire.report.reading import micros_of, read
-    from kwire.report.verdict import verdict
+    from kwire.report.summary import verdict
 
     stories = read(Path(gold), None if since is None else micros_of(since), None if until is None else micros_of(until))
     Path(out).write_text(page(stories), encoding="utf-8")

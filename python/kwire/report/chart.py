@@ -12,10 +12,10 @@ from collections import defaultdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from kwire.report.words import REASONS, clock, group, impact, lane, lasting, moment, title
+from kwire.report.phrasing import REASONS, clock, group, impact, lane, lasting, moment, title
 
 if TYPE_CHECKING:
-    from kwire.report.reading import ClusterStory
+    from kwire.report.cluster_history import ClusterStory
 
 VERMILION, ORANGE, GREEN, BLUE, SKY, PINK, GREY = (
     "#D55E00",

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from kwire import __version__
 from kwire.report.chart import GROUPS, chart, legends
-from kwire.report.verdict import verdict
-from kwire.report.words import (
+from kwire.report.phrasing import (
     REASONS,
     clock,
     counted,
@@ -28,11 +27,12 @@ from kwire.report.words import (
     percent,
     title,
 )
+from kwire.report.summary import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kwire.report.reading import BrokerStory, ClusterStory
+    from kwire.report.cluster_history import BrokerStory, ClusterStory
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 MARKS = {"well": "&#10004;", "watch": "&#9650;", "trouble": "&#10006;"}

@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from kwire.capture.folder import CaptureFile, files
-from kwire.capture.reading import read_file
+from kwire.capture.reader import read_file
 from kwire.capture.rows import SCHEMA, key_of
 from kwire.errors import KwireError
 from kwire.spark.bronze import DDL
@@ -77,7 +77,7 @@ class KwireSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  it is ours
         folder = self._folder()
         if cluster := self._cluster():
-            from kwire.spark.live import capturing
+            from kwire.spark.live_source import capturing
 
             with capturing(cluster.bootstrap, folder, cluster.interval) as polling:
                 polling.wait(self._seconds("seconds", 5.0))
@@ -171,7 +171,7 @@ class CaptureStreamReader(DataSourceStreamReader):
     # The signature of Spark 4.0 and 4.1, which later ones take too.
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  see above
         if self._cluster is not None:
-            from kwire.spark.live import keep_polling
+            from kwire.spark.live_source import keep_polling
 
             keep_polling(self._cluster.bootstrap, self._folder, self._cluster.interval)
         return {"row": rows_in_capture(self._folder), "mark": mark_of(files(self._folder))}
@@ -214,7 +214,7 @@ def rows_in_capture(folder: str) -> int:
 
 
 def rows_of_file(part: Rows) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition as Arrow. Raises `kwire.capture.Unreadable` for a damaged file."""
+    """The rows of a partition as Arrow. Raises `kwire.capture.UnreadableCapture` for a damaged file."""
     number = part.first_row
     in_force: dict[RequestKey, pa.RecordBatch] = {}
     for batch in _batches(part.folder, part.first_row):

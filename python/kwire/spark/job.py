@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire.spark.live import Polling
+    from kwire.spark.live_source import Polling
     from kwire.spark.pipeline import Pipeline, Report
 
 
@@ -81,7 +81,7 @@ def read_tape(spark: SparkSession, path: str) -> DataFrame:
 def poll(pipeline: Pipeline, given: argparse.Namespace) -> None:
     """A cluster: what was polled when it ends is in silver then. Raises NoBrokerAnswered."""
     from kwire.spark.datasource import local_path
-    from kwire.spark.live import capturing
+    from kwire.spark.live_source import capturing
 
     folder = f"{local_path(given.out)}/capture"
     with capturing(given.bootstrap, folder, given.interval) as capture:
@@ -96,7 +96,7 @@ def poll(pipeline: Pipeline, given: argparse.Namespace) -> None:
 
 def follow(pipeline: Pipeline, folders: list[str], given: argparse.Namespace, capture: Polling | None = None) -> None:
     """Captures, until interrupted or for so many seconds; the one that this job polls into is closed then."""
-    from kwire.spark.following import Streams
+    from kwire.spark.streaming import Streams
 
     streams = Streams(pipeline, folders, given.every, told)
     try:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kwire.capture.reading import read_file
+from kwire.capture.reader import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

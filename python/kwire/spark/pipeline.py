@@ -20,10 +20,10 @@ from pyspark.sql import functions as f
 
 from kwire.capture.folder import files
 from kwire.spark.bronze import DDL, NoTime, by_broker, by_teller, normalised
-from kwire.spark.captured import PLAN, WANTED, CaptureTask, plan, rows_of_plan
+from kwire.spark.capture_task import PLAN, WANTED, CaptureTask, plan, rows_of_plan
 from kwire.spark.datasource import local_path, register
+from kwire.spark.ingest_task import DAYS_KEPT, Task
 from kwire.spark.places import literal
-from kwire.spark.silver import DAYS_KEPT, Task
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.store import EMPTY, FIRST_DATE, Store, teller_key
 from kwire.spark.writing import MANIFEST, Written, date_of

@@ -1,4 +1,4 @@
-"""One broker of a fake cluster: its socket, its connections, its answers, its misbehaviour.
+"""One broker of a fake cluster: its socket, its connections, its answers, its misbehavior.
 
 Rules of this file: everything here runs in the thread of the cluster's event loop. A broker answers as Kafka does where
 it matters to a client: in order, one request of a connection after the other; an unknown key or version ends the
@@ -20,9 +20,9 @@ from kwire.declare.introspect import describe
 from kwire.errors import DecodeError
 from kwire.frame import RefusedSize, Splitter, UnsupportedRequest, decode_request
 from kwire.messages import UnknownMessage, find
-from kwire.protocol.server_close import close_server
+from kwire.protocol.server_shutdown import close_server
 from kwire.testing import ready_answers
-from kwire.testing.misbehaviour import Misbehaviour
+from kwire.testing.misbehavior import Misbehavior
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kwire.testing.cluster_state import ClusterState
     from kwire.testing.ready_answers import ReadyAnswers
 
-__all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehaviour", "SeenRequest"]
+__all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehavior", "SeenRequest"]
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
@@ -58,10 +58,10 @@ class SeenRequest(NamedTuple):
     """None where it could not be read."""
 
 
-class PlannedMisbehaviour(NamedTuple):
-    """A misbehaviour to come."""
+class PlannedMisbehavior(NamedTuple):
+    """A misbehavior to come."""
 
-    what: Misbehaviour
+    what: Misbehavior
     api_key: int | None
 
 
@@ -81,8 +81,8 @@ class FakeBroker:
         self.dialect = dialect
         self.versions = dict(VERSIONS[dialect])
         self.seen: deque[SeenRequest] = deque(maxlen=SEEN)
-        self.misbehaviours: deque[PlannedMisbehaviour] = deque()
-        self.always: PlannedMisbehaviour | None = None
+        self.misbehaviours: deque[PlannedMisbehavior] = deque()
+        self.always: PlannedMisbehavior | None = None
         self.paused = False
         self.delay = 0.0
         self.connections: set[_Connection] = set()
@@ -130,7 +130,7 @@ class FakeBroker:
         for connection in tuple(self.connections):
             connection.abort()
 
-    def next_misbehaviour(self, api_key: int) -> Misbehaviour | None:
+    def next_misbehaviour(self, api_key: int) -> Misbehavior | None:
         """What to do wrong with this request, if anything; a planned one is then used up."""
         for plan in self.misbehaviours:
             if plan.api_key is None or plan.api_key == api_key:
@@ -280,21 +280,21 @@ class _Connection(asyncio.Protocol):
         header = request.header
         key, version = header.request_api_key, header.request_api_version
         broker.seen.append(SeenRequest(key, version, header.client_id, request.message))
-        misbehaviour = broker.next_misbehaviour(key)
+        misbehavior = broker.next_misbehaviour(key)
         lowest, highest = broker.versions.get(key, (0, -1))
-        if misbehaviour is None and not lowest <= version <= highest:
+        if misbehavior is None and not lowest <= version <= highest:
             if key == API_VERSIONS:
                 self._refuse_version(header.correlation_id)
             else:
                 self._close()
             return
-        if misbehaviour is Misbehaviour.OTHER_VERSION:
+        if misbehavior is Misbehavior.OTHER_VERSION:
             body = broker.answer_in_another_version(request, version)
             self._write(header.correlation_id, request, version, body)
-        elif misbehaviour is None:
+        elif misbehavior is None:
             self._write(header.correlation_id, request, version, broker.answer(request, version))
         else:
-            self._misbehave(misbehaviour, request, version)
+            self._misbehave(misbehavior, request, version)
 
     def _refuse_version(self, correlation_id: int) -> None:
         body = self._broker.api_versions(0, error_code=UNSUPPORTED_VERSION)
@@ -310,28 +310,28 @@ class _Connection(asyncio.Protocol):
         cls = find(self._broker.dialect, name=name)
         return b"\0" if describe(cls).header_version(version) else b""
 
-    def _misbehave(self, misbehaviour: Misbehaviour, request: Request, version: int) -> None:
+    def _misbehave(self, misbehavior: Misbehavior, request: Request, version: int) -> None:
         correlation_id = request.header.correlation_id
-        match misbehaviour:
-            case Misbehaviour.GARBAGE:
+        match misbehavior:
+            case Misbehavior.GARBAGE:
                 garbage = bytes(range(0x80, 0x100)) * 8
                 self._send(pack(">ii", 4 + len(garbage), correlation_id), garbage)
-            case Misbehaviour.NOISE:
+            case Misbehavior.NOISE:
                 self._send(b"HTTP/1.1 400 Bad Request\r\nServer: none\r\n\r\n")
-            case Misbehaviour.HUGE_FRAME:
+            case Misbehavior.HUGE_FRAME:
                 self._send(pack(">ii", 0x7FFF_FFFF, correlation_id), bytes(100))
-            case Misbehaviour.WRONG_CORRELATION:
+            case Misbehavior.WRONG_CORRELATION:
                 body = self._broker.answer(request, version)
                 self._write((correlation_id + 1) & 0x7FFF_FFFF, request, version, body)
-            case Misbehaviour.HALF_FRAME | Misbehaviour.STALL:
+            case Misbehavior.HALF_FRAME | Misbehavior.STALL:
                 body = self._broker.answer(request, version)
                 whole = b"".join(_framed(correlation_id, self._header(request, version), body))
                 self._send(whole[: len(whole) // 2])
-                if misbehaviour is Misbehaviour.HALF_FRAME:
+                if misbehavior is Misbehavior.HALF_FRAME:
                     self._close()
-            case Misbehaviour.CLOSE:
+            case Misbehavior.CLOSE:
                 self._close()
-            case Misbehaviour.SILENCE | Misbehaviour.OTHER_VERSION:
+            case Misbehavior.SILENCE | Misbehavior.OTHER_VERSION:
                 pass
 
     def _send(self, *pieces: bytes) -> None:

@@ -25,8 +25,8 @@ from uuid import UUID
 
 from kwire.messages.kafka.metadata import Broker, TopicMetadata
 from kwire.testing.cluster_state import NO_LEADER, ClusterState, place
-from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehaviour, SeenRequest
-from kwire.testing.misbehaviour import Misbehaviour
+from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehavior, SeenRequest
+from kwire.testing.misbehavior import Misbehavior
 from kwire.testing.ready_answers import ReadyAnswers
 
 if TYPE_CHECKING:
@@ -312,14 +312,14 @@ class FakeCluster:
         self._call(set_all)
 
     def misbehave(
-        self, node_id: int, what: Misbehaviour | str, *, times: int | None = 1, api_key: int | None = 3
+        self, node_id: int, what: Misbehavior | str, *, times: int | None = 1, api_key: int | None = 3
     ) -> None:
         """Let a broker do this wrong the next ``times`` that it is asked for ``api_key``.
 
         ``times`` None: until ``behave``. ``api_key`` None: whatever it is asked for.
         """
         broker = self._brokers[node_id]
-        plan = PlannedMisbehaviour(Misbehaviour(what), api_key)
+        plan = PlannedMisbehavior(Misbehavior(what), api_key)
 
         def take_in() -> None:
             if times is None:

@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Self
 import kwire
 from kwire import frame
 from kwire.child_process import ChildProcess
+from kwire.cluster.node.settings import write_properties
+from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire.errors import KwireError
 from kwire.folder_lock import FolderLock
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
-from kwire.node.settings import write_properties
 from kwire.protocol.endpoint import Endpoint
 from kwire.testing.cluster_file import ClusterFile, NodeAddress
-from kwire.zookeeper.embedded import Embedded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +73,7 @@ class LocalCluster:
     ``data``: its folder, kept; without one, a folder is made and thrown away. ``settings``: of every node, by the names
     of ``server.properties``; ``racks``: by node. ``session_timeout``: seconds after which a dead node counts as dead.
     ``environment``: of every node's process, beside ours. ``module``: what runs a node, with the arguments of
-    ``kwire.node``.
+    ``kwire.cluster.node``.
 
         with LocalCluster(nodes=3) as cluster:
             print(cluster.bootstrap)
@@ -88,7 +88,7 @@ class LocalCluster:
         racks: Mapping[int, str] | None = None,
         session_timeout: float = 6.0,
         environment: Mapping[str, str] | None = None,
-        module: str = "kwire.node",
+        module: str = "kwire.cluster.node",
     ) -> None:
         self._module = module
         self._keeps_data = data is not None
@@ -97,7 +97,7 @@ class LocalCluster:
         self._settings = {"zookeeper.session.timeout.ms": str(round(session_timeout * 1000)), **(settings or {})}
         self._racks = dict(racks or {})
         self._environment = dict(environment or {})
-        self.zookeeper = Embedded(self.data / "zookeeper", tick=min(0.5, session_timeout / 4))
+        self.zookeeper = EmbeddedZooKeeper(self.data / "zookeeper", tick=min(0.5, session_timeout / 4))
         self._processes: dict[int, ChildProcess] = {}
         self._addresses: dict[int, NodeAddress] = {}
         self._lock: FolderLock | None = None
@@ -117,7 +117,7 @@ class LocalCluster:
     def start(self) -> None:
         """Start ZooKeeper, then all nodes at once, and wait until all are in the cluster.
 
-        Raises what ``lock`` does, BrokenClusterFile, ``kwire.zookeeper.embedded.CannotStart`` and NodeFailed; nothing
+        Raises what ``lock`` does, BrokenClusterFile, ``kwire.cluster.zookeeper.embedded_server.CannotStart`` and NodeFailed; nothing
         is left running then.
         """
         self.lock()
@@ -305,7 +305,7 @@ class LocalCluster:
         ClusterFile(Endpoint.parse(self.zookeeper.hosts), known, os.getpid()).write(self.data)
 
 
-def node_command(folder: Path, module: str = "kwire.node") -> Sequence[str]:
+def node_command(folder: Path, module: str = "kwire.cluster.node") -> Sequence[str]:
     """What runs the node of this folder."""
     return (
         sys.executable,

@@ -100,7 +100,7 @@ def _poll(
 ) -> Statistics:
     import asyncio
 
-    from kwire.client import Ask, Poller, topic_configs
+    from kwire.client import PolledRequest, Poller, topic_configs
 
     async def poll() -> Statistics:
         async with Poller(
@@ -108,7 +108,7 @@ def _poll(
             interval=interval,
             dialect=dialect,  # type: ignore[arg-type]  # click has checked it
             brokers="one" if one else "all",
-            requests=[] if configs is None else [Ask(topic_configs(), configs, "one", apart=True)],
+            requests=[] if configs is None else [PolledRequest(topic_configs(), configs, "one", apart=True)],
             capture=folder,
         ) as poller:
             # Both are how a capture ends: what was polled is written before the process does.

@@ -13,12 +13,12 @@ import click
 
 import kwire
 from kwire.cli.captures import Expected, captured
-from kwire.cli.colours import Choice, Paint, paint_for
+from kwire.cli.colors import Choice, Paint, paint_for
 from kwire.cli.options import chosen_message, colour, input_words, which_message, whole_frames
 from kwire.cli.program import EXIT_WRONG_INPUT
 from kwire.cli.records import error_record, json_text, record
 from kwire.cli.sources import open_source
-from kwire.cli.tally import Tally
+from kwire.cli.summary import Tally
 
 if TYPE_CHECKING:
     from kwire.cli.captures import Capture
@@ -104,7 +104,7 @@ def _print_one(frame: Frame, output: str, wish: Wish, color: Choice) -> int:
         print(json_text({"error": error_record(frame.problem)}, indent=2))
     if frame.problem is None:
         return 0
-    from kwire.cli.faults import fault_text
+    from kwire.cli.error_rendering import fault_text
 
     sys.stdout.flush()
     print(fault_text(frame, paint_for(sys.stderr, color)), file=sys.stderr)

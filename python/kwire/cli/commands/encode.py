@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.colours import paint_for
+from kwire.cli.colors import paint_for
 from kwire.cli.options import chosen_message, which_message, whole_frames
 from kwire.cli.program import EXIT_WRONG_INPUT
 from kwire.cli.records import Intended, encoded, error_record, json_text

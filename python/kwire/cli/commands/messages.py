@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from kwire.cli.colours import Choice, paint_for
+from kwire.cli.colors import Choice, paint_for
 from kwire.cli.documentation import documented, purpose
 from kwire.cli.names import DIALECTS, UnknownName, named_both
 from kwire.cli.options import colour, complete_message
@@ -21,7 +21,7 @@ from kwire.messages import every
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.cli.colours import Paint
+    from kwire.cli.colors import Paint
     from kwire.cli.documentation import Documented
     from kwire.declare import Message
 

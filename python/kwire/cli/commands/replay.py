@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.colours import paint_for
+from kwire.cli.colors import paint_for
 from kwire.cli.options import FiniteRange, colour, require, slice_of_time
 from kwire.cli.records import json_text
 
 if TYPE_CHECKING:
-    from kwire.cli.colours import Choice, Paint
+    from kwire.cli.colors import Choice, Paint
     from kwire.cli.replayed import Event
 
 TROUBLE = {"Silent", "Unreadable", "LeaderLost", "BrokerGone", "PartitionsMissing"}

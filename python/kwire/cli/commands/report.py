@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.colours import paint_for
+from kwire.cli.colors import paint_for
 from kwire.cli.options import colour, require, slice_of_time
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from kwire.cli.colours import Choice
+    from kwire.cli.colors import Choice
 
 
 @click.command()
@@ -62,7 +62,7 @@ def report(
         said = write_report(out, gold=gold, **times)
     else:
         require("pyspark", "spark")
-        from kwire.report.captured import build_gold
+        from kwire.report.local_pipeline import build_gold
 
         assert capture is not None
         with tempfile.TemporaryDirectory(prefix="kwire-report-") as folder:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.captures import Expected, captured
-from kwire.cli.colours import paint_for
-from kwire.cli.faults import fault_text
+from kwire.cli.colors import paint_for
+from kwire.cli.error_rendering import fault_text
 from kwire.cli.options import chosen_message, input_words, which_message, whole_frames
 from kwire.cli.records import json_text
 from kwire.cli.sources import open_source
-from kwire.cli.tally import Tally
+from kwire.cli.summary import Tally
 
 if TYPE_CHECKING:
     from kwire.cli.frames import Frame, FrameKind

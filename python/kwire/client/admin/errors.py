@@ -1,4 +1,4 @@
-"""What an admin client raises, beside the faults of its connections (``kwire.protocol.faults``)."""
+"""What an admin client raises, beside the faults of its connections (``kwire.protocol.errors``)."""
 
 from __future__ import annotations
 

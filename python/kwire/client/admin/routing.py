@@ -16,7 +16,7 @@ from kwire.client.connection import Connection
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.protocol.endpoint import Endpoint
-from kwire.protocol.faults import ConnectionFault, NoCommonVersion, Timeout
+from kwire.protocol.errors import ConnectionFault, NoCommonVersion, Timeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable

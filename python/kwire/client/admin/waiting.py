@@ -15,7 +15,7 @@ from kwire.client.admin.routing import FIRST_PAUSE, paused
 from kwire.client.admin.values import Progress
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from kwire.protocol.faults import ConnectionFault
+from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from kwire.spark.gold.building import TABLES, build
-from kwire.spark.gold.moment import cluster_at
+from kwire.spark.gold.build import TABLES, build
+from kwire.spark.gold.cluster_at import cluster_at
 from kwire.spark.gold.tables import Column, Table
 
 __all__ = ["TABLES", "Column", "Table", "build", "cluster_at"]

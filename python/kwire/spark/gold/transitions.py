@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
-from kwire.spark.gold.belief import CARRIED, VIEW, WORD, Belief, Electorate, Rows, believe
+from kwire.spark.gold.consensus import CARRIED, VIEW, WORD, Belief, Electorate, Rows, believe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

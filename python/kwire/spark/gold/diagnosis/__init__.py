@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.spark.gold.diagnosis import absences, controllers, movements, settings, topology
+from kwire.spark.gold.diagnosis import broker_outages, configs, controllers, movements, topology
 from kwire.spark.gold.diagnosis.incident import Incident
 from kwire.spark.gold.diagnosis.signal import Signal, Signals
 
@@ -31,9 +31,9 @@ def diagnose(seen: Iterable[Signal]) -> list[Incident]:
     end = max((int(detail["end"]) for detail in hourly), default=0)
     signals = Signals(ordered, max([_SHORTEST_SETTLE, *(2 * each for each in rhythm)]), max(rhythm, default=0), end)
 
-    gone = absences.find(signals)
+    gone = broker_outages.find(signals)
     moved = movements.reassignments(signals)
-    settings_changed = settings.find(signals)
+    settings_changed = configs.find(signals)
     controller = controllers.find(signals)
     for incident in controller:
         incident.caused_by = _cause(incident, gone, {int(incident.attributes["from"])}, signals.settle)
@@ -56,7 +56,7 @@ def diagnose(seen: Iterable[Signal]) -> list[Incident]:
 
 def _throttled(incident: Incident, moves: list[Incident], settle: int) -> Incident | None:
     """The reassignment that a throttle was for; seen when configurations were looked at, before or after."""
-    if incident.cause != settings.THROTTLED:
+    if incident.cause != configs.THROTTLED:
         return None
     for move in moves:
         if move.covers(incident.first_sign_at, settle) or move.covers(incident.began_at, settle):

@@ -1,0 +1,51 @@
+"""How long a request is on the wire, so that one which ZooKeeper would not read is never sent.
+
+Rules of this file: sizes only, as ``jute`` counts them: all after the packet's own length prefix. Source: ZooKeeper's
+``zookeeper.jute`` and ``MultiOperationRecord``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from kwire.cluster.zookeeper.operations import Create, Set
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.cluster.zookeeper.operations import Acl, Operation
+
+__all__ = ["request_size", "transaction_size"]
+
+_REQUEST_HEADER = 8  # correlation id and type
+_MULTI_HEADER = 9  # type, done, error: before each operation and once at the end
+_INTEGER = 4
+
+
+def transaction_size(operations: Sequence[Operation], default_acl: Sequence[Acl], root: str = "") -> int:
+    """Bytes of a ``multi``; ``root`` is what the connection puts before every path."""
+    root_size = len(root.encode())
+    bodies = sum([_body(operation, default_acl, root_size) for operation in operations])
+    return _REQUEST_HEADER + bodies + _MULTI_HEADER * (len(operations) + 1)
+
+
+def request_size(operation: Operation, default_acl: Sequence[Acl], root: str = "") -> int:
+    """Bytes of one operation by itself."""
+    return _REQUEST_HEADER + _body(operation, default_acl, len(root.encode()))
+
+
+def _body(operation: Operation, default_acl: Sequence[Acl], root: int) -> int:
+    path = operation.path
+    size = _INTEGER + root + (len(path) if path.isascii() else len(path.encode())) + _INTEGER  # flags, or version
+    if isinstance(operation, Create):
+        acl = default_acl if operation.acl is None else operation.acl
+        size += _INTEGER + len(operation.data) + _acl_size(tuple(acl))
+    elif isinstance(operation, Set):
+        size += _INTEGER + len(operation.data)
+    return size
+
+
+@lru_cache(maxsize=64)
+def _acl_size(acl: tuple[Acl, ...]) -> int:
+    return _INTEGER + sum(3 * _INTEGER + len(one.scheme.encode()) + len(one.identity.encode()) for one in acl)

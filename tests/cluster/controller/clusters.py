@@ -1,0 +1,241 @@
+"""A cluster for tests: a ZooKeeper in memory, brokers that live or die, and controllers on some of them.
+
+Rules of this file: brokers are sessions that hold their registration and remember what they were told; nothing answers
+for the controller. A broker's store can be broken by ``MemoryZooKeeper.interrupt``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kwire.cluster.controller.controller import Controller
+from kwire.cluster.controller.settings import ControllerSettings
+from kwire.cluster.node.metadata_cache import MetadataCache
+from kwire.cluster.zookeeper.brokers import BrokerRegistration, Endpoint
+from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper
+from kwire.cluster.zookeeper.store import make_path
+from kwire.cluster.zookeeper.topics import PartitionState, TopicRegistration
+from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from kwire.messages.kip4.create_topic_v2 import TopicCreation
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+
+    from kwire.cluster.controller.backend import Outcome
+    from kwire.cluster.zookeeper.memory_store import MemoryStore
+
+PATIENCE = 30.0
+"""Seconds for what takes milliseconds on an idle machine."""
+
+SETTINGS = ControllerSettings(retry_backoff=0.001, retry_backoff_max=0.01, send_timeout=1.0)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a test's coroutine; it must not take for ever."""
+
+    async def bounded() -> None:
+        await asyncio.wait_for(work, 60)
+
+    asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition, in turns of the event loop."""
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while not condition():
+        if asyncio.get_running_loop().time() > deadline:
+            raise TimeoutError("what was waited for has not come true")
+        await asyncio.sleep(0.001)
+
+
+@dataclass
+class LiveBroker:
+    """A broker: its session, its controller if it runs one, and what it was told."""
+
+    id: int
+    store: MemoryStore
+    controller: Controller | None = None
+    metadata: MetadataCache = field(default_factory=MetadataCache)
+    messages: list[UpdateMetadataRequest] = field(default_factory=list)
+
+
+class Cluster:
+    """Brokers on one ``MemoryZooKeeper``."""
+
+    def __init__(self, settings: ControllerSettings = SETTINGS) -> None:
+        self.memory = MemoryZooKeeper()
+        self.settings = settings
+        self.brokers: dict[int, LiveBroker] = {}
+        self.unreachable: set[int] = set()
+        self.deaf: set[int] = set()
+        """Brokers that read nothing until ``heard`` is set."""
+        self.heard = asyncio.Event()
+        self.tool: MemoryStore = self.memory.session()
+
+    async def send(self, broker_id: int, message: UpdateMetadataRequest) -> UpdateMetadataResponse:
+        """What a node does: over a connection there, by a call here."""
+        if broker_id in self.deaf:
+            await self.heard.wait()
+        broker = self.brokers.get(broker_id)
+        if broker is None or broker_id in self.unreachable:
+            raise ConnectionRefusedError(broker_id)
+        broker.messages.append(message)
+        return UpdateMetadataResponse(error_code=broker.metadata.update(message))
+
+    async def start(self, broker_id: int, *, rack: str | None = None, runs_controller: bool = True) -> LiveBroker:
+        """Bring a broker up: registered, and standing for election."""
+        store = self.memory.session()
+        broker = self.brokers[broker_id] = LiveBroker(broker_id, store)
+        await make_path(store, BrokerRegistration.root)
+        registration = BrokerRegistration((Endpoint("PLAINTEXT", f"h{broker_id}", 9092),), rack=rack)
+        await store.create(BrokerRegistration.path(broker_id), registration.encode(), ephemeral=True)
+        if runs_controller:
+            broker.controller = Controller(store, broker_id, self.send, self.settings, random.Random(broker_id))
+            await broker.controller.start()
+        return broker
+
+    async def kill(self, broker_id: int) -> None:
+        """As kill -9 does, once ZooKeeper has noticed."""
+        broker = self.brokers.pop(broker_id)
+        self.memory.expire(broker.store.session_id)
+        if broker.controller is not None:
+            await broker.controller.stop()
+
+    async def stop(self) -> None:
+        """Stop all brokers."""
+        self.memory.interrupt = None
+        if not self.memory.running:
+            self.memory.start()
+        for broker in self.brokers.values():
+            if broker.controller is not None:
+                await broker.controller.stop()
+            await broker.store.close()
+        await self.tool.close()
+
+    @property
+    def active(self) -> Controller:
+        """The controller in office."""
+        (active,) = [one.controller for one in self.brokers.values() if one.controller and one.controller.cluster]
+        return active
+
+    async def elected(self) -> Controller:
+        """The controller, once there is one that has read the state."""
+
+        def is_there() -> bool:
+            return sum(bool(one.controller and one.controller.cluster) for one in self.brokers.values()) == 1
+
+        await until(is_there)
+        return self.active
+
+    async def calm(self) -> Controller:
+        """The controller, once it has nothing to do and everybody knows everything."""
+        while True:
+            controller = await self.elected()
+            await asyncio.sleep(0)
+            await controller.settled()
+            if controller.waiting == 0 and not self.unreachable:
+                await until(lambda one=controller: not any(one.behind.values()) or not one.is_active)  # type: ignore[misc] # mypy knows no defaults of lambdas
+                if controller.is_active and controller.waiting == 0:
+                    return controller
+
+    # What ZooKeeper says
+
+    def exists(self, path: str) -> bool:
+        return self.memory.tree.has(path)
+
+    def registration(self, topic: str) -> TopicRegistration:
+        return TopicRegistration.decode(self.memory.tree.node(TopicRegistration.path(topic)).data)
+
+    def state(self, topic: str, partition: int) -> PartitionState:
+        return PartitionState.decode(self.memory.tree.node(PartitionState.path(topic, partition)).data)
+
+    def topics(self) -> list[str]:
+        return sorted(self.memory.tree.node(TopicRegistration.root).children)
+
+    def write(self, path: str, data: bytes) -> None:
+        """As an outside tool: create, or overwrite."""
+        if self.exists(path):
+            self.tool.set(path, data)
+        else:
+            self.tool.create(path, data)
+
+    def check_agreement(self) -> None:
+        """The controller's state and every broker's metadata say what ZooKeeper says."""
+        cluster = self.active.cluster
+        assert cluster is not None
+        assert sorted(topic.name for topic in cluster.topics) == self.topics()
+        for topic in cluster.topics:
+            registration = self.registration(topic.name)
+            assert topic.topic_id == registration.topic_id
+            assert {one.id: one.replicas for one in topic.partitions} == dict(registration.partitions)
+            assert topic.version == self.memory.tree.node(TopicRegistration.path(topic.name)).version
+            for partition in topic.partitions:
+                path = PartitionState.path(topic.name, partition.id)
+                assert self.exists(path) == (partition.version >= 0)
+                if partition.version >= 0:
+                    assert partition.state == self.state(topic.name, partition.id)
+                    assert partition.version == self.memory.tree.node(path).version
+        for broker in self.brokers.values():
+            assert sorted(broker.metadata.brokers) == sorted(cluster.brokers)
+            told = {
+                (name, index): (state.leader, tuple(state.isr), tuple(state.replicas))
+                for name, topic in broker.metadata.topics.items()
+                for index, state in topic.partitions.items()
+            }
+            known = {
+                (topic.name, one.id): (one.leader, one.isr, one.replicas)
+                for topic in cluster.topics
+                for one in topic.partitions
+            }
+            assert told == known, f"broker {broker.id}"
+
+
+@asynccontextmanager
+async def cluster_of(
+    *broker_ids: int, controllers: Iterable[int] | None = None, settings: ControllerSettings = SETTINGS
+) -> AsyncGenerator[Cluster]:
+    """A cluster with a controller on the first of these brokers, or on ``controllers``."""
+    cluster = Cluster(settings)
+    try:
+        for broker_id in broker_ids:
+            chosen = broker_ids[:1] if controllers is None else controllers
+            await cluster.start(broker_id, runs_controller=broker_id in chosen)
+        await cluster.elected()
+        await cluster.calm()
+        yield cluster
+    finally:
+        await cluster.stop()
+
+
+def creation(name: str, *replicas: tuple[int, ...], **config: str) -> TopicCreation:
+    """A topic with this assignment; underscores of setting names stand for dots."""
+    return TopicCreation(
+        topic_name=name,
+        replica_assignment=assignment(*replicas),
+        config_entries=tuple(
+            ConfigEntry(config_key=key.replace("_", "."), config_value=value) for key, value in config.items()
+        ),
+    )
+
+
+def assignment(*replicas: tuple[int, ...], first: int = 0) -> tuple[PartitionReplicas, ...]:
+    """Replicas of partitions in a row."""
+    return tuple(PartitionReplicas(partition_id=index, replica_ids=ids) for index, ids in enumerate(replicas, first))
+
+
+def move(topic: str, **partitions: tuple[int, ...]) -> TopicReassignment:
+    """``move("a", p0=(1, 2))``."""
+    replicas = {int(name[1:]): ids for name, ids in partitions.items()}
+    listed = tuple(PartitionReplicas(partition_id=index, replica_ids=ids) for index, ids in replicas.items())
+    return TopicReassignment(topic=topic, partitions=listed)
+
+
+async def codes(outcomes: Awaitable[list[Outcome]]) -> dict[str, int]:
+    """What became of each topic."""
+    return {one.topic: one.refusal.code if one.refusal else ErrorCode.NO_ERROR for one in await outcomes}

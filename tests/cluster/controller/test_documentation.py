@@ -1,0 +1,30 @@
+"""The examples of ``docs/controller.md`` run as they stand there."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2
+from tests.cluster.controller.clusters import cluster_of, creation, run
+
+PAGE = Path(__file__).parents[2] / "docs" / "controller.md"
+
+
+def test_the_examples_of_the_page_run() -> None:
+    async def work() -> None:
+        blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+        assert len(blocks) == 2
+        async with cluster_of(2) as cluster:
+            message = CreateTopicRequest_V2(topics=(creation("a", (2,)),))
+            names = {"store": cluster.memory.session(), "send": cluster.send, "message": message}
+            for block in blocks:
+                code = compile(block, str(PAGE), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+                pending = eval(code, names)
+                if inspect.iscoroutine(pending):
+                    await pending
+            assert isinstance(names["response"], CreateTopicResponse_V2)
+
+    run(work())

@@ -1,0 +1,72 @@
+"""The queue: looks once, requests bounded, everything first when everything is in doubt."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kwire.cluster.controller.errors import NotController, QueueFull
+from kwire.cluster.controller.events import EventQueue, Look, Request
+from tests.cluster.controller.clusters import run
+
+
+async def nothing() -> None:
+    return
+
+
+def test_order_and_repetition() -> None:
+    async def work() -> None:
+        queue = EventQueue(2)
+        queue.look("/a")
+        queue.request(nothing)
+        queue.look("/a")
+        queue.look("/b/1")
+        queue.look("/b/2")
+        queue.look("")
+        assert await queue.next() == Look("")
+        assert await queue.next() == Look("/a")
+        assert queue.take_looks("/b/") == ["/b/1", "/b/2"]
+        assert isinstance(await queue.next(), Request)
+        queue.look("/a")
+        assert await queue.next() == Look("/a")
+        assert len(queue) == 0
+
+    run(work())
+
+
+def test_requests_are_bounded_and_looks_are_not() -> None:
+    async def work() -> None:
+        queue = EventQueue(2)
+        first, second = queue.request(nothing), queue.request(nothing)
+        with pytest.raises(QueueFull) as full:
+            queue.request(nothing)
+        assert (full.value.code, full.value.limit) == (21, 2)
+        for number in range(100):
+            queue.look(f"/{number}")
+        await queue.next()
+        queue.request(nothing).cancel()
+        waiting = asyncio.ensure_future(queue.next())
+        await waiting
+        queue.close(lambda: NotController(7))
+        assert await queue.next() is None
+        assert not first.done()
+        assert not second.done()
+
+    run(work())
+
+
+def test_whoever_waits_when_it_closes_is_told() -> None:
+    async def work() -> None:
+        queue = EventQueue(2)
+        answer = queue.request(nothing)
+        consumer = EventQueue(1)
+        waiting = asyncio.ensure_future(consumer.next())
+        await asyncio.sleep(0)
+        consumer.close(lambda: NotController(7))
+        assert await waiting is None
+        queue.close(lambda: NotController(7))
+        with pytest.raises(NotController):
+            await answer
+
+    run(work())

@@ -1,0 +1,87 @@
+"""The settings of a topic, by the validators of Kafka 3.9."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.topic_configs import TOPIC_CONFIGS, check_configs
+
+GOOD = {
+    "cleanup.policy": ["compact", "delete", "compact,delete", "delete, compact"],
+    "compression.gzip.level": ["-1", "1", "9"],
+    "compression.lz4.level": ["1", "17"],
+    "compression.type": ["zstd", "producer", "uncompressed"],
+    "compression.zstd.level": ["-5", "22"],
+    "max.message.bytes": ["0", " 1000 ", "+7"],
+    "message.format.version": ["0.10.1", "0.8.2.1", "2.8", "3.0-IV1"],
+    "message.timestamp.type": ["CreateTime", "LogAppendTime"],
+    "min.cleanable.dirty.ratio": ["0", "1", "0.5", ".5", "1e-3"],
+    "min.insync.replicas": ["1", "2147483647"],
+    "preallocate": ["true", "FALSE"],
+    "leader.replication.throttled.replicas": ["*", "", "0:1", "0:1,1:2"],
+    "retention.ms": ["-1", "9223372036854775807"],
+    "retention.bytes": ["-1", "-9223372036854775808"],
+    "segment.bytes": ["14"],
+    "segment.index.bytes": ["4"],
+    "segment.ms": ["1"],
+    "local.retention.ms": ["-2"],
+}
+BAD = {
+    "cleanup.policy": ["", "Compact", "compact;delete", "compact,"],
+    "compression.gzip.level": ["0", "10"],
+    "compression.lz4.level": ["0", "18"],
+    "compression.type": ["none", "ZSTD"],
+    "delete.retention.ms": ["-1"],
+    "flush.messages": ["0"],
+    "max.compaction.lag.ms": ["0"],
+    "max.message.bytes": ["-1", "2147483648", "1.5", "", "x", "1_000", "\u0661"],
+    "message.format.version": ["", "latest", "8"],
+    "message.timestamp.type": ["createtime"],
+    "min.cleanable.dirty.ratio": ["-0.1", "1.01", "nan", "", "half"],
+    "min.insync.replicas": ["0"],
+    "preallocate": ["yes", "1", ""],
+    "leader.replication.throttled.replicas": ["1", "0:1,", "a:b", "*,0:1"],
+    "retention.ms": ["-2", "9223372036854775808"],
+    "segment.bytes": ["13"],
+    "segment.index.bytes": ["3"],
+    "segment.ms": ["0"],
+    "local.retention.ms": ["-3"],
+    "no.such.setting": ["1"],
+    "": ["1"],
+    "remote.log.copy.disable": ["true"],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key in GOOD for value in GOOD[key]])
+def test_good_values(key: str, value: str) -> None:
+    check_configs({key: value})
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key in BAD for value in BAD[key]])
+def test_bad_values(key: str, value: str) -> None:
+    with pytest.raises(AdminError) as refused:
+        check_configs({key: value})
+    assert refused.value.code == 1006
+
+
+def test_a_lag_from_minimum_to_maximum() -> None:
+    check_configs({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"})
+    with pytest.raises(AdminError, match="above"):
+        check_configs({"min.compaction.lag.ms": "6", "max.compaction.lag.ms": "5"})
+
+
+def test_a_setting_is_as_long_as_the_oldest_drafts_can_tell() -> None:
+    key = "follower.replication.throttled.replicas"
+    most = 32_767 - len(f"{key}=")
+    check_configs({key: "0:1," * (most // 4 - 1) + "0:1" + " " * (most % 4 + 1)})
+    with pytest.raises(AdminError, match="too long") as refused:
+        check_configs({key: "0:1," * (most // 4) + "10:1"})
+    assert refused.value.code == 1006
+
+
+def test_the_settings_of_the_oldest_release_are_known() -> None:
+    oldest = """cleanup.policy delete.retention.ms file.delete.delay.ms flush.messages flush.ms index.interval.bytes
+    max.message.bytes min.cleanable.dirty.ratio min.insync.replicas retention.bytes retention.ms segment.bytes
+    segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable"""
+    assert set(oldest.split()) <= TOPIC_CONFIGS.keys()

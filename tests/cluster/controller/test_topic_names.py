@@ -1,0 +1,35 @@
+"""What a topic may be called."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.topic_names import check_name
+
+GOOD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+
+@pytest.mark.parametrize("name", ["a", "...", "__consumer_offsets", "-", "a" * 249, "A.b_c-9"])
+def test_good_names(name: str) -> None:
+    check_name(name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a" * 250, "a b", "a/b", "\u00e4", "a\n", "\u0661", "a\0"])
+def test_bad_names(name: str) -> None:
+    with pytest.raises(AdminError) as refused:
+        check_name(name)
+    assert refused.value.code == 1010
+
+
+@given(st.text(st.sampled_from(GOOD) | st.characters(), max_size=300))
+def test_the_rule_as_a_set(name: str) -> None:
+    allowed = 1 <= len(name) <= 249 and set(name) <= set(GOOD) and name not in {".", ".."}
+    try:
+        check_name(name)
+    except AdminError:
+        assert not allowed
+    else:
+        assert allowed

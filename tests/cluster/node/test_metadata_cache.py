@@ -1,0 +1,226 @@
+"""What a node knows of the cluster: whom it believes, and that bytes kept ready are those of an answer made anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kwire
+from kwire.cluster.node.metadata_cache import MetadataCache
+from kwire.messages.kafka.update_metadata import Endpoint, LiveBroker, PartitionState, TopicState, UpdateMetadataRequest
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.structures import Broker, ConfigEntry
+from kwire.messages.kip4.topic_metadata import TopicMetadataResponse
+from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
+
+FIRST, SECOND = UUID(int=1), UUID(int=2)
+
+
+def live(*ids: int) -> tuple[LiveBroker, ...]:
+    return tuple(
+        LiveBroker(id=each, endpoints=(Endpoint(port=9000 + each, host="node", listener="ADMIN", security_protocol=0),))
+        for each in ids
+    )
+
+
+def state(partition: int, leader: int, isr: tuple[int, ...], replicas: tuple[int, ...]) -> PartitionState:
+    return PartitionState(
+        partition_index=partition,
+        controller_epoch=1,
+        leader=leader,
+        leader_epoch=0,
+        isr=isr,
+        zk_version=0,
+        replicas=replicas,
+    )
+
+
+def update(
+    *topics: TopicState, epoch: int = 1, everything: bool = False, brokers: tuple[LiveBroker, ...] = live(1, 2)
+) -> UpdateMetadataRequest:
+    return UpdateMetadataRequest(
+        controller_id=1,
+        controller_epoch=epoch,
+        type=2 if everything else 1,
+        topic_states=topics,
+        live_brokers=brokers,
+    )
+
+
+def topic(name: str, *states: PartitionState, topic_id: UUID = FIRST) -> TopicState:
+    return TopicState(topic_name=name, topic_id=topic_id, partition_states=states)
+
+
+def told(metadata: MetadataCache, *names: str) -> TopicMetadataResponse_V1:
+    return kwire.decode(TopicMetadataResponse_V1, metadata.answer(1, names), version=1)
+
+
+def test_it_tells_what_it_was_told() -> None:
+    metadata = MetadataCache()
+    assert (
+        metadata.update(update(topic("a", state(0, 1, (1, 2), (1, 2)), state(1, -1, (), (2, 1))))) is ErrorCode.NO_ERROR
+    )
+    metadata.configure("a", {"retention.ms": "5"})
+
+    answer = told(metadata)
+
+    assert answer.brokers == (Broker(node_id=1, host="node", port=9001), Broker(node_id=2, host="node", port=9002))
+    [a] = answer.topics
+    assert (a.topic_error_code, a.topic_name) == (0, "a")
+    assert a.config_entries == (ConfigEntry(config_key="retention.ms", config_value="5"),)
+    led, leaderless = a.partitions
+    assert (led.partition_id, led.partition_error_code, led.leader, led.isr) == (0, 0, 1, (1, 2))
+    assert led.replicas_lag == (ReplicaLag(replica_id=1, lag=0), ReplicaLag(replica_id=2, lag=0))
+    assert (leaderless.partition_error_code, leaderless.leader) == (5, -1)
+    assert leaderless.replicas_lag == (ReplicaLag(replica_id=2, lag=-1), ReplicaLag(replica_id=1, lag=-1))
+
+
+def test_version_0_has_replicas_and_no_configs() -> None:
+    metadata = MetadataCache()
+    metadata.update(update(topic("a", state(0, 1, (1,), (1, 2)))))
+
+    answer = kwire.decode(TopicMetadataResponse, metadata.answer(0, ()), version=0)
+
+    [partition] = answer.topics[0].partitions
+    assert (partition.replicas, partition.isr) == ((1, 2), (1,))
+
+
+def test_an_unknown_topic_is_an_entry_with_error_3_and_is_not_remembered() -> None:
+    metadata = MetadataCache()
+    metadata.update(update(topic("a", state(0, 1, (1,), (1,)))))
+
+    answer = told(metadata, "nosuch", "a", "nosuch")
+
+    assert [(each.topic_name, each.topic_error_code) for each in answer.topics] == [("nosuch", 3), ("a", 0)]
+    assert [each.topic_name for each in told(metadata).topics] == ["a"]
+
+
+def test_an_unknown_topic_has_the_code_that_is_given_for_it_until_it_is_known() -> None:
+    metadata = MetadataCache()
+
+    def codes() -> list[int]:
+        answer = metadata.answer(0, ("made", "nosuch"), {"made": 5})
+        return [each.topic_error_code for each in kwire.decode(TopicMetadataResponse, answer, version=0).topics]
+
+    assert codes() == [5, 3]
+    metadata.update(update(topic("made", state(0, 1, (1,), (1,)))))
+    assert codes() == [0, 3]
+
+
+def test_an_older_controller_is_not_believed() -> None:
+    metadata = MetadataCache()
+    metadata.update(update(topic("a", state(0, 1, (1,), (1,))), epoch=7))
+
+    answer = metadata.update(update(topic("b", state(0, 1, (1,), (1,))), epoch=6, brokers=live(1)))
+
+    assert answer is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert set(metadata.topics) == {"a"}
+    assert set(metadata.brokers) == {1, 2}
+
+
+def test_another_controller_of_the_same_epoch_is_not_believed() -> None:
+    metadata = MetadataCache()
+    metadata.update(update(epoch=7))
+
+    answer = metadata.update(replace(update(epoch=7, brokers=()), controller_id=2))
+
+    assert answer is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert (metadata.controller_id, set(metadata.brokers)) == (1, {1, 2})
+
+
+@pytest.mark.parametrize("name", ["a" * 250, "", "..", "../ids", "nu\0ll"])
+def test_a_topic_with_a_name_that_none_can_have_is_left_out_and_logged(name: str) -> None:
+    metadata = MetadataCache()
+    with structlog.testing.capture_logs() as events:
+        told_of = update(topic(name, state(0, 1, (1,), (1,))), topic("b", state(0, 1, (1,), (1,))))
+        deleted = update(topic(name, state(0, -2, (), ())))
+        assert metadata.new_topics(told_of) == ["b"]
+        assert [metadata.update(told_of), metadata.update(deleted)] == [ErrorCode.NO_ERROR] * 2
+
+    assert [each.topic_name for each in told(metadata).topics] == ["b"]
+    assert [event["topic"] for event in events] == [name[:249]] * 2
+
+
+@pytest.mark.parametrize("host", ["h" * 256, "half-\ud800"])
+def test_a_broker_with_an_address_that_cannot_be_told_is_left_out_and_logged(host: str) -> None:
+    metadata = MetadataCache()
+    unheard = LiveBroker(id=3, endpoints=(Endpoint(port=1, host=host, listener="ADMIN", security_protocol=0),))
+    with structlog.testing.capture_logs() as events:
+        metadata.update(update(brokers=(*live(1), unheard, LiveBroker(id=4, endpoints=()))))
+
+    assert [each.node_id for each in told(metadata).brokers] == [1]
+    assert [event["broker_id"] for event in events] == [3, 4]
+
+
+@pytest.mark.parametrize("value", ["x" * 40_000, "\u0661" * 20_000, "half-\ud800"], ids=["long", "wide", "half"])
+def test_a_setting_that_cannot_be_told_is_left_out_and_logged(value: str) -> None:
+    metadata = MetadataCache()
+    metadata.update(update(topic("a", state(0, 1, (1,), (1,)))))
+    with structlog.testing.capture_logs() as events:
+        metadata.configure("a", {"comment": value, value: "5", "retention.ms": "5"})
+
+    assert told(metadata).topics[0].config_entries == (ConfigEntry(config_key="retention.ms", config_value="5"),)
+    assert sorted(event["key"] for event in events) == sorted(["'comment'", ascii(value[:100])])
+
+
+def test_an_update_changes_what_it_names_and_one_of_everything_also_what_it_does_not() -> None:
+    metadata = MetadataCache()
+    metadata.update(
+        update(topic("a", state(0, 1, (1,), (1,)), state(1, 1, (1,), (1,))), topic("b", state(0, 2, (2,), (2,))))
+    )
+    metadata.update(update(topic("a", state(1, 2, (2,), (2,)))))
+    assert [each.leader for each in told(metadata, "a").topics[0].partitions] == [1, 2]
+    assert set(metadata.topics) == {"a", "b"}
+
+    metadata.update(update(topic("b", state(0, 1, (1,), (1,))), everything=True))
+
+    assert [each.topic_name for each in told(metadata).topics] == ["b"]
+
+
+def test_a_deleted_topic_is_gone_and_one_made_anew_has_nothing_of_the_old() -> None:
+    metadata = MetadataCache()
+    metadata.update(update(topic("a", state(0, 1, (1,), (1,)), state(1, 1, (1,), (1,)))))
+    metadata.update(update(topic("a", state(0, -2, (), ()), state(1, -2, (), ()))))
+    assert told(metadata, "a").topics[0].topic_error_code == 3
+
+    metadata.update(update(topic("a", state(0, 1, (1,), (1,)), state(1, 1, (1,), (1,)))))
+    metadata.update(update(topic("a", state(0, 2, (2,), (2,)), topic_id=SECOND)))
+
+    assert [each.leader for each in told(metadata, "a").topics[0].partitions] == [2]
+
+
+updates = st.lists(
+    st.one_of(
+        st.tuples(st.just("state"), st.sampled_from("abcd"), st.integers(0, 3), st.integers(-2, 3)),
+        st.tuples(st.just("config"), st.sampled_from("abcd"), st.integers(0, 2), st.just(0)),
+        st.tuples(st.just("brokers"), st.just(""), st.integers(1, 3), st.just(0)),
+        st.tuples(st.just("ask"), st.sampled_from("abcd"), st.integers(0, 1), st.just(0)),
+    ),
+    max_size=40,
+)
+
+
+@given(updates)
+def test_bytes_kept_ready_are_those_of_an_answer_made_anew(steps: list[tuple[str, str, int, int]]) -> None:
+    metadata = MetadataCache()
+    for step, name, number, leader in steps:
+        if step == "state":
+            metadata.update(update(topic(name, state(number, leader, (1,), (1, 2))), brokers=live(*metadata.brokers)))
+        elif step == "config":
+            metadata.configure(name, {"retention.ms": str(number)} if number else {})
+        elif step == "brokers":
+            metadata.update(update(brokers=live(*range(1, number + 1))))
+        else:
+            metadata.answer(number, ())
+            metadata.answer(number, (name,))
+
+        anew = MetadataCache()
+        anew.brokers, anew.topics, anew.configs = metadata.brokers, metadata.topics, metadata.configs
+        for version in (0, 1):
+            assert metadata.answer(version, ()) == anew.answer(version, ())
+            assert metadata.answer(version, ("a", "d")) == anew.answer(version, ("a", "d"))

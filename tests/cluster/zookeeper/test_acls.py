@@ -1,0 +1,70 @@
+"""Access control lists, of the types that the page knows and of later ones."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from kwire.cluster.zookeeper import AclChange, ResourceAcls, ZnodeError
+from kwire.cluster.zookeeper.acls import CLUSTER_NAME, ResourceType
+
+RESOURCE_TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
+
+
+def test_paths() -> None:
+    assert ResourceAcls.path("Cluster", CLUSTER_NAME) == "/kafka-acl/Cluster/kafka-cluster"
+    assert ResourceAcls.path("Group", "g") == "/kafka-acl/Group/g"
+    assert ResourceAcls.path("TransactionalId", "p-", "prefixed") == "/kafka-acl-extended/prefixed/TransactionalId/p-"
+    assert AclChange.path() == "/kafka-acl-changes/acl_changes_"
+
+
+@pytest.mark.parametrize("resource_type", RESOURCE_TYPES)
+@pytest.mark.parametrize("pattern_type", ["literal", "prefixed"])
+def test_a_note_of_each_type_is_read_in_any_case(resource_type: ResourceType, pattern_type: str) -> None:
+    change = AclChange(resource_type, "a:b", "literal" if pattern_type == "literal" else "prefixed")
+    written = change.encode()
+    assert AclChange.decode(written) == change
+    assert AclChange.decode(written.replace(b"_", b"")) == change
+    if pattern_type == "literal":
+        assert AclChange.decode(f"{resource_type.lower()}:a:b".encode()) == change
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        (b"nonsense", ""),
+        (b"\xff:x", ""),
+        (b"Nothing:x", ""),
+        (b"{}", "version"),
+        (b'{"version":2,"resourceType":"TOPIC","name":"n","patternType":"PREFIXED"}', "version"),
+        (b'{"version":1,"resourceType":"X","name":"n","patternType":"PREFIXED"}', "resourceType"),
+        (b'{"version":1,"resourceType":"TOPIC","name":"n","patternType":"MATCH"}', "patternType"),
+    ],
+)
+def test_faults_of_notes(data: bytes, key: str) -> None:
+    with pytest.raises(ZnodeError) as failed:
+        AclChange.decode(data, "/kafka-acl-changes/acl_changes_0000000000")
+    assert failed.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        (b'{"acls":[]}', "version"),
+        (b'{"version":2,"acls":[]}', "version"),
+        (b'{"version":1}', "acls"),
+        (b'{"version":1,"acls":[5]}', "acls[0]"),
+        (b'{"version":1,"acls":[{"principal":"alice","permissionType":"A","operation":"R","host":"*"}]}',
+         "acls[0].principal"),
+        (b'{"version":1,"acls":[{"principal":"User:a","permissionType":"A","operation":"R"}]}', "acls[0].host"),
+    ],
+)  # fmt: skip
+def test_faults_of_lists(data: bytes, key: str) -> None:
+    with pytest.raises(ZnodeError) as failed:
+        ResourceAcls.decode(data, "/kafka-acl/Topic/t")
+    assert failed.value.key == key
+
+
+def test_no_data_mean_no_entries() -> None:
+    assert ResourceAcls.decode(b"") == ResourceAcls(())

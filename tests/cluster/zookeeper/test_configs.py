@@ -1,0 +1,84 @@
+"""Settings, and the three forms of the note that says that some have changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kwire.cluster.zookeeper import ConfigChange, EntityConfig, ZnodeError, note_form
+from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, NoteForm, desanitized, sanitized
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{x", b"[]", b"5", b"{}", b'{"version":7}', b'{"config":null}', b'{"config":[]}']
+)
+def test_what_has_no_settings_is_empty(data: bytes) -> None:
+    assert dict(EntityConfig.decode(data).config) == {}
+
+
+def test_a_value_must_be_a_string() -> None:
+    with pytest.raises(ZnodeError, match=r"/config/topics/t: config.retention.ms: expected a string, found 5"):
+        EntityConfig.decode(b'{"version":1,"config":{"retention.ms":5}}', EntityConfig.path("topics", "t"))
+
+
+@pytest.mark.parametrize(
+    ("release", "form"),
+    [((0, 8, 1), "quoted"), ((0, 8, 2, 2), "quoted"), ((0, 9, 0), "v1"), ((0, 10, 0, 1), "v1"), ((0, 10, 1), "v2"),
+     ((3, 9), "v2")],
+)  # fmt: skip
+def test_each_release_gets_the_form_it_understands(release: tuple[int, ...], form: str) -> None:
+    assert note_form(release) == form
+
+
+@pytest.mark.parametrize(
+    ("form", "data"),
+    [
+        ("quoted", b'"orders"'),
+        ("v1", b'{"version":1,"entity_type":"topics","entity_name":"orders"}'),
+        ("v2", b'{"version":2,"entity_path":"topics/orders"}'),
+    ],
+)
+def test_the_forms(form: NoteForm, data: bytes) -> None:
+    change = ConfigChange("topics/orders")
+    assert change.encode(form) == data
+    assert ConfigChange.decode(data) == change
+    assert (change.entity_type, change.entity_name) == ("topics", "orders")
+
+
+@pytest.mark.parametrize(("form", "path"), [("quoted", "clients/c"), ("v1", "brokers/1"), ("v1", "users/u")])
+def test_an_old_form_cannot_tell_of_what_came_later(form: NoteForm, path: str) -> None:
+    with pytest.raises(ValueError, match=f"a note of the form {form} cannot tell of {path}"):
+        ConfigChange(path).encode(form)
+    assert ConfigChange.decode(ConfigChange(path).encode()) == ConfigChange(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        (b"orders", ""),
+        (b"[]", ""),
+        (b'{"version":3,"entity_path":"topics/t"}', "version"),
+        (b'{"entity_path":"topics/t"}', "version"),
+        (b'{"version":2,"entity_path":"topics"}', "entity_path"),
+        (b'{"version":2,"entity_path":"topics/"}', "entity_path"),
+        (b'{"version":2,"entity_path":"topics/t/"}', "entity_path"),
+        (b'{"version":2,"entity_path":"nobody/t"}', "entity_path"),
+        (b'{"version":1,"entity_type":"brokers","entity_name":"1"}', "entity_type"),
+        (b'{"version":1,"entity_type":"topics"}', "entity_name"),
+    ],
+)
+def test_notes_that_kafka_does_not_honour_are_faults(data: bytes, key: str) -> None:
+    with pytest.raises(ZnodeError) as failed:
+        ConfigChange.decode(data, "/config/changes/config_change_0000000001")
+    assert failed.value.key == key
+
+
+def test_names_of_nodes() -> None:
+    assert sanitized("a b/ü*+<>") == "a%20b%2F%C3%BC%2A%2B%3C%3E"
+    assert desanitized(sanitized("a b/ü*+<>~")) == "a b/ü*+<>~"
+    assert EntityConfig.path("users", f"{sanitized('u@x')}/clients/{DEFAULT_ENTITY}") == (
+        "/config/users/u%40x/clients/<default>"
+    )
+    assert json.loads(EntityConfig({"k": "\u00e9"}).encode()) == {"version": 1, "config": {"k": "\u00e9"}}
+    assert ConfigChange.path() == "/config/changes/config_change_"

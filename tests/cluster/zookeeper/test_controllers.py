@@ -1,0 +1,41 @@
+"""Who is controller: JSON, a bare number, and the sign of a migration."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwire.cluster.zookeeper import ConsumerOffset, Controller, ControllerEpoch, ZnodeError
+
+
+def test_we_write_what_kafka_reads() -> None:
+    """Kafka 3.9 reads an object only, though the page says a bare number."""
+    assert Controller(1, 1795219334002).encode() == b'{"version":1,"brokerid":1,"timestamp":"1795219334002"}'
+    assert Controller.decode(b" 7 ") == Controller.decode(b'{"brokerid":7}') == Controller(7)
+
+
+@pytest.mark.parametrize(("epoch", "migrating"), [(b"-1", False), (b"3", True), (b"0", True)])
+def test_a_migration_to_kraft_is_seen(epoch: bytes, migrating: bool) -> None:
+    data = b'{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":' + epoch + b"}"
+    assert Controller.decode(data).is_migrating is migrating
+    assert not Controller(1).is_migrating
+
+
+@pytest.mark.parametrize("data", [b"", b"7x", b"99999999999", b"{}", b'{"brokerid":"1"}', b'{"brokerid":null}', b"[7]"])
+def test_faults_of_the_controller(data: bytes) -> None:
+    with pytest.raises(ZnodeError, match=r"^/controller: "):
+        Controller.decode(data)
+
+
+@pytest.mark.parametrize("data", [b"", b" 7", b"7\n", b"7.0", b"1_0", b"2147483648", "\u0667".encode()])
+def test_faults_of_the_epoch(data: bytes) -> None:
+    with pytest.raises(ZnodeError, match=r"^/controller_epoch: expected a whole number of 32 bits"):
+        ControllerEpoch.decode(data)
+    assert ControllerEpoch.decode(b"+7") == ControllerEpoch(7)
+
+
+def test_offsets_have_64_bits() -> None:
+    assert ConsumerOffset.decode(b"%d" % (2**63 - 1)).offset == 2**63 - 1
+    assert ConsumerOffset.decode(b'{"offset":%d}' % -(2**63)).offset == -(2**63)
+    for data in (b"%d" % 2**63, b'{"offset":%d}' % 2**63, b'{"offset":"1"}'):
+        with pytest.raises(ZnodeError, match="64 bits"):
+            ConsumerOffset.decode(data)

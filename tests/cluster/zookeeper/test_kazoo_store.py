@@ -1,0 +1,200 @@
+"""What only a real server shows: identities, access control lists, roots, encryption, a loop that is never held up."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import operator
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kwire.cluster.zookeeper import Acl, Credentials, EmbeddedZooKeeper, Stat, Tls, connect, make_path
+from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, ServerRefused, Unreachable
+from kwire.cluster.zookeeper.kazoo_store import WINDOW
+from kwire.cluster.zookeeper.operations import READABLE_BY_ALL, Permission
+from tests.cluster.zookeeper.ensembles import ServerEnsemble, in_loop, until
+
+
+@in_loop
+async def test_a_root_is_before_every_path(server: EmbeddedZooKeeper) -> None:
+    plain = await connect(server.hosts)
+    await make_path(plain, "/rooted/kafka")
+    rooted = await connect(f"{server.hosts}/rooted/kafka")
+
+    assert await rooted.create("/brokers", b"b") == "/brokers"
+    assert await rooted.create("/n_", sequential=True) == "/n_0000000001"
+    seen: list[str] = []
+    await rooted.get("/brokers", lambda event: seen.append(event.path))
+    await plain.set("/rooted/kafka/brokers", b"c")
+
+    assert (await rooted.get("/brokers")).data == b"c"
+    assert seen == ["/brokers"]
+    await rooted.close()
+    await plain.close()
+
+
+@in_loop
+async def test_what_is_created_belongs_to_who_created_it(server: EmbeddedZooKeeper) -> None:
+    owner = await connect(server.hosts, credentials=[Credentials("digest", "kwire:secret")], acl=READABLE_BY_ALL)
+    stranger = await connect(server.hosts)
+    await owner.create("/owned", b"1")
+    await owner.create("/shared", acl=(Acl(Permission.ALL, "world", "anyone"),))
+
+    assert (await stranger.get("/owned")).data == b"1"
+    for refused in (stranger.set("/owned", b"2"), stranger.create("/owned/child")):
+        with pytest.raises(NotAuthorized) as failed:
+            await refused
+        assert failed.value.path.startswith("/owned")
+    await owner.set("/owned", b"2")
+    await stranger.set("/shared", b"2")
+    assert "secret" not in repr(Credentials("digest", "kwire:secret"))
+    await owner.close()
+    await stranger.close()
+
+
+@in_loop
+async def test_other_refusals_keep_the_servers_code(server: EmbeddedZooKeeper) -> None:
+    store = await connect(server.hosts)
+    with pytest.raises(ServerRefused) as failed:
+        await store.create("/bad-acl", acl=(Acl(31, "no such scheme", "x"),))
+    assert (failed.value.code, failed.value.name, failed.value.path) == (-114, "InvalidACLError", "/bad-acl")
+    with pytest.raises(ServerRefused, match=r"/\ue000: refused by ZooKeeper: BadArgumentsError \(-8\)"):
+        await store.create("/\ue000")
+    assert store.state == "connected"
+    await store.close()
+
+
+@in_loop
+async def test_the_loop_goes_on_while_much_is_asked_for(server: EmbeddedZooKeeper) -> None:
+    """A pipe between the threads takes a few hundred requests, and then blocks who writes to it."""
+    store = await connect(server.hosts)
+    await store.create("/much")
+    shares: list[float] = []
+    while not shares or min(shares) > 1 / 3:  # the machine may be busy; who blocks does so each time
+        longest = 0.0
+
+        async def tick() -> None:
+            nonlocal longest
+            while True:
+                began = time.perf_counter()
+                await asyncio.sleep(0.001)
+                longest = max(longest, time.perf_counter() - began)
+
+        ticking = asyncio.create_task(tick())
+        began = time.perf_counter()
+        await store.get_many(["/much"] * 3000)
+        shares.append(longest / (time.perf_counter() - began))
+        ticking.cancel()
+        assert len(shares) < 20, shares
+    await store.close()
+
+
+@in_loop
+async def test_no_thread_outlives_its_store(server: EmbeddedZooKeeper) -> None:
+    before = set(threading.enumerate())
+    ensemble = ServerEnsemble(server)
+    store = await ensemble.session()
+    await ensemble.expire(store)
+    await until(lambda: store.state == "expired")
+    await ensemble.close()
+    lasting = {thread.name for thread in set(threading.enumerate()) - before if "zookeeper" in thread.name}
+    assert not lasting
+
+
+@in_loop
+async def test_closing_without_a_connection_does_not_wait_for_one(server: EmbeddedZooKeeper) -> None:
+    ensemble = ServerEnsemble(server)
+    store = await ensemble.session()
+    ensemble.proxy(store).accepts = False
+    ensemble.cut(store)
+    await until(lambda: store.state == "suspended")
+    waiting = store.get("/")
+    began = time.monotonic()
+    await store.close()
+    assert time.monotonic() - began < 3
+    assert "closed" in str(waiting.exception())
+    await ensemble.close()
+
+
+@in_loop
+async def test_a_server_that_leaves_a_handshake_unanswered_does_not_cost_the_session(server: EmbeddedZooKeeper) -> None:
+    """As one that starts does, about once in thirty times on a busy machine; it is the only host."""
+    ensemble = ServerEnsemble(server)
+    store = await ensemble.session(session_timeout=6)
+    session_id, states = store.session_id, list[str]()
+    store.listen(states.append)
+    proxy = ensemble.proxy(store)
+    proxy.silent = 1
+    proxy.cut()
+    await until(lambda: "connected" in states or "expired" in states)
+    assert (states, store.session_id) == (["suspended", "connected"], session_id)
+    assert not proxy.silent
+    await ensemble.close()
+
+
+@in_loop
+async def test_connections_break_again_and_again_while_much_is_asked_for(server: EmbeddedZooKeeper) -> None:
+    """Kazoo's own pair of sockets filled up with what was never received, until its thread waited for itself."""
+    ensemble = ServerEnsemble(server)
+    store = await ensemble.session()
+    await store.create("/n")
+    states: list[str] = []
+    store.listen(states.append)
+    for cuts in range(1, 6):
+        writes = [store.set("/n", b"") for _ in range(2 * WINDOW)]
+        await writes[10]
+        ensemble.cut(store)
+        outcomes = await asyncio.gather(*writes, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} <= {Stat, ConnectionLost}
+        wanted = ["suspended", "connected"] * cuts
+        await until(functools.partial(operator.eq, states, wanted))
+    await ensemble.close()
+
+
+def openssl(*arguments: str, folder: Path) -> None:
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@in_loop
+async def test_encryption(tmp_path: Path) -> None:
+    """The server shows a certificate of our own authority, and wants one of the client."""
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=authority", folder=tmp_path)
+    (tmp_path / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost", encoding="utf-8")
+    for name in ("server", "client"):
+        openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}", folder=tmp_path)
+        openssl(
+            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+            "-out", f"{name}.pem", "-extfile", "names", folder=tmp_path,
+        )  # fmt: skip
+    both = (tmp_path / "server.pem").read_text() + (tmp_path / "server.key").read_text()
+    (tmp_path / "both.pem").write_text(both)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {
+        "secureClientPort": str(port),
+        "secureClientPortAddress": "127.0.0.1",
+        "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
+        "ssl.keyStore.location": f"{tmp_path}/both.pem",
+        "ssl.trustStore.location": f"{tmp_path}/ca.pem",
+    }
+    known = Tls(
+        authority=f"{tmp_path}/ca.pem",
+        certificate=f"{tmp_path}/client.pem",
+        key=f"{tmp_path}/client.key",
+        check_hostname=True,
+    )
+    async with EmbeddedZooKeeper(settings=settings, force_sync=False):
+        store = await connect(f"localhost:{port}", tls=known)
+        await store.create("/secret", b"x" * 100_000)
+        nodes = await store.get_many(["/secret"] * 50)
+        assert {len(node.data) for node in nodes if node is not None} == {100_000}
+        await store.close()
+        with pytest.raises(Unreachable):
+            await connect(f"localhost:{port}", connect_timeout=0.5)  # in plain text

@@ -1,0 +1,479 @@
+"""What all classes of nodes have in common.
+
+Each sample is what stands in the page "Kafka data structures in Zookeeper", in KIP-584, or was written by a real Kafka
+3.9.1, with what it means beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kwire.cluster.zookeeper
+from kwire.cluster.zookeeper import (
+    AclChange,
+    AclEntry,
+    BrokerRegistration,
+    ClusterId,
+    ConfigChange,
+    ConsumerOffset,
+    ConsumerOwner,
+    ConsumerRegistration,
+    Controller,
+    ControllerEpoch,
+    DeletionMarker,
+    Endpoint,
+    EntityConfig,
+    FeaturesNode,
+    IsrChange,
+    LevelRange,
+    LogDirEvent,
+    PartitionReassignment,
+    PartitionState,
+    PreferredElection,
+    ProducerIdBlock,
+    Reassignment,
+    ResourceAcls,
+    SupportedRange,
+    TopicPartition,
+    TopicRegistration,
+    ZnodeError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Sample(NamedTuple):
+    source: str
+    path: str
+    data: bytes
+    meaning: Any
+
+
+SAMPLES = [
+    Sample(
+        "page: topic",
+        TopicRegistration.path("foo"),
+        b'{"version": 1, "partitions": {"0": [0, 1, 3] } }',
+        TopicRegistration({0: (0, 1, 3)}),
+    ),
+    Sample(
+        "Kafka 3.9.1: topic",
+        TopicRegistration.path("foo"),
+        b'{"partitions":{"0":[1,2]},"topic_id":"QxByuMYiQJWUYjcdbLO8KA","adding_replicas":{},"removing_replicas":{},'
+        b'"version":3}',
+        TopicRegistration({0: (1, 2)}, uuid.UUID("431072b8-c622-4095-9462-371d6cb3bc28")),
+    ),
+    Sample(
+        "page: partition",
+        PartitionState.path("foo", 0),
+        b'{ "version": 1, "isr": [0,1], "leader": 0, "controller_epoch": 1, "leader_epoch": 0 }',
+        PartitionState(leader=0, leader_epoch=0, isr=(0, 1), controller_epoch=1),
+    ),
+    Sample(
+        "Kafka 3.9.1: partition",
+        PartitionState.path("foo", 0),
+        b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1,2]}',
+        PartitionState(leader=1, leader_epoch=0, isr=(1, 2), controller_epoch=1),
+    ),
+    Sample(
+        "Kafka 3.2: partition led uncleanly",
+        PartitionState.path("foo", 0),
+        b'{"controller_epoch":4,"leader":1,"version":1,"leader_epoch":9,"isr":[1],"leader_recovery_state":1}',
+        PartitionState(leader=1, leader_epoch=9, isr=(1,), controller_epoch=4, recovering=True),
+    ),
+    Sample(
+        "page: broker of 0.8",
+        BrokerRegistration.path(0),
+        b'{ "version": 1, "host": "192.168.1.148", "port": 9092, "jmx_port": 9999 }',
+        BrokerRegistration((Endpoint("PLAINTEXT", "192.168.1.148", 9092),), jmx_port=9999, version=1),
+    ),
+    Sample(
+        "page: broker of 0.9, with the colons that are missing there",
+        BrokerRegistration.path(0),
+        b'{ "version":2, "host":"localhost", "port":9092, "jmx_port":9999, "timestamp":"2233345666",'
+        b'"endpoints": ["PLAINTEXT://host1:9092", "SSL://host1:9093"] }',
+        BrokerRegistration(
+            (Endpoint("PLAINTEXT", "host1", 9092), Endpoint("SSL", "host1", 9093, "SSL")),
+            jmx_port=9999,
+            timestamp=2233345666,
+            version=2,
+        ),
+    ),
+    Sample(
+        "page: broker of 0.10",
+        BrokerRegistration.path(0),
+        b'{ "version":3, "host":"localhost", "port":9092, "jmx_port":9999, "timestamp":"2233345666",'
+        b'"endpoints": ["PLAINTEXT://host1:9092", "SSL://host1:9093"], "rack": "us-east-1c" }',
+        BrokerRegistration(
+            (Endpoint("PLAINTEXT", "host1", 9092), Endpoint("SSL", "host1", 9093, "SSL")),
+            jmx_port=9999,
+            rack="us-east-1c",
+            timestamp=2233345666,
+            version=3,
+        ),
+    ),
+    Sample(
+        "KIP-584: broker",
+        BrokerRegistration.path(0),
+        b'{"listener_security_protocol_map":{"INTERNAL":"PLAINTEXT","REPLICATION":"PLAINTEXT","EXTERNAL":"SASL_SSL"},'
+        b'"endpoints":["INTERNAL://kafka-0.kafka.def.cluster.local:9071",'
+        b'"REPLICATION://kafka-0.kafka.abc.cluster.local:9072","EXTERNAL://b3-kfc-mnope.us.clusterx:9092"],"rack":"0",'
+        b'"jmx_port":7203,"host":"kafka-0.kafka.def.cluster.local","timestamp":"1579041366882","port":9071,"version":5,'
+        b'"features":{"group_coordinator":{"min_version":1,"max_version":3},'
+        b'"transaction_coordinator":{"min_version":1,"max_version":4}}}',
+        BrokerRegistration(
+            (
+                Endpoint("INTERNAL", "kafka-0.kafka.def.cluster.local", 9071),
+                Endpoint("REPLICATION", "kafka-0.kafka.abc.cluster.local", 9072),
+                Endpoint("EXTERNAL", "b3-kfc-mnope.us.clusterx", 9092, "SASL_SSL"),
+            ),
+            jmx_port=7203,
+            rack="0",
+            features={"group_coordinator": SupportedRange(1, 3), "transaction_coordinator": SupportedRange(1, 4)},
+            timestamp=1579041366882,
+        ),
+    ),
+    Sample(
+        "Kafka 3.9.1: broker",
+        BrokerRegistration.path(1),
+        b'{"features":{},"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT"},'
+        b'"endpoints":["PLAINTEXT://127.0.0.1:19091"],"jmx_port":-1,"port":19091,"host":"127.0.0.1","version":5,'
+        b'"timestamp":"1795219333912"}',
+        BrokerRegistration((Endpoint("PLAINTEXT", "127.0.0.1", 19091),), timestamp=1795219333912),
+    ),
+    Sample("page: controller epoch", ControllerEpoch.path(), b"7", ControllerEpoch(7)),
+    Sample("page: controller", Controller.path(), b"3", Controller(3)),
+    Sample(
+        "Kafka 0.8: controller",
+        Controller.path(),
+        b'{"version":1,"brokerid":1,"timestamp":"1795219334002"}',
+        Controller(1, 1795219334002),
+    ),
+    Sample(
+        "Kafka 3.9.1: controller",
+        Controller.path(),
+        b'{"version":2,"brokerid":1,"timestamp":"1795219334002","kraftControllerEpoch":-1}',
+        Controller(1, 1795219334002, -1),
+    ),
+    Sample(
+        "page: consumer of topics",
+        ConsumerRegistration.path("g", "c"),
+        b'{ "version": 1, "pattern": "static", "subscription": {"topic1": 1, "topic2": 2} }',
+        ConsumerRegistration("static", {"topic1": 1, "topic2": 2}),
+    ),
+    Sample(
+        "page: consumer of a white list",
+        ConsumerRegistration.path("g", "c"),
+        b'{ "version": 1, "pattern": "white_list", "subscription": {"abc": 1}}',
+        ConsumerRegistration("white_list", {"abc": 1}),
+    ),
+    Sample(
+        "page: consumer of a black list",
+        ConsumerRegistration.path("g", "c"),
+        b'{ "version": 1, "pattern": "black_list", "subscription": {"abc": 1}}',
+        ConsumerRegistration("black_list", {"abc": 1}),
+    ),
+    Sample(
+        "Kafka 0.8.2: consumer",
+        ConsumerRegistration.path("g", "c"),
+        b'{"version":1,"subscription":{"t":2},"pattern":"static","timestamp":"1579041366882"}',
+        ConsumerRegistration("static", {"t": 2}, 1579041366882),
+    ),
+    Sample("page: owner", ConsumerOwner.path("g", "t", 0), b"g_host-1-0", ConsumerOwner("g_host-1-0")),
+    Sample("page: offset", ConsumerOffset.path("g", "t", 0), b"42", ConsumerOffset(42)),
+    Sample("page, comment: offset", ConsumerOffset.path("g", "t", 0), b'{"offset": 42}', ConsumerOffset(42)),
+    Sample(
+        "page: reassignment",
+        Reassignment.path(),
+        b'{ "version": 1, "partitions": [ { "topic": "Foo", "partition": 1, "replicas": [0, 1, 3] } ] }',
+        Reassignment((PartitionReassignment("Foo", 1, (0, 1, 3)),)),
+    ),
+    Sample(
+        "page: preferred election",
+        PreferredElection.path(),
+        b'{ "version": 1, "partitions": [ { "topic": "Foo", "partition": 1 }, { "topic": "Bar", "partition": 0 } ] }',
+        PreferredElection((TopicPartition("Foo", 1), TopicPartition("Bar", 0))),
+    ),
+    Sample("page: deletion", DeletionMarker.path("foo"), b"", DeletionMarker("foo")),
+    Sample(
+        "page: settings of a topic",
+        EntityConfig.path("topics", "foo"),
+        b'{ "version": 1, "config": { "config.a": "x", "config.b": "y" } }',
+        EntityConfig({"config.a": "x", "config.b": "y"}),
+    ),
+    Sample(
+        "Kafka 3.9.1: settings of a topic",
+        EntityConfig.path("topics", "foo"),
+        b'{"version":1,"config":{"retention.ms":"5000"}}',
+        EntityConfig({"retention.ms": "5000"}),
+    ),
+    Sample("page: change of 0.8.1", ConfigChange.path(7), b'"topic_name"', ConfigChange("topics/topic_name")),
+    Sample(
+        "page: change of 0.9",
+        ConfigChange.path(7),
+        b'{"version" : 1, "entity_type":"clients", "entity_name" : "client_id"}',
+        ConfigChange("clients/client_id"),
+    ),
+    Sample(
+        "Kafka 3.9.1: change",
+        ConfigChange.path(7),
+        b'{"version":2,"entity_path":"topics/foo"}',
+        ConfigChange("topics/foo"),
+    ),
+    Sample(
+        "Kafka 0.9: ISR",
+        IsrChange.path(3),
+        b'{"version":1,"partitions":[{"topic":"foo","partition":0}]}',
+        IsrChange((TopicPartition("foo", 0),)),
+    ),
+    Sample(
+        "page: access control list",
+        ResourceAcls.path("Topic", "foo"),
+        b'{"version": 1, "acls": [ { "host":"host1", "permissionType": "Allow","operation": "Read",'
+        b'"principal": "User:alice"}]}',
+        ResourceAcls((AclEntry("User:alice", "Allow", "Read", "host1"),)),
+    ),
+    Sample("Kafka 3.9.1: note of a list", AclChange.path("literal", 1), b"TOPIC:i2", AclChange("Topic", "i2")),
+    Sample("Kafka 1.0: note of a list", AclChange.path("literal", 1), b"Topic:i1", AclChange("Topic", "i1")),
+    Sample(
+        "Kafka 3.9.1: note of a list of prefixed names",
+        AclChange.path("prefixed", 1),
+        b'{"version":1,"resourceType":"TOPIC","name":"i-pref-","patternType":"PREFIXED"}',
+        AclChange("Topic", "i-pref-", "prefixed"),
+    ),
+    Sample(
+        "Kafka 3.9.1: cluster id",
+        ClusterId.path(),
+        b'{"version":"1","id":"E618TkrETQ6jWU3bwxWn-w"}',
+        ClusterId("E618TkrETQ6jWU3bwxWn-w"),
+    ),
+    Sample(
+        "KIP-584: features, with levels of 1 and the brace that is missing there",
+        FeaturesNode.path(),
+        b'{"version":0,"status":1,"features":{"group_coordinator":{"min_version_level":1,"max_version_level":3},'
+        b'"consumer_offsets_topic_schema":{"min_version_level":1,"max_version_level":4}}}',
+        FeaturesNode(True, {"group_coordinator": LevelRange(1, 3), "consumer_offsets_topic_schema": LevelRange(1, 4)}),
+    ),
+    Sample(
+        "Kafka: failed directory",
+        LogDirEvent.path(0),
+        b'{"version":1,"broker":3,"event":1}',
+        LogDirEvent(3),
+    ),
+    Sample(
+        "Kafka: producer ids",
+        ProducerIdBlock.path(),
+        b'{"version":1,"broker":0,"block_start":"0","block_end":"999"}',
+        ProducerIdBlock(0, 0, 999),
+    ),
+]
+CLASSES = sorted({type(sample.meaning) for sample in SAMPLES}, key=lambda cls: cls.__name__)
+JSON_SAMPLES = [
+    sample
+    for sample in SAMPLES
+    if sample.data.startswith(b"{") and not isinstance(sample.meaning, AclChange | DeletionMarker)
+]
+
+
+def by_source(value: Sample | type) -> str:
+    return value.source if isinstance(value, Sample) else value.__name__
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=by_source)
+def test_what_is_written_there_means_this(sample: Sample) -> None:
+    assert type(sample.meaning).decode(sample.data, sample.path) == sample.meaning
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=by_source)
+def test_what_we_write_of_it_means_the_same(sample: Sample) -> None:
+    assert type(sample.meaning).decode(sample.meaning.encode(), sample.path) == sample.meaning
+
+
+@pytest.mark.parametrize(
+    "sample", [sample for sample in SAMPLES if sample.source.startswith("Kafka 3.9.1")], ids=by_source
+)
+def test_what_we_write_is_what_kafka_wrote(sample: Sample) -> None:
+    written = sample.meaning.encode()
+    if sample.data.startswith(b"{"):
+        assert json.loads(written) == json.loads(sample.data)
+    else:
+        assert written == sample.data
+
+
+def test_a_partition_is_written_byte_for_byte_as_kafka_does() -> None:
+    [data] = [sample.data for sample in SAMPLES if sample.source == "Kafka 3.9.1: partition"]
+    assert PartitionState.decode(data).encode() == data
+
+
+@pytest.mark.parametrize("sample", JSON_SAMPLES, ids=by_source)
+def test_unknown_keys_are_kept_and_written_back(sample: Sample) -> None:
+    strange = {"z": [1.5, None, {"deep": "\u00e9\ud800"}], "large": 10**30, "": True}
+    data = json.dumps(json.loads(sample.data) | strange).encode()
+
+    decoded = type(sample.meaning).decode(data, sample.path)
+
+    assert decoded != sample.meaning
+    written = json.loads(decoded.encode())
+    assert {key: written[key] for key in strange} == strange
+    assert type(sample.meaning).decode(decoded.encode(), sample.path) == decoded
+
+
+WITHIN: list[tuple[Any, dict[str, Any], str]] = [
+    (Reassignment, {"partitions": [{"topic": "t", "partition": 0, "replicas": [1], "log_dirs": ["any"]}]}, "log_dirs"),
+    (
+        ResourceAcls,
+        {
+            "version": 1,
+            "acls": [{"principal": "User:a", "permissionType": "Deny", "operation": "Read", "host": "*", "since": 5}],
+        },
+        "since",
+    ),
+    (
+        FeaturesNode,
+        {"version": 0, "status": 1, "features": {"f": {"min_version_level": 1, "max_version_level": 2, "more": "x"}}},
+        "more",
+    ),
+    (
+        BrokerRegistration,
+        {
+            "version": 5,
+            "jmx_port": -1,
+            "endpoints": [],
+            "features": {"f": {"min_version": 1, "max_version": 2, "n": 0}},
+        },
+        '"n"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("cls", "values", "key"), WITHIN, ids=[cls.__name__ for cls, _, _ in WITHIN])
+def test_unknown_keys_of_what_stands_within_are_kept_too(cls: Any, values: dict[str, Any], key: str) -> None:
+    decoded = cls.decode(json.dumps(values).encode(), "/x")
+    assert key in decoded.encode().decode()
+    assert cls.decode(decoded.encode(), "/x") == decoded
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=by_source)
+def test_nothing_of_it_can_be_changed(sample: Sample) -> None:
+    for name in type(sample.meaning).__slots__:
+        with pytest.raises(AttributeError):
+            setattr(sample.meaning, name, None)
+        value = getattr(sample.meaning, name)
+        if hasattr(value, "keys"):
+            with pytest.raises(TypeError):
+                value["new"] = 1
+
+
+def test_a_structure_does_not_follow_the_mapping_it_was_made_of() -> None:
+    partitions = {0: (1,)}
+    topic = TopicRegistration(partitions)
+    partitions[1] = (2,)
+    assert topic == TopicRegistration({0: (1,)})
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def decode_or_fault(cls: Any, data: bytes) -> Any:
+    """The value, or None for a fault, which names the path."""
+    try:
+        return cls.decode(data, "/the/path")
+    except ZnodeError as error:
+        fault = error
+    assert fault.path == "/the/path"
+    assert str(fault).startswith("/the/path: ")
+    assert fault.reason
+    return None
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=by_source)
+@given(data=st.binary(max_size=40))
+def test_any_bytes_are_a_value_or_a_fault(cls: Any, data: bytes) -> None:
+    decode_or_fault(cls, data)
+
+
+@pytest.mark.parametrize("sample", JSON_SAMPLES, ids=by_source)
+@given(data=st.data())
+def test_any_value_of_any_key_is_a_value_or_a_fault(sample: Sample, data: st.DataObject) -> None:
+    cls = type(sample.meaning)
+    values = json.loads(sample.data)
+    where = values
+    while True:  # walk to some place within
+        key = data.draw(st.sampled_from(sorted(where)) if isinstance(where, dict) else st.integers(0, len(where) - 1))
+        if not isinstance(where[key], dict | list) or not where[key] or data.draw(st.booleans()):
+            break
+        where = where[key]
+    if isinstance(where, dict) and data.draw(st.booleans()):
+        del where[key]
+    else:
+        where[key] = data.draw(JSON_VALUES)
+
+    value = decode_or_fault(cls, json.dumps(values).encode())
+
+    if value is not None:
+        assert cls.decode(value.encode(), sample.path) == value
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=by_source)
+@pytest.mark.parametrize(
+    "data",
+    [b"[" * 200_000, b"9" * 5_000, b'{"version":' + b"9" * 5_000 + b"}", b"\xff\xfe\x00", b"NaN", b'{"version":NaN}'],
+    ids=["deep", "long", "long inside", "no text", "NaN", "NaN inside"],
+)
+def test_data_made_to_break_a_parser_are_a_fault(cls: Any, data: bytes) -> None:
+    value = decode_or_fault(cls, data)
+    assert value is None or cls in {DeletionMarker, EntityConfig, ConsumerOwner}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b' \n{"version":1,"config":{"a":"x"}} and what follows',  # Jackson looks at the first value only
+        b'{"config":{"a":"old"},"config":{"a":"x"}}',  # of equal keys it takes the last
+        '{"config":{"a":"x"}}'.encode("utf-16"),  # and it finds out the encoding
+        '\ufeff{"config":{"a":"x"}}'.encode(),
+    ],
+)
+def test_json_is_read_as_jackson_reads_it(data: bytes) -> None:
+    assert EntityConfig.decode(data) == EntityConfig({"a": "x"})
+
+
+def test_no_path_is_that_of_real_kafkas_features() -> None:
+    """Real brokers act upon /feature: there is no code that could build it."""
+    for cls in CLASSES:
+        arguments = {"topic": "t", "partition": 0, "group": "g", "consumer": "c", "broker_id": 1, "name": "n"}
+        arguments |= {"entity_type": "topics", "resource_type": "Topic"}
+        path: Callable[..., str] = cls.path
+        wanted = path.__code__.co_varnames[: path.__code__.co_argcount]
+        built = path(**{name: value for name, value in arguments.items() if name in wanted})
+        assert re.match(r"/feature(/|$)", built) is None, cls
+    package = Path(kwire.cluster.zookeeper.__file__).parent.parent
+    literal = re.compile(r"""["']/feature["'/]""")
+    found = [file.name for file in package.rglob("*.py") if literal.search(file.read_text(encoding="utf-8"))]
+    assert found == ["store.py"]  # which refuses it
+
+
+def test_every_class_says_where_it_is() -> None:
+    assert [sample.path for sample in SAMPLES if sample.path.startswith("/")] == [sample.path for sample in SAMPLES]
+    assert {sample.path for sample in SAMPLES} >= {
+        "/brokers/topics/foo", "/brokers/topics/foo/partitions/0/state", "/brokers/ids/0", "/controller_epoch",
+        "/controller", "/consumers/g/ids/c", "/consumers/g/owners/t/0", "/consumers/g/offsets/t/0",
+        "/admin/reassign_partitions", "/admin/preferred_replica_election", "/admin/delete_topics/foo",
+        "/config/topics/foo", "/config/changes/config_change_0000000007", "/cluster/id", "/features",
+        "/isr_change_notification/isr_change_0000000003", "/kafka-acl/Topic/foo",
+        "/kafka-acl-changes/acl_changes_0000000001", "/kafka-acl-extended-changes/acl_changes_0000000001",
+        "/log_dir_event_notification/log_dir_event_0000000000", "/latest_producer_id_block",
+    }  # fmt: skip
