@@ -10,7 +10,7 @@ from pathlib import Path
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2
 from tests.cluster.controller.clusters import cluster_of, creation, run
 
-PAGE = Path(__file__).parents[2] / "docs" / "controller.md"
+PAGE = Path(__file__).parents[3] / "docs" / "controller.md"
 
 
 def test_the_examples_of_the_page_run() -> None:

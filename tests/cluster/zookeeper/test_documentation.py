@@ -6,7 +6,7 @@ import doctest
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "zookeeper.md"
+PAGE = Path(__file__).parents[3] / "docs" / "zookeeper.md"
 
 
 def test_the_examples_print_what_they_say() -> None:
