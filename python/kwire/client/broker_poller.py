@@ -143,7 +143,7 @@ class BrokerPoller:
         await self._told.wait()
         due = monotonic()
         while True:
-            ready = self.answers and (ask.apart or link.up)
+            ready = self.answers and (ask.apart or link.is_open)
             metadata = self.view.believed
             if ready and metadata is not None and (ask.brokers == "all" or self._poller.speaks_for_all(self)):
                 request = ask.request
@@ -168,7 +168,7 @@ class BrokerPoller:
         connection: Connection | None = None
         version, asked = -1, request
         try:
-            connection = await link.connection()
+            connection = await link.get()
             asked = request or _metadata(connection, self._poller.dialect, introduction=introduction)
             version = connection.negotiated.version_of(type(asked))
             arrival = await connection.ask(asked, version=version)

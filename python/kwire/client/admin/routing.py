@@ -12,7 +12,7 @@ from random import uniform
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kwire.client.admin.errors import NoController
-from kwire.client.connection import Connection
+from kwire.client.connection_pool import ConnectionPool
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.protocol.endpoint import Endpoint
@@ -42,22 +42,17 @@ class Routing:
 
     def __init__(self, bootstrap: tuple[Endpoint, ...], client_id: str | None, timeout: float) -> None:
         self._bootstrap = bootstrap
-        self._client_id = client_id
         self.timeout = timeout
-        self._connections: dict[Endpoint, Connection] = {}
-        self._opening: dict[Endpoint, asyncio.Lock] = {}
+        self._connections = ConnectionPool(client_id=client_id, timeout=timeout)
         self.brokers: dict[int, Endpoint] = {}
         self._controller: Endpoint | None = None
 
     async def close(self) -> None:
-        connections = list(self._connections.values())
-        self._connections.clear()
-        await asyncio.gather(*(connection.close() for connection in connections))
+        await self._connections.close()
 
     async def ask(self, endpoint: Endpoint, request: Request[R]) -> R:
         """One broker, one attempt. Raises ConnectionFault."""
-        connection = await self._connection(endpoint)
-        return await connection.send(request)
+        return await self._connections.send(endpoint, request)
 
     async def ask_any(self, request: Request[R]) -> R:
         """Whoever answers first of those that are known, one after the other.
@@ -149,14 +144,6 @@ class Routing:
 
     def _known(self) -> tuple[Endpoint, ...]:
         return tuple(dict.fromkeys((*self.brokers.values(), *self._bootstrap)))
-
-    async def _connection(self, endpoint: Endpoint) -> Connection:
-        async with self._opening.setdefault(endpoint, asyncio.Lock()):
-            connection = self._connections.get(endpoint)
-            if connection is None or connection.fault is not None:
-                connection = await Connection.open(endpoint, client_id=self._client_id, timeout=self.timeout)
-                self._connections[endpoint] = connection
-            return connection
 
 
 async def paused(pause: float) -> float:

@@ -16,6 +16,7 @@ from kwire.cluster.controller.handlers.controlled_shutdown import TOOL
 from kwire.cluster.node.logs import logger
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ async def _left(node: Node) -> bool:
         arguments = (str(node.settings.id), str(session.broker_epoch))
         request = AdminRequest(tool=TOOL, arguments=arguments)
         try:
-            answer = await node.peers.send(controller.host, controller.port, request)
+            answer = await node.peers.send(Endpoint(controller.host, controller.port), request)
         except ConnectionFault as fault:
             log.info("cannot leave yet", reason=str(fault))
             return False

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack
 from random import uniform
 from typing import TYPE_CHECKING
 
+from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.controller.handlers import Asked, answer, controlled_shutdown
 from kwire.cluster.node.controlled_shutdown import leave
 from kwire.cluster.node.elected import is_elected
@@ -20,7 +21,6 @@ from kwire.cluster.node.listener import Limits, Listener, Peer
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.metadata_cache import MetadataCache
 from kwire.cluster.node.metrics import Metrics
-from kwire.cluster.node.peers import Peers
 from kwire.cluster.node.requests import Requests
 from kwire.cluster.node.session import NodeSession
 from kwire.cluster.node.settings import is_wildcard
@@ -30,6 +30,7 @@ from kwire.cluster.zookeeper.errors import ConnectionLost
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 STALE_BROKER_EPOCH = 77
 """Kafka's code for a message to an earlier life of this broker."""
 RECONNECT_SECONDS = 0.5
+PEER_TIMEOUT = 10.0
+"""Seconds to connect to another node, and to wait for each of its responses."""
 
 log = logger(__name__)
 
@@ -57,7 +60,7 @@ class Node:
         self.metrics = Metrics(settings.id)
         self.host, self.port = "", 0
         self.metrics_port = 0
-        self._peers = Peers(f"node-{settings.id}")
+        self._peers = ConnectionPool(client_id=f"node-{settings.id}", timeout=PEER_TIMEOUT)
         registry = ToolRegistry(tools)
         self._tools = ToolRunner(registry, Surroundings(settings.id, registry, self.facts))
         requests = Requests(self.metadata, self.metrics, self._tools, self)
@@ -161,7 +164,7 @@ class Node:
         if broker_id == self.settings.id:
             return await self.take_metadata(message)
         [endpoint] = [broker.endpoints[0] for broker in message.live_brokers if broker.id == broker_id]
-        return await self._peers.send(endpoint.host, endpoint.port, message)
+        return await self._peers.send(Endpoint(endpoint.host, endpoint.port), message)
 
     # Duties
 
@@ -235,7 +238,7 @@ class Node:
                 assert isinstance(answered, CreateTopicResponse_V2)
                 told = answered.topics
             elif controller is not None:
-                told = (await self._peers.send(controller.host, controller.port, request)).topics
+                told = (await self._peers.send(Endpoint(controller.host, controller.port), request)).topics
         except ConnectionFault as fault:
             log.warning("topics were not created automatically", names=names, reason=str(fault))
         return {one.topic_name: one.error_code for one in told}
@@ -248,7 +251,8 @@ class Node:
         return self._session
 
     @property
-    def peers(self) -> Peers:
+    def peers(self) -> ConnectionPool:
+        """Connections to the other nodes of the cluster."""
         return self._peers
 
     def controller_address(self) -> Broker | None:
