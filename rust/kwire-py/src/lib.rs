@@ -7,10 +7,10 @@
 
 mod columns;
 mod errors;
-mod known_requests;
 mod memo;
 mod memory;
 mod plan;
+mod response_cache;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "is an allocator")]
 mod unsafe_allocator;
@@ -46,11 +46,11 @@ mod _kwire {
     #[pymodule_export]
     use crate::columns::{Batch, Columns, Schema};
     #[pymodule_export]
-    use crate::known_requests::KnownRequests;
-    #[pymodule_export]
     use crate::memory::Memory;
     #[pymodule_export]
     use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::response_cache::ResponseCache;
     #[pymodule_export]
     use crate::unsafe_objects::adopt;
 }

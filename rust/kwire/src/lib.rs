@@ -14,8 +14,7 @@
 //! Plan text is parsed (`parse`) into a [`Plan`] (`plan`); one walker reads bytes by it into whatever a
 //! [`decode::Visitor`] builds, another writes bytes by it out of whatever an [`encode::Source`] holds. [`Value`] is the
 //! visitor and source of this crate's own tests; Python objects are another pair, in a crate of their own. A visitor whose
-//! values can be used again is spared what stood in the frame before (`remember`). Whole requests that come again are
-//! answered by their bytes (`known_requests`). This crate knows no Python: it is tested, fuzzed and measured with plans
+//! values can be used again is spared what stood in the frame before (`remember`). This crate knows no Python: it is tested, fuzzed and measured with plans
 //! and bytes alone.
 
 #![forbid(unsafe_code)]
@@ -24,7 +23,6 @@ mod alike;
 pub mod decode;
 pub mod encode;
 mod error;
-pub mod known_requests;
 mod parse;
 pub mod plan;
 mod reader;
