@@ -118,7 +118,7 @@ async def changing_polls(cluster: Cluster, rounds: int) -> Seconds:
         await anext(poller)
         await anext(poller)
         for _ in range(rounds):
-            cluster.disturb()
+            cluster.move_random_leaders()
             began = process_time()
             poll = await anext(poller)
             kwire_cpu.append(process_time() - began)
@@ -129,7 +129,7 @@ async def changing_polls(cluster: Cluster, rounds: int) -> Seconds:
             quiet_cpu.append(process_time() - began)
             if not poll.same:
                 sys.exit("a poll without change is not the same")
-            cluster.disturb()
+            cluster.move_random_leaders()
             began = process_time()
             answer = confluent.list_topics(timeout=60)
             confluent_cpu.append(process_time() - began)
@@ -154,7 +154,7 @@ class Cluster:
         self._process.wait(60)
         self._process.stdout.close()
 
-    def disturb(self) -> None:
+    def move_random_leaders(self) -> None:
         """Let one partition of one topic in a hundred have another leader, and have the new answer ready."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
@@ -175,7 +175,7 @@ def serve() -> None:
         kwire_snapshot(cluster.endpoint(1))
         print(cluster.endpoint(1), flush=True)
         for _ in sys.stdin:
-            cluster.disturb(SHARE)
+            cluster.move_random_leaders(SHARE)
             kwire_snapshot(cluster.endpoint(1))  # once, so that the bytes are ready
             print("disturbed", flush=True)
 

@@ -55,7 +55,7 @@ async def poll(endpoint: str, cluster: subprocess.Popen[str]) -> None:
             again = await anext(poller)
             unchanged.append(process_time() - began)
             assert again.same
-            disturb(cluster)
+            move_random_leaders(cluster)
             began = process_time()
             found: Poll = await anext(poller)
             changed.append(process_time() - began)
@@ -69,7 +69,7 @@ async def poll(endpoint: str, cluster: subprocess.Popen[str]) -> None:
     say(f"  differences told by a poll that found some: {told}")
 
 
-def disturb(cluster: subprocess.Popen[str]) -> None:
+def move_random_leaders(cluster: subprocess.Popen[str]) -> None:
     """Have one partition of each hundredth topic get another leader, and the answer ready."""
     assert cluster.stdin is not None
     assert cluster.stdout is not None
@@ -91,7 +91,7 @@ def serve() -> None:
         warm(cluster.endpoint(1))
         print(cluster.endpoint(1), flush=True)
         for _ in sys.stdin:
-            cluster.disturb(SHARE)
+            cluster.move_random_leaders(SHARE)
             warm(cluster.endpoint(1))
             print("changed", flush=True)
 

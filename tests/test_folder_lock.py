@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.child_process import runs
+from kwire.child_process import is_running
 from kwire.folder_lock import FolderInUse, FolderLock
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def killed(owner: subprocess.Popen[str]) -> None:
     """And nobody waits for it, so that its process id stays."""
     owner.kill()
     deadline = time.monotonic() + 60
-    while runs(owner.pid):
+    while is_running(owner.pid):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -53,7 +53,7 @@ def killed(owner: subprocess.Popen[str]) -> None:
 def test_the_second_is_told_who_was_first(tmp_path: Path) -> None:
     lock = FolderLock(tmp_path)
     with pytest.raises(FolderInUse, match=rf"in use by process {os.getpid()}") as refused:
-        FolderLock(tmp_path, patience=60)  # who lives is not waited for
+        FolderLock(tmp_path, timeout=60)  # who lives is not waited for
     assert (refused.value.folder, refused.value.process_id) == (tmp_path, os.getpid())
     lock.release()
     lock.release()
@@ -65,7 +65,7 @@ def test_a_program_that_outlives_the_owner_keeps_the_folder(tmp_path: Path) -> N
         killed(owner)
         try:
             with pytest.raises(FolderInUse, match=f"process {owner.pid}"):
-                FolderLock(tmp_path, patience=0.2)
+                FolderLock(tmp_path, timeout=0.2)
         finally:
             os.kill(program, signal.SIGKILL)
 
@@ -73,7 +73,7 @@ def test_a_program_that_outlives_the_owner_keeps_the_folder(tmp_path: Path) -> N
 def test_such_a_program_is_waited_for(tmp_path: Path) -> None:
     with an_owner(tmp_path, "1") as (owner, _):
         killed(owner)
-        FolderLock(tmp_path, patience=60).release()
+        FolderLock(tmp_path, timeout=60).release()
 
 
 def test_a_copy_of_the_owner_that_was_forked_does_not_keep_the_folder(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def taken(stream: bytes, size: int) -> tuple[list[bytes], str | None]:
     try:
         for start in range(0, len(stream), size):
             found.extend(splitter.feed(stream[start : start + size]))
-    except frame.RefusedSize as refusal:
+    except frame.InvalidFrameSize as refusal:
         return found, str(refusal)
     return found, None
 
@@ -259,7 +259,7 @@ def test_a_bad_size_is_refused_once_its_four_bytes_are_there(size: int) -> None:
     splitter = frame.Splitter(max_size=40)
     octets = size.to_bytes(4, "big", signed=True)
     assert list(splitter.feed(sized(b"good") + octets[:3])) == [b"good"]
-    with pytest.raises(frame.RefusedSize) as caught:
+    with pytest.raises(frame.InvalidFrameSize) as caught:
         next(splitter.feed(octets[3:]))
     assert isinstance(caught.value, KwireError)
     assert (caught.value.size, caught.value.max_size) == (size, 40)
@@ -268,15 +268,15 @@ def test_a_bad_size_is_refused_once_its_four_bytes_are_there(size: int) -> None:
 def test_payloads_before_a_bad_size_are_handed_out_first() -> None:
     payload = frame.Splitter(max_size=40).feed(sized(b"good") + b"\xff\xff\xff\xff" + b"more")
     assert next(payload) == b"good"
-    with pytest.raises(frame.RefusedSize):
+    with pytest.raises(frame.InvalidFrameSize):
         next(payload)
 
 
 def test_a_refused_stream_stays_refused_and_holds_nothing() -> None:
     splitter = frame.Splitter(max_size=40)
-    with pytest.raises(frame.RefusedSize):
+    with pytest.raises(frame.InvalidFrameSize):
         list(splitter.feed(b"\xff\xff\xff\xff"))
-    with pytest.raises(frame.RefusedSize):
+    with pytest.raises(frame.InvalidFrameSize):
         list(splitter.feed(sized(b"good") * 1000))
     assert len(splitter._arrived) == 0
 

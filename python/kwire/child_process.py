@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["ChildProcess", "runs"]
+__all__ = ["ChildProcess", "is_running"]
 
 
 class ChildProcess:
@@ -57,13 +57,13 @@ class ChildProcess:
         return self._process.pid
 
     @property
-    def status(self) -> int | None:
+    def returncode(self) -> int | None:
         """How it ended: as of a shell, negative for a signal; None while it runs."""
         return self._process.poll()
 
     def stop(self, timeout: float = 10.0) -> int:
         """End it as its operator would, by force after so many seconds; how it ended."""
-        if self.status is None:
+        if self.returncode is None:
             self._process.terminate()
             try:
                 self._process.wait(timeout)
@@ -73,7 +73,7 @@ class ChildProcess:
 
     def kill(self) -> int:
         """End it with SIGKILL, as a crash would; how it ended."""
-        if self.status is None:
+        if self.returncode is None:
             self._process.kill()
         return self._reap()
 
@@ -82,17 +82,17 @@ class ChildProcess:
         self._process.wait(timeout)
         return self._reap()
 
-    def send(self, signal_number: int) -> None:
+    def send_signal(self, signal_number: int) -> None:
         """Send it a signal."""
         self._process.send_signal(signal_number)
 
     def pause(self) -> None:
         """SIGSTOP: it is there, and does nothing."""
-        self.send(signal.SIGSTOP)
+        self.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
         """SIGCONT."""
-        self.send(signal.SIGCONT)
+        self.send_signal(signal.SIGCONT)
 
     def _reap(self) -> int:
         if self._guard.returncode is None:
@@ -101,7 +101,7 @@ class ChildProcess:
         return self._process.wait()
 
 
-def runs(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Whether there is such a process; one that is dead and not yet waited for does not run."""
     try:
         os.kill(pid, 0)

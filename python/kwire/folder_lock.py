@@ -12,15 +12,15 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING
 
-from kwire.child_process import runs
+from kwire.child_process import is_running
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["LOCK", "FolderInUse", "FolderLock"]
+__all__ = ["LOCK_FILE", "FolderInUse", "FolderLock"]
 
-LOCK = "_lock"
+LOCK_FILE = "_lock"
 """The file's name."""
 
 
@@ -44,36 +44,36 @@ class FolderInUse(KwireError, RuntimeError):
 class FolderLock:
     """Taken when it is made, and held until ``release``.
 
-    ``patience``: seconds to wait for programs that outlive an owner who is gone; one who lives is not waited for.
-    ``left``: the number that the owner before left, 0 for none.
+    ``timeout``: seconds to wait for programs that outlive an owner who is gone; one who lives is not waited for.
+    ``saved_number``: the number that the owner before left, 0 for none.
     Raises FolderInUse.
     """
 
-    def __init__(self, folder: Path, *, patience: float = 0.0) -> None:
-        opened = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    def __init__(self, folder: Path, *, timeout: float = 0.0) -> None:
+        opened = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
         self._file: IO[str] = os.fdopen(opened, "r+", encoding="ascii", errors="replace")
         self._process_id = os.getpid()
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while True:
             try:
                 _lock(self._file)
                 break
             except OSError as error:
                 owner, _ = self._read()
-                if time.monotonic() < deadline and owner is not None and not runs(owner):
+                if time.monotonic() < deadline and owner is not None and not is_running(owner):
                     time.sleep(0.02)
                     continue
                 self._file.close()
                 raise FolderInUse(folder, owner) from error
-        _, self.left = self._read()
-        self.leave(self.left)
+        _, self.saved_number = self._read()
+        self.save_number(self.saved_number)
 
     def _read(self) -> tuple[int | None, int]:
         self._file.seek(0)
         numbers = [int(word) for word in self._file.read().split() if word.isdecimal()]
         return (numbers[0] if numbers else None), (numbers[1] if len(numbers) > 1 else 0)
 
-    def leave(self, number: int) -> None:
+    def save_number(self, number: int) -> None:
         """Write down who has the folder, and a number for the next owner. Raises OSError."""
         self._file.seek(0)
         self._file.write(f"{self._process_id:<10} {number:012}\n")  # as long as before: there is no moment without

@@ -56,7 +56,7 @@ class UnsupportedRequest(UnsupportedVersion):
         self.header = header
 
 
-class RefusedSize(KwireError, ValueError):
+class InvalidFrameSize(KwireError, ValueError):
     """A frame that says it is negative in size, or larger than allowed. ``size``, ``max_size``: in bytes."""
 
     def __init__(self, size: int, max_size: int) -> None:
@@ -194,12 +194,12 @@ class Splitter:
     def __init__(self, *, max_size: int = MAX_SIZE) -> None:
         self.max_size = max_size
         self._arrived = bytearray()
-        self._refusal: RefusedSize | None = None
+        self._refusal: InvalidFrameSize | None = None
 
     def feed(self, chunk: BytesLike) -> Iterator[bytes]:
         """The payloads that ``chunk`` completes; those that are not taken now, the next iterator gives.
 
-        Raises RefusedSize, behind the payloads that came before the refused one.
+        Raises InvalidFrameSize, behind the payloads that came before the refused one.
         """
         if self._refusal is None:
             self._arrived += chunk
@@ -214,7 +214,7 @@ class Splitter:
                 return
             (size,) = unpack_from(">i", arrived)
             if not 0 <= size <= self.max_size:
-                self._refusal = RefusedSize(size, self.max_size)
+                self._refusal = InvalidFrameSize(size, self.max_size)
                 arrived.clear()
             elif len(arrived) < 4 + size:
                 return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["prepare", "write_whole"]
+__all__ = ["prepare", "write_atomically"]
 
 
 def prepare(file: Path) -> None:
@@ -23,7 +23,7 @@ def prepare(file: Path) -> None:
     partial.unlink()
 
 
-def write_whole(file: Path, content: object) -> None:
+def write_atomically(file: Path, content: object) -> None:
     """Write it so that it is there with all of its content, or not at all."""
     partial = _partial(file)
     partial.write_text(json.dumps(content) + "\n", encoding="utf-8")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwire.capture import Capture, Row, files, read_file, replay
-from kwire.capture.rows import RequestKey, rows_of
+from kwire.capture import Capture, Row, read_file, replay, segments
+from kwire.capture.rows import RequestKey, to_rows
 from tests.capture.answers import answer, at, decoded, metadata, silence
 
 YEAR = 365 * 24 * 3600
@@ -30,9 +30,9 @@ def seen(rows: list[Row]) -> list[tuple[object, ...]]:
 def replayed_by_others(folder: Path) -> list[Row]:
     """As readers do that know a file and its columns only: sort by time, and take the last frame of the request."""
     rows = []
-    for file in files(folder):
+    for file in segments(folder):
         frames: dict[RequestKey, bytes | None] = {}
-        in_file = [row for batch in read_file(file) for row in rows_of(batch)]
+        in_file = [row for batch in read_file(file) for row in to_rows(batch)]
         for row in sorted(in_file, key=lambda row: row.polled_at):
             if row.frame is not None:
                 frames[row.request_key] = row.frame
@@ -48,7 +48,7 @@ def test_an_answer_older_than_one_that_was_the_same_as_another_begins_a_file(tmp
         kept = [capture.append(row).kind for row in (first, again, changed, answer(9, metadata(2)))]
 
     assert kept == ["full", "same", "full", "same"]
-    assert [file.first_row for file in files(tmp_path)] == [0, 2]
+    assert [file.first_row for file in segments(tmp_path)] == [0, 2]
     assert [(row.polled_at, decoded(row)) for row in replay(tmp_path)] == [
         (at(1), metadata(1)),
         (at(10), metadata(1)),
@@ -78,8 +78,8 @@ def test_a_poll_of_the_far_future_makes_no_file_forget(tmp_path: Path) -> None:
             capture.append(answer(seconds, metadata(1), broker=2))
 
     carried = [
-        [row.broker_id for batch in read_file(file) for row in rows_of(batch) if row.kind == "carried"]
-        for file in files(tmp_path)
+        [row.broker_id for batch in read_file(file) for row in to_rows(batch) if row.kind == "carried"]
+        for file in segments(tmp_path)
     ]
     assert carried == [[], [1], [1, 2], [1, 2], [1, 2]]
 

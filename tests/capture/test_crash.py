@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kwire.capture import SCHEMA, Capture, CloseFailed, Row, files, read, replay
-from kwire.capture.rows import batch_of
+from kwire.capture import SCHEMA, Capture, Row, SegmentRollError, read, replay, segments
+from kwire.capture.rows import to_batch
 from tests.capture.answers import answer, at, metadata, silence
 
 ROOT = Path(__file__).parent.parent.parent
@@ -76,7 +76,7 @@ def test_a_killed_writer_loses_nothing_that_it_had_appended(tmp_path: Path, roll
     assert said[-1] + 1 <= len(before) <= said[-1] + 2  # it may have appended one more than it could say
     assert 0 < taken_over <= len(before)
     assert times(tmp_path) == [*before, 5_000_000]
-    assert all(file.closed for file in files(tmp_path))
+    assert all(file.is_closed for file in segments(tmp_path))
 
 
 def some_rows() -> list[Row]:
@@ -195,7 +195,7 @@ def test_a_tail_that_was_written_without_checksums_is_read(tmp_path: Path) -> No
     tail = tmp_path / "_tail-000000000000.arrows"
     with pa.OSFile(str(tail), "wb") as file, pa.ipc.new_stream(file, SCHEMA) as stream:
         for row in rows:
-            stream.write_batch(batch_of([row]))
+            stream.write_batch(to_batch([row]))
 
     assert list(replay(tmp_path)) == rows
 
@@ -231,7 +231,7 @@ def test_a_writer_that_died_between_its_last_two_steps_leaves_no_row_twice(tmp_p
 
 def test_a_parquet_file_that_was_not_finished_is_no_file(tmp_path: Path) -> None:
     data, _ = tail_of(tmp_path)
-    [file] = files(tmp_path)
+    [file] = segments(tmp_path)
     before = times(tmp_path)
     whole = file.path.read_bytes()
     file.path.unlink()
@@ -251,7 +251,7 @@ def test_a_tail_that_cannot_be_closed_stays_and_says_why(tmp_path: Path) -> None
     in_the_way = tmp_path / "date=2026-11-21"
     in_the_way.write_text("not a folder")
 
-    with pytest.raises(CloseFailed, match=r"_tail-000000000000\.arrows: cannot be closed into a parquet file"):
+    with pytest.raises(SegmentRollError, match=r"_tail-000000000000\.arrows: cannot be closed into a parquet file"):
         Capture(tmp_path)
 
     assert times(tmp_path) == list(range(5))

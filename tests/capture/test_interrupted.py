@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kwire.capture
-from kwire.capture import Capture, Row, files, replay
+from kwire.capture import Capture, Row, replay, segments
 from tests.capture.answers import answer, decoded, metadata
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def test_an_append_that_is_interrupted_is_undone_or_whole(tmp_path: Path, roll_b
     assert [(row.polled_at, decoded(row)) for row in replay(tmp_path)] == [
         (row.polled_at, decoded(row)) for row in kept
     ]
-    assert all(file.closed for file in files(tmp_path))
+    assert all(file.is_closed for file in segments(tmp_path))
 
 
 def test_rows_for_two_files_that_are_interrupted_are_undone_in_both(tmp_path: Path) -> None:

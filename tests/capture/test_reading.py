@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwire.capture import SCHEMA, Capture, NoFullFrame, NotACapture, Row, UnreadableCapture, files, read, replay
+from kwire.capture import SCHEMA, Capture, NoFullFrame, NotACapture, Row, UnreadableCapture, read, replay, segments
 from kwire.messages.kafka.metadata import MetadataResponse
 from tests.capture.answers import answer, at, decoded, metadata, silence
 
@@ -56,7 +56,7 @@ def test_what_is_older_than_the_oldest_file_is_carried_by_it(tmp_path: Path) -> 
     with Capture(tmp_path, roll_bytes=1) as capture:
         for seconds in range(3):
             capture.append(answer(seconds, metadata(1)))
-    files(tmp_path)[0].path.unlink()
+    segments(tmp_path)[0].path.unlink()
 
     assert kinds(list(read(tmp_path))) == [("carried", 0), ("same", 1), ("same", 2)]
     assert [decoded(row) for row in replay(tmp_path)] == [metadata(1)] * 2
@@ -128,7 +128,7 @@ def test_a_folder_that_is_none_and_a_same_without_its_frame_are_errors(tmp_path:
         schema_and_first = tail.stat().st_size
         capture.append(answer(1, metadata(1)))
         data = tail.read_bytes()
-    files(tmp_path)[0].path.unlink()
+    segments(tmp_path)[0].path.unlink()
     messages = pa.ipc.MessageReader.open_stream(stream := pa.BufferReader(data))
     messages.read_next_message()
     schema = stream.tell()
@@ -142,7 +142,7 @@ def test_a_folder_that_is_none_and_a_same_without_its_frame_are_errors(tmp_path:
 def test_a_part_that_is_broken_is_named(tmp_path: Path, broken: bytes) -> None:
     with Capture(tmp_path) as capture:
         capture.append(answer(0, metadata(1)))
-    [file] = files(tmp_path)
+    [file] = segments(tmp_path)
     file.path.write_bytes(broken)
 
     for look in (lambda: list(read(tmp_path)), lambda: [Capture(tmp_path)]):

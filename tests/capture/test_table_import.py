@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kwire.capture import SCHEMA, Capture, Row, UnreadableCapture, from_table, replay
-from kwire.capture.equivalence import message_of, says_the_same
-from kwire.capture.rows import rows_of
+from kwire.capture.equivalence import decode_row, is_equivalent
+from kwire.capture.rows import to_rows
 from tests.capture.answers import at, decoded, metadata, payload
 
 TAPES = Path(__file__).parent.parent / "data" / "tapes"
@@ -104,7 +104,7 @@ def test_a_table_that_makes_no_rows_is_refused(change: dict[str, object]) -> Non
 @pytest.mark.parametrize("tape", ["zk39", "kraft44"])
 def test_a_tape_goes_through_a_capture_and_says_the_same(tmp_path: Path, tape: str) -> None:
     table = from_table(pq.read_table(TAPES / f"{tape}-public.parquet"))
-    recorded = [row._replace(kind=None) for batch in table.to_batches() for row in rows_of(batch)]
+    recorded = [row._replace(kind=None) for batch in table.to_batches() for row in to_rows(batch)]
 
     with Capture(tmp_path, roll_bytes=400_000) as capture:
         kinds = Counter((row.api_key, capture.append(row).kind) for row in recorded)
@@ -113,10 +113,10 @@ def test_a_tape_goes_through_a_capture_and_says_the_same(tmp_path: Path, tape: s
     assert [key_facts(row) for row in replayed] == [key_facts(row) for row in recorded]
     for before, after in zip(recorded, replayed, strict=True):
         if before.frame is not None and before.frame[4:] != (after.frame or b"")[4:]:
-            ours, theirs = message_of(before), message_of(after)
+            ours, theirs = decode_row(before), decode_row(after)
             assert ours is not None
             assert theirs is not None
-            assert says_the_same(ours, theirs)
+            assert is_equivalent(ours, theirs)
             assert getattr(ours, "controller_id", None) == after.controller_id
     assert kinds[3, "full"] == metadata_changes(recorded) < kinds[3, "same"] / 5
     stored = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kwire.capture import SCHEMA, Capture, CaptureInUse, CloseFailed, Row, files, read_file, replay
+from kwire.capture import SCHEMA, Capture, CaptureInUse, Row, SegmentRollError, read_file, replay, segments
 from tests.capture.answers import answer, at, decoded, metadata, silence
 
 ROLL_AT_ONCE = 1
@@ -26,13 +26,13 @@ def rows_on_disk(folder: Path) -> list[list[tuple[str, int]]]:
             for batch in read_file(file)
             for row in batch.select(["kind", "broker_id"]).to_pylist()
         ]
-        for file in files(folder)
+        for file in segments(folder)
     ]
 
 
 def wait_until_closed(folder: Path, parts: int) -> None:
     deadline = time.monotonic() + 20
-    while sum(file.closed for file in files(folder)) < parts or len(list(folder.glob("_tail*"))) > 1:
+    while sum(file.is_closed for file in segments(folder)) < parts or len(list(folder.glob("_tail*"))) > 1:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -55,7 +55,7 @@ def test_closed_files_are_zstd_parquet_of_the_schema(tmp_path: Path) -> None:
     with Capture(tmp_path) as capture:
         capture.append(answer(0, metadata(1)))
 
-    [file] = files(tmp_path)
+    [file] = segments(tmp_path)
     parquet = pq.ParquetFile(file.path)
     assert parquet.schema_arrow.remove_metadata().equals(SCHEMA)
     columns = [parquet.metadata.row_group(0).column(place) for place in range(len(SCHEMA))]
@@ -75,7 +75,7 @@ def test_every_file_begins_with_what_was_in_force(tmp_path: Path) -> None:
         [("carried", 1), ("carried", 2), ("error", 2)],
         [("carried", 1), ("carried", 2), ("same", 2)],
     ]
-    assert [file.first_row for file in files(tmp_path)] == [0, 1, 2, 3]
+    assert [file.first_row for file in segments(tmp_path)] == [0, 1, 2, 3]
 
 
 def test_a_carried_row_is_the_full_one_of_its_time(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_carried_row_is_the_full_one_of_its_time(tmp_path: Path) -> None:
         capture.append(answer(0, metadata(1, controller=2)))
         capture.append(answer(9, metadata(1, controller=3)))
 
-    carried, same = (row for batch in read_file(files(tmp_path)[1]) for row in batch.to_pylist())
+    carried, same = (row for batch in read_file(segments(tmp_path)[1]) for row in batch.to_pylist())
     assert (carried["kind"], carried["polled_at"], carried["controller_id"]) == ("carried", at(0), 2)
     assert (same["kind"], same["polled_at"], same["controller_id"]) == ("same", at(9), 3)
     assert decoded(answer(0, metadata())._replace(frame=carried["frame"])) == metadata(1, controller=2)
@@ -95,7 +95,7 @@ def test_a_file_ends_with_the_day(tmp_path: Path) -> None:
         for seconds in (-1, -0.5, 0, 0.5):
             capture.append(answer(seconds_to_midnight + seconds, metadata(1)))
 
-    assert [file.path.parent.name for file in files(tmp_path)] == ["date=2026-11-21", "date=2026-11-22"]
+    assert [file.path.parent.name for file in segments(tmp_path)] == ["date=2026-11-21", "date=2026-11-22"]
     assert rows_on_disk(tmp_path) == [[("full", 1), ("same", 1)], [("carried", 1), ("same", 1), ("same", 1)]]
 
 
@@ -127,7 +127,7 @@ def test_rows_are_counted_on_by_the_next_writer(tmp_path: Path) -> None:
             assert capture.recovered == ()
             capture.append_many([answer(start, metadata(1)), answer(start + 1, metadata(1))])
 
-    assert [file.first_row for file in files(tmp_path)] == [0, 2, 4]
+    assert [file.first_row for file in segments(tmp_path)] == [0, 2, 4]
     assert rows_on_disk(tmp_path) == [
         [("full", 1), ("same", 1)],
         [("carried", 1), ("same", 1), ("same", 1)],
@@ -140,7 +140,7 @@ def test_rows_are_counted_on_when_all_parts_were_removed(tmp_path: Path) -> None
         with Capture(tmp_path) as capture:
             assert capture.next_row == 2 * start / 10
             capture.append_many([answer(start, metadata(1)), answer(start + 1, metadata(1))])
-        for file in files(tmp_path):
+        for file in segments(tmp_path):
             file.path.unlink()
 
     with Capture(tmp_path) as capture:
@@ -207,7 +207,7 @@ def test_appends_go_on_while_files_are_closed(tmp_path: Path) -> None:
         rows = [row for row in replay(tmp_path) if row.broker_id == broker]
         assert [row.polled_at for row in rows] == [at(number) for number in range(per_thread)]
         assert [decoded(row) for row in rows] == [metadata(number % 7) for number in range(per_thread)]
-    assert len(files(tmp_path)) > 5
+    assert len(segments(tmp_path)) > 5
 
 
 def test_a_file_that_cannot_be_closed_is_reported_kept_readable_and_tried_again(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_file_that_cannot_be_closed_is_reported_kept_readable_and_tried_again(
     kept: list[Row] = []
     with Capture(tmp_path, roll_bytes=ROLL_AT_ONCE) as capture:
         kept += [capture.append(answer(0, metadata(1))), capture.append(answer(1, metadata(2)))]
-        with pytest.raises(CloseFailed, match=r"_tail-[0-9]{12}\.arrows: cannot be closed"):  # noqa: PT012  in time
+        with pytest.raises(SegmentRollError, match=r"_tail-[0-9]{12}\.arrows: cannot be closed"):  # noqa: PT012  in time
             while True:
                 kept.append(capture.append(silence(len(kept))))
                 time.sleep(0.01)
@@ -225,12 +225,12 @@ def test_a_file_that_cannot_be_closed_is_reported_kept_readable_and_tried_again(
         in_the_way.unlink()
         for row in (silence(len(kept)), answer(1000, metadata(2))):
             while True:
-                with suppress(CloseFailed):  # it was being tried while we removed it
+                with suppress(SegmentRollError):  # it was being tried while we removed it
                     kept.append(capture.append(row))
                     break
 
     assert in_the_way.is_dir()
-    assert all(file.closed for file in files(tmp_path))
+    assert all(file.is_closed for file in segments(tmp_path))
     assert [row.polled_at for row in replay(tmp_path)] == [row.polled_at for row in kept]
 
 

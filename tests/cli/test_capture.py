@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.capture import Capture, files, replay
+from kwire.capture import Capture, replay, segments
 from kwire.testing import FakeCluster
 from tests.cli.running import COMMAND, environment
 from tests.cli.running import kwire as run
@@ -27,7 +27,7 @@ def test_every_broker_is_polled_for_as_long_as_it_says(tmp_path: Path) -> None:
     assert {row.broker_id for row in rows} >= {1, 2, 3}
     assert {row.api_key for row in rows} == {3, 32}
     assert {row.kind for row in rows} == {"full", "same"}
-    assert all(file.closed for file in files(tmp_path))
+    assert all(file.is_closed for file in segments(tmp_path))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -46,7 +46,7 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
 
     assert process.returncode == 0, err
     assert out.startswith(f"{len(list(replay(tmp_path)))} polls: ")
-    assert all(file.closed for file in files(tmp_path))
+    assert all(file.is_closed for file in segments(tmp_path))
 
 
 def test_a_folder_that_somebody_writes_is_refused(tmp_path: Path) -> None:

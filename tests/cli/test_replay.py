@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kwire.capture import Capture, from_table
-from kwire.capture.rows import rows_of
+from kwire.capture.rows import to_rows
 from tests.capture.answers import answer, at, metadata, silence
 from tests.cli.running import DATA, Run
 from tests.cli.running import kwire as run
@@ -157,7 +157,7 @@ def test_a_tape_tells_what_was_done_to_the_cluster(tmp_path: Path, tape: str) ->
     recorded = TAPES / f"{tape}-public.parquet"
     with Capture(tmp_path, roll_bytes=300_000) as capture:
         for batch in from_table(pq.read_table(recorded)).to_batches():
-            capture.append_many(row._replace(kind=None) for row in rows_of(batch))
+            capture.append_many(row._replace(kind=None) for row in to_rows(batch))
     with gzip.open(TAPES / f"{tape}-public.truth.jsonl.gz", "rt") as lines:
         truth: list[dict[str, Any]] = [json.loads(line) for line in lines]
 

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 ALL = {1, 2, 3}
 FAULTS: dict[Misbehavior, type[ConnectionFault]] = {
     Misbehavior.GARBAGE: InvalidResponse,
-    Misbehavior.NOISE: OversizedFrame,
-    Misbehavior.HALF_FRAME: ConnectionClosed,
+    Misbehavior.NOT_KAFKA: OversizedFrame,
+    Misbehavior.TRUNCATED_FRAME: ConnectionClosed,
     Misbehavior.STALL: Timeout,
-    Misbehavior.HUGE_FRAME: OversizedFrame,
+    Misbehavior.OVERSIZED_FRAME: OversizedFrame,
     Misbehavior.WRONG_CORRELATION: WrongCorrelation,
-    Misbehavior.SILENCE: Timeout,
-    Misbehavior.OTHER_VERSION: InvalidResponse,
+    Misbehavior.NO_RESPONSE: Timeout,
+    Misbehavior.WRONG_VERSION: InvalidResponse,
     Misbehavior.CLOSE: ConnectionClosed,
 }
 
@@ -86,7 +86,7 @@ def test_a_quiet_cluster_and_a_change(cluster: FakeCluster, tmp_path: Path) -> N
         async with poller(cluster, capture) as polling:
             polls = await until(polling, answered, 12)
             cluster.move_leader("topic-00000", 0, 2)
-            cluster.shuffle()
+            cluster.shuffle_metadata()
             polls += await until(polling, answered, 12)
             return polls + await read_all(polling)
 
@@ -131,7 +131,7 @@ def test_the_next_broker_is_asked(cluster: FakeCluster, tmp_path: Path, misbehav
             polls += await until(polling, failed)
             assert type(polls[-1].error) is FAULTS[misbehavior]
             polls += await until(polling, answered)
-            assert polls[-1].endpoint != polls[-2].endpoint or misbehavior is Misbehavior.SILENCE
+            assert polls[-1].endpoint != polls[-2].endpoint or misbehavior is Misbehavior.NO_RESPONSE
             return polls + await read_all(polling)
 
     with Capture(tmp_path) as capture:
@@ -143,7 +143,7 @@ def test_silence_is_kept_as_long_as_it_lasts(cluster: FakeCluster, tmp_path: Pat
     async def work(capture: Capture) -> list[Poll]:
         async with poller(cluster, capture) as polling:
             polls = await until_all(polling, ALL)
-            cluster.stop_broker(3, noticed=False)
+            cluster.stop_broker(3, fence=False)
             polls += await until(polling, failed, 4)
             return polls + await read_all(polling)
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kwire.messages.kafka.metadata import Broker
 from kwire.metadata import events as d
 from kwire.metadata.broker_view import BrokerView
-from kwire.testing.cluster_state import ClusterState, place
+from kwire.testing.cluster_state import ClusterState, assign_replicas
 from tests.metadata.test_broker_view import answer
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ BROKERS = {n: Broker(node_id=n, host=f"broker-{n}", port=9092) for n in IDS}
 
 def first_state() -> ClusterState:
     empty = ClusterState("c", 1, tuple(BROKERS.values()))
-    topics = (empty.new_topic(f"t{n}", UUID(int=n + 1), place(IDS, 3, 3), internal=False) for n in range(4))
+    topics = (empty.new_topic(f"t{n}", UUID(int=n + 1), assign_replicas(IDS, 3, 3), internal=False) for n in range(4))
     return empty.with_topics(topics)
 
 
 def create(state: ClusterState, random: Random) -> ClusterState:
     name = f"t{random.randrange(100, 200)}"
-    made = state.new_topic(name, UUID(int=next(NEW_IDS)), place(IDS, random.randint(1, 3), 2), internal=False)
+    made = state.new_topic(name, UUID(int=next(NEW_IDS)), assign_replicas(IDS, random.randint(1, 3), 2), internal=False)
     return state.with_topics([made])
 
 
@@ -51,7 +51,7 @@ def delete(state: ClusterState, random: Random) -> ClusterState:
 
 
 def extend(state: ClusterState, random: Random) -> ClusterState:
-    return state.with_partitions(random.choice(list(state.topics)), place(IDS, 2, 2))
+    return state.with_partitions(random.choice(list(state.topics)), assign_replicas(IDS, 2, 2))
 
 
 def some_partition(state: ClusterState, random: Random) -> tuple[str, int]:

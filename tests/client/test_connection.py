@@ -79,7 +79,7 @@ def test_kip_4_is_spoken_where_it_is_understood() -> None:
 
 def test_requests_are_pipelined_and_answers_come_in_order(cluster: FakeCluster) -> None:
     async def work() -> None:
-        cluster.slow_down(1, 0.01)
+        cluster.delay_responses(1, 0.01)
         async with await Connection.open(cluster.endpoint(1)) as connection:
             names = list(cluster.state.topics)
             arrivals = [connection.begin(MetadataRequest(topics=(RequestedTopic(name=name),))) for name in names]
@@ -93,7 +93,7 @@ def test_requests_are_pipelined_and_answers_come_in_order(cluster: FakeCluster) 
 
 def test_an_answer_that_nobody_waits_for_any_more_harms_nobody(cluster: FakeCluster) -> None:
     async def work() -> None:
-        cluster.slow_down(1, 0.05)
+        cluster.delay_responses(1, 0.05)
         async with await Connection.open(cluster.endpoint(1)) as connection:
             given_up = connection.begin(ALL_TOPICS)
             given_up.cancel()
@@ -106,7 +106,7 @@ def test_an_arrival_says_when_and_how_long(cluster: FakeCluster) -> None:
     async def work() -> None:
         async with await Connection.open(cluster.endpoint(1)) as connection:
             quick = await connection.ask(ALL_TOPICS)
-            cluster.slow_down(1, 1.0)
+            cluster.delay_responses(1, 1.0)
             slow = await connection.ask(ALL_TOPICS)
             assert quick.at < slow.at
             assert quick.at.utcoffset() is not None
@@ -164,24 +164,24 @@ def test_garbage_is_a_bad_answer(cluster: FakeCluster) -> None:
 
 
 def test_so_is_another_version_than_was_asked_for(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehavior.OTHER_VERSION))
+    fault = run(fault_of(cluster, Misbehavior.WRONG_VERSION))
     assert isinstance(fault, InvalidResponse)
 
 
 def test_what_is_no_frame_at_all_is_refused_by_its_size(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehavior.NOISE))
+    fault = run(fault_of(cluster, Misbehavior.NOT_KAFKA))
     assert isinstance(fault, OversizedFrame)
     assert fault.size == int.from_bytes(b"HTTP", "big")
 
 
 def test_two_gigabytes_are_refused_at_once(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehavior.HUGE_FRAME))
+    fault = run(fault_of(cluster, Misbehavior.OVERSIZED_FRAME))
     assert isinstance(fault, OversizedFrame)
     assert (fault.size, fault.max_size) == (0x7FFF_FFFF, 100 * 1024 * 1024)
 
 
 def test_half_a_frame_is_an_end_with_so_many_bytes(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehavior.HALF_FRAME))
+    fault = run(fault_of(cluster, Misbehavior.TRUNCATED_FRAME))
     assert isinstance(fault, ConnectionClosed)
     assert fault.received > 500
 
@@ -193,31 +193,31 @@ def test_a_stalled_answer_is_a_timeout_with_so_many_bytes(cluster: FakeCluster) 
 
 
 def test_silence_is_a_timeout(cluster: FakeCluster) -> None:
-    fault = run(fault_of(cluster, Misbehavior.SILENCE))
+    fault = run(fault_of(cluster, Misbehavior.NO_RESPONSE))
     assert isinstance(fault, Timeout)
-    assert (fault.request, fault.within, fault.received) == ("MetadataRequest", 1.0, 0)
+    assert (fault.request, fault.timeout, fault.received) == ("MetadataRequest", 1.0, 0)
 
 
 def test_the_number_of_another_request_is_a_fault(cluster: FakeCluster) -> None:
     fault = run(fault_of(cluster, Misbehavior.WRONG_CORRELATION))
     assert isinstance(fault, WrongCorrelation)
     assert fault.expected is not None
-    assert fault.got == fault.expected + 1
+    assert fault.actual == fault.expected + 1
 
 
 def test_an_end_without_a_word(cluster: FakeCluster) -> None:
     fault = run(fault_of(cluster, Misbehavior.CLOSE))
     assert isinstance(fault, ConnectionClosed)
-    assert (fault.received, fault.why) == (0, None)
+    assert (fault.received, fault.cause) == (0, None)
 
 
-@pytest.mark.parametrize("misbehavior", [each for each in Misbehavior if each is not Misbehavior.OTHER_VERSION])
+@pytest.mark.parametrize("misbehavior", [each for each in Misbehavior if each is not Misbehavior.WRONG_VERSION])
 def test_first_words_that_fail_are_a_fault_too(cluster: FakeCluster, misbehavior: Misbehavior) -> None:
     async def work() -> None:
         cluster.misbehave(1, misbehavior, times=None, api_key=None)
         with pytest.raises(ConnectionFault):
             await Connection.open(cluster.endpoint(1), timeout=0.2)
-        cluster.behave(1)
+        cluster.stop_misbehaving(1)
         await (await Connection.open(cluster.endpoint(1))).close()
 
     run(work())
@@ -282,7 +282,7 @@ def test_what_comes_unasked_ends_the_connection() -> None:
             connection = await Connection.open(f"127.0.0.1:{listener.getsockname()[1]}")
             await connection._lost
             assert isinstance(connection.fault, WrongCorrelation)
-            assert (connection.fault.expected, connection.fault.got) == (None, 77)
+            assert (connection.fault.expected, connection.fault.actual) == (None, 77)
             await connection.close()
             await asyncio.gather(serving, return_exceptions=True)  # an abort may reach it as an error
 
@@ -322,7 +322,7 @@ def test_whoever_gives_up_connecting_leaves_nothing_behind(cluster: FakeCluster)
             for connection in await asyncio.gather(opening, return_exceptions=True):
                 if isinstance(connection, Connection):
                     await connection.close()
-        await comes_true(lambda: cluster.connections(1) == 0)
+        await comes_true(lambda: cluster.connection_count(1) == 0)
         assert complaints == []
 
     run(work())

@@ -73,7 +73,7 @@ def test_nothing_new_is_the_same(cluster: FakeCluster) -> None:
     async def work() -> list[Poll]:
         async with poller(cluster) as polling:
             await until_all(polling, ALL)
-            cluster.shuffle()
+            cluster.shuffle_metadata()
             return await until(polling, lambda poll: poll.same, 6)
 
     polls = run(work())
@@ -88,7 +88,7 @@ def test_whatever_version_the_brokers_know(version: int) -> None:
             return (await until(polling, answered))[-1]
 
     with FakeCluster(2, topics=3, partitions=2) as cluster:
-        cluster.set_versions(3, 0, version)
+        cluster.set_api_versions(3, 0, version)
         poll = run(work(cluster))
         assert poll.api_version == version
         assert poll.controller_id == (None if version == 0 else 1)  # version 0 does not tell it
@@ -115,7 +115,7 @@ def made(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
 
 def deleted(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
     topic_id = cluster.state.topics[TOPIC].topic_id
-    cluster.delete_topic(TOPIC)
+    cluster.delete_topics(TOPIC)
     return (TopicRemoved(TOPIC, topic_id),)
 
 
@@ -135,7 +135,7 @@ def out_of_sync(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
 
 
 def reassigned(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
-    cluster.reassign(TOPIC, 0, (1, 2))
+    cluster.reassign_partition(TOPIC, 0, (1, 2))
     return (
         IsrShrank(TOPIC, 0, (1, 2, 3), (1, 2), (3,)),
         ReplicasChanged(TOPIC, 0, (1, 2, 3), (1, 2)),
@@ -247,8 +247,8 @@ def test_after_the_end_nobody_is_connected(cluster: FakeCluster) -> None:
     async def work() -> None:
         async with poller(cluster, requests=[PolledRequest(broker_configs(), INTERVAL, apart=True)]) as polling:
             await until_all(polling, ALL, lambda poll: poll.api_key == 32)
-            assert [cluster.connections(n) for n in sorted(ALL)] == [2, 2, 2]
-        await comes_true(lambda: not any(cluster.connections(n) for n in ALL))
+            assert [cluster.connection_count(n) for n in sorted(ALL)] == [2, 2, 2]
+        await comes_true(lambda: not any(cluster.connection_count(n) for n in ALL))
 
     run(work())
 

@@ -99,7 +99,7 @@ def test_versions_are_negotiated_anew_with_every_connection(cluster: FakeCluster
     async def work() -> None:
         async with poller(cluster, brokers="all") as polling:
             await until_all(polling, ALL)
-            cluster.set_versions(3, 0, 6, node_id=2)
+            cluster.set_api_versions(3, 0, 6, node_id=2)
             cluster.drop_connections(2)
             polls = await until(polling, lambda poll: poll.broker_id == 2 and poll.api_version == 6, 2)
             assert told(polls) == []
@@ -112,10 +112,10 @@ def test_an_empty_answer_after_a_restart_is_no_deletion(cluster: FakeCluster) ->
     async def work() -> None:
         async with poller(cluster) as polling:
             await until_all(polling, ALL)
-            cluster.empty_view(2, brokers=True)
+            cluster.empty_metadata(2, brokers=True)
             polls = await until(polling, lambda poll: poll.suspect, 3)
             cluster.move_leader(TOPIC, 1, 3)
-            cluster.thaw_view(2)
+            cluster.unfreeze_metadata(2)
             polls += await until_all(polling, ALL, differs)
             assert {poll.broker_id for poll in polls if poll.suspect} == {2}
             assert told(polls) == [LeaderMoved(TOPIC, 1, 2, 3, 0, 1)] * 3
@@ -127,7 +127,7 @@ def test_a_deletion_of_everything_is_one(cluster: FakeCluster) -> None:
     async def work() -> None:
         async with poller(cluster) as polling:
             await until_all(polling, ALL)
-            cluster.delete_topic(*cluster.state.topics)
+            cluster.delete_topics(*cluster.state.topics)
             polls = await until_all(polling, ALL, differs)
             assert {type(difference) for difference in told(polls)} == {TopicRemoved}
             assert len(told(polls)) == 36
@@ -143,7 +143,7 @@ def test_an_address_that_is_none_is_silence_of_that_broker_only(cluster: FakeClu
         told = cluster.state
         unusable = Broker(node_id=9, host=host, port=port)
         for broker_id in ALL:
-            cluster.freeze_view(broker_id, replace(told, brokers=(*told.brokers, unusable)))
+            cluster.freeze_metadata(broker_id, replace(told, brokers=(*told.brokers, unusable)))
         async with poller(cluster) as polling:
             polls = await until(polling, failed, 2)
             polls += await until_all(polling, ALL, answered)
@@ -157,7 +157,7 @@ def test_an_address_that_is_none_is_silence_of_that_broker_only(cluster: FakeClu
 
 def test_bootstrap_servers_are_tried_until_one_answers(cluster: FakeCluster) -> None:
     async def work() -> None:
-        cluster.stop_broker(1, noticed=False)
+        cluster.stop_broker(1, fence=False)
         async with poller(cluster) as polling:
             polls = await until_all(polling, {2, 3}, answered)
             assert {poll.broker_id for poll in polls if failed(poll)} <= {-1, 1}
@@ -168,7 +168,7 @@ def test_bootstrap_servers_are_tried_until_one_answers(cluster: FakeCluster) -> 
 def test_while_none_answers_that_is_told_and_it_goes_on(cluster: FakeCluster) -> None:
     async def work() -> None:
         for broker_id in ALL:
-            cluster.stop_broker(broker_id, noticed=False)
+            cluster.stop_broker(broker_id, fence=False)
         async with poller(cluster) as polling:
             polls = await until(polling, failed, 4)
             assert {poll.broker_id for poll in polls} == {-1}
@@ -188,7 +188,7 @@ def test_when_all_are_lost_the_bootstrap_servers_are_asked_again() -> None:
                 await until(polling, answered)
             first = await until(polling, answered)
             gone, left = (old, new) if first[0].cluster_id == "old" else (new, old)
-            gone.stop_broker(1, noticed=False)
+            gone.stop_broker(1, fence=False)
             polls = await until(polling, lambda poll: answered(poll) and poll.cluster_id == left.state.cluster_id)
             assert any(map(failed, polls))
 

@@ -48,7 +48,7 @@ def test_the_first_example_tells_what_changes(cluster: FakeCluster, capsys: pyte
             cluster.move_leader("topic-00003", 1, next(leaders))  # again, until its first view was seen
             await asyncio.sleep(1.5)
             printed += capsys.readouterr().out
-        cluster.stop_broker(2, noticed=False)
+        cluster.stop_broker(2, fence=False)
         while not re.search(r"broker 2 is silent: .* cannot connect: \[Errno 111\] Connection refused", printed):
             await asyncio.sleep(0.1)
             printed += capsys.readouterr().out

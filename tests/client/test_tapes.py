@@ -29,7 +29,7 @@ from kwire.metadata.events import (
     TopicRecreated,
     TopicRemoved,
 )
-from kwire.protocol import Answer, Endpoint, SentRequest
+from kwire.protocol import Endpoint, ReceivedResponse, SentRequest
 
 TAPES = Path(__file__).parents[1] / "data" / "tapes"
 BROKERS = (1, 2, 3)
@@ -57,7 +57,7 @@ def told(tape: str) -> Told:
             row["correlation_id"], MetadataRequest(topics=None), MetadataResponse, row["api_version"], b""
         )
         seen = views[broker_id].take(
-            Answer(Endpoint.parse(row["endpoint"]), sent, row["frame"], 5),
+            ReceivedResponse(Endpoint.parse(row["endpoint"]), sent, row["frame"], 5),
             row["polled_at"].timestamp(),
             kraft=tape.startswith("kraft"),
             others=[view for other, view in views.items() if other != broker_id],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.child_process import runs
+from kwire.child_process import is_running
 from kwire.client.admin import BlockingAdminClient, NewTopic
 from kwire.testing.local_cluster import is_node_of
 
@@ -123,7 +123,7 @@ def test_a_folder_that_is_kept_goes_on_where_it_was_and_a_killed_node_comes_back
         assert is_node_of(brought_back, data / "node-2")
         first.stopped()
     for pid in (brought_back, *(node["pid"] for node in facts["nodes"])):
-        assert not runs(pid)
+        assert not is_running(pid)
 
     with up(tmp_path, *options) as second:
         assert where(second.facts()) == where(facts)
@@ -132,7 +132,7 @@ def test_a_folder_that_is_kept_goes_on_where_it_was_and_a_killed_node_comes_back
             assert admin.list_topics() == ["kept"]
             admin.wait_until_created({"kept": 6})
         second.stopped(signal.SIGINT)
-    assert not any(runs(node["pid"]) for node in facts["nodes"])
+    assert not any(is_running(node["pid"]) for node in facts["nodes"])
 
 
 def test_a_cluster_in_use_is_not_touched_by_another_up(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_control_c_at_a_terminal_stops_everything_in_order(tmp_path: Path) -> No
         _, status = os.waitpid(pid, 0)
         assert os.waitstatus_to_exitcode(status) == 0, printed
         assert b"Stopping ..." in printed
-        assert not any(runs(node["pid"]) for node in facts["nodes"])
+        assert not any(is_running(node["pid"]) for node in facts["nodes"])
 
 
 def test_control_c_again_kills_what_does_not_stop(tmp_path: Path) -> None:
@@ -241,8 +241,8 @@ def test_control_c_again_kills_what_does_not_stop(tmp_path: Path) -> None:
         _, status = os.waitpid(pid, 0)
         assert os.waitstatus_to_exitcode(status) == 130, printed
         assert b"Traceback" not in printed
-        assert not runs(server)
-        assert not any(runs(node["pid"]) for node in facts["nodes"])
+        assert not is_running(server)
+        assert not any(is_running(node["pid"]) for node in facts["nodes"])
         assert not ready.exists()
 
 
@@ -251,7 +251,7 @@ def test_nothing_is_left_when_it_is_killed(tmp_path: Path) -> None:
         facts = one.facts()
         one.process.kill()
         deadline = time.monotonic() + 20
-        while any(runs(node["pid"]) for node in facts["nodes"]):
+        while any(is_running(node["pid"]) for node in facts["nodes"]):
             assert time.monotonic() < deadline
             time.sleep(0.05)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.testing.kafka import Cluster, DidNotStart, Kafka39, Kafka44
+from kwire.testing.kafka import Cluster, Kafka39, Kafka44, StartFailed
 
 
 def runs(process_id: int) -> bool:
@@ -32,7 +32,7 @@ def test_a_killed_broker_comes_back_on_its_port_and_nothing_is_left_in_the_end()
 
         broker.start()
 
-        broker.wait_until_it_knows(1)
+        broker.wait_until_metadata_lists(1)
         second = broker.process_id or 0
         assert second not in (first, 0)
 
@@ -43,7 +43,7 @@ def test_a_killed_broker_comes_back_on_its_port_and_nothing_is_left_in_the_end()
 def test_a_broker_that_cannot_start_is_shown_with_what_it_wrote() -> None:
     cluster = Kafka44(config={"num.io.threads": "many"})
 
-    with pytest.raises(DidNotStart) as raised:
+    with pytest.raises(StartFailed) as raised:
         cluster.start()
 
     assert raised.value.exit_code

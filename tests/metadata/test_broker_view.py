@@ -12,7 +12,7 @@ from kwire.messages.kip4.structures import Broker
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1, TopicMetadataResponse_V1
 from kwire.metadata.broker_view import CONFIRMED_AFTER, BrokerView, Seen
 from kwire.metadata.events import LeaderMoved, TopicRemoved
-from kwire.protocol import Answer, Endpoint, SentRequest
+from kwire.protocol import Endpoint, ReceivedResponse, SentRequest
 from tests.metadata.test_diff import BROKERS, ID, metadata, partition, topic
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ NO_TOPICS = metadata()
 NOTHING = metadata(brokers=(), controller=-1)
 
 
-def answer(message: MetadataResponse, version: int = 12) -> Answer[MetadataResponse]:
+def answer(message: MetadataResponse, version: int = 12) -> ReceivedResponse[MetadataResponse]:
     sent = SentRequest(7, MetadataRequest(topics=None), MetadataResponse, version, b"")
     payload = frame.encode_response(message, version=version, correlation_id=7)[4:]
-    return Answer(Endpoint("h", 1), sent, payload, 5 if version >= 9 else 4)
+    return ReceivedResponse(Endpoint("h", 1), sent, payload, 5 if version >= 9 else 4)
 
 
 def seen(view: BrokerView, *messages: MetadataResponse, others: tuple[BrokerView, ...] = ()) -> Iterator[Seen]:
@@ -106,7 +106,7 @@ def test_an_answer_in_another_dialect_is_a_first_one() -> None:
     other = TopicMetadataResponse_V1(brokers=(Broker(node_id=1, host="h", port=1),), topics=())
     sent = SentRequest(7, TopicMetadataRequest_V1(topic_names=()), TopicMetadataResponse_V1, 1, b"")
     payload = frame.encode_response(other, version=1, correlation_id=7)[4:]
-    first = view.take(Answer(Endpoint("h", 1), sent, payload, 4), 0.2, kraft=False)
+    first = view.take(ReceivedResponse(Endpoint("h", 1), sent, payload, 4), 0.2, kraft=False)
     assert (first.message, first.differences, first.same, first.suspect) == (other, (), False, False)
     assert first.changes.first
     assert view.take(answer(FULL), 0.3, kraft=False).changes.first

@@ -20,7 +20,7 @@ from kwire.protocol import (
     ConnectionFault,
     Endpoint,
     InvalidResponse,
-    NegotiationRefused,
+    NegotiationFailed,
     NoCommonVersion,
     OversizedFrame,
     SentRequest,
@@ -44,7 +44,7 @@ def answered(sent: SentRequest[Any], message: Message, version: int | None = Non
 
 def connected(versions: dict[int, tuple[int, int]], **more: Any) -> ClientConnection:
     connection = ClientConnection(BROKER)
-    assert connection.welcome(answered(connection.hello(), table(versions, **more))) is None
+    assert connection.receive_api_versions(answered(connection.request_api_versions(), table(versions, **more))) is None
     return connection
 
 
@@ -52,7 +52,7 @@ def connected(versions: dict[int, tuple[int, int]], **more: Any) -> ClientConnec
 
 
 def test_the_first_words_are_api_versions_in_our_newest_version() -> None:
-    sent = ClientConnection(BROKER, client_id="me").hello()
+    sent = ClientConnection(BROKER, client_id="me").request_api_versions()
     read = frame.decode_request(sent.payload)
     assert (read.header.request_api_key, read.header.request_api_version, read.header.client_id) == (18, 5, "me")
     assert isinstance(read.message, ApiVersionsRequest)
@@ -61,17 +61,19 @@ def test_the_first_words_are_api_versions_in_our_newest_version() -> None:
 
 def test_a_broker_that_does_not_know_them_says_which_it_knows() -> None:
     connection = ClientConnection(BROKER)
-    refused = answered(connection.hello(), table({18: (0, 4)}, error_code=35), version=0)
-    again = connection.welcome(refused)
+    refused = answered(connection.request_api_versions(), table({18: (0, 4)}, error_code=35), version=0)
+    again = connection.receive_api_versions(refused)
     assert again is not None
     assert again.version == 4
-    assert connection.welcome(answered(again, table({18: (0, 4), 3: (0, 12)}))) is None
+    assert connection.receive_api_versions(answered(again, table({18: (0, 4), 3: (0, 12)}))) is None
     assert connection.version_of(MetadataRequest) == 12
 
 
 def test_one_older_than_kip_511_does_not_and_is_asked_in_version_0() -> None:
     connection = ClientConnection(BROKER)
-    again = connection.welcome(answered(connection.hello(), table({}, error_code=35), version=0))
+    again = connection.receive_api_versions(
+        answered(connection.request_api_versions(), table({}, error_code=35), version=0)
+    )
     assert again is not None
     assert again.version == 0
 
@@ -79,37 +81,39 @@ def test_one_older_than_kip_511_does_not_and_is_asked_in_version_0() -> None:
 def test_one_that_refuses_for_ever_is_not_asked_for_ever() -> None:
     connection = ClientConnection(BROKER)
     refusal = table({18: (0, 5)}, error_code=35)
-    sent = connection.hello()
+    sent = connection.request_api_versions()
     versions = []
     while sent.version > 0:
-        again = connection.welcome(answered(sent, refusal, version=0))
+        again = connection.receive_api_versions(answered(sent, refusal, version=0))
         assert again is not None
         sent = again
         versions.append(sent.version)
     assert versions == [4, 3, 2, 1, 0]
-    with pytest.raises(NegotiationRefused):
-        connection.welcome(answered(sent, refusal))
+    with pytest.raises(NegotiationFailed):
+        connection.receive_api_versions(answered(sent, refusal))
 
 
 def test_one_that_refuses_and_knows_only_newer_ones_has_none_in_common() -> None:
     connection = ClientConnection(BROKER)
     with pytest.raises(NoCommonVersion) as caught:
-        connection.welcome(answered(connection.hello(), table({18: (9, 11)}, error_code=35), version=0))
-    assert caught.value.theirs == (9, 11)
+        connection.receive_api_versions(
+            answered(connection.request_api_versions(), table({18: (9, 11)}, error_code=35), version=0)
+        )
+    assert caught.value.broker_versions == (9, 11)
 
 
 def test_another_error_is_a_refusal() -> None:
     connection = ClientConnection(BROKER)
-    with pytest.raises(NegotiationRefused) as caught:
-        connection.welcome(answered(connection.hello(), table({}, error_code=42)))
+    with pytest.raises(NegotiationFailed) as caught:
+        connection.receive_api_versions(answered(connection.request_api_versions(), table({}, error_code=42)))
     assert caught.value.error_code == 42
 
 
 def test_garbage_is_a_bad_answer() -> None:
     connection = ClientConnection(BROKER)
-    sent = connection.hello()
+    sent = connection.request_api_versions()
     with pytest.raises(InvalidResponse) as caught:
-        connection.welcome(sent.correlation_id.to_bytes(4, "big") + b"\x7f" * 9)
+        connection.receive_api_versions(sent.correlation_id.to_bytes(4, "big") + b"\x7f" * 9)
     assert (caught.value.message, caught.value.version) == ("ApiVersionsResponse", 5)
 
 
@@ -132,13 +136,18 @@ def test_without_a_common_version_nothing_is_sent(theirs: tuple[int, int] | None
     connection = connected({} if theirs is None else {3: theirs})
     with pytest.raises(NoCommonVersion) as caught:
         connection.request(MetadataRequest(topics=None))
-    assert (caught.value.endpoint, caught.value.message, caught.value.ours, caught.value.theirs) == (
+    assert (
+        caught.value.endpoint,
+        caught.value.message,
+        caught.value.client_versions,
+        caught.value.broker_versions,
+    ) == (
         BROKER,
         "MetadataRequest",
         "0-13",
         theirs,
     )
-    assert connection.due == 0
+    assert connection.in_flight == 0
 
 
 def test_keys_from_1000_mean_kip_4() -> None:
@@ -176,16 +185,16 @@ def test_answers_come_in_the_order_of_the_requests() -> None:
     connection = connected({3: (0, 13), 18: (0, 5)})
     first = connection.request(MetadataRequest(topics=None))
     second = connection.request(ApiVersionsRequest())
-    assert connection.due == 2
-    assert connection.answer(answered(first, NO_TOPICS)).sent is first
-    assert connection.answer(answered(second, table({}))).sent is second
-    assert connection.due == 0
+    assert connection.in_flight == 2
+    assert connection.receive(answered(first, NO_TOPICS)).sent is first
+    assert connection.receive(answered(second, table({}))).sent is second
+    assert connection.in_flight == 0
 
 
 def test_an_answer_is_decoded_by_its_request() -> None:
     connection = connected({3: (0, 13)})
     sent = connection.request(MetadataRequest(topics=None), version=5)
-    answer = connection.answer(answered(sent, NO_TOPICS))
+    answer = connection.receive(answered(sent, NO_TOPICS))
     assert answer.decode() == NO_TOPICS
     assert bytes(answer.body) == encode(NO_TOPICS, version=5)
 
@@ -194,7 +203,7 @@ def test_a_header_may_have_tags() -> None:
     connection = connected({3: (0, 13)})
     sent = connection.request(MetadataRequest(topics=None))
     header = sent.correlation_id.to_bytes(4, "big") + bytes.fromhex("01 07 02 abcd")
-    assert connection.answer(header + encode(NO_TOPICS, version=13)).decode() == NO_TOPICS
+    assert connection.receive(header + encode(NO_TOPICS, version=13)).decode() == NO_TOPICS
 
 
 @pytest.mark.parametrize("got_first", [False, True])
@@ -203,22 +212,22 @@ def test_an_answer_to_something_else_is_told_apart(got_first: bool) -> None:
     first = connection.request(MetadataRequest(topics=None))
     second = connection.request(MetadataRequest(topics=None))
     if got_first:
-        connection.answer(answered(first, NO_TOPICS))
+        connection.receive(answered(first, NO_TOPICS))
         stray = first
         expected = second.correlation_id
     else:
         stray = second
         expected = first.correlation_id
     with pytest.raises(WrongCorrelation) as caught:
-        connection.answer(answered(stray, NO_TOPICS))
-    assert (caught.value.expected, caught.value.got) == (expected, stray.correlation_id)
+        connection.receive(answered(stray, NO_TOPICS))
+    assert (caught.value.expected, caught.value.actual) == (expected, stray.correlation_id)
 
 
 def test_an_answer_that_nobody_asked_for() -> None:
     connection = connected({3: (0, 13)})
     with pytest.raises(WrongCorrelation) as caught:
-        connection.answer(bytes.fromhex("00000063 00"))
-    assert (caught.value.expected, caught.value.got) == (None, 99)
+        connection.receive(bytes.fromhex("00000063 00"))
+    assert (caught.value.expected, caught.value.actual) == (None, 99)
 
 
 def test_correlation_ids_begin_again_at_their_end() -> None:
@@ -227,7 +236,7 @@ def test_correlation_ids_begin_again_at_their_end() -> None:
     ids = []
     for _ in range(2):
         sent = connection.request(MetadataRequest(topics=None))
-        ids.append(connection.answer(answered(sent, NO_TOPICS)).sent.correlation_id)
+        ids.append(connection.receive(answered(sent, NO_TOPICS)).sent.correlation_id)
     assert ids == [0x7FFF_FFFF, 0]
 
 
@@ -235,7 +244,7 @@ def test_a_bad_answer_says_where_counted_from_its_correlation_id() -> None:
     connection = connected({3: (0, 13)})
     sent = connection.request(MetadataRequest(topics=None))
     payload = answered(sent, NO_TOPICS)[:-1]
-    answer = connection.answer(payload)
+    answer = connection.receive(payload)
     with pytest.raises(InvalidResponse) as caught:
         answer.decode()
     error = caught.value.error
@@ -249,7 +258,7 @@ def test_too_short_for_a_correlation_id(payload: bytes) -> None:
     connection = connected({3: (0, 13)})
     connection.request(MetadataRequest(topics=None))
     with pytest.raises(InvalidResponse) as caught:
-        connection.answer(payload)
+        connection.receive(payload)
     assert caught.value.error.path == ("correlation_id",)
 
 
@@ -264,7 +273,7 @@ class BrewCoffeeResponse(Message, api_key=418, versions="0"):
 def test_messages_of_a_third_party_are_asked_like_ours() -> None:
     connection = connected({418: (0, 0)})
     sent = connection.request(BrewCoffeeRequest(cups=2))
-    assert connection.answer(answered(sent, BrewCoffeeResponse(minutes=4))).decode() == BrewCoffeeResponse(minutes=4)
+    assert connection.receive(answered(sent, BrewCoffeeResponse(minutes=4))).decode() == BrewCoffeeResponse(minutes=4)
 
 
 # Faults.
@@ -287,7 +296,7 @@ TRUNCATED = DecodeError("truncated", 5, ("brokers",), 4, 0)
             InvalidResponse(BROKER, "MetadataResponse", 12, TRUNCATED, b"12345"),
             "no MetadataResponse of version 12: brokers: truncated at byte 5: 4 bytes wanted, 0 left",
         ),
-        (NegotiationRefused(BROKER, 42), "ApiVersions answered with error 42"),
+        (NegotiationFailed(BROKER, 42), "ApiVersions answered with error 42"),
         (
             NoCommonVersion(BROKER, "MetadataRequest", "0-13", (14, 15)),
             "no common version of MetadataRequest: we have 0-13, the broker answers 14-15",

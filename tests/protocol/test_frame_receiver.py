@@ -21,10 +21,10 @@ def read(receiver: FrameReceiver, stream: bytes, portion: int) -> list[bytes]:
     payloads = []
     at = 0
     while at < len(stream):
-        memory = receiver.memory()
+        memory = receiver.get_buffer()
         count = min(portion, len(memory), len(stream) - at)
         memory[:count] = stream[at : at + count]
-        payloads += receiver.received(count)
+        payloads += receiver.buffer_updated(count)
         at += count
     return payloads
 
@@ -43,15 +43,15 @@ def test_large_and_small_frames_follow_one_another(portion: int) -> None:
 def test_what_is_unfinished_is_counted() -> None:
     receiver = FrameReceiver()
     assert read(receiver, framed(b"whole") + framed(b"half of it")[:9], 1_000) == [b"whole"]
-    assert receiver.unfinished == 9
+    assert receiver.partial_bytes == 9
 
 
 @pytest.mark.parametrize("size", [-1, 101, 0x7FFF_FFFF])
 def test_a_size_that_no_answer_has_ends_the_stream_behind_the_good_payloads(size: int) -> None:
     receiver = FrameReceiver(max_size=100)
     assert read(receiver, framed(b"good") + pack(">i", size) + b"rest", 1_000) == [b"good"]
-    assert receiver.refusal is not None
-    assert (receiver.refusal.size, receiver.refusal.max_size) == (size, 100)
+    assert receiver.error is not None
+    assert (receiver.error.size, receiver.error.max_size) == (size, 100)
     assert read(receiver, framed(b"too late"), 1_000) == []
 
 
@@ -69,7 +69,7 @@ def test_a_size_alone_gets_no_memory() -> None:
 def test_memory_is_kept_for_the_next_answer_and_given_back_when_none_comes() -> None:
     receiver = FrameReceiver()
     read(receiver, framed(bytes(4_000_000)), 1 << 20)
-    assert len(receiver.memory()) >= 4_000_000
+    assert len(receiver.get_buffer()) >= 4_000_000
     read(receiver, framed(b"small") * PATIENCE, 1 << 20)
     read(receiver, framed(b"small"), 1 << 20)
-    assert len(receiver.memory()) == SMALLEST
+    assert len(receiver.get_buffer()) == SMALLEST

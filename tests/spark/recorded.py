@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kwire.capture.rows import Row, rows_of
+from kwire.capture.rows import Row, to_rows
 from kwire.capture.table_import import from_table
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.state_builder import changes
@@ -56,7 +56,7 @@ def bronze(name: str) -> tuple[Row, ...]:
     """What the poller saw, in order of time; the cluster is called by the tape's name."""
     table = from_table(pq.read_table(TAPES / f"{name}.parquet"))
     table = table.set_column(table.schema.get_field_index("cluster_id"), "cluster_id", pa.repeat(name, table.num_rows))
-    return tuple(row for batch in table.to_batches() for row in rows_of(batch))
+    return tuple(row for batch in table.to_batches() for row in to_rows(batch))
 
 
 def versions() -> list[Row]:

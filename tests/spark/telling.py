@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kwire import frame
-from kwire.capture.rows import Row, batch_of
+from kwire.capture.rows import Row, to_batch
 from kwire.messages.kafka.metadata import Broker, MetadataRequest, MetadataResponse, PartitionMetadata, TopicMetadata
 
 if TYPE_CHECKING:
@@ -71,5 +71,5 @@ def table(spark: SparkSession, folder: Path, *rows: Row) -> DataFrame:
     """The rows as a table of frames that somebody recorded."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{len(list(folder.iterdir()))}.parquet"
-    pq.write_table(pa.Table.from_batches([batch_of(rows)]), path)
+    pq.write_table(pa.Table.from_batches([to_batch(rows)]), path)
     return spark.read.parquet(str(path))

@@ -9,7 +9,7 @@ import pytest
 
 from kwire.capture import Capture
 from kwire.capture.errors import NotACapture
-from kwire.capture.folder import files
+from kwire.capture.folder import segments
 from kwire.spark.pipeline import Pipeline
 from tests.spark.recorded import bronze
 from tests.spark.test_pipeline import TABLES, TAPE, expected, silver
@@ -131,7 +131,7 @@ def test_a_stream_whose_checkpoint_was_removed_loses_and_repeats_nothing(spark: 
 def test_a_damaged_file_is_named_and_the_others_are_taken(spark: SparkSession, tmp_path: Path) -> None:
     for first in (0, 200, 400):
         captured(tmp_path / "capture", first, first + 200)
-    damaged = files(tmp_path / "capture")[1].path
+    damaged = segments(tmp_path / "capture")[1].path
     damaged.write_bytes(damaged.read_bytes()[:5000])
     pipeline = Pipeline(spark, str(tmp_path / "out"))
 

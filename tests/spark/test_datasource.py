@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql.types import StructType
 
 from kwire.capture import Capture, CaptureInUse, UnreadableCapture
-from kwire.capture.folder import files
-from kwire.capture.rows import rows_of
+from kwire.capture.folder import segments
+from kwire.capture.rows import to_rows
 from kwire.spark.datasource import (
     BadOption,
     CaptureStreamReader,
@@ -63,7 +63,7 @@ def test_what_was_in_force_where_a_read_begins_comes_first(capture: Path, start:
         row
         for part in planned(str(capture), start, 300, begins=True)
         for batch in rows_of_file(part)
-        for row in rows_of(batch)
+        for row in to_rows(batch)
     ]
 
     known = set()
@@ -94,7 +94,7 @@ def test_an_option_that_makes_no_sense_is_named(option: str, value: str, reason:
 
 
 def test_a_damaged_file_is_named(capture: Path) -> None:
-    path = files(capture)[0].path
+    path = segments(capture)[0].path
     path.write_bytes(path.read_bytes()[:1000])
     [part, *_] = planned(str(capture), 0, 300, begins=True)
 

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import functions as f
 
 from kwire.capture import Capture
-from kwire.capture.rows import Row, batch_of
+from kwire.capture.rows import Row, to_batch
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.state_builder import changes
@@ -57,7 +57,7 @@ def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tape as rows of bronze."""
     path = tmp_path_factory.mktemp("bronze") / "tape.parquet"
-    pq.write_table(pa.Table.from_batches([batch_of(bronze(TAPE))]), path)
+    pq.write_table(pa.Table.from_batches([to_batch(bronze(TAPE))]), path)
     return path
 
 
@@ -118,7 +118,7 @@ def test_bad_frames_are_counted_and_visible(spark: SparkSession, tmp_path: Path)
     assert good.frame is not None
     rows = [good, good._replace(frame=good.frame[:100], broker_id=2), good._replace(api_version=77, broker_id=3)]
     path = tmp_path / "bad.parquet"
-    pq.write_table(pa.Table.from_batches([batch_of(rows)]), path)
+    pq.write_table(pa.Table.from_batches([to_batch(rows)]), path)
     pipeline = Pipeline(spark, str(tmp_path / "out"))
 
     report = pipeline.ingest(spark.read.parquet(str(path)))

@@ -7,23 +7,25 @@ from uuid import UUID
 import pytest
 
 from kwire.messages.kafka.metadata import Broker, PartitionMetadata
-from kwire.testing.cluster_state import ClusterState, place
+from kwire.testing.cluster_state import ClusterState, assign_replicas
 
 BROKERS = tuple(Broker(node_id=n, host="h", port=n) for n in (1, 2, 3))
 
 
 def state() -> ClusterState:
     empty = ClusterState("c", 1, BROKERS)
-    topics = (empty.new_topic(name, UUID(int=1), place((1, 2, 3), 3, 2), internal=False) for name in ("a", "b"))
+    topics = (
+        empty.new_topic(name, UUID(int=1), assign_replicas((1, 2, 3), 3, 2), internal=False) for name in ("a", "b")
+    )
     return empty.with_topics(topics)
 
 
 def test_a_placement_goes_round_all_brokers() -> None:
-    assert place((1, 2, 3), 7, 2) == [(1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2), (1, 2)]
-    assert place((1, 2, 3), 2, 2, first=3) == place((1, 2, 3), 5, 2)[3:]
-    assert place((7,), 2, 1) == [(7,), (7,)]
+    assert assign_replicas((1, 2, 3), 7, 2) == [(1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2), (1, 2)]
+    assert assign_replicas((1, 2, 3), 2, 2, first=3) == assign_replicas((1, 2, 3), 5, 2)[3:]
+    assert assign_replicas((7,), 2, 1) == [(7,), (7,)]
     with pytest.raises(ValueError, match="factor of 4 with 3"):
-        place((1, 2, 3), 1, 4)
+        assign_replicas((1, 2, 3), 1, 4)
 
 
 def test_a_change_shares_the_rest() -> None:

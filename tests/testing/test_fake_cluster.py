@@ -82,16 +82,16 @@ def test_confluent_kafka_sees_it_change(cluster: FakeCluster) -> None:
     client = confluent(cluster)
     as_confluent_reads_it(client)
     cluster.create_topic("new", 7)
-    cluster.delete_topic("topic-00003")
+    cluster.delete_topics("topic-00003")
     cluster.move_leader("topic-00004", 2, 1)
     cluster.shrink_isr("topic-00005", 0, 3)
-    cluster.disturb(0.1)
-    cluster.shuffle()
+    cluster.move_random_leaders(0.1)
+    cluster.shuffle_metadata()
     assert content_of_confluent(as_confluent_reads_it(client)) == content(cluster.state)
 
 
 def test_confluent_kafka_reads_a_partition_without_a_leader(cluster: FakeCluster) -> None:
-    cluster.lose_leader("topic-00000", 0)
+    cluster.remove_leader("topic-00000", 0)
     partition = as_confluent_reads_it(confluent(cluster)).topics["topic-00000"].partitions[0]
     assert partition.leader == -1
     assert partition.error.code() == 5
@@ -174,7 +174,7 @@ def test_topics_can_be_asked_for_all_some_or_none(cluster: FakeCluster, version:
 
 def test_topics_can_be_asked_for_by_id(cluster: FakeCluster) -> None:
     known = cluster.state.topics["topic-00007"].topic_id
-    cluster.delete_topic("topic-00008")
+    cluster.delete_topics("topic-00008")
     asked = [RequestedTopic(topic_id=known, name=None), RequestedTopic(topic_id=type(known)(int=1), name=None)]
     found, missing = ask(cluster, MetadataRequest(topics=tuple(asked))).topics
     assert found == cluster.state.topics["topic-00007"]
@@ -274,11 +274,11 @@ def test_requests_are_remembered(cluster: FakeCluster) -> None:
 
 def test_a_broker_may_lag_behind_the_others(cluster: FakeCluster) -> None:
     before = cluster.state
-    cluster.freeze_view(2)
+    cluster.freeze_metadata(2)
     cluster.create_topic("new")
     assert ask(cluster, MetadataRequest(topics=None), node_id=1) == cluster.state.metadata()
     assert ask(cluster, MetadataRequest(topics=None), node_id=2) == before.metadata()
-    cluster.thaw_view(2)
+    cluster.unfreeze_metadata(2)
     assert ask(cluster, MetadataRequest(topics=None), node_id=2) == cluster.state.metadata()
 
 
@@ -296,7 +296,7 @@ def test_a_stopped_broker_keeps_its_port(cluster: FakeCluster) -> None:
 def test_what_is_told_to_go_wrong_is_forgotten_when_told(cluster: FakeCluster) -> None:
     cluster.misbehave(1, "close", times=None)
     cluster.misbehave(1, Misbehavior.GARBAGE, times=5)
-    cluster.behave(1)
+    cluster.stop_misbehaving(1)
     assert ask(cluster, MetadataRequest(topics=None)) == cluster.state.metadata()
 
 
@@ -318,7 +318,7 @@ def test_another_version_is_never_what_was_asked_for(
 ) -> None:
     with FakeCluster(1, topics=topics, dialect=dialect) as cluster:
         right = ask(cluster, request_message, version)
-        cluster.misbehave(1, Misbehavior.OTHER_VERSION, api_key=None)
+        cluster.misbehave(1, Misbehavior.WRONG_VERSION, api_key=None)
         asked = frame.encode_request(request_message, version=version, correlation_id=1)
         [answer] = Splitter().feed(converse(cluster, asked))
         try:
@@ -387,7 +387,7 @@ def test_what_makes_no_cluster_is_refused_and_leaves_nothing_open(message: str) 
     "change",
     [
         lambda cluster: cluster.move_leader("topic-00000", 0, 77),
-        lambda cluster: cluster.reassign("topic-00000", 0, [1, 77]),
+        lambda cluster: cluster.reassign_partition("topic-00000", 0, [1, 77]),
         lambda cluster: cluster.expand_isr("topic-00000", 0, 77),
         lambda cluster: cluster.create_topic("new", assignment=[[1], [77]]),
         lambda cluster: cluster.move_controller(77),
@@ -420,11 +420,11 @@ def test_less_than_one_partition_is_refused_and_changes_nothing(cluster: FakeClu
 @pytest.mark.parametrize("share", [-0.1, 1.1])
 def test_a_share_is_between_nothing_and_all(cluster: FakeCluster, share: float) -> None:
     with pytest.raises(ValueError, match=f"share={share}"):
-        cluster.disturb(share)
-    assert len(cluster.disturb(1)) == 200
-    assert len(cluster.disturb(0)) == 1
-    cluster.delete_topic(*cluster.state.topics)
-    assert cluster.disturb(1) == ()
+        cluster.move_random_leaders(share)
+    assert len(cluster.move_random_leaders(1)) == 200
+    assert len(cluster.move_random_leaders(0)) == 1
+    cluster.delete_topics(*cluster.state.topics)
+    assert cluster.move_random_leaders(1) == ()
 
 
 @pytest.mark.parametrize("name", ["topic-00000", "new"])
@@ -436,4 +436,4 @@ def test_a_name_is_given_once(cluster: FakeCluster, name: str) -> None:
     with pytest.raises(ValueError, match=name):
         cluster.create_topic(name, assignment=[(1,)])
     with pytest.raises(KeyError):
-        cluster.delete_topic("nosuch")
+        cluster.delete_topics("nosuch")

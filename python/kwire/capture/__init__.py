@@ -10,38 +10,38 @@ from __future__ import annotations
 from kwire.capture.errors import (
     CaptureError,
     CaptureInUse,
+    CaptureSyncError,
     CaptureWriteError,
-    CloseFailed,
     NoFullFrame,
     NotACapture,
-    SyncFailed,
+    SegmentRollError,
     UnreadableCapture,
 )
-from kwire.capture.folder import CaptureFile, files
+from kwire.capture.folder import Segment, segments
 from kwire.capture.reader import read, read_file
 from kwire.capture.replay_rows import replay
 from kwire.capture.rows import SCHEMA, Row
 from kwire.capture.table_import import from_table
-from kwire.capture.tail import Recovered
+from kwire.capture.tail import RecoveredTail
 from kwire.capture.writer import Capture
 
 __all__ = [
     "SCHEMA",
     "Capture",
     "CaptureError",
-    "CaptureFile",
     "CaptureInUse",
+    "CaptureSyncError",
     "CaptureWriteError",
-    "CloseFailed",
     "NoFullFrame",
     "NotACapture",
-    "Recovered",
+    "RecoveredTail",
     "Row",
-    "SyncFailed",
+    "Segment",
+    "SegmentRollError",
     "UnreadableCapture",
-    "files",
     "from_table",
     "read",
     "read_file",
     "replay",
+    "segments",
 ]

@@ -11,9 +11,9 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from kwire.capture.errors import CaptureError, CloseFailed, SyncFailed
-from kwire.capture.folder import CaptureFile
-from kwire.capture.segment_roll import close_tail
+from kwire.capture.errors import CaptureError, CaptureSyncError, SegmentRollError
+from kwire.capture.folder import Segment
+from kwire.capture.segment_roll import roll_segment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ class BackgroundFlusher:
         self._thread.join()
 
     def _run(self) -> None:
-        late: list[CaptureFile] = []
+        late: list[Segment] = []
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._finished or self._ending, self._pause())
@@ -76,7 +76,7 @@ class BackgroundFlusher:
                 if tail.is_open:
                     self._sync(tail)
                     tail.close()
-                    late = self._close([*late, CaptureFile(tail.path, tail.first_row)])
+                    late = self._close([*late, Segment(tail.path, tail.first_row)])
             elif ending:
                 return
             elif watched is not None and watched.unsynced:
@@ -89,16 +89,16 @@ class BackgroundFlusher:
         try:
             tail.sync()
         except OSError as error:
-            self._fail(SyncFailed(tail.path, str(error)), error)
+            self._fail(CaptureSyncError(tail.path, str(error)), error)
 
-    def _close(self, tails: list[CaptureFile]) -> list[CaptureFile]:
+    def _close(self, tails: list[Segment]) -> list[Segment]:
         """Those of them that could not be closed."""
         late = []
         for tail in tails:
             try:
-                close_tail(self._folder, tail)
+                roll_segment(self._folder, tail)
             except Exception as error:  # noqa: BLE001  whatever it is, the writer has to hear of it
-                self._fail(CloseFailed(tail.path, str(error)), error)
+                self._fail(SegmentRollError(tail.path, str(error)), error)
                 late.append(tail)
         if not late:
             self._healed()
@@ -107,7 +107,7 @@ class BackgroundFlusher:
     def _healed(self) -> None:
         """All is closed that could not be before: nobody has to know any more."""
         with self._changed:
-            if isinstance(self._failure, CloseFailed):
+            if isinstance(self._failure, SegmentRollError):
                 self._failure = None
 
     def _fail(self, failure: CaptureError, cause: Exception) -> None:

@@ -34,7 +34,7 @@ CORRELATION_ID = 4
 """Bytes of it, at the start of every payload."""
 
 
-def message_of(row: Row) -> Message | None:
+def decode_row(row: Row) -> Message | None:
     """The answer of a row, decoded; None when it has none, or its bytes are not what it says."""
     if row.frame is None:
         return None
@@ -101,9 +101,9 @@ class Answer:
             return True
         if layout.sum_of_bytes(payload) != _sum_of_bytes(layout.before) + _sum_of_bytes(layout.after):
             return False
-        message = message or message_of(row)
-        before = message_of(row._replace(frame=self.frame(0, 0)))
-        if message is None or before is None or not says_the_same(before, message):
+        message = message or decode_row(row)
+        before = decode_row(row._replace(frame=self.frame(0, 0)))
+        if message is None or before is None or not is_equivalent(before, message):
             return False
         # The next one will most likely be in this order. By one assignment: a signal may end us at any moment.
         self._layout = _layout_of(row, message)
@@ -158,7 +158,7 @@ def _tells_controller(cls: type[Message], version: int) -> bool:
     return any(field.name == "controller_id" and field.stands_in(version) for field in fields(cls))
 
 
-def says_the_same(before: Message, after: Message) -> bool:
+def is_equivalent(before: Message, after: Message) -> bool:
     """Whether two answers differ at most in their controller and in the order of elements that a key tells apart."""
     if type(before) is not type(after):
         return False

@@ -63,7 +63,7 @@ class CaptureWriteError(CaptureError, OSError):
         return f"{self.path}: {self.rows} rows not written: {self.reason}"
 
 
-class CloseFailed(CaptureError, OSError):
+class SegmentRollError(CaptureError, OSError):
     """A tail that could not be made a parquet file. Its rows are safe where they are (``path``), readers find them
     there, and closing is tried again with the next file.
     """
@@ -77,7 +77,7 @@ class CloseFailed(CaptureError, OSError):
         return f"{self.path}: cannot be closed into a parquet file: {self.reason}"
 
 
-class SyncFailed(CaptureError, OSError):
+class CaptureSyncError(CaptureError, OSError):
     """A tail that could not be forced to disk: what was appended lately would not survive a loss of power. ``path``."""
 
     def __init__(self, path: Path, reason: str) -> None:

@@ -31,7 +31,7 @@ WRITING = ".writing"
 """Ends the name of a file that is not complete and will be renamed."""
 
 
-class CaptureFile(NamedTuple):
+class Segment(NamedTuple):
     """``first_row``: the number of its first row that is not carried. ``first_time``, ``last_time``: when the earliest
     and the latest of its rows were polled, carried ones apart; None for a tail, whose name does not say.
     """
@@ -42,12 +42,12 @@ class CaptureFile(NamedTuple):
     last_time: datetime | None = None
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether this is a parquet file, which will not change any more."""
         return self.first_time is not None
 
 
-def files(folder: Path | str) -> tuple[CaptureFile, ...]:
+def segments(folder: Path | str) -> tuple[Segment, ...]:
     """The files of a capture in order of their rows. Raises NotACapture when there is no such folder."""
     folder = Path(folder)
     tails = {file.first_row: file for file in _tails(folder)}
@@ -56,21 +56,21 @@ def files(folder: Path | str) -> tuple[CaptureFile, ...]:
     return tuple(both[number] for number in sorted(both))
 
 
-def tails(folder: Path) -> list[CaptureFile]:
+def tails(folder: Path) -> list[Segment]:
     """The tails, closed since or not, in order."""
     return sorted(_tails(folder), key=lambda file: file.first_row)
 
 
-def _tails(folder: Path) -> list[CaptureFile]:
+def _tails(folder: Path) -> list[Segment]:
     if not folder.is_dir():
         raise NotACapture(folder, "there is no such folder")
     found = ((path, _TAIL.fullmatch(path.name)) for path in folder.iterdir())
-    return [CaptureFile(path, int(match[1])) for path, match in found if match]
+    return [Segment(path, int(match[1])) for path, match in found if match]
 
 
-def _parts(folder: Path) -> list[CaptureFile]:
+def _parts(folder: Path) -> list[Segment]:
     found = ((path, _PART.fullmatch(path.name)) for path in folder.glob("date=*/part-*.parquet"))
-    return [CaptureFile(path, int(match[3]), _time(match[1]), _time(match[2])) for path, match in found if match]
+    return [Segment(path, int(match[3]), _time(match[1]), _time(match[2])) for path, match in found if match]
 
 
 def _time(text: str) -> datetime:
@@ -82,7 +82,7 @@ def tail_path(folder: Path, first_row: int) -> Path:
     return folder / f"_tail-{first_row:012}.arrows"
 
 
-def part_path(folder: Path, first_row: int, times: tuple[datetime, datetime]) -> Path:
+def segment_path(folder: Path, first_row: int, times: tuple[datetime, datetime]) -> Path:
     """Of the closed file that begins with that row, and whose polls are of those times."""
     first, last = (time.astimezone(UTC) for time in times)
     name = f"part-{_text(first)}Z-{_text(last)}Z-{first_row:012}.parquet"

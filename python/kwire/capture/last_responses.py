@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.capture.equivalence import Answer, message_of
+from kwire.capture.equivalence import Answer, decode_row
 from kwire.capture.errors import NoFullFrame
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class LastResponses:
             raise NoFullFrame(row.polled_at, row.endpoint)
         if last is not None and last.latest_same is not None and row.polled_at < last.latest_same:
             return None
-        return self._full(key, row, message or message_of(row))
+        return self._full(key, row, message or decode_row(row))
 
     def _same(self, key: RequestKey, row: Row, last: _Last, controller_id: int | None) -> Row:
         latest = row.polled_at if last.latest_same is None else max(row.polled_at, last.latest_same)
@@ -124,7 +124,7 @@ class LastResponses:
             if row.frame is not None:
                 full[key] = row
         for key, row in full.items():
-            self._full(key, row, message_of(row))
+            self._full(key, row, decode_row(row))
             self._last[key] = self._last[key]._replace(polled_at=polled_at[key])
 
     def remembered(self) -> Remembered:

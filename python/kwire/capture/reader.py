@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kwire.capture.errors import NotACapture, UnreadableCapture
-from kwire.capture.folder import CaptureFile, files
-from kwire.capture.rows import SCHEMA, key_of
-from kwire.capture.tail import WholeBatches
-from kwire.folder_lock import LOCK
+from kwire.capture.folder import Segment, segments
+from kwire.capture.rows import SCHEMA, request_key
+from kwire.capture.tail import TailReader
+from kwire.folder_lock import LOCK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +31,13 @@ BATCH_ROWS = 4096
 _KEY_COLUMNS = ["cluster_id", "broker_id", "endpoint", "api_key", "api_version", "request"]
 
 
-def read_file(file: CaptureFile) -> Iterator[pa.RecordBatch]:
+def read_file(file: Segment) -> Iterator[pa.RecordBatch]:
     """All rows of one file in the order of appending, carried ones first; of a tail, what is whole.
 
     Raises UnreadableCapture for a broken part; FileNotFoundError for a tail closed meanwhile: ``files`` then has its part.
     """
-    if not file.closed:
-        yield from WholeBatches(file.path)
+    if not file.is_closed:
+        yield from TailReader(file.path)
         return
     try:
         with pq.ParquetFile(file.path) as parquet:
@@ -63,8 +63,8 @@ def read(
     shown = _Shown()
     before: dict[RequestKey, pa.Table] = {}
     begun = since is None
-    found = files(folder)
-    if not (found or (Path(folder) / LOCK).exists()):
+    found = segments(folder)
+    if not (found or (Path(folder) / LOCK_FILE).exists()):
         raise NotACapture(Path(folder), "there is nothing of a capture in this folder")
     for file in _reaching(found, since, until):
         rows = _sorted(_load(file))
@@ -113,12 +113,10 @@ class _Shown:
 
 def _keys(rows: pa.Table) -> Iterator[RequestKey]:
     columns = [rows.column(name).to_pylist() for name in _KEY_COLUMNS]
-    return map(key_of, *columns)
+    return map(request_key, *columns)
 
 
-def _reaching(
-    all_files: tuple[CaptureFile, ...], since: datetime | None, until: datetime | None
-) -> tuple[CaptureFile, ...]:
+def _reaching(all_files: tuple[Segment, ...], since: datetime | None, until: datetime | None) -> tuple[Segment, ...]:
     """Those that have rows of that time, or may have; and the last one before, for the state at its start."""
     early = [since is not None and file.last_time is not None and file.last_time < since for file in all_files]
     late = [until is not None and file.first_time is not None and file.first_time >= until for file in all_files]
@@ -128,15 +126,15 @@ def _reaching(
     )
 
 
-def _load(file: CaptureFile) -> pa.Table:
+def _load(file: Segment) -> pa.Table:
     try:
         return pa.Table.from_batches(read_file(file), SCHEMA)
     except FileNotFoundError:
         # Two folders up from a part, one from a tail; closed between the listing and now.
-        if file.closed:
+        if file.is_closed:
             raise
-    for closed in files(file.path.parent):
-        if closed.first_row == file.first_row and closed.closed:
+    for closed in segments(file.path.parent):
+        if closed.first_row == file.first_row and closed.is_closed:
             return pa.Table.from_batches(read_file(closed), SCHEMA)
     raise NotACapture(file.path, "it has gone, and there is no parquet file instead")
 

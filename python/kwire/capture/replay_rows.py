@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kwire.capture.errors import NoFullFrame
 from kwire.capture.reader import read
-from kwire.capture.rows import rows_of
+from kwire.capture.rows import to_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ def replay(
     begun = time.monotonic()
     first: datetime | None = None
     for batch in read(folder, since=since, until=until):
-        for row in rows_of(batch):
+        for row in to_rows(batch):
             if row.frame is not None:
                 frames[row.request_key] = row.frame
             if row.kind == "carried":

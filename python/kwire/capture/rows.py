@@ -68,10 +68,10 @@ class Row(NamedTuple):
     @property
     def request_key(self) -> RequestKey:
         """What 'same' is about: rows with one key are answers of one broker to one question."""
-        return key_of(self.cluster_id, self.broker_id, self.endpoint, self.api_key, self.api_version, self.request)
+        return request_key(self.cluster_id, self.broker_id, self.endpoint, self.api_key, self.api_version, self.request)
 
 
-def key_of(
+def request_key(
     cluster_id: str | None,
     broker_id: int | None,
     endpoint: str | None,
@@ -85,7 +85,7 @@ def key_of(
     return cluster_id, broker_id, endpoint, api_key, api_version, request
 
 
-def batch_of(rows: Sequence[Row]) -> pa.RecordBatch:
+def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     """Rows as one batch of ``SCHEMA``."""
     columns = [[getattr(row, field.name) for row in rows] for field in SCHEMA]
     return pa.RecordBatch.from_arrays(
@@ -93,7 +93,7 @@ def batch_of(rows: Sequence[Row]) -> pa.RecordBatch:
     )
 
 
-def rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
+def to_rows(batch: pa.RecordBatch) -> Iterator[Row]:
     """A batch as rows, in order."""
     columns = [batch.column(name).to_pylist() for name in Row._fields]
     return map(Row._make, zip(*columns, strict=True))

@@ -13,16 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kwire.capture.folder import WRITING, part_path, sync_directory
+from kwire.capture.folder import WRITING, segment_path, sync_directory
 from kwire.capture.rows import SCHEMA
-from kwire.capture.tail import Recovered, WholeBatches
+from kwire.capture.tail import RecoveredTail, TailReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
     from pathlib import Path
 
-    from kwire.capture.folder import CaptureFile
+    from kwire.capture.folder import Segment
 
 ROW_GROUP_BYTES = 16 << 20
 """Of Arrow memory; about as much is held while closing."""
@@ -32,28 +32,28 @@ _WITH_DICTIONARY = ["cluster_id", "endpoint", "dialect", "kind", "error", "broke
 _WITH_STATISTICS = ["cluster_id", "polled_at", "broker_id", "api_key", "kind"]
 
 
-def close_tail(folder: Path, tail: CaptureFile) -> Recovered:
+def roll_segment(folder: Path, tail: Segment) -> RecoveredTail:
     """Make a parquet file of the whole batches of a tail, and remove the tail. Raises OSError, and then it is there.
 
     A tail with no rows but carried ones is only removed.
     """
-    batches = WholeBatches(tail.path)
+    batches = TailReader(tail.path)
     writing = folder / f"_part-{tail.first_row:012}.parquet{WRITING}"
     rows, times = _write(writing, batches)
     part = None
     if times is None:
         writing.unlink()
     else:
-        part = part_path(folder, tail.first_row, times)
+        part = segment_path(folder, tail.first_row, times)
         part.parent.mkdir(exist_ok=True)
         writing.replace(part)
         sync_directory(part.parent)
         sync_directory(folder)
     tail.path.unlink()
-    return Recovered(tail.path, part, rows, batches.torn_bytes)
+    return RecoveredTail(tail.path, part, rows, batches.torn_bytes)
 
 
-def _row_groups(batches: WholeBatches) -> Iterator[pa.Table]:
+def _row_groups(batches: TailReader) -> Iterator[pa.Table]:
     gathered: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -66,7 +66,7 @@ def _row_groups(batches: WholeBatches) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(gathered).combine_chunks()
 
 
-def _write(writing: Path, batches: WholeBatches) -> tuple[int, tuple[datetime, datetime] | None]:
+def _write(writing: Path, batches: TailReader) -> tuple[int, tuple[datetime, datetime] | None]:
     """How many rows are not carried, and when the earliest and the latest of them were polled."""
     rows, times = 0, None
     with writing.open("wb") as file:
@@ -97,7 +97,7 @@ def _wider(
     return (first, last) if times is None else (min(first, times[0]), max(last, times[1]))
 
 
-def rows_in(part: CaptureFile) -> int:
+def closed_row_count(part: Segment) -> int:
     """How many rows of a closed file are not carried; from its footer."""
     with pq.ParquetFile(part.path) as parquet:
         return int(parquet.metadata.metadata[_ROWS.encode()])

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kwire.capture.equivalence import message_of
+from kwire.capture.equivalence import decode_row
 from kwire.capture.errors import UnreadableCapture
-from kwire.capture.rows import SCHEMA, Row, rows_of
+from kwire.capture.rows import SCHEMA, Row, to_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def _cluster_ids(columns: dict[str, Any]) -> Iterator[str]:
     last: dict[tuple[int | None, str | None], str] = {}
     said: dict[object, tuple[bytes, str | None]] = {}
     for batch in rows.to_batches(max_chunksize=1024):
-        for row in rows_of(batch):
+        for row in to_rows(batch):
             cluster_id = row.cluster_id or _told_by(row, said)
             asked = row.broker_id, row.endpoint
             if cluster_id:
@@ -86,6 +86,6 @@ def _told_by(row: Row, said: dict[object, tuple[bytes, str | None]]) -> str | No
     body = row.frame[4:]
     known = said.get(row.request_key)
     if known is None or known[0] != body:
-        known = body, getattr(message_of(row), "cluster_id", None)
+        known = body, getattr(decode_row(row), "cluster_id", None)
         said[row.request_key] = known
     return known[1]

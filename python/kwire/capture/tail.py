@@ -31,7 +31,7 @@ _CHECKSUM = 8
 """Bytes of a checksum, as many as metadata is padded to."""
 
 
-class Recovered(NamedTuple):
+class RecoveredTail(NamedTuple):
     """What the next writer found of a tail. ``part``: the parquet file that its rows went to, None if it had none.
     ``rows``: taken over, carried ones apart. ``torn_bytes``: behind the last whole batch, cut off; usually 0.
     """
@@ -107,7 +107,7 @@ class Tail:
         self.path.unlink(missing_ok=True)
 
 
-class WholeBatches:
+class TailReader:
     """The batches of a tail up to the first torn one. ``torn_bytes`` is right once they have been walked through."""
 
     def __init__(self, path: Path) -> None:

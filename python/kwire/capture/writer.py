@@ -15,13 +15,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from kwire.capture.background_flusher import BackgroundFlusher
-from kwire.capture.errors import CaptureError, CaptureInUse, CaptureWriteError, CloseFailed
-from kwire.capture.folder import WRITING, files, sync_directory, tail_path, tails
+from kwire.capture.errors import CaptureError, CaptureInUse, CaptureWriteError, SegmentRollError
+from kwire.capture.folder import WRITING, segments, sync_directory, tail_path, tails
 from kwire.capture.last_responses import LastResponses, Remembered, refuse_unclear
 from kwire.capture.reader import read_file
-from kwire.capture.rows import Row, batch_of, rows_of
-from kwire.capture.segment_roll import close_tail, rows_in
-from kwire.capture.tail import Recovered, Tail
+from kwire.capture.rows import Row, to_batch, to_rows
+from kwire.capture.segment_roll import closed_row_count, roll_segment
+from kwire.capture.tail import RecoveredTail, Tail
 from kwire.folder_lock import FolderInUse, FolderLock
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Capture:
     not count), or on the next day by UTC. ``sync_seconds``: how much may be lost when the machine loses power; 0 forces
     every append to disk. When only this process dies, nothing is lost that was appended.
 
-    ``recovered``: what was found of tails that the writer before left open. Raises CaptureInUse, and CloseFailed when
+    ``recovered``: what was found of tails that the writer before left open. Raises CaptureInUse, and SegmentRollError when
     one of those cannot be closed now either.
     """
 
@@ -83,10 +83,10 @@ class Capture:
         except FolderInUse as error:
             raise CaptureInUse(self.folder, error.process_id) from error
         try:
-            self.recovered: tuple[Recovered, ...] = tuple(_recover(self.folder))
+            self.recovered: tuple[RecoveredTail, ...] = tuple(_recover(self.folder))
             next_row, self._asked = _resumed(self.folder)
-            self._next_row = max(next_row, self._lock.left)
-            self._lock.leave(self._next_row)
+            self._next_row = max(next_row, self._lock.saved_number)
+            self._lock.save_number(self._next_row)
         except BaseException:
             self._lock.release()
             raise
@@ -116,7 +116,7 @@ class Capture:
         """Keep one answer, or one silence; returns the row as it was kept.
 
         ``message``: the decoded answer when the caller has it; otherwise it is decoded here, should it be new. Raises
-        CaptureWriteError when the row cannot be written; CloseFailed or SyncFailed, once, when what was appended earlier
+        CaptureWriteError when the row cannot be written; SegmentRollError or CaptureSyncError, once, when what was appended earlier
         could not be made a parquet file or forced to disk; ValueError for a row with neither frame nor error, or both;
         NoFullFrame for one that is 'same', has no frame, and could be the same as nothing. Whatever it raises, this row
         is not in the capture. What a handler of signals raises undoes the row too, but may also come in the instant
@@ -172,7 +172,7 @@ class Capture:
 
     def _write(self, kept: list[Row]) -> None:
         if kept:
-            self._open[-1].tail.append(batch_of(kept), sync=self._sync_always)
+            self._open[-1].tail.append(to_batch(kept), sync=self._sync_always)
             self._next_row += len(kept)
 
     def _roll_when_due(self, polled_at: datetime) -> None:
@@ -190,7 +190,7 @@ class Capture:
         self._open.append(_Open(tail, monotonic(), _date(polled_at)))  # before there is a file, for it may have to go
         tail.begin()
         for row in self._asked.carried(polled_at):
-            tail.append(batch_of([row]), carried=True)
+            tail.append(to_batch([row]), carried=True)
         sync_directory(self.folder)
 
     def _settle(self) -> None:
@@ -214,7 +214,7 @@ class Capture:
             self._attendant.watch(self._open[-1].tail)
 
     def close(self) -> None:
-        """Make parquet files of all that was appended, and let the next writer in. Raises CloseFailed or SyncFailed."""
+        """Make parquet files of all that was appended, and let the next writer in. Raises SegmentRollError or CaptureSyncError."""
         with self._appending:
             if self._closed:
                 return
@@ -224,7 +224,7 @@ class Capture:
                 self._attendant.finish(each.tail)
             self._attendant.end()
             try:
-                self._lock.leave(self._next_row)
+                self._lock.save_number(self._next_row)
             finally:
                 self._lock.release()
             if (failure := self._attendant.failure()) is not None:
@@ -235,19 +235,19 @@ def _date(polled_at: datetime) -> date:
     return polled_at.astimezone(UTC).date()
 
 
-def _recover(folder: Path) -> Iterator[Recovered]:
+def _recover(folder: Path) -> Iterator[RecoveredTail]:
     """Close what the last writer left open, up to the first torn batch."""
     for unfinished in folder.glob(f"_*{WRITING}"):
         unfinished.unlink()
-    closed = {file.first_row for file in files(folder) if file.closed}
+    closed = {file.first_row for file in segments(folder) if file.is_closed}
     for tail in tails(folder):
         if tail.first_row in closed:  # the writer ended just before it could remove it
             tail.path.unlink()
             continue
         try:
-            found = close_tail(folder, tail)
+            found = roll_segment(folder, tail)
         except OSError as error:
-            raise CloseFailed(tail.path, str(error)) from error
+            raise SegmentRollError(tail.path, str(error)) from error
         log.info("%s: %d rows taken over", found.tail, found.rows)
         if found.torn_bytes:
             log.warning("%s: the last %d bytes were torn, and are cut off", found.tail, found.torn_bytes)
@@ -257,9 +257,9 @@ def _recover(folder: Path) -> Iterator[Recovered]:
 def _resumed(folder: Path) -> tuple[int, LastResponses]:
     """The number of the next row, and what each request was last answered with."""
     asked = LastResponses()
-    closed = files(folder)
+    closed = segments(folder)
     if not closed:
         return 0, asked
     last = closed[-1]
-    asked.resume(row for batch in read_file(last) for row in rows_of(batch))
-    return last.first_row + rows_in(last), asked
+    asked.resume(row for batch in read_file(last) for row in to_rows(batch))
+    return last.first_row + closed_row_count(last), asked

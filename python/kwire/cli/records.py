@@ -29,7 +29,7 @@ _UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def json_text(document: Any, *, indent: int | None = None) -> str:
-    """JSON for people and programs: letters as they are, anything that would disturb a terminal escaped."""
+    """JSON for people and programs: letters as they are, anything that would move_random_leaders a terminal escaped."""
     text = json.dumps(document, ensure_ascii=False, indent=indent)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kwire.capture import UnreadableCapture, from_table, replay
-from kwire.capture.rows import rows_of
+from kwire.capture.rows import to_rows
 from kwire.cli.sources import BadInput
 from kwire.declare.introspect import describe
 from kwire.errors import KwireError
 from kwire.messages import find
 from kwire.metadata.broker_view import BrokerView
-from kwire.protocol import Answer, Endpoint, SentRequest
-from kwire.protocol.client_connection import body_start
+from kwire.protocol import Endpoint, ReceivedResponse, SentRequest
+from kwire.protocol.client_connection import find_body_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,16 +107,16 @@ class Story:
             yield _event(row, type(difference).__name__, str(difference), _facts(difference))
 
 
-def _answer(row: Row) -> Answer[Any]:
+def _answer(row: Row) -> ReceivedResponse[Any]:
     """The row as what a connection hands over."""
     payload = row.frame
     assert payload is not None
     if None in (row.api_key, row.api_version):  # in frames that somebody else recorded
         raise BadInput("its row does not say api_key and api_version")
     cls = find(row.dialect, api_key=row.api_key, version=row.api_version, kind="response")
-    start = body_start(payload, describe(cls).header_version(row.api_version))
+    start = find_body_start(payload, describe(cls).header_version(row.api_version))
     request: Any = None  # which is not asked for once there is an answer
-    return Answer(NOWHERE, SentRequest(0, request, cls, row.api_version, b""), payload, start)
+    return ReceivedResponse(NOWHERE, SentRequest(0, request, cls, row.api_version, b""), payload, start)
 
 
 def _event(row: Row, kind: str, text: str, facts: dict[str, Any]) -> Event:
@@ -150,7 +150,7 @@ def rows_at(
 
 def _rows_of_file(place: Path, since: datetime | None, until: datetime | None) -> Iterator[Row]:
     for batch in from_table(pq.read_table(place)).sort_by("polled_at").to_batches():
-        for row in rows_of(batch):
+        for row in to_rows(batch):
             if since is not None and row.polled_at < since:
                 if row.frame is not None:
                     yield row._replace(kind="carried")

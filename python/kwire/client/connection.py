@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from kwire.frame import MAX_SIZE
 from kwire.protocol import (
-    Answer,
     ClientConnection,
     ConnectFailed,
     ConnectionClosed,
@@ -28,6 +27,7 @@ from kwire.protocol import (
     InvalidResponse,
     NegotiatedVersions,
     OversizedFrame,
+    ReceivedResponse,
     SentRequest,
     Timeout,
 )
@@ -49,7 +49,7 @@ TIMEOUT = 30.0
 class Arrival(NamedTuple, Generic[R]):
     """An answer, and when it was complete. ``duration_us``: since the request was sent, in microseconds."""
 
-    answer: Answer[R]
+    answer: ReceivedResponse[R]
     at: datetime
     duration_us: int
 
@@ -109,7 +109,7 @@ class Connection:
                 await asyncio.wait([self._welcomed])
             self._welcomed.result()
         except TimeoutError:
-            self.fail(Timeout(endpoint, "ApiVersionsRequest", timeout, self._receiver.unfinished))
+            self.fail(Timeout(endpoint, "ApiVersionsRequest", timeout, self._receiver.partial_bytes))
             raise self._fault or ConnectionClosed(endpoint, 0) from None
         except BaseException:
             self.abort()
@@ -184,34 +184,34 @@ class Connection:
 
     def _made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        transport.write(self._protocol.hello().frame)
+        transport.write(self._protocol.request_api_versions().frame)
 
     def _buffer(self) -> memoryview:
-        return self._receiver.memory()
+        return self._receiver.get_buffer()
 
     def _arrived(self, count: int) -> None:
         if self._fault is not None:
             return
         try:
-            for payload in self._receiver.received(count):
+            for payload in self._receiver.buffer_updated(count):
                 self._take(payload)
         except ConnectionFault as fault:
             self.fail(fault)
             return
-        refusal = self._receiver.refusal
+        refusal = self._receiver.error
         if refusal is not None:
             self.fail(OversizedFrame(self.endpoint, refusal.size, refusal.max_size))
 
     def _take(self, payload: bytes) -> None:
         if not self._welcomed.done():
-            again = self._protocol.welcome(payload)
+            again = self._protocol.receive_api_versions(payload)
             if again is None:
                 self._welcomed.set_result(None)
             elif self._transport is not None:
                 self._transport.write(again.frame)
             return
         now = perf_counter_ns()
-        answer = self._protocol.answer(payload)
+        answer = self._protocol.receive(payload)
         under_way = self._under_way.popleft()
         under_way.timer.cancel()
         if not under_way.arrival.done():  # it may have been cancelled
@@ -220,7 +220,7 @@ class Connection:
 
     def _late(self, sent: SentRequest[Any]) -> None:
         name = type(sent.request).__name__
-        self.fail(Timeout(self.endpoint, name, self.timeout, self._receiver.unfinished))
+        self.fail(Timeout(self.endpoint, name, self.timeout, self._receiver.partial_bytes))
 
     def _gone(self, error: Exception | None) -> None:
         if self._fault is None:
@@ -229,7 +229,7 @@ class Connection:
             self._lost.set_result(None)
 
     def _closed(self, why: str | None) -> ConnectionClosed:
-        return ConnectionClosed(self.endpoint, self._receiver.unfinished, why)
+        return ConnectionClosed(self.endpoint, self._receiver.partial_bytes, why)
 
     def _end(self, fault: ConnectionFault) -> None:
         """The oldest request met with the fault; those behind it only with the end of the connection."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message
     from kwire.metadata.events import MetadataEvent
-    from kwire.protocol import Answer
+    from kwire.protocol import ReceivedResponse
 
 __all__ = ["BrokerView", "Seen"]
 
@@ -47,7 +47,9 @@ class BrokerView:
         self._suspect_since: float | None = None
         self._unreadable = False
 
-    def take(self, answer: Answer[Any], at: float, *, kraft: bool, others: Collection[BrokerView] = ()) -> Seen:
+    def take(
+        self, answer: ReceivedResponse[Any], at: float, *, kraft: bool, others: Collection[BrokerView] = ()
+    ) -> Seen:
         """Read an answer. ``at``: seconds of a monotonic clock; ``others``: what other brokers told to this request.
 
         Raises DecodeError; what is remembered stays.
@@ -80,7 +82,7 @@ class BrokerView:
         """An answer came and could not be read: the next one is the same as none."""
         self._unreadable = True
 
-    def _decode(self, answer: Answer[Any]) -> tuple[Message, Changes]:
+    def _decode(self, answer: ReceivedResponse[Any]) -> tuple[Message, Changes]:
         """The message, and what differs from the last one."""
         cls, version = answer.sent.response, answer.sent.version
         if self._decoder is not None and self._read == (cls, version):

@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from kwire.protocol.client_connection import Answer, ClientConnection, SentRequest
+from kwire.protocol.client_connection import ClientConnection, ReceivedResponse, SentRequest
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import (
     ConnectFailed,
     ConnectionClosed,
     ConnectionFault,
     InvalidResponse,
-    NegotiationRefused,
+    NegotiationFailed,
     NoCommonVersion,
     OversizedFrame,
     Timeout,
@@ -23,7 +23,6 @@ from kwire.protocol.frame_receiver import FrameReceiver
 from kwire.protocol.negotiated_versions import NegotiatedVersions
 
 __all__ = [
-    "Answer",
     "ClientConnection",
     "ConnectFailed",
     "ConnectionClosed",
@@ -32,9 +31,10 @@ __all__ = [
     "FrameReceiver",
     "InvalidResponse",
     "NegotiatedVersions",
-    "NegotiationRefused",
+    "NegotiationFailed",
     "NoCommonVersion",
     "OversizedFrame",
+    "ReceivedResponse",
     "SentRequest",
     "Timeout",
     "WrongCorrelation",

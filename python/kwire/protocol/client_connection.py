@@ -5,11 +5,11 @@ requests, and the correlation id proves it. The first words are ApiVersions in o
 not know it says in version 0 (error 35) which it knows, and is asked again.
 
     connection = ClientConnection(endpoint)
-    sent = connection.hello()                       # write sent.frame
-    while (sent := connection.welcome(payload)):    # for each answer, until it is None
+    sent = connection.request_api_versions()                       # write sent.frame
+    while (sent := connection.receive_api_versions(payload)):    # for each answer, until it is None
         ...                                         # write sent.frame
     sent = connection.request(MetadataRequest(topics=None))
-    answer = connection.answer(payload)             # answer.sent is sent; answer.decode() is a MetadataResponse
+    answer = connection.receive(payload)             # answer.sent is sent; answer.decode() is a MetadataResponse
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from kwire.errors import DecodeError
 from kwire.messages import find
 from kwire.messages.headers import ResponseHeader
 from kwire.messages.kafka.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kwire.protocol.errors import InvalidResponse, NegotiationRefused, NoCommonVersion, WrongCorrelation
+from kwire.protocol.errors import InvalidResponse, NegotiationFailed, NoCommonVersion, WrongCorrelation
 from kwire.protocol.negotiated_versions import NegotiatedVersions
 
 if TYPE_CHECKING:
     from kwire.declare import Message, Request
     from kwire.protocol.endpoint import Endpoint
 
-__all__ = ["Answer", "ClientConnection", "SentRequest", "body_start"]
+__all__ = ["ClientConnection", "ReceivedResponse", "SentRequest", "find_body_start"]
 
 R = TypeVar("R", bound="Message")
 
@@ -57,7 +57,7 @@ class SentRequest(NamedTuple, Generic[R]):
         return self.frame[4:]
 
 
-class Answer(NamedTuple, Generic[R]):
+class ReceivedResponse(NamedTuple, Generic[R]):
     """An answer that belongs to ``sent``. ``payload``: its bytes from the correlation id; ``start``: of the body."""
 
     endpoint: Endpoint
@@ -94,23 +94,23 @@ class ClientConnection:
         self._next_id = 0
 
     @property
-    def due(self) -> int:
+    def in_flight(self) -> int:
         """How many requests are unanswered."""
         return len(self._due)
 
-    def hello(self, version: int | None = None) -> SentRequest[ApiVersionsResponse]:
+    def request_api_versions(self, version: int | None = None) -> SentRequest[ApiVersionsResponse]:
         """The first request. ``version``: our newest unless told."""
         from kwire import __version__
 
         request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
         return self.request(request, version=request.versions.highest if version is None else version)
 
-    def welcome(self, payload: bytes) -> SentRequest[ApiVersionsResponse] | None:
+    def receive_api_versions(self, payload: bytes) -> SentRequest[ApiVersionsResponse] | None:
         """Take the answer to ``hello``; None when all is known, else the next request.
 
-        Raises WrongCorrelation, InvalidResponse, NegotiationRefused, NoCommonVersion.
+        Raises WrongCorrelation, InvalidResponse, NegotiationFailed, NoCommonVersion.
         """
-        answer = self.answer(payload)
+        answer = self.receive(payload)
         asked = answer.sent.version
         try:
             told = frame.decode_response(payload, ApiVersionsResponse, version=asked).message
@@ -121,9 +121,9 @@ class ClientConnection:
             known = NegotiatedVersions(self.endpoint, told).versions.get(ApiVersionsRequest.api_key, (0, 0))
             if known[0] >= asked:
                 raise NoCommonVersion(self.endpoint, "ApiVersionsRequest", str(ApiVersionsRequest.versions), known)
-            return self.hello(min(known[1], asked - 1))
+            return self.request_api_versions(min(known[1], asked - 1))
         if told.error_code:
-            raise NegotiationRefused(self.endpoint, told.error_code)
+            raise NegotiationFailed(self.endpoint, told.error_code)
         self.negotiated = NegotiatedVersions(self.endpoint, told)
         return None
 
@@ -140,12 +140,12 @@ class ClientConnection:
             version = self.version_of(cls)
         correlation_id = self._next_id
         made = frame.encode_request(message, version=version, correlation_id=correlation_id, client_id=self.client_id)
-        sent = SentRequest(correlation_id, message, cast("type[R]", response_of(cls)), version, made)
+        sent = SentRequest(correlation_id, message, cast("type[R]", response_class(cls)), version, made)
         self._next_id = correlation_id + 1 if correlation_id < LARGEST_CORRELATION_ID else 0
         self._due.append(sent)
         return sent
 
-    def answer(self, payload: bytes) -> Answer[Any]:
+    def receive(self, payload: bytes) -> ReceivedResponse[Any]:
         """What a payload answers: the oldest request. Its body is not read. Raises WrongCorrelation, InvalidResponse."""
         sent = self._due[0] if self._due else None
         if len(payload) < 4:
@@ -155,11 +155,11 @@ class ClientConnection:
         if sent is None or got != sent.correlation_id:
             raise WrongCorrelation(self.endpoint, None if sent is None else sent.correlation_id, got)
         try:
-            start = body_start(payload, describe(sent.response).header_version(sent.version))
+            start = find_body_start(payload, describe(sent.response).header_version(sent.version))
         except DecodeError as error:
             raise _bad_answer(self.endpoint, sent, error, payload) from error
         self._due.popleft()
-        return Answer(self.endpoint, sent, payload, start)
+        return ReceivedResponse(self.endpoint, sent, payload, start)
 
 
 def _bad_answer(
@@ -170,7 +170,7 @@ def _bad_answer(
     return InvalidResponse(endpoint, sent.response.__name__, sent.version, error, payload, sent.payload)
 
 
-def response_of(request: type[Message]) -> type[Message]:
+def response_class(request: type[Message]) -> type[Message]:
     """The class that answers a request: it stands beside it, or where its dialect's messages are."""
     name = request.__kwire_response__
     if name is None:
@@ -179,7 +179,7 @@ def response_of(request: type[Message]) -> type[Message]:
     return beside if beside is not None else find(describe(request).dialects[0], name=name)
 
 
-def body_start(payload: bytes, header_version: int) -> int:
+def find_body_start(payload: bytes, header_version: int) -> int:
     """Where the header of an answer ends."""
     if header_version == 0:
         return 4

@@ -11,7 +11,7 @@ since nobody knows what its next bytes belong to.
     ├── WrongCorrelation     an answer to something else
     ├── OversizedFrame       a size that no answer has
     ├── InvalidResponse            bytes that are not the answer they should be: the DecodeError is in it
-    ├── NegotiationRefused   the broker would not tell its versions
+    ├── NegotiationFailed   the broker would not tell its versions
     └── NoCommonVersion      the broker and we know no version in common; the connection goes on
 """
 
@@ -30,7 +30,7 @@ __all__ = [
     "ConnectionClosed",
     "ConnectionFault",
     "InvalidResponse",
-    "NegotiationRefused",
+    "NegotiationFailed",
     "NoCommonVersion",
     "OversizedFrame",
     "Timeout",
@@ -54,61 +54,61 @@ class ConnectionFault(KwireError):
 
 
 class ConnectFailed(ConnectionFault):
-    """No connection came about. ``why``: such as ``[Errno 111] Connection refused``."""
+    """No connection came about. ``cause``: such as ``[Errno 111] Connection refused``."""
 
-    def __init__(self, endpoint: Endpoint, why: str) -> None:
-        super().__init__(endpoint, why)
-        self.why = why
+    def __init__(self, endpoint: Endpoint, cause: str) -> None:
+        super().__init__(endpoint, cause)
+        self.cause = cause
 
     def reason(self) -> str:
-        return f"cannot connect: {self.why}"
+        return f"cannot connect: {self.cause}"
 
 
 class ConnectionClosed(ConnectionFault):
     """The connection ended while an answer was due.
 
-    ``received``: bytes of the unfinished answer that had come, its size included. ``why``: what ended it when it was
+    ``received``: bytes of the unfinished answer that had come, its size included. ``cause``: what ended it when it was
     not the broker's orderly close, such as ``Connection reset by peer``; None otherwise.
     """
 
-    def __init__(self, endpoint: Endpoint, received: int, why: str | None = None) -> None:
-        super().__init__(endpoint, received, why)
+    def __init__(self, endpoint: Endpoint, received: int, cause: str | None = None) -> None:
+        super().__init__(endpoint, received, cause)
         self.received = received
-        self.why = why
+        self.cause = cause
 
     def reason(self) -> str:
-        what = "closed by the broker" if self.why is None else f"closed ({self.why})"
+        what = "closed by the broker" if self.cause is None else f"closed ({self.cause})"
         return f"{what} after {self.received} bytes of the answer"
 
 
 class Timeout(ConnectionFault):
-    """No answer in time. ``request``: name of the message that was sent; ``within``: seconds that were waited.
+    """No answer in time. ``request``: name of the message that was sent; ``timeout``: seconds that were waited.
 
     ``received``: bytes of the answer that had come.
     """
 
-    def __init__(self, endpoint: Endpoint, request: str, within: float, received: int = 0) -> None:
-        super().__init__(endpoint, request, within, received)
+    def __init__(self, endpoint: Endpoint, request: str, timeout: float, received: int = 0) -> None:
+        super().__init__(endpoint, request, timeout, received)
         self.request = request
-        self.within = within
+        self.timeout = timeout
         self.received = received
 
     def reason(self) -> str:
         what = f"only {self.received} bytes of the answer" if self.received else "no answer"
-        return f"{what} to {self.request} within {self.within:g} s"
+        return f"{what} to {self.request} within {self.timeout:g} s"
 
 
 class WrongCorrelation(ConnectionFault):
-    """An answer to something else. ``expected``: the oldest unanswered id, None when no answer was due; ``got``."""
+    """An answer to something else. ``expected``: the oldest unanswered id, None when no answer was due; ``actual``."""
 
-    def __init__(self, endpoint: Endpoint, expected: int | None, got: int) -> None:
-        super().__init__(endpoint, expected, got)
+    def __init__(self, endpoint: Endpoint, expected: int | None, actual: int) -> None:
+        super().__init__(endpoint, expected, actual)
         self.expected = expected
-        self.got = got
+        self.actual = actual
 
     def reason(self) -> str:
         due = "none was due" if self.expected is None else f"{self.expected} was due"
-        return f"an answer with correlation id {self.got} where {due}"
+        return f"an answer with correlation id {self.actual} where {due}"
 
 
 class OversizedFrame(ConnectionFault):
@@ -151,7 +151,7 @@ class InvalidResponse(ConnectionFault):
         return f"no {self.message} of version {self.version}: {self.error}"
 
 
-class NegotiationRefused(ConnectionFault):
+class NegotiationFailed(ConnectionFault):
     """The broker would not tell its versions. ``error_code``: its reason, such as 42 for our client's name."""
 
     def __init__(self, endpoint: Endpoint, error_code: int) -> None:
@@ -165,16 +165,22 @@ class NegotiationRefused(ConnectionFault):
 class NoCommonVersion(ConnectionFault):
     """A request that broker and client have no version of in common; nothing was sent, the connection goes on.
 
-    ``message``: its name; ``ours``: such as ``0-13``; ``theirs``: lowest and highest, None when the broker does not
+    ``message``: its name; ``client_versions``: such as ``0-13``; ``broker_versions``: lowest and highest, None when the broker does not
     answer this API at all.
     """
 
-    def __init__(self, endpoint: Endpoint, message: str, ours: str, theirs: tuple[int, int] | None) -> None:
-        super().__init__(endpoint, message, ours, theirs)
+    def __init__(
+        self, endpoint: Endpoint, message: str, client_versions: str, broker_versions: tuple[int, int] | None
+    ) -> None:
+        super().__init__(endpoint, message, client_versions, broker_versions)
         self.message = message
-        self.ours = ours
-        self.theirs = theirs
+        self.client_versions = client_versions
+        self.broker_versions = broker_versions
 
     def reason(self) -> str:
-        theirs = "does not answer it" if self.theirs is None else f"answers {self.theirs[0]}-{self.theirs[1]}"
-        return f"no common version of {self.message}: we have {self.ours}, the broker {theirs}"
+        theirs = (
+            "does not answer it"
+            if self.broker_versions is None
+            else f"answers {self.broker_versions[0]}-{self.broker_versions[1]}"
+        )
+        return f"no common version of {self.message}: we have {self.client_versions}, the broker {theirs}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from struct import unpack_from
 
-from kwire.frame import MAX_SIZE, RefusedSize
+from kwire.frame import MAX_SIZE, InvalidFrameSize
 
 __all__ = ["FrameReceiver"]
 
@@ -24,25 +24,25 @@ PATIENCE = 1_000
 class FrameReceiver:
     """``max_size``: bytes that a payload may have; a larger one is refused as soon as its size is there."""
 
-    __slots__ = ("_end", "_memory", "_refusal", "_unused", "max_size")
+    __slots__ = ("_end", "_error", "_memory", "_unused", "max_size")
 
     def __init__(self, *, max_size: int = MAX_SIZE) -> None:
         self.max_size = max_size
         self._memory = bytearray(SMALLEST)
         self._end = 0
         self._unused = 0
-        self._refusal: RefusedSize | None = None
+        self._error: InvalidFrameSize | None = None
 
     @property
-    def unfinished(self) -> int:
+    def partial_bytes(self) -> int:
         """Bytes that are here of a frame that is not complete, its size included."""
         return self._end
 
-    def memory(self) -> memoryview:
+    def get_buffer(self) -> memoryview:
         """Where the next bytes go; never empty. Valid until ``received`` is called."""
         return memoryview(self._memory)[self._end :]
 
-    def received(self, count: int) -> list[bytes]:
+    def buffer_updated(self, count: int) -> list[bytes]:
         """That many bytes were put there; the payloads that they complete.
 
         A refused frame is for ``refusal``: payloads before it are still good.
@@ -50,10 +50,10 @@ class FrameReceiver:
         memory = self._memory
         start, end = 0, self._end + count
         payloads: list[bytes] = []
-        while self._refusal is None and end - start >= 4:
+        while self._error is None and end - start >= 4:
             (size,) = unpack_from(">i", memory, start)
             if not 0 <= size <= self.max_size:
-                self._refusal = RefusedSize(size, self.max_size)
+                self._error = InvalidFrameSize(size, self.max_size)
             elif end - start - 4 < size:
                 break
             else:
@@ -61,15 +61,15 @@ class FrameReceiver:
                     payloads.append(bytes(view[start + 4 : start + 4 + size]))
                 start += 4 + size
                 self._unused = self._unused + 1 if size < len(memory) // GROWTH**2 else 0
-        if self._refusal is not None:
+        if self._error is not None:
             start = end  # what follows means nothing
         self._keep(start, end)
         return payloads
 
     @property
-    def refusal(self) -> RefusedSize | None:
+    def error(self) -> InvalidFrameSize | None:
         """Why the stream has no meaning any more; None while it has."""
-        return self._refusal
+        return self._error
 
     def _keep(self, start: int, end: int) -> None:
         """Put what is left to the front, of memory that is large enough for more."""

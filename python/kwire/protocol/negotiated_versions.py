@@ -1,7 +1,7 @@
 """What a server told of itself: its dialect, the versions it answers, whether it is of a KRaft cluster.
 
-Rules of this file: everything follows from one ApiVersions answer. The highest version that both sides know is the one
-to speak; nothing is assumed of an API that the answer does not name.
+Rules of this file: everything follows from one ApiVersions response. The highest version that both sides know is the one
+to speak; nothing is assumed of an API that the response does not name.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ METADATA_VERSION = "metadata.version"
 
 
 class NegotiatedVersions:
-    """``versions``: lowest and highest of each API key that is answered. ``answer``: the whole of what was told."""
+    """``versions``: lowest and highest of each API key that is answered. ``response``: the whole of what was told."""
 
-    __slots__ = ("answer", "dialect", "endpoint", "kraft", "versions")
+    __slots__ = ("dialect", "endpoint", "kraft", "response", "versions")
 
-    def __init__(self, endpoint: Endpoint, answer: ApiVersionsResponse) -> None:
+    def __init__(self, endpoint: Endpoint, response: ApiVersionsResponse) -> None:
         self.endpoint = endpoint
-        self.answer = answer
+        self.response = response
         self.versions: Mapping[int, tuple[int, int]] = {
-            api.api_key: (api.min_version, api.max_version) for api in answer.api_keys
+            api.api_key: (api.min_version, api.max_version) for api in response.api_keys
         }
         self.dialect: Dialect = "kip4" if any(key >= FIRST_KEY_OF_KIP4 for key in self.versions) else "kafka"
         self.kraft = self.dialect == "kafka" and (
             DESCRIBE_QUORUM in self.versions
-            or any(feature.name == METADATA_VERSION for feature in answer.finalized_features)
+            or any(feature.name == METADATA_VERSION for feature in response.finalized_features)
         )
 
     def version_of(self, cls: type[Message]) -> int:

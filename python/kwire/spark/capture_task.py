@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire.capture.errors import UnreadableCapture
-from kwire.capture.folder import CaptureFile, files
+from kwire.capture.folder import Segment, segments
 from kwire.capture.reader import read_file
 from kwire.capture.rows import SCHEMA
 from kwire.spark.datasource import Rows, carried_in, rows_of_file
@@ -54,10 +54,10 @@ class CaptureTask(NamedTuple):
                     yield from self._ingest(folder, row, mark)
 
     def _ingest(self, folder: str, row: int, mark: str) -> list[pa.RecordBatch]:
-        found = files(folder)
+        found = segments(folder)
         first = row if holds(found, mark) else 0
         wanted = [file for file, stop in zip(found, _stops(found), strict=True) if stop > first]
-        damaged: list[tuple[CaptureFile, str]] = []
+        damaged: list[tuple[Segment, str]] = []
         try:
             if not self._any_late(wanted, first):
                 made = list(self.task.ingest_capture(iter([pa.record_batch([[folder], [first]], ["folder", "first"])])))
@@ -77,7 +77,7 @@ class CaptureTask(NamedTuple):
         good = [file for file in wanted if file not in bad]
         return [_told("aside", folder, max(stop, first), first, mark_of(good) or mark, damaged)]
 
-    def _any_late(self, wanted: list[CaptureFile], first: int) -> bool:
+    def _any_late(self, wanted: list[Segment], first: int) -> bool:
         """Whether any row is not newer than what its broker told last."""
         for file in wanted:
             number = file.first_row
@@ -101,7 +101,7 @@ def plan(folder: str, start: int, stop: int, damaged: Iterable[int]) -> list[tup
     bad = set(damaged)
     planned: list[tuple[Any, ...]] = []
     lost: tuple[int, int] | tuple[None, None] = None, None
-    found = files(folder)
+    found = segments(folder)
     for file, behind in zip(found, _stops(found), strict=True):
         if file.first_row >= stop or behind <= start:
             continue
@@ -132,7 +132,7 @@ def rows_of_plan(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                     yield given.slice(carried)
 
 
-def damage(file: CaptureFile) -> str:
+def damage(file: Segment) -> str:
     """Why a file cannot be read; empty when it can."""
     try:
         for _ in read_file(file):
@@ -151,12 +151,12 @@ def _recovered(carried: pa.RecordBatch, lost_from: int, lost_to: int) -> Iterato
 
 
 def _told(
-    kind: str, folder: str, stop: int, first: int, mark: str, damaged: list[tuple[CaptureFile, str]]
+    kind: str, folder: str, stop: int, first: int, mark: str, damaged: list[tuple[Segment, str]]
 ) -> pa.RecordBatch:
     bad = [(file.first_row, f"{file.path}: {why}") for file, why in damaged]
     return manifest([Written(kind, "", "", folder, stop, json.dumps({"first": first, "mark": mark, "damaged": bad}))])
 
 
-def _stops(found: tuple[CaptureFile, ...]) -> list[int]:
+def _stops(found: tuple[Segment, ...]) -> list[int]:
     """The number of the first row behind each file; of the last one no row is behind."""
     return [file.first_row for file in found[1:]] + [1 << 62] * bool(found)

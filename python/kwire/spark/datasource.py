@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
-from kwire.capture.folder import CaptureFile, files
+from kwire.capture.folder import Segment, segments
 from kwire.capture.reader import read_file
-from kwire.capture.rows import SCHEMA, key_of
+from kwire.capture.rows import SCHEMA, request_key
 from kwire.errors import KwireError
 from kwire.spark.bronze import DDL
 from kwire.spark.interpreter import own_python
@@ -174,11 +174,11 @@ class CaptureStreamReader(DataSourceStreamReader):
             from kwire.spark.live_source import keep_polling
 
             keep_polling(self._cluster.bootstrap, self._folder, self._cluster.interval)
-        return {"row": rows_in_capture(self._folder), "mark": mark_of(files(self._folder))}
+        return {"row": rows_in_capture(self._folder), "mark": mark_of(segments(self._folder))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         first = start["row"]
-        if start["mark"] and not holds(files(self._folder), start["mark"]):
+        if start["mark"] and not holds(segments(self._folder), start["mark"]):
             first = self._start
         return planned(self._folder, first, end["row"], begins=first == self._start)
 
@@ -193,7 +193,7 @@ class CaptureStreamReader(DataSourceStreamReader):
 def planned(folder: str, start: int, stop: int, *, begins: bool) -> list[Rows]:
     """The files that hold those rows. ``begins``: nobody was given the rows before."""
     plan: list[Rows] = []
-    found = files(folder)
+    found = segments(folder)
     for place, file in enumerate(found):
         behind = found[place + 1].first_row if place + 1 < len(found) else MOST_ROWS
         if file.first_row < stop and behind > start:
@@ -205,7 +205,7 @@ def planned(folder: str, start: int, stop: int, *, begins: bool) -> list[Rows]:
 
 def rows_in_capture(folder: str) -> int:
     """How many rows there are: the number of the next one."""
-    found = files(folder)
+    found = segments(folder)
     if not found:
         return 0
     last = found[-1]
@@ -236,7 +236,7 @@ def rows_of_file(part: Rows) -> Iterator[pa.RecordBatch]:
 def _note(in_force: dict[RequestKey, pa.RecordBatch], rows: pa.RecordBatch) -> None:
     """The full answers among these rows are in force from now on, as carried ones."""
     names = ("cluster_id", "broker_id", "endpoint", "api_key", "api_version", "request")
-    keys = map(key_of, *(rows.column(name).to_pylist() for name in names))
+    keys = map(request_key, *(rows.column(name).to_pylist() for name in names))
     kind = SCHEMA.get_field_index("kind")
     for place, (key, said) in enumerate(zip(keys, rows.column(kind).to_pylist(), strict=True)):
         if said in ("full", "carried"):
@@ -263,5 +263,5 @@ def _batches(folder: str, first_row: int) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
-def _numbered(folder: str, first_row: int) -> CaptureFile:
-    return {file.first_row: file for file in files(folder)}[first_row]
+def _numbered(folder: str, first_row: int) -> Segment:
+    return {file.first_row: file for file in segments(folder)}[first_row]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
 from kwire.capture.reader import read_file
-from kwire.capture.rows import SCHEMA, Row, rows_of
+from kwire.capture.rows import SCHEMA, Row, to_rows
 from kwire.spark.state_builder import Walk, microseconds
 from kwire.spark.store import STATE, open_file_system, teller_key
 from kwire.spark.writing import BronzeFiles, SilverFiles, Written, date_of, manifest, write_rows
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from kwire.capture.folder import CaptureFile
+    from kwire.capture.folder import Segment
 
 DAYS_KEPT = 8
 """How many days a state at their beginning is remembered for. For later frames all that their broker
@@ -56,12 +56,12 @@ class Task(NamedTuple):
 
     def ingest_capture(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For ``mapInArrow`` over rows of (folder, first row wanted): its rows stay where they are."""
-        from kwire.capture import files
+        from kwire.capture import segments
 
         with _Output(self, bronze=False) as output:
             for batch in batches:
                 for folder, first in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                    output.walk_capture(self, folder, files(folder), first)
+                    output.walk_capture(self, folder, segments(folder), first)
         yield manifest(output.written)
 
     def reopen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -159,7 +159,7 @@ class _Output:
         assert teller is not None
         self._end(teller)
 
-    def walk_capture(self, task: Task, folder: str, files: tuple[CaptureFile, ...], first: int) -> None:
+    def walk_capture(self, task: Task, folder: str, files: tuple[Segment, ...], first: int) -> None:
         """The rows of a capture from a number on, file by file."""
         tellers: dict[str, _Teller] = {}
         number = first
@@ -169,7 +169,7 @@ class _Output:
             number = file.first_row
             rows = []
             for batch in read_file(file):
-                for row in rows_of(batch):
+                for row in to_rows(batch):
                     if row.kind == "carried":
                         rows.append((row, True))
                     else:
@@ -243,7 +243,7 @@ class _Output:
         import pyarrow.parquet as pq
 
         table = pq.read_table(f"{self._root}/{path}", filesystem=self._system, partitioning=None)
-        return [row for batch in table.cast(SCHEMA).to_batches() for row in rows_of(batch)]
+        return [row for batch in table.cast(SCHEMA).to_batches() for row in to_rows(batch)]
 
     def _end(self, teller: _Teller, *, reopened: bool = False) -> None:
         if teller.heard:
@@ -322,14 +322,14 @@ def speaker(row: Row) -> tuple[str | None, int, str]:
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
     for batch in batches:
         if batch.num_rows:
-            yield from rows_of(batch.cast(SCHEMA))
+            yield from to_rows(batch.cast(SCHEMA))
 
 
 def _marked_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Row, bool]]:
     for batch in batches:
         if batch.num_rows:
             marks = batch.column(batch.num_columns - 1).to_pylist()
-            yield from zip(rows_of(batch.select(SCHEMA.names).cast(SCHEMA)), marks, strict=True)
+            yield from zip(to_rows(batch.select(SCHEMA.names).cast(SCHEMA)), marks, strict=True)
 
 
 def _named(rows: Iterator[Row], cluster: str) -> Iterator[tuple[Row, str]]:

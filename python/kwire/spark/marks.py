@@ -17,12 +17,12 @@ from kwire.capture.reader import read_file
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kwire.capture.folder import CaptureFile
+    from kwire.capture.folder import Segment
 
 SPEAKER = ["cluster_id", "broker_id", "endpoint"]
 
 
-def mark_of(found: Sequence[CaptureFile]) -> str:
+def mark_of(found: Sequence[Segment]) -> str:
     """The mark of the last of these files that has a row of its own; empty when none has."""
     for file in reversed(found):
         for batch in own_rows(file):
@@ -31,7 +31,7 @@ def mark_of(found: Sequence[CaptureFile]) -> str:
     return ""
 
 
-def holds(found: Sequence[CaptureFile], mark: str) -> bool:
+def holds(found: Sequence[Segment], mark: str) -> bool:
     """Whether these are files of the capture in which the mark was left."""
     number = mark.partition(" ")[0]
     for file in found:
@@ -43,15 +43,15 @@ def holds(found: Sequence[CaptureFile], mark: str) -> bool:
     return False
 
 
-def own_rows(file: CaptureFile) -> Iterator[pa.RecordBatch]:
+def own_rows(file: Segment) -> Iterator[pa.RecordBatch]:
     """The rows of a file that are not carried, without their frames."""
     for batch in _without_frames(file):
         yield batch.filter(pc.not_equal(batch.column("kind"), "carried"))
 
 
-def _without_frames(file: CaptureFile) -> Iterator[pa.RecordBatch]:
+def _without_frames(file: Segment) -> Iterator[pa.RecordBatch]:
     columns = ["kind", "polled_at", *SPEAKER]
-    if not file.closed:
+    if not file.is_closed:
         for batch in read_file(file):
             yield batch.select(columns)
         return

@@ -55,7 +55,7 @@ def _seconds(text: str) -> float:
 
 def _look(given: argparse.Namespace) -> None:
     """Raises what is wrong with files, folders and addresses."""
-    from kwire.capture.folder import files
+    from kwire.capture.folder import segments
     from kwire.protocol import Endpoint
     from kwire.spark.datasource import local_path
     from kwire.spark.store import Store
@@ -63,7 +63,7 @@ def _look(given: argparse.Namespace) -> None:
     for path in given.tape or ():
         _look_at_tape(local_path(path))
     for folder in given.capture or ():
-        files(local_path(folder))
+        segments(local_path(folder))
     if given.bootstrap:
         Endpoint.parse_all(given.bootstrap)
         if "://" in local_path(given.out):

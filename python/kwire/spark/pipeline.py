@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
-from kwire.capture.folder import files
+from kwire.capture.folder import segments
 from kwire.spark.bronze import DDL, NoTime, by_broker, by_teller, normalised
 from kwire.spark.capture_task import PLAN, WANTED, CaptureTask, plan, rows_of_plan
 from kwire.spark.datasource import local_path, register
@@ -76,7 +76,7 @@ class Pipeline:
         print(pipeline.ingest_capture("/captures/prod"))
         pipeline.table("partitions").where("leader = -1").show()
 
-    Opening it and reading disturb nobody. One ingest at a time may write: another raises `StoreInUse`, and one that
+    Opening it and reading move_random_leaders nobody. One ingest at a time may write: another raises `StoreInUse`, and one that
     finds files missing `BrokenStore` (kwire.spark.store). Raises `NotAStore` when ``out`` is a file.
     """
 
@@ -115,7 +115,7 @@ class Pipeline:
         begun = time.monotonic()
         paths = list(dict.fromkeys(capture_path(folder) for folder in folders))
         for path in paths:
-            files(path)  # raises where there is none
+            segments(path)  # raises where there is none
         with self._store.writing() as staging:
             known = [(path, self._store.record.captures.get(path, {})) for path in paths]
             wanted = [(path, each.get("row", 0), each.get("mark", "")) for path, each in known]

@@ -157,7 +157,7 @@ class BronzeFiles:
     def _write(self) -> None:
         import pyarrow as pa
 
-        from kwire.capture.rows import SCHEMA, batch_of
+        from kwire.capture.rows import SCHEMA, to_batch
 
         by_date: dict[str, list[Row]] = {}
         for row in self._waiting:
@@ -167,7 +167,7 @@ class BronzeFiles:
             if file is None:
                 path = f"{self._staging}/{self._kind}/date={date}/{self._name}.parquet"
                 file = self._files[date] = _File(self._system, self._root, path, SCHEMA)
-            file.write(pa.Table.from_batches([batch_of(rows)]))
+            file.write(pa.Table.from_batches([to_batch(rows)]))
         self._waiting.clear()
         self._bytes = 0
 
@@ -176,8 +176,8 @@ def write_rows(system: FileSystem, root: str, path: str, rows: list[Row]) -> Non
     """One file of bronze rows."""
     import pyarrow as pa
 
-    from kwire.capture.rows import SCHEMA, batch_of
+    from kwire.capture.rows import SCHEMA, to_batch
 
     file = _File(system, root, path, SCHEMA)
-    file.write(pa.Table.from_batches([batch_of(rows)]))
+    file.write(pa.Table.from_batches([to_batch(rows)]))
     file.close()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import KwireError
 from kwire.protocol.endpoint import Endpoint
-from kwire.ready_file import write_whole
+from kwire.ready_file import write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +68,7 @@ class ClusterFile(NamedTuple):
 
     def write(self, folder: Path) -> None:
         nodes = [node._asdict() for node in self.nodes]
-        write_whole(_file(folder), {"zookeeper": str(self.zookeeper), "nodes": nodes, "pid": self.pid})
+        write_atomically(_file(folder), {"zookeeper": str(self.zookeeper), "nodes": nodes, "pid": self.pid})
 
 
 def _file(folder: Path) -> Path:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
-__all__ = ["LEADER_NOT_AVAILABLE", "NO_LEADER", "ClusterState", "place"]
+__all__ = ["LEADER_NOT_AVAILABLE", "NO_LEADER", "ClusterState", "assign_replicas"]
 
 Part = TypeVar("Part", TopicMetadata, PartitionMetadata)
 
@@ -184,7 +184,7 @@ def led_by(partition: PartitionMetadata, leader: int) -> PartitionMetadata:
     )
 
 
-def place(brokers: Sequence[int], partitions: int, factor: int, *, first: int = 0) -> list[tuple[int, ...]]:
+def assign_replicas(brokers: Sequence[int], partitions: int, factor: int, *, first: int = 0) -> list[tuple[int, ...]]:
     """An assignment in turns: leaders one broker after the other, followers behind them at a growing distance.
 
     Raises ValueError for less than one partition, and for more replicas than there are brokers, or none.

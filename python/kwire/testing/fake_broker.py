@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import kwire
 from kwire.declare.introspect import describe
 from kwire.errors import DecodeError
-from kwire.frame import RefusedSize, Splitter, UnsupportedRequest, decode_request
+from kwire.frame import InvalidFrameSize, Splitter, UnsupportedRequest, decode_request
 from kwire.messages import UnknownMessage, find
 from kwire.protocol.server_shutdown import close_server
-from kwire.testing import ready_answers
+from kwire.testing import response_cache
 from kwire.testing.misbehavior import Misbehavior
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.frame import Request
     from kwire.testing.cluster_state import ClusterState
-    from kwire.testing.ready_answers import ReadyAnswers
+    from kwire.testing.response_cache import ResponseCache
 
-__all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehavior", "SeenRequest"]
+__all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehavior", "ReceivedRequest"]
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
@@ -48,7 +48,7 @@ VERSIONS = {
 """What is answered, by dialect and API key: the lowest and the highest version."""
 
 
-class SeenRequest(NamedTuple):
+class ReceivedRequest(NamedTuple):
     """A request that came in, whether it was answered or not."""
 
     api_key: int
@@ -72,7 +72,7 @@ class FakeBroker:
         self,
         node_id: int,
         dialect: str,
-        answers: ReadyAnswers,
+        answers: ResponseCache,
         view: Callable[[int], ClusterState],
         controller: Callable[[ClusterState], int],
         features: tuple[tuple[str, int, int], ...],
@@ -80,8 +80,8 @@ class FakeBroker:
         self.node_id = node_id
         self.dialect = dialect
         self.versions = dict(VERSIONS[dialect])
-        self.seen: deque[SeenRequest] = deque(maxlen=SEEN)
-        self.misbehaviours: deque[PlannedMisbehavior] = deque()
+        self.seen: deque[ReceivedRequest] = deque(maxlen=SEEN)
+        self.misbehaviors: deque[PlannedMisbehavior] = deque()
         self.always: PlannedMisbehavior | None = None
         self.paused = False
         self.delay = 0.0
@@ -130,11 +130,11 @@ class FakeBroker:
         for connection in tuple(self.connections):
             connection.abort()
 
-    def next_misbehaviour(self, api_key: int) -> Misbehavior | None:
+    def next_misbehavior(self, api_key: int) -> Misbehavior | None:
         """What to do wrong with this request, if anything; a planned one is then used up."""
-        for plan in self.misbehaviours:
+        for plan in self.misbehaviors:
             if plan.api_key is None or plan.api_key == api_key:
-                self.misbehaviours.remove(plan)
+                self.misbehaviors.remove(plan)
                 return plan.what
         if self.always is not None and self.always.api_key in {None, api_key}:
             return self.always.what
@@ -167,13 +167,13 @@ class FakeBroker:
             case ("kafka", 3):
                 return self._answers.metadata(state, message, version, controller_id)
             case ("kafka", 32):
-                return (kwire.encode(ready_answers.describe_configs(state, message, self.node_id), version=version),)
+                return (kwire.encode(response_cache.describe_configs(state, message, self.node_id), version=version),)
             case ("kafka", 60):
-                return (kwire.encode(ready_answers.describe_cluster(state, message, controller_id), version=version),)
+                return (kwire.encode(response_cache.describe_cluster(state, message, controller_id), version=version),)
             case ("kip4", 3):
                 return self._answers.topic_metadata(state, message)
             case ("kip4", 1000):
-                return (kwire.encode(ready_answers.cluster_metadata(state, controller_id), version=version),)
+                return (kwire.encode(response_cache.cluster_metadata(state, controller_id), version=version),)
             case _:
                 raise UnknownMessage(self.dialect, message.api_key, version, "response")
 
@@ -233,7 +233,7 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             self._waiting.extend(self._splitter.feed(data))
-        except RefusedSize:
+        except InvalidFrameSize:
             self.abort()
             return
         self.answer_all()
@@ -271,7 +271,9 @@ class _Connection(asyncio.Protocol):
             request = decode_request(payload, broker.dialect)
         except UnsupportedRequest as error:
             header = error.header
-            broker.seen.append(SeenRequest(header.request_api_key, header.request_api_version, header.client_id, None))
+            broker.seen.append(
+                ReceivedRequest(header.request_api_key, header.request_api_version, header.client_id, None)
+            )
             if header.request_api_key == API_VERSIONS:
                 self._refuse_version(header.correlation_id)
             else:
@@ -279,8 +281,8 @@ class _Connection(asyncio.Protocol):
             return
         header = request.header
         key, version = header.request_api_key, header.request_api_version
-        broker.seen.append(SeenRequest(key, version, header.client_id, request.message))
-        misbehavior = broker.next_misbehaviour(key)
+        broker.seen.append(ReceivedRequest(key, version, header.client_id, request.message))
+        misbehavior = broker.next_misbehavior(key)
         lowest, highest = broker.versions.get(key, (0, -1))
         if misbehavior is None and not lowest <= version <= highest:
             if key == API_VERSIONS:
@@ -288,7 +290,7 @@ class _Connection(asyncio.Protocol):
             else:
                 self._close()
             return
-        if misbehavior is Misbehavior.OTHER_VERSION:
+        if misbehavior is Misbehavior.WRONG_VERSION:
             body = broker.answer_in_another_version(request, version)
             self._write(header.correlation_id, request, version, body)
         elif misbehavior is None:
@@ -316,22 +318,22 @@ class _Connection(asyncio.Protocol):
             case Misbehavior.GARBAGE:
                 garbage = bytes(range(0x80, 0x100)) * 8
                 self._send(pack(">ii", 4 + len(garbage), correlation_id), garbage)
-            case Misbehavior.NOISE:
+            case Misbehavior.NOT_KAFKA:
                 self._send(b"HTTP/1.1 400 Bad Request\r\nServer: none\r\n\r\n")
-            case Misbehavior.HUGE_FRAME:
+            case Misbehavior.OVERSIZED_FRAME:
                 self._send(pack(">ii", 0x7FFF_FFFF, correlation_id), bytes(100))
             case Misbehavior.WRONG_CORRELATION:
                 body = self._broker.answer(request, version)
                 self._write((correlation_id + 1) & 0x7FFF_FFFF, request, version, body)
-            case Misbehavior.HALF_FRAME | Misbehavior.STALL:
+            case Misbehavior.TRUNCATED_FRAME | Misbehavior.STALL:
                 body = self._broker.answer(request, version)
                 whole = b"".join(_framed(correlation_id, self._header(request, version), body))
                 self._send(whole[: len(whole) // 2])
-                if misbehavior is Misbehavior.HALF_FRAME:
+                if misbehavior is Misbehavior.TRUNCATED_FRAME:
                     self._close()
             case Misbehavior.CLOSE:
                 self._close()
-            case Misbehavior.SILENCE | Misbehavior.OTHER_VERSION:
+            case Misbehavior.NO_RESPONSE | Misbehavior.WRONG_VERSION:
                 pass
 
     def _send(self, *pieces: bytes) -> None:

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from kwire.messages.kafka.metadata import Broker, TopicMetadata
-from kwire.testing.cluster_state import NO_LEADER, ClusterState, place
-from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehavior, SeenRequest
+from kwire.testing.cluster_state import NO_LEADER, ClusterState, assign_replicas
+from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehavior, ReceivedRequest
 from kwire.testing.misbehavior import Misbehavior
-from kwire.testing.ready_answers import ReadyAnswers
+from kwire.testing.response_cache import ResponseCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -80,7 +80,7 @@ class FakeCluster:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
-        answers = ReadyAnswers()
+        answers = ResponseCache()
         features = KRAFT_FEATURES if kraft and dialect == "kafka" else ()
         self._brokers = {
             node_id: FakeBroker(node_id, dialect, answers, self._view, self._controller, features) for node_id in ids
@@ -114,12 +114,12 @@ class FakeCluster:
         """One broker's ``host:port``."""
         return f"127.0.0.1:{self._brokers[node_id].port}"
 
-    def requests(self, node_id: int | None = None) -> list[SeenRequest]:
+    def requests(self, node_id: int | None = None) -> list[ReceivedRequest]:
         """What one broker, or all, have been asked so far (the last 10,000 each), the oldest first."""
         brokers = self._brokers.values() if node_id is None else (self._brokers[node_id],)
         return self._call(lambda: [request for broker in brokers for request in broker.seen])
 
-    def connections(self, node_id: int) -> int:
+    def connection_count(self, node_id: int) -> int:
         """How many clients are connected to a broker."""
         return self._call(lambda: len(self._brokers[node_id].connections))
 
@@ -152,7 +152,7 @@ class FakeCluster:
             made = self._state.new_topic(name, self._new_id(), assignment, internal=internal)
             self._state = self._state.with_topics([made])
 
-    def delete_topic(self, *names: str) -> None:
+    def delete_topics(self, *names: str) -> None:
         """Raises KeyError for one that is not there; then all stay."""
         with self._lock:
             self._state = self._state.without_topics(names)
@@ -167,7 +167,7 @@ class FakeCluster:
         """As many more."""
         with self._lock:
             first = len(self._state.topics[name].partitions)
-            assignment = place(tuple(self._brokers), count, self.replication_factor, first=first)
+            assignment = assign_replicas(tuple(self._brokers), count, self.replication_factor, first=first)
             self._state = self._state.with_partitions(name, assignment)
 
     def move_leader(self, name: str, partition: int, leader: int) -> None:
@@ -177,7 +177,7 @@ class FakeCluster:
         with self._lock:
             self._state = self._state.with_leader(name, partition, leader)
 
-    def lose_leader(self, name: str, partition: int) -> None:
+    def remove_leader(self, name: str, partition: int) -> None:
         """Leave a partition without a leader: -1 and error 5."""
         self.move_leader(name, partition, NO_LEADER)
 
@@ -194,7 +194,7 @@ class FakeCluster:
             isr = self._state.partition(name, partition).isr_nodes
             self._state = self._state.with_isr(name, partition, [*isr, *(each for each in back if each not in isr)])
 
-    def reassign(self, name: str, partition: int, replicas: Sequence[int]) -> None:
+    def reassign_partition(self, name: str, partition: int, replicas: Sequence[int]) -> None:
         """Move a partition to other brokers, without the time it would take."""
         self._check_brokers(replicas)
         with self._lock:
@@ -206,7 +206,7 @@ class FakeCluster:
         with self._lock:
             self._state = self._state.with_config(*resource, key, value)
 
-    def shuffle(self) -> None:
+    def shuffle_metadata(self) -> None:
         """Tell the same in another order: brokers, topics, partitions."""
         with self._lock:
             state = self._state
@@ -217,7 +217,7 @@ class FakeCluster:
             brokers = tuple(self._random.sample(state.brokers, len(state.brokers)))
             self._state = replace(state, brokers=brokers, topics={topic.name or "": topic for topic in topics})
 
-    def disturb(self, share: float) -> tuple[str, ...]:
+    def move_random_leaders(self, share: float) -> tuple[str, ...]:
         """Let another replica lead one partition of a share of all topics; the names of these.
 
         ``share``: from 0 to 1. Of one topic at least, if there is any.
@@ -251,13 +251,13 @@ class FakeCluster:
         with self._lock:
             self._state = replace(self._state, controller_id=node_id)
 
-    def stop_broker(self, node_id: int, *, noticed: bool = True) -> None:
-        """Its connections end, new ones are refused. ``noticed``: whether the others know it and move its leaders."""
+    def stop_broker(self, node_id: int, *, fence: bool = True) -> None:
+        """Its connections end, new ones are refused. ``fence``: whether the others know it and move its leaders."""
         self._run(self._brokers[node_id].stop())
-        if noticed:
-            self.notice(node_id)
+        if fence:
+            self.fence_broker(node_id)
 
-    def notice(self, node_id: int) -> None:
+    def fence_broker(self, node_id: int) -> None:
         """Let the others know that a broker is gone."""
         with self._lock:
             self._state = self._state.without_broker(node_id)
@@ -277,7 +277,7 @@ class FakeCluster:
         """It answers what has come in meanwhile, and goes on."""
         self._call(self._brokers[node_id].resume)
 
-    def slow_down(self, node_id: int, seconds: float) -> None:
+    def delay_responses(self, node_id: int, seconds: float) -> None:
         """Let every answer take so long from now on."""
         broker = self._brokers[node_id]
         self._call(lambda: setattr(broker, "delay", seconds))
@@ -286,22 +286,22 @@ class FakeCluster:
         """End all connections of a broker, as a restart too quick to be seen otherwise."""
         self._call(self._brokers[node_id].drop_connections)
 
-    def freeze_view(self, node_id: int, state: ClusterState | None = None) -> None:
+    def freeze_metadata(self, node_id: int, state: ClusterState | None = None) -> None:
         """Let a broker tell this state, or what is so now, whatever happens to the cluster."""
         with self._lock:
             self._views[node_id] = self._state if state is None else state
 
-    def empty_view(self, node_id: int, *, brokers: bool = False) -> None:
+    def empty_metadata(self, node_id: int, *, brokers: bool = False) -> None:
         """Let a broker tell of no topics, as one just restarted may; with ``brokers``, of no brokers either."""
         state = replace(self._state, topics={})
-        self.freeze_view(node_id, replace(state, brokers=(), controller_id=NO_LEADER) if brokers else state)
+        self.freeze_metadata(node_id, replace(state, brokers=(), controller_id=NO_LEADER) if brokers else state)
 
-    def thaw_view(self, node_id: int) -> None:
+    def unfreeze_metadata(self, node_id: int) -> None:
         """Let a broker tell what is so again."""
         with self._lock:
             self._views.pop(node_id, None)
 
-    def set_versions(self, api_key: int, lowest: int, highest: int, *, node_id: int | None = None) -> None:
+    def set_api_versions(self, api_key: int, lowest: int, highest: int, *, node_id: int | None = None) -> None:
         """What one broker, or all, answer from now on; connections that know otherwise are not ended."""
         brokers = self._brokers.values() if node_id is None else (self._brokers[node_id],)
 
@@ -316,7 +316,7 @@ class FakeCluster:
     ) -> None:
         """Let a broker do this wrong the next ``times`` that it is asked for ``api_key``.
 
-        ``times`` None: until ``behave``. ``api_key`` None: whatever it is asked for.
+        ``times`` None: until ``stop_misbehaving``. ``api_key`` None: whatever it is asked for.
         """
         broker = self._brokers[node_id]
         plan = PlannedMisbehavior(Misbehavior(what), api_key)
@@ -325,17 +325,17 @@ class FakeCluster:
             if times is None:
                 broker.always = plan
             else:
-                broker.misbehaviours.extend([plan] * times)
+                broker.misbehaviors.extend([plan] * times)
 
         self._call(take_in)
 
-    def behave(self, node_id: int) -> None:
+    def stop_misbehaving(self, node_id: int) -> None:
         """Forget what it was told to do wrong."""
         broker = self._brokers[node_id]
 
         def forget() -> None:
             broker.always = None
-            broker.misbehaviours.clear()
+            broker.misbehaviors.clear()
 
         self._call(forget)
 
@@ -414,7 +414,7 @@ class FakeCluster:
             if name in state.topics or name in made:
                 raise ValueError(f"there is a topic {name!r} already")
             turned = ids[n % len(ids) :] + ids[: n % len(ids)]
-            assignment = place(turned, partitions, self.replication_factor)
+            assignment = assign_replicas(turned, partitions, self.replication_factor)
             made[name] = state.new_topic(name, self._new_id(), assignment, internal=internal)
         return state.with_topics(made.values())
 

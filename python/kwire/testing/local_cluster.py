@@ -112,7 +112,7 @@ class LocalCluster:
         """
         if self._lock is None:
             self.data.mkdir(parents=True, exist_ok=True)
-            self._lock = FolderLock(self.data, patience=START_SECONDS)
+            self._lock = FolderLock(self.data, timeout=START_SECONDS)
 
     def start(self) -> None:
         """Start ZooKeeper, then all nodes at once, and wait until all are in the cluster.
@@ -223,7 +223,9 @@ class LocalCluster:
 
     def ended(self) -> list[tuple[int, int]]:
         """The nodes that have ended by themselves since this was last asked, and how."""
-        gone = [(node_id, process.wait()) for node_id, process in self._processes.items() if process.status is not None]
+        gone = [
+            (node_id, process.wait()) for node_id, process in self._processes.items() if process.returncode is not None
+        ]
         for node_id, _ in gone:
             self._ended(node_id)
         return gone
@@ -275,7 +277,7 @@ class LocalCluster:
 
     def _wait_ready(self, node_id: int) -> NodeAddress:
         process = self._processes[node_id]
-        address = wait_ready(node_id, self._folder(node_id), lambda: process.status, self._folder(node_id) / "log")
+        address = wait_ready(node_id, self._folder(node_id), lambda: process.returncode, self._folder(node_id) / "log")
         self._addresses[node_id] = address
         return address
 

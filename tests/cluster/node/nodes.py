@@ -13,7 +13,7 @@ from kwire.cluster.node.node import Node
 from kwire.cluster.node.settings import NodeSettings
 from kwire.cluster.zookeeper import connect
 from kwire.cluster.zookeeper.store import make_path
-from kwire.protocol.client_connection import response_of
+from kwire.protocol.client_connection import response_class
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -94,7 +94,7 @@ async def ask(node: Node, *requests: Any, version: int | None = None, client_id:
             answers = []
             for number, request in enumerate(requests):
                 payload = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
-                answers.append(frame.decode_response(payload, response_of(type(request)), version=version))
+                answers.append(frame.decode_response(payload, response_class(type(request)), version=version))
                 assert answers[-1].correlation_id == number
         finally:
             writer.close()

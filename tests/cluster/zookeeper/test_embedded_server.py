@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.child_process import runs
+from kwire.child_process import is_running
 from kwire.cluster.zookeeper import Stat, WatchEvent, connect
 from kwire.cluster.zookeeper.embedded_server import CannotStart, EmbeddedZooKeeper
 from kwire.cluster.zookeeper.errors import ConnectionLost, Unreachable
@@ -25,7 +25,7 @@ from tests.cluster.zookeeper.ensembles import in_loop, until
 
 def until_gone(pid: int) -> None:
     deadline = time.monotonic() + 10
-    while runs(pid):
+    while is_running(pid):
         assert time.monotonic() < deadline, f"process {pid} still runs"
         time.sleep(0.01)
 
@@ -60,7 +60,7 @@ async def test_it_is_killed_and_restarted_on_the_same_data(tmp_path: Path) -> No
 
         await asyncio.to_thread(server.kill)
 
-        assert not runs(pid)
+        assert not is_running(pid)
         assert server.pid is None
         await asyncio.to_thread(server.start)
         await until(lambda: states == ["suspended", "connected"], seconds=30)
@@ -92,7 +92,7 @@ def test_it_is_stopped_in_order_and_its_data_are_kept(tmp_path: Path) -> None:
             connection.sendall(b"ruok")
             assert connection.recv(10) == b"imok"
     assert server.pid is None
-    assert not runs(pid)  # type: ignore[unreachable]  # it was something else while it ran
+    assert not is_running(pid)  # type: ignore[unreachable]  # it was something else while it ran
     assert (tmp_path / "new" / "folder" / "data" / "version-2").is_dir()
     server.stop()  # it is stopped already
     server.kill()
@@ -139,11 +139,11 @@ def test_a_server_that_outlives_its_owner_is_waited_for(tmp_path: Path) -> None:
         try:
             with pytest.raises(FolderInUse, match=f"process {parent.pid}"):
                 EmbeddedZooKeeper(tmp_path, force_sync=False).start(timeout=0.5)
-            assert runs(server)
+            assert is_running(server)
         finally:
             os.kill(guard, signal.SIGCONT)
         with EmbeddedZooKeeper(tmp_path, force_sync=False):
-            assert not runs(server)
+            assert not is_running(server)
 
 
 def test_it_listens_on_this_machine_only() -> None:
@@ -171,12 +171,12 @@ def test_it_ends_with_the_process_that_started_it(end: signal.Signals) -> None:
         pid_text, data = parent.stdout.readline().split()
         pid = int(pid_text)
         try:
-            assert runs(pid)
+            assert is_running(pid)
             parent.send_signal(end)
             parent.wait()
             until_gone(pid)
         finally:
-            if runs(pid):
+            if is_running(pid):
                 os.kill(pid, signal.SIGKILL)
             subprocess.run(["rm", "-r", data], check=True)
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.child_process import runs
+from kwire.child_process import is_running
 from kwire.cli.options import require
-from kwire.ready_file import prepare, write_whole
+from kwire.ready_file import prepare, write_atomically
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -90,7 +90,7 @@ def up(nodes: int, data: Path | None, settings: tuple[str, ...], ready_file: Pat
             print(f"node {node.id:<5} {node.host}:{node.port}  process {node.pid}")
         print("All answer. ^C stops them.", flush=True)
         if ready_file is not None:
-            write_whole(ready_file, made.facts())
+            write_atomically(ready_file, made.facts())
         _watch(made, stop, kept=data is not None)
         print("Stopping ... ^C again kills them.", flush=True)
         made.stop()
@@ -119,7 +119,7 @@ def start_node(node_id: int, data: Path) -> int:
     earlier = None if known is None else known.node(node_id)
     if known is None or earlier is None or not (folder / "server.properties").exists():
         raise click.BadParameter(f"{data} is no folder of a cluster with a node {node_id}.", param_hint="--data")
-    if not runs(known.pid):
+    if not is_running(known.pid):
         raise click.ClickException(
             f"the cluster in {data} does not run, process {known.pid} is gone: kwire cluster up --data {data}"
         )

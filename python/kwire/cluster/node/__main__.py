@@ -16,7 +16,7 @@ from kwire.cluster.node.logs import write_to
 from kwire.cluster.node.node import Node
 from kwire.cluster.node.settings import NodeSettings, SettingError, address, ensemble, number, parse_properties
 from kwire.errors import KwireError
-from kwire.ready_file import prepare, write_whole
+from kwire.ready_file import prepare, write_atomically
 
 
 def main() -> int:
@@ -111,7 +111,7 @@ async def serve(settings: NodeSettings, ready_file: Path | None, end_with: int |
     try:
         if ready_file is not None:
             facts = {"id": settings.id, "host": node.host, "port": node.port, "pid": os.getpid()}
-            write_whole(ready_file, facts | {"metrics_port": node.metrics_port})
+            write_atomically(ready_file, facts | {"metrics_port": node.metrics_port})
         await stop.wait()
     finally:
         await node.stop()

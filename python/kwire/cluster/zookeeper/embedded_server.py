@@ -104,7 +104,7 @@ class EmbeddedZooKeeper:
             return
         arguments = self._arguments()
         self.data.mkdir(parents=True, exist_ok=True)
-        self._lock = FolderLock(self.data, patience=timeout)
+        self._lock = FolderLock(self.data, timeout=timeout)
         deadline = time.monotonic() + timeout
         try:
             while not self._serves(arguments, self._lock, deadline):
@@ -200,10 +200,10 @@ class EmbeddedZooKeeper:
 
     def _wait_until_it_serves(self, process: ChildProcess, deadline: float) -> None:
         while time.monotonic() < deadline:
-            if (status := process.status) is not None:
-                raise CannotStart(f"it ended with status {status}", self._log_tail())
+            if (returncode := process.returncode) is not None:
+                raise CannotStart(f"it ended with status {returncode}", self._log_tail())
             if "Zookeeper version" in _ask(self.port, b"srvr") and _ask(self.port, b"ruok") == "imok":
-                if process.status is None:  # else another server has answered on this port
+                if process.returncode is None:  # else another server has answered on this port
                     return
                 continue
             time.sleep(0.02)

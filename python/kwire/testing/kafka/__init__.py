@@ -12,15 +12,15 @@ Needs Java 17 or newer and, the first time, Maven: the jars come from the coordi
 from __future__ import annotations
 
 from kwire.testing.kafka.clusters import Broker, Cluster, Kafka39, Kafka44
-from kwire.testing.kafka.errors import DidNotStart, KafkaForTestsError, MissingTools, NoJars
+from kwire.testing.kafka.errors import JarDownloadFailed, KafkaTestingError, MissingTools, StartFailed
 
 __all__ = [
     "Broker",
     "Cluster",
-    "DidNotStart",
+    "JarDownloadFailed",
     "Kafka39",
     "Kafka44",
-    "KafkaForTestsError",
+    "KafkaTestingError",
     "MissingTools",
-    "NoJars",
+    "StartFailed",
 ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from kwire import frame
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
-from kwire.testing.kafka.errors import DidNotStart
+from kwire.testing.kafka.errors import StartFailed
 from kwire.testing.kafka.jars import jars
 from kwire.testing.kafka.java import START_SECONDS, JavaServer
 
@@ -64,32 +64,32 @@ class Broker:
         return self._server.process_id
 
     def start(self) -> None:
-        """Start it, and wait until it answers. Raises DidNotStart.
+        """Start it, and wait until it answers. Raises StartFailed.
 
         ZooKeeper holds a killed broker for alive until its session ends (``zookeeper.session.timeout.ms``, 18 s unless
         configured), and so long the broker refuses to start: it is started again, as a supervisor would.
         """
         end = time.monotonic() + START_SECONDS
         while True:
-            self.begin_to_start()
+            self.launch()
             try:
                 self.wait_until_started()
-            except DidNotStart as failure:
+            except StartFailed as failure:
                 if _HELD_FOR_ALIVE not in failure.output or time.monotonic() > end:
                     raise
             else:
                 return
 
-    def begin_to_start(self) -> None:
+    def launch(self) -> None:
         """Start it, and don't wait."""
         self._server.start()
 
     def wait_until_started(self) -> None:
-        """Raises DidNotStart."""
+        """Raises StartFailed."""
         self._server.wait_until(lambda: self._server.has_logged(self._started_line))
 
-    def wait_until_it_knows(self, brokers: int) -> None:
-        """Wait until its metadata lists so many brokers and a controller. Raises DidNotStart."""
+    def wait_until_metadata_lists(self, brokers: int) -> None:
+        """Wait until its metadata lists so many brokers and a controller. Raises StartFailed."""
         self._server.wait_until(lambda: self._knows(brokers))
 
     def _knows(self, brokers: int) -> bool:
@@ -116,13 +116,13 @@ class Broker:
         """The process is gone at once; the cluster finds out when the broker's session ends."""
         self._server.kill()
 
-    def send(self, signal_number: int) -> None:
+    def send_signal(self, signal_number: int) -> None:
         """Send its process a signal, such as ``signal.SIGSTOP``."""
-        self._server.send(signal_number)
+        self._server.send_signal(signal_number)
 
-    def wrote_last(self) -> str:
+    def output_tail(self) -> str:
         """The end of its log, for a person."""
-        return self._server.wrote_last()
+        return self._server.output_tail()
 
 
 class Cluster:
@@ -164,15 +164,15 @@ class Cluster:
         return ",".join(broker.endpoint for broker in self.brokers)
 
     def start(self) -> None:
-        """Start all, and wait until every broker knows every other. Raises DidNotStart, and then nothing runs."""
+        """Start all, and wait until every broker knows every other. Raises StartFailed, and then nothing runs."""
         try:
             self._before_brokers()
             for broker in self.brokers:
-                broker.begin_to_start()
+                broker.launch()
             for broker in self.brokers:
                 broker.wait_until_started()
             for broker in self.brokers:
-                broker.wait_until_it_knows(len(self.brokers))
+                broker.wait_until_metadata_lists(len(self.brokers))
         except BaseException:
             self.stop()
             raise
@@ -265,7 +265,7 @@ class Kafka44(Cluster):
             format = server.command("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", properties)
             run = subprocess.run(format, capture_output=True, text=True, check=False)  # noqa: S603  our own command
             if run.returncode != 0:
-                raise DidNotStart(f"formatting the folder of {server.name}", run.returncode, run.stdout + run.stderr)
+                raise StartFailed(f"formatting the folder of {server.name}", run.returncode, run.stdout + run.stderr)
 
 
 def free_ports(count: int) -> list[int]:

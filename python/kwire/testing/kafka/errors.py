@@ -8,11 +8,11 @@ from __future__ import annotations
 from kwire.errors import KwireError
 
 
-class KafkaForTestsError(KwireError, RuntimeError):
+class KafkaTestingError(KwireError, RuntimeError):
     """The base of what is raised here."""
 
 
-class MissingTools(KafkaForTestsError):
+class MissingTools(KafkaTestingError):
     """Programs that this machine lacks. ``tools``: each with what it is wanted for and where to get it."""
 
     def __init__(self, tools: tuple[str, ...]) -> None:
@@ -25,7 +25,7 @@ class MissingTools(KafkaForTestsError):
         )
 
 
-class NoJars(KafkaForTestsError):
+class JarDownloadFailed(KafkaTestingError):
     """Maven could not fetch Kafka. ``coordinates``: the pom that says what was wanted; ``output``: what Maven said."""
 
     def __init__(self, coordinates: str, output: str) -> None:
@@ -37,7 +37,7 @@ class NoJars(KafkaForTestsError):
         return f"Maven could not fetch what {self.coordinates} names:\n{self.output}"
 
 
-class DidNotStart(KafkaForTestsError):
+class StartFailed(KafkaTestingError):
     """A server that ended, or was not ready in time.
 
     ``server``: such as ``broker 1 (3.9.1)``; ``exit_code``: None while it runs; ``output``: the end of what it wrote.

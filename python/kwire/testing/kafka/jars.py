@@ -15,14 +15,14 @@ import tempfile
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from kwire.testing.kafka.errors import MissingTools, NoJars
+from kwire.testing.kafka.errors import JarDownloadFailed, MissingTools
 
 OLDEST_JAVA = 17
 """What Kafka 4's brokers need."""
 
 
 def jars(name: str) -> Path:
-    """The folder with the jars that ``<name>.xml`` beside this file asks for. Raises MissingTools, NoJars."""
+    """The folder with the jars that ``<name>.xml`` beside this file asks for. Raises MissingTools, JarDownloadFailed."""
     pom = files(__package__) / f"{name}.xml"
     folder = _cache() / f"{name}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     missing = [_missing_java()]
@@ -76,7 +76,7 @@ def _fetch(pom: Path, folder: Path) -> None:
             check=False,
         )
         if run.returncode != 0:
-            raise NoJars(pom.name, run.stdout + run.stderr)
+            raise JarDownloadFailed(pom.name, run.stdout + run.stderr)
         try:
             (Path(fetching) / "jars").rename(folder)
         except OSError:

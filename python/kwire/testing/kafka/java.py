@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from kwire.child_process import ChildProcess
-from kwire.testing.kafka.errors import DidNotStart
+from kwire.testing.kafka.errors import StartFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,16 +70,16 @@ class JavaServer:
     @property
     def process_id(self) -> int | None:
         """None while it does not run."""
-        return self._process.pid if self._process is not None and self.runs else None
+        return self._process.pid if self._process is not None and self.is_running else None
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the process is there, also when it is stopped by a signal."""
-        return self._process is not None and self._process.status is None
+        return self._process is not None and self._process.returncode is None
 
     def start(self) -> None:
         """Begin to start; ``wait_until`` says when it has."""
-        assert not self.runs, f"{self.name} runs already"
+        assert not self.is_running, f"{self.name} runs already"
         self.kill()  # lets go of one that has ended by itself
         self.log.unlink(missing_ok=True)
         self.output.unlink(missing_ok=True)
@@ -102,19 +102,19 @@ class JavaServer:
         ]
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Raises DidNotStart when the process ends before, or it takes too long."""
+        """Raises StartFailed when the process ends before, or it takes too long."""
         end = time.monotonic() + START_SECONDS
         while not ready():
-            if not self.runs or time.monotonic() > end:
+            if not self.is_running or time.monotonic() > end:
                 assert self._process is not None
-                raise DidNotStart(self.name, self._process.status, self.wrote_last())
+                raise StartFailed(self.name, self._process.returncode, self.output_tail())
             time.sleep(0.05)
 
     def has_logged(self, text: str) -> bool:
         """Whether that stands in the log of this start."""
         return self.log.exists() and text in self.log.read_text(encoding="utf-8", errors="replace")
 
-    def wrote_last(self) -> str:
+    def output_tail(self) -> str:
         """The end of output and log."""
         texts = [
             path.read_text(encoding="utf-8", errors="replace")[-OUTPUT_SHOWN:]
@@ -135,7 +135,7 @@ class JavaServer:
         if process is not None:
             process.kill()
 
-    def send(self, signal_number: int) -> None:
+    def send_signal(self, signal_number: int) -> None:
         """Send it a signal, such as ``signal.SIGSTOP``."""
         assert self._process is not None
-        self._process.send(signal_number)
+        self._process.send_signal(signal_number)

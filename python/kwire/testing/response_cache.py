@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
     from kwire.testing.cluster_state import ClusterState
 
-__all__ = ["ReadyAnswers"]
+__all__ = ["ResponseCache"]
 
 UNKNOWN_TOPIC = 3
 INVALID_REQUEST = 42
@@ -48,7 +48,7 @@ WHOLE_ANSWERS = 8
 """How many states' lists of topics are kept, so that brokers with views of their own do not drive each other out."""
 
 
-class ReadyAnswers:
+class ResponseCache:
     """Bodies of answers, as pieces that are to be written one after the other. Not for two threads at once."""
 
     def __init__(self) -> None:
