@@ -55,7 +55,7 @@ async def test_failed_connection_is_closed_and_replaced(cluster: FakeCluster) ->
     second = await connection.get()
     assert second is not first
     assert await second.send(ALL_TOPICS) == cluster.state.metadata()
-    assert cluster.connections(1) == 1
+    assert cluster.connection_count(1) == 1
     await connection.close()
 
 
@@ -95,12 +95,12 @@ async def test_close_while_connecting_leaves_no_connection_behind(cluster: FakeC
     cluster.pause_broker(1)
     connection = PooledConnection(endpoint(cluster, 1), client_id=None, timeout=TIMEOUT)
     connecting = asyncio.ensure_future(connection.get())
-    await eventually(lambda: cluster.connections(1))
+    await eventually(lambda: cluster.connection_count(1))
     await connection.close()
     cluster.resume_broker(1)
     with pytest.raises(ConnectionClosed):
         await connecting
-    await eventually(lambda: not cluster.connections(1))
+    await eventually(lambda: not cluster.connection_count(1))
 
 
 async def test_pool_keeps_one_connection_per_endpoint(cluster: FakeCluster) -> None:
@@ -108,7 +108,7 @@ async def test_pool_keeps_one_connection_per_endpoint(cluster: FakeCluster) -> N
     endpoints = [endpoint(cluster, broker_id) for broker_id in (1, 2, 3, 1, 2, 3)]
     responses = await asyncio.gather(*(connections.send(each, ALL_TOPICS) for each in endpoints))
     assert responses == [cluster.state.metadata()] * 6
-    assert [cluster.connections(broker_id) for broker_id in (1, 2, 3)] == [1, 1, 1]
+    assert [cluster.connection_count(broker_id) for broker_id in (1, 2, 3)] == [1, 1, 1]
     assert (await connections.get(endpoints[0])).endpoint == endpoints[0]
     await connections.close()
 
@@ -124,7 +124,7 @@ async def test_slow_endpoint_does_not_delay_other_endpoints(cluster: FakeCluster
     cluster.pause_broker(1)
     connections = pool()
     slow = asyncio.ensure_future(connections.send(endpoint(cluster, 1), ALL_TOPICS))
-    await eventually(lambda: cluster.connections(1))
+    await eventually(lambda: cluster.connection_count(1))
     assert await connections.send(endpoint(cluster, 2), ALL_TOPICS) == cluster.state.metadata()
     assert not slow.done()
     cluster.resume_broker(1)
@@ -138,7 +138,7 @@ async def test_pool_reopens_a_connection_after_an_invalid_response(cluster: Fake
     with pytest.raises(InvalidResponse):
         await connections.send(endpoint(cluster, 1), ALL_TOPICS)
     assert await connections.send(endpoint(cluster, 1), ALL_TOPICS) == cluster.state.metadata()
-    assert cluster.connections(1) == 1
+    assert cluster.connection_count(1) == 1
     await connections.close()
 
 
@@ -155,4 +155,4 @@ async def test_closing_the_pool_closes_all_connections(cluster: FakeCluster) -> 
     for broker_id in (1, 2, 3):
         with pytest.raises(ConnectionClosed):
             await connections.get(endpoint(cluster, broker_id))
-    await eventually(lambda: not any(cluster.connections(broker_id) for broker_id in (1, 2, 3)))
+    await eventually(lambda: not any(cluster.connection_count(broker_id) for broker_id in (1, 2, 3)))
