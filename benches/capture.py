@@ -17,7 +17,13 @@ from time import thread_time
 from benches.figure import Figure
 from kwire import frame
 from kwire.capture import Capture, Row
-from kwire.messages.kafka.metadata import Broker, MetadataRequest, MetadataResponse, PartitionMetadata, TopicMetadata
+from kwire.messages.kafka.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 
 VERSION = 12
 START = datetime(2026, 11, 21, tzinfo=UTC)
@@ -27,15 +33,17 @@ def answer(topics: int, controller: int) -> bytes:
     """Of six brokers, 20 partitions a topic."""
     return frame.encode_response(
         MetadataResponse(
-            brokers=tuple(Broker(node_id=id, host=f"broker-{id}.example.net", port=9092) for id in range(6)),
+            brokers=tuple(
+                MetadataResponseBroker(node_id=id, host=f"broker-{id}.example.net", port=9092) for id in range(6)
+            ),
             cluster_id="benchmark",
             controller_id=controller,
             topics=tuple(
-                TopicMetadata(
+                MetadataResponseTopic(
                     error_code=0,
                     name=f"topic-{topic:05}",
                     partitions=tuple(
-                        PartitionMetadata(
+                        MetadataResponsePartition(
                             error_code=0,
                             partition_index=index,
                             leader_id=index % 6,

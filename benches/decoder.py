@@ -20,7 +20,7 @@ from time import thread_time_ns
 import kwire
 from benches.figure import Figure
 from benches.workloads import Workload
-from kwire.messages.kafka.metadata import MetadataResponse, TopicMetadata
+from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponseTopic
 
 VERSIONS = (1, 12)
 
@@ -74,7 +74,7 @@ def compared(first: bytes, second: bytes, version: int, rounds: int) -> tuple[fl
     return median(plain), median(again)
 
 
-def led_anew(topic: TopicMetadata, count: int | None = None) -> TopicMetadata:
+def led_anew(topic: MetadataResponseTopic, count: int | None = None) -> MetadataResponseTopic:
     """The first ``count`` partitions, or all, have another leader."""
     led = topic.partitions[:count]
     partitions = tuple(

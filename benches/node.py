@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Any
 from benches.figure import Figure
 from kwire import frame
 from kwire.messages.kafka.update_metadata import (
-    Endpoint,
-    LiveBroker,
-    PartitionState,
-    TopicState,
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataResponse,
+    UpdateMetadataTopicState,
 )
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
@@ -240,22 +240,24 @@ def cluster() -> UpdateMetadataRequest:
         controller_epoch=1,
         type=2,
         topic_states=tuple(
-            TopicState(
+            UpdateMetadataTopicState(
                 topic_name=f"topic-with-a-name-of-some-length-{topic:05}",
                 partition_states=tuple(state(topic, partition) for partition in range(PARTITIONS)),
             )
             for topic in range(TOPICS)
         ),
         live_brokers=tuple(
-            LiveBroker(id=each, endpoints=(Endpoint(port=9092, host=f"node-{each}", security_protocol=0),))
+            UpdateMetadataBroker(
+                id=each, endpoints=(UpdateMetadataEndpoint(port=9092, host=f"node-{each}", security_protocol=0),)
+            )
             for each in range(1, 31)
         ),
     )
 
 
-def state(topic: int, partition: int) -> PartitionState:
+def state(topic: int, partition: int) -> UpdateMetadataPartitionState:
     replicas = tuple((topic + partition + step) % 30 + 1 for step in range(3))
-    return PartitionState(
+    return UpdateMetadataPartitionState(
         partition_index=partition,
         controller_epoch=1,
         leader=replicas[0],

@@ -142,10 +142,10 @@ def write_capture(folder: Path, day: History, *, quiet: int) -> int:
 
 
 def _brokers() -> tuple[Any, ...]:
-    from kwire.messages.kafka.metadata import Broker
+    from kwire.messages.kafka.metadata import MetadataResponseBroker
 
     return tuple(
-        Broker(node_id=id, host=f"broker-{id}.kafka.example.com", port=9092, rack=f"r{id % 3}")
+        MetadataResponseBroker(node_id=id, host=f"broker-{id}.kafka.example.com", port=9092, rack=f"r{id % 3}")
         for id in range(1, BROKERS + 1)
     )
 
@@ -153,12 +153,12 @@ def _brokers() -> tuple[Any, ...]:
 def _topic(number: int, each: int) -> Any:
     from uuid import UUID
 
-    from kwire.messages.kafka.metadata import PartitionMetadata, TopicMetadata
+    from kwire.messages.kafka.metadata import MetadataResponsePartition, MetadataResponseTopic
 
-    def partition(index: int) -> PartitionMetadata:
+    def partition(index: int) -> MetadataResponsePartition:
         first = (number + index) % BROKERS
         replicas = tuple((first + step) % BROKERS + 1 for step in (0, 1, 2))
-        return PartitionMetadata(
+        return MetadataResponsePartition(
             error_code=0,
             partition_index=index,
             leader_id=replicas[0],
@@ -167,7 +167,7 @@ def _topic(number: int, each: int) -> Any:
             isr_nodes=replicas,
         )
 
-    return TopicMetadata(
+    return MetadataResponseTopic(
         error_code=0,
         name=f"team-{number % 50}.orders-{number:05}.events",
         topic_id=UUID(int=number + 1),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from kwire import frame
 from kwire.capture import Row
 from kwire.messages.kafka.metadata import (
-    Broker,
     MetadataRequest,
     MetadataResponse,
-    PartitionMetadata,
-    TopicMetadata,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
 )
 
 if TYPE_CHECKING:
@@ -35,15 +35,15 @@ def metadata(
 ) -> MetadataResponse:
     """A topic for each leader, ``topic-0`` and so on, with partitions 0 and 1."""
     return MetadataResponse(
-        brokers=tuple(Broker(node_id=id, host="127.0.0.1", port=9000 + id) for id in brokers),
+        brokers=tuple(MetadataResponseBroker(node_id=id, host="127.0.0.1", port=9000 + id) for id in brokers),
         cluster_id=cluster,
         controller_id=controller,
         topics=tuple(
-            TopicMetadata(
+            MetadataResponseTopic(
                 error_code=0,
                 name=f"topic-{number}",
                 partitions=tuple(
-                    PartitionMetadata(
+                    MetadataResponsePartition(
                         error_code=0,
                         partition_index=index,
                         leader_id=leader,

@@ -12,7 +12,7 @@ import pytest
 
 from kwire import frame
 from kwire.capture import Capture, NoFullFrame, Row
-from kwire.messages.kafka.describe_cluster import ClusterNode, DescribeClusterResponse
+from kwire.messages.kafka.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from kwire.messages.kip4.structures import Broker as PlainBroker
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as PlainPartition
 from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
@@ -142,9 +142,9 @@ def test_unknown_tags_count(tmp_path: Path) -> None:
 
 
 def test_describe_cluster_names_a_random_controller_too(tmp_path: Path) -> None:
-    nodes = tuple(ClusterNode(broker_id=id, host="127.0.0.1", port=9000 + id) for id in (1, 2, 3))
+    nodes = tuple(DescribeClusterBroker(broker_id=id, host="127.0.0.1", port=9000 + id) for id in (1, 2, 3))
 
-    def row(seconds: float, controller: int, brokers: tuple[ClusterNode, ...]) -> Row:
+    def row(seconds: float, controller: int, brokers: tuple[DescribeClusterBroker, ...]) -> Row:
         told = DescribeClusterResponse(
             throttle_time_ms=0, error_code=0, cluster_id="cluster-one", controller_id=controller, brokers=brokers
         )

@@ -15,7 +15,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.messages.kafka.metadata import Broker
+from kwire.messages.kafka.metadata import MetadataResponseBroker
 from kwire.metadata import events as d
 from kwire.metadata.broker_view import BrokerView
 from kwire.testing.cluster_state import ClusterState, assign_replicas
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 IDS = (1, 2, 3, 4)
 NEW_IDS = count(100)
-BROKERS = {n: Broker(node_id=n, host=f"broker-{n}", port=9092) for n in IDS}
+BROKERS = {n: MetadataResponseBroker(node_id=n, host=f"broker-{n}", port=9092) for n in IDS}
 
 
 # What happens to a cluster.

@@ -16,7 +16,7 @@ from kwire.client import Connection
 from kwire.messages.kafka.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
 from kwire.messages.kafka.list_offsets import ListOffsetsRequest
-from kwire.messages.kafka.metadata import MetadataRequest, RequestedTopic
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import (
     ConnectFailed,
@@ -82,7 +82,7 @@ def test_requests_are_pipelined_and_answers_come_in_order(cluster: FakeCluster) 
         cluster.delay_responses(1, 0.01)
         async with await Connection.open(cluster.endpoint(1)) as connection:
             names = list(cluster.state.topics)
-            arrivals = [connection.begin(MetadataRequest(topics=(RequestedTopic(name=name),))) for name in names]
+            arrivals = [connection.begin(MetadataRequest(topics=(MetadataRequestTopic(name=name),))) for name in names]
             others = [connection.begin(DescribeClusterRequest(include_cluster_authorized_operations=False))]
             answers = await asyncio.gather(*arrivals)
             assert [arrival.answer.decode().topics[0].name for arrival in answers] == names

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kwire.client import Poller
-from kwire.messages.kafka.metadata import Broker
+from kwire.messages.kafka.metadata import MetadataResponseBroker
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.metadata.events import (
     BrokerGone,
@@ -141,7 +141,7 @@ def test_a_deletion_of_everything_is_one(cluster: FakeCluster) -> None:
 def test_an_address_that_is_none_is_silence_of_that_broker_only(cluster: FakeCluster, host: str, port: int) -> None:
     async def work() -> None:
         told = cluster.state
-        unusable = Broker(node_id=9, host=host, port=port)
+        unusable = MetadataResponseBroker(node_id=9, host=host, port=port)
         for broker_id in ALL:
             cluster.freeze_metadata(broker_id, replace(told, brokers=(*told.brokers, unusable)))
         async with poller(cluster) as polling:

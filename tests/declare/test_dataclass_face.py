@@ -15,7 +15,12 @@ import pytest
 from rich.pretty import pretty_repr
 
 from kwire.declare import Struct, array, field, int16, int32, maybe, nullable, string, uuid, zero
-from kwire.messages.kafka.metadata import Broker, MetadataResponse, PartitionMetadata, TopicMetadata
+from kwire.messages.kafka.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 
 
 class Never(Struct):
@@ -29,16 +34,18 @@ class Bare(Struct):
     pass
 
 
-BROKER = Broker(node_id=1, host="h", port=9092)
+BROKER = MetadataResponseBroker(node_id=1, host="h", port=9092)
 ANSWER = MetadataResponse(
     brokers=(BROKER,),
     topics=(
-        TopicMetadata(
+        MetadataResponseTopic(
             error_code=0,
             name="t",
             topic_id=UUID(int=1),
             partitions=(
-                PartitionMetadata(error_code=0, partition_index=0, leader_id=1, replica_nodes=(1,), isr_nodes=(1,)),
+                MetadataResponsePartition(
+                    error_code=0, partition_index=0, leader_id=1, replica_nodes=(1,), isr_nodes=(1,)
+                ),
             ),
         ),
     ),
@@ -50,9 +57,9 @@ AS_DICT = {"node_id": 1, "host": "h", "port": 9092, "rack": None}
 
 
 def test_they_are_dataclasses() -> None:
-    assert dataclasses.is_dataclass(Broker)
+    assert dataclasses.is_dataclass(MetadataResponseBroker)
     assert dataclasses.is_dataclass(BROKER)
-    assert [f.name for f in dataclasses.fields(Broker)] == ["node_id", "host", "port", "rack"]
+    assert [f.name for f in dataclasses.fields(MetadataResponseBroker)] == ["node_id", "host", "port", "rack"]
     assert dataclasses.asdict(BROKER) == AS_DICT
     assert dataclasses.astuple(BROKER) == (1, "h", 9092, None)
     assert dataclasses.replace(BROKER, port=1).port == 1
@@ -60,17 +67,17 @@ def test_they_are_dataclasses() -> None:
 
 
 def test_fields_say_type_and_default() -> None:
-    of = {f.name: f for f in dataclasses.fields(Broker)}
+    of = {f.name: f for f in dataclasses.fields(MetadataResponseBroker)}
     assert of["node_id"].default is dataclasses.MISSING
     assert of["rack"].default is None
     assert all(f.kw_only for f in of.values())
     assert typing.get_args(of["node_id"].type)[0] is int
     assert of["rack"].type == str | None
-    assert {f.name: f.default for f in dataclasses.fields(TopicMetadata)}["topic_id"] == UUID(int=0)
+    assert {f.name: f.default for f in dataclasses.fields(MetadataResponseTopic)}["topic_id"] == UUID(int=0)
 
 
 def test_they_are_frozen() -> None:
-    parameters: Any = Broker.__dataclass_params__  # type: ignore[attr-defined]  # dataclasses' own
+    parameters: Any = MetadataResponseBroker.__dataclass_params__  # type: ignore[attr-defined]  # dataclasses' own
     assert parameters.frozen
     with pytest.raises(dataclasses.FrozenInstanceError):
         BROKER.port = 1  # type: ignore[misc]  # that is the point
@@ -109,7 +116,7 @@ EVERYTHING = Everything(
 
 
 def test_pydantic_checks_and_makes_them() -> None:
-    adapter = pydantic.TypeAdapter(Broker)
+    adapter = pydantic.TypeAdapter(MetadataResponseBroker)
     made = adapter.validate_python({"node_id": 1, "host": "h", "port": 9092})
     assert made == BROKER
     assert hash(made) == hash(BROKER)
@@ -119,8 +126,8 @@ def test_pydantic_checks_and_makes_them() -> None:
 
 def test_pydantic_knows_the_ranges() -> None:
     with pytest.raises(pydantic.ValidationError, match="less than or equal to 2147483647"):
-        pydantic.TypeAdapter(Broker).validate_python({"node_id": 1 << 31, "host": "h", "port": 1})
-    schema = pydantic.TypeAdapter(Broker).json_schema()
+        pydantic.TypeAdapter(MetadataResponseBroker).validate_python({"node_id": 1 << 31, "host": "h", "port": 1})
+    schema = pydantic.TypeAdapter(MetadataResponseBroker).json_schema()
     assert schema["properties"]["node_id"]["minimum"] == -(1 << 31)
 
 
@@ -133,7 +140,7 @@ def test_pydantic_reads_what_it_wrote(value: Any) -> None:
 
 def test_a_model_may_hold_them() -> None:
     class Report(pydantic.BaseModel):
-        leader: Broker
+        leader: MetadataResponseBroker
 
     assert Report(leader=BROKER).model_dump() == {"leader": AS_DICT}
     assert Report.model_validate({"leader": AS_DICT}).leader == BROKER
@@ -150,7 +157,7 @@ def test_msgspec_reads_what_it_wrote(value: Any) -> None:
 
 
 def test_msgspec_makes_whole_objects() -> None:
-    made = msgspec.convert(AS_DICT, Broker)
+    made = msgspec.convert(AS_DICT, MetadataResponseBroker)
     assert made.unknown_tags == {}
     assert hash(made) == hash(BROKER)
 
@@ -160,7 +167,7 @@ def test_msgspec_makes_whole_objects() -> None:
 
 def test_cattrs_reads_what_it_wrote() -> None:
     assert cattrs.unstructure(BROKER) == AS_DICT
-    assert cattrs.structure(AS_DICT, Broker) == BROKER
+    assert cattrs.structure(AS_DICT, MetadataResponseBroker) == BROKER
     converter = cattrs.Converter()
     converter.register_structure_hook(UUID, lambda value, _: value)
     assert converter.structure(converter.unstructure(ANSWER), MetadataResponse) == ANSWER
@@ -170,7 +177,7 @@ def test_cattrs_reads_what_it_wrote() -> None:
 
 
 def test_rich_leaves_out_what_is_at_its_default() -> None:
-    assert pretty_repr(BROKER) == "Broker(node_id=1, host='h', port=9092)"
+    assert pretty_repr(BROKER) == "MetadataResponseBroker(node_id=1, host='h', port=9092)"
     assert pretty_repr(Everything(small=1)) == "Everything(small=1)"
     tagged = dataclasses.replace(BROKER, unknown_tags={1: b"a"})
-    assert pretty_repr(tagged) == "Broker(node_id=1, host='h', port=9092, unknown_tags={1: b'a'})"
+    assert pretty_repr(tagged) == "MetadataResponseBroker(node_id=1, host='h', port=9092, unknown_tags={1: b'a'})"

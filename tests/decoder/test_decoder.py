@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 
 import kwire
 from kwire.decoder import Changes, compare
-from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeature
-from kwire.messages.kafka.metadata import Broker, MetadataResponse, PartitionMetadata, TopicMetadata
+from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey
+from kwire.messages.kafka.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from kwire.messages.kip4.structures import ConfigEntry
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as PartitionMetadata_V1
 from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
@@ -29,22 +34,24 @@ if TYPE_CHECKING:
 NOTHING = Changes(first=False, fields=(), arrays={})
 
 
-def partition(index: int, leader: int = 1, replicas: tuple[int, ...] = (1, 2, 3)) -> PartitionMetadata:
-    return PartitionMetadata(
+def partition(index: int, leader: int = 1, replicas: tuple[int, ...] = (1, 2, 3)) -> MetadataResponsePartition:
+    return MetadataResponsePartition(
         error_code=0, partition_index=index, leader_id=leader, replica_nodes=replicas, isr_nodes=replicas
     )
 
 
-def topic(name: str | None, *leaders: int) -> TopicMetadata:
+def topic(name: str | None, *leaders: int) -> MetadataResponseTopic:
     partitions = tuple(partition(index, leader) for index, leader in enumerate(leaders or (1, 2, 3)))
-    return TopicMetadata(error_code=0, name=name, partitions=partitions)
+    return MetadataResponseTopic(error_code=0, name=name, partitions=partitions)
 
 
-def broker(node_id: int, host: str = "host") -> Broker:
-    return Broker(node_id=node_id, host=host, port=9092, rack=None)
+def broker(node_id: int, host: str = "host") -> MetadataResponseBroker:
+    return MetadataResponseBroker(node_id=node_id, host=host, port=9092, rack=None)
 
 
-def metadata(*topics: TopicMetadata, controller_id: int = 1, brokers: tuple[int, ...] = (1, 2)) -> MetadataResponse:
+def metadata(
+    *topics: MetadataResponseTopic, controller_id: int = 1, brokers: tuple[int, ...] = (1, 2)
+) -> MetadataResponse:
     return MetadataResponse(brokers=tuple(map(broker, brokers)), controller_id=controller_id, topics=topics)
 
 
@@ -193,7 +200,7 @@ def test_tagged_fields_are_told_of_too() -> None:
     featured = dataclasses.replace(
         plain,
         finalized_features_epoch=7,
-        finalized_features=(FinalizedFeature(name="f", max_version_level=2, min_version_level=1),),
+        finalized_features=(FinalizedFeatureKey(name="f", max_version_level=2, min_version_level=1),),
     )
     decoder.decode(kwire.encode(plain, version=3))
 
@@ -226,8 +233,8 @@ def test_unknown_tags_of_a_first_message_are_new_like_all_else() -> None:
 
 
 def test_it_is_made_for_a_message_and_a_version() -> None:
-    with pytest.raises(kwire.DeclarationError, match="Broker: this is not a message"):
-        kwire.Decoder(Broker, version=9)  # type: ignore[type-var]  # the mistake
+    with pytest.raises(kwire.DeclarationError, match="MetadataResponseBroker: this is not a message"):
+        kwire.Decoder(MetadataResponseBroker, version=9)  # type: ignore[type-var]  # the mistake
     with pytest.raises(TypeError, match="version: an int is wanted, not True"):
         kwire.Decoder(MetadataResponse, version=True)
 
@@ -298,7 +305,7 @@ api_versions = st.builds(
     finalized_features_epoch=st.integers(-1, 0),
     finalized_features=st.lists(
         st.builds(
-            FinalizedFeature, name=names, max_version_level=st.integers(0, 1), min_version_level=st.integers(0, 1)
+            FinalizedFeatureKey, name=names, max_version_level=st.integers(0, 1), min_version_level=st.integers(0, 1)
         ),
         max_size=3,
         unique_by=lambda each: each.name,
@@ -327,7 +334,7 @@ def test_changes_in_a_tag_section_are_those_that_a_comparison_finds(history: lis
     st.sampled_from([1, 12]),
 )
 def test_damaged_frames_between_good_ones_have_the_errors_of_a_plain_decode(
-    history: list[tuple[list[TopicMetadata], int, int, bool]], version: int
+    history: list[tuple[list[MetadataResponseTopic], int, int, bool]], version: int
 ) -> None:
     """Topics of one name included: then only the place tells them apart."""
     decoder = kwire.Decoder(MetadataResponse, version=version)

@@ -1,9 +1,9 @@
-"""Every declaration of the dialect ``kafka`` says what Kafka's own classes say, field by field and version by version.
+"""Every `kafka` declaration equals Kafka's schema: fields, types, versions, and struct names.
 
-``tests/data/schemas-*.json.xz`` hold what the Java message classes of two releases report about themselves: for each
-version the fields in the order of the wire, and those of the class that this version lacks (type ``absent``). The
-declarations are written out in the same form here, and then must be equal. The oldest release knows versions that the
-newest has dropped and the other way round: a declaration holds the versions of both.
+`tests/data/schemas-*.json.xz` hold what the Java message classes of two releases report: for each version, the fields in
+wire order, and the fields of the class that the version lacks (type `absent`). `tests/data/structs-*.tsv.xz` hold the
+struct name of each field whose type is a struct or an array of structs. The tests describe the declarations in the same
+form and compare. A declaration covers the versions of both releases.
 """
 
 from __future__ import annotations
@@ -69,6 +69,46 @@ def test_fields_that_a_version_lacks_have_kafkas_default_and_are_refused_or_drop
         ours = {entry["path"]: entry for entry in _absent(declared(name), int(version))}
         unheard_of = ours.keys() - _paths(release, name)
         assert {path: entry for path, entry in ours.items() if path not in unheard_of} == theirs, f"version {version}"
+
+
+@cache
+def struct_names() -> dict[str, dict[str, str]]:
+    """Return, for each message, the schema's struct name of each path. The newer release wins."""
+    names: dict[str, dict[str, str]] = {}
+    for release in RELEASES:
+        with lzma.open(DATA / f"structs-{release}.tsv.xz", "rt") as file:
+            for line in file:
+                message, path, struct = line.rstrip("\n").split("\t")
+                names.setdefault(message, {})[path] = struct
+    return names
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_structs_are_named_as_in_kafka(name: str) -> None:
+    """A response struct takes the suffix `Response` where the request has another struct of the same name."""
+    expected = dict(struct_names().get(name, {}))
+    if name.endswith("Response"):
+        in_request = _structs(declared(f"{name.removesuffix('Response')}Request"))
+        by_name = {struct.__name__: struct for struct in in_request.values()}
+        for path, struct in _structs(declared(name)).items():
+            if by_name.get(expected[path], struct) is not struct:
+                expected[path] += "Response"
+
+    assert {path: struct.__name__ for path, struct in _structs(declared(name)).items()} == expected
+
+
+def test_only_three_response_structs_need_a_suffix() -> None:
+    suffixed = {
+        f"{name}.{struct.__name__}"
+        for name in NAMES
+        for path, struct in _structs(declared(name)).items()
+        if struct.__name__ != struct_names()[name][path]
+    }
+    assert suffixed == {
+        "AlterClientQuotasResponse.EntryDataResponse",
+        "DescribeQuorumResponse.PartitionDataResponse",
+        "DescribeQuorumResponse.TopicDataResponse",
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -186,6 +226,18 @@ def _absent(struct: type[Struct], version: int, *, prefix: str = "", depth: int 
         if isinstance(inner, StructType):
             below = f"{prefix}{field.json_name}{'[]' if isinstance(kind, ArrayType) else ''}."
             yield from _absent(inner.struct, version, prefix=below, depth=depth + 1)
+
+
+def _structs(struct: type[Struct], prefix: str = "") -> dict[str, type[Struct]]:
+    """Return the struct class of each path, whatever the version."""
+    found: dict[str, type[Struct]] = {}
+    for field in fields(struct):
+        kind = _without_null(field.type)
+        for part in structs_in(kind):
+            path = f"{prefix}{field.json_name}{'[]' if isinstance(kind, ArrayType) else ''}"
+            found[path] = part
+            found.update(_structs(part, f"{path}."))
+    return found
 
 
 def _reached(struct: type[Struct], version: int) -> Iterator[tuple[type[Struct], str]]:

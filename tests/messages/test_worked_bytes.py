@@ -223,9 +223,9 @@ CASES = [
         shipped.ApiVersionsResponse(
             error_code=0,
             api_keys=(shipped.ApiVersion(api_key=18, min_version=0, max_version=3),),
-            supported_features=(shipped.SupportedFeature(name="f", min_version=1, max_version=3),),
+            supported_features=(shipped.SupportedFeatureKey(name="f", min_version=1, max_version=3),),
             finalized_features_epoch=7,
-            finalized_features=(shipped.FinalizedFeature(name="f", max_version_level=3, min_version_level=1),),
+            finalized_features=(shipped.FinalizedFeatureKey(name="f", max_version_level=3, min_version_level=1),),
         ),
     ),
 ]

@@ -11,8 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.decoder import compare
-from kwire.messages.kafka.describe_configs import ConfigEntry, DescribeConfigsResponse, ResourceConfigs
-from kwire.messages.kafka.metadata import Broker, MetadataResponse, PartitionMetadata, TopicMetadata
+from kwire.messages.kafka.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from kwire.messages.kafka.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from kwire.messages.kip4 import structures
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataResponse
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as LagPartition
@@ -44,12 +53,12 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 ID, OTHER_ID = UUID(int=1), UUID(int=2)
-BROKERS = tuple(Broker(node_id=n, host=f"broker-{n}", port=9092) for n in (1, 2, 3))
+BROKERS = tuple(MetadataResponseBroker(node_id=n, host=f"broker-{n}", port=9092) for n in (1, 2, 3))
 
 
-def partition(index: int = 0, leader: int = 1, epoch: int = 5, **more: Any) -> PartitionMetadata:
+def partition(index: int = 0, leader: int = 1, epoch: int = 5, **more: Any) -> MetadataResponsePartition:
     replicas = more.pop("replicas", (1, 2, 3))
-    return PartitionMetadata(
+    return MetadataResponsePartition(
         error_code=more.pop("error_code", 0),
         partition_index=index,
         leader_id=leader,
@@ -60,11 +69,15 @@ def partition(index: int = 0, leader: int = 1, epoch: int = 5, **more: Any) -> P
     )
 
 
-def topic(name: str | None = "orders", *partitions: PartitionMetadata, id: UUID = ID, error: int = 0) -> TopicMetadata:
-    return TopicMetadata(error_code=error, name=name, topic_id=id, partitions=partitions or (partition(),))
+def topic(
+    name: str | None = "orders", *partitions: MetadataResponsePartition, id: UUID = ID, error: int = 0
+) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=error, name=name, topic_id=id, partitions=partitions or (partition(),))
 
 
-def metadata(*topics: TopicMetadata, brokers: tuple[Broker, ...] = BROKERS, controller: int = 1) -> MetadataResponse:
+def metadata(
+    *topics: MetadataResponseTopic, brokers: tuple[MetadataResponseBroker, ...] = BROKERS, controller: int = 1
+) -> MetadataResponse:
     return MetadataResponse(brokers=brokers, cluster_id="c", controller_id=controller, topics=topics)
 
 
@@ -72,7 +85,7 @@ def told(before: Message, after: Message, *, kraft: bool = False) -> tuple[Metad
     return differences(compare(before, after), before, after, kraft=kraft)
 
 
-def told_of_partition(before: PartitionMetadata, after: PartitionMetadata) -> tuple[MetadataEvent, ...]:
+def told_of_partition(before: MetadataResponsePartition, after: MetadataResponsePartition) -> tuple[MetadataEvent, ...]:
     return told(metadata(topic("orders", before)), metadata(topic("orders", after)))
 
 
@@ -89,8 +102,8 @@ def test_nothing_is_different_from_nothing() -> None:
 
 
 def test_brokers_come_go_and_move() -> None:
-    moved = Broker(node_id=2, host="broker-2", port=9093)
-    new = Broker(node_id=4, host="broker-4", port=9092, rack="r1")
+    moved = MetadataResponseBroker(node_id=2, host="broker-2", port=9093)
+    new = MetadataResponseBroker(node_id=4, host="broker-4", port=9092, rack="r1")
     assert told(metadata(), metadata(brokers=(new, moved, BROKERS[2]))) == (
         BrokerJoined(4, "broker-4", 9092, "r1"),
         BrokerChanged(2, ("broker-2", 9092, None), ("broker-2", 9093, None)),
@@ -137,7 +150,7 @@ def test_partitions_are_added() -> None:
 
 def test_partitions_are_never_removed_only_not_told_about() -> None:
     before = metadata(topic("a", partition(0), partition(1)))
-    after = metadata(TopicMetadata(error_code=5, name="a", topic_id=ID, partitions=()))
+    after = metadata(MetadataResponseTopic(error_code=5, name="a", topic_id=ID, partitions=()))
     assert told(before, after) == (PartitionsMissing("a", (0, 1), 5),)
 
 
@@ -161,7 +174,7 @@ def test_a_topic_without_a_name_goes_by_its_id() -> None:
     ],
     ids=lambda value: type(value).__name__ + str(getattr(value, "electing", "")),
 )
-def test_one_thing_changes(after: PartitionMetadata, expected: MetadataEvent) -> None:
+def test_one_thing_changes(after: MetadataResponsePartition, expected: MetadataEvent) -> None:
     assert told_of_partition(partition(), after) == (expected,)
 
 
@@ -195,7 +208,7 @@ MANY = tuple(topic(f"t{n}", *(partition(index) for index in range(4)), id=UUID(i
 
 @given(st.permutations(MANY), st.permutations(BROKERS), st.permutations(range(4)), st.permutations((1, 2, 3)))
 def test_order_means_nothing(
-    topics: list[TopicMetadata], brokers: list[Broker], indexes: list[int], isr: list[int]
+    topics: list[MetadataResponseTopic], brokers: list[MetadataResponseBroker], indexes: list[int], isr: list[int]
 ) -> None:
     told_again = metadata(
         *(
@@ -250,20 +263,20 @@ def test_the_batched_draft_of_kip_4_is_compared_alike(after: LagTopic, expected:
 # Settings.
 
 
-def configs(name: str = "orders", kind: int = 2, error: int = 0, **settings: str) -> ResourceConfigs:
-    return ResourceConfigs(
+def configs(name: str = "orders", kind: int = 2, error: int = 0, **settings: str) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
         error_code=error,
         error_message=None,
         resource_type=kind,
         resource_name=name,
         configs=tuple(
-            ConfigEntry(name=key, value=value, read_only=False, config_source=1, is_sensitive=False)
+            DescribeConfigsResourceResult(name=key, value=value, read_only=False, config_source=1, is_sensitive=False)
             for key, value in settings.items()
         ),
     )
 
 
-def described(*results: ResourceConfigs) -> DescribeConfigsResponse:
+def described(*results: DescribeConfigsResult) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kwire import DecodeError, encode, frame
 from kwire.declare import Message, Request, int32
-from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse, FinalizedFeature
+from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse, FinalizedFeatureKey
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
@@ -167,7 +167,7 @@ def test_a_kafka_broker_is_not_asked_in_kip_4() -> None:
 
 
 def test_kraft_shows_by_a_key_or_by_a_feature() -> None:
-    metadata_version = FinalizedFeature(name="metadata.version", max_version_level=20, min_version_level=20)
+    metadata_version = FinalizedFeatureKey(name="metadata.version", max_version_level=20, min_version_level=20)
     for connection, kraft in (
         (connected({3: (0, 12)}), False),
         (connected({3: (0, 13), 55: (0, 2)}), True),

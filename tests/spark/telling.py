@@ -14,7 +14,13 @@ import pyarrow.parquet as pq
 
 from kwire import frame
 from kwire.capture.rows import Row, to_batch
-from kwire.messages.kafka.metadata import Broker, MetadataRequest, MetadataResponse, PartitionMetadata, TopicMetadata
+from kwire.messages.kafka.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +30,8 @@ if TYPE_CHECKING:
 START = datetime(2026, 11, 21, 14, tzinfo=UTC)
 
 
-def topic(name: str, leader: int = 1, *, epoch: int = 0, isr: tuple[int, ...] = (1, 2)) -> TopicMetadata:
-    partition = PartitionMetadata(
+def topic(name: str, leader: int = 1, *, epoch: int = 0, isr: tuple[int, ...] = (1, 2)) -> MetadataResponseTopic:
+    partition = MetadataResponsePartition(
         error_code=0,
         partition_index=0,
         leader_id=leader,
@@ -34,21 +40,21 @@ def topic(name: str, leader: int = 1, *, epoch: int = 0, isr: tuple[int, ...] = 
         isr_nodes=isr,
         offline_replicas=(),
     )
-    return TopicMetadata(
+    return MetadataResponseTopic(
         error_code=0, name=name, topic_id=uuid5(NAMESPACE_DNS, name), is_internal=False, partitions=(partition,)
     )
 
 
 def answer(
     at: float,
-    *topics: TopicMetadata,
+    *topics: MetadataResponseTopic,
     broker: int = 1,
     endpoint: str = "",
     cluster: str | None = "c",
     listed: tuple[int, ...] = (1, 2),
 ) -> Row:
     """``cluster``: as the answer tells it; nothing else does."""
-    brokers = tuple(Broker(node_id=each, host=f"k{each}", port=9092) for each in listed)
+    brokers = tuple(MetadataResponseBroker(node_id=each, host=f"k{each}", port=9092) for each in listed)
     told = MetadataResponse(brokers=brokers, cluster_id=cluster, controller_id=1, topics=topics)
     asked = MetadataRequest(topics=None)
     return _asked(at, broker, endpoint)._replace(

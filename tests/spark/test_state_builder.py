@@ -12,36 +12,38 @@ from hypothesis import strategies as st
 from kwire import encode, frame
 from kwire.capture import Row
 from kwire.messages.kafka.metadata import (
-    Broker,
     MetadataRequest,
+    MetadataRequestTopic,
     MetadataResponse,
-    PartitionMetadata,
-    RequestedTopic,
-    TopicMetadata,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
 )
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.state_builder import Walk, changes, microseconds
 from tests.spark.recorded import TAPES, bronze
 
 BEGIN = datetime(2026, 11, 21, 10, tzinfo=UTC)
-BROKERS = tuple(Broker(node_id=id, host=f"b{id}", port=9092, rack=None) for id in (1, 2, 3))
+BROKERS = tuple(MetadataResponseBroker(node_id=id, host=f"b{id}", port=9092, rack=None) for id in (1, 2, 3))
 ONE, OTHER = UUID(int=1), UUID(int=2)
 
 
-def partition(index: int, *, leader: int = 1, isr: tuple[int, ...] = (1, 2), epoch: int = 0) -> PartitionMetadata:
-    return PartitionMetadata(
+def partition(
+    index: int, *, leader: int = 1, isr: tuple[int, ...] = (1, 2), epoch: int = 0
+) -> MetadataResponsePartition:
+    return MetadataResponsePartition(
         error_code=0, partition_index=index, leader_id=leader, leader_epoch=epoch, replica_nodes=(1, 2), isr_nodes=isr
     )
 
 
-def topic(name: str, *partitions: PartitionMetadata, topic_id: UUID = ONE) -> TopicMetadata:
-    return TopicMetadata(error_code=0, name=name, topic_id=topic_id, partitions=partitions)
+def topic(name: str, *partitions: MetadataResponsePartition, topic_id: UUID = ONE) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=0, name=name, topic_id=topic_id, partitions=partitions)
 
 
 def answer(
     second: float,
-    *topics: TopicMetadata,
-    brokers: tuple[Broker, ...] = BROKERS,
+    *topics: MetadataResponseTopic,
+    brokers: tuple[MetadataResponseBroker, ...] = BROKERS,
     broker_id: int = 1,
     request: bytes | None = None,
 ) -> Row:
@@ -144,7 +146,7 @@ def test_the_same_answer_said_without_bytes_counts_as_the_second_word() -> None:
 
 
 def test_a_question_for_certain_topics_tells_nothing_about_others() -> None:
-    certain = MetadataRequest(topics=(RequestedTopic(name="a"),))
+    certain = MetadataRequest(topics=(MetadataRequestTopic(name="a"),))
     request = frame.encode_request(certain, version=12, correlation_id=9)[4:]
     everything = frame.encode_request(MetadataRequest(topics=None), version=12, correlation_id=9)[4:]
     both = answer(0, topic("a", partition(0)), topic("b", partition(0)), request=everything)

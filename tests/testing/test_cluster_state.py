@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from kwire.messages.kafka.metadata import Broker, PartitionMetadata
+from kwire.messages.kafka.metadata import MetadataResponseBroker, MetadataResponsePartition
 from kwire.testing.cluster_state import ClusterState, assign_replicas
 
-BROKERS = tuple(Broker(node_id=n, host="h", port=n) for n in (1, 2, 3))
+BROKERS = tuple(MetadataResponseBroker(node_id=n, host="h", port=n) for n in (1, 2, 3))
 
 
 def state() -> ClusterState:
@@ -63,7 +63,7 @@ def test_all_brokers_die() -> None:
 
 
 def test_a_topic_on_dead_brokers_is_offline_from_the_start() -> None:
-    assert state().without_broker(3).new_partition(0, (3,)) == PartitionMetadata(
+    assert state().without_broker(3).new_partition(0, (3,)) == MetadataResponsePartition(
         error_code=5,
         partition_index=0,
         leader_id=-1,

@@ -18,8 +18,8 @@ from kwire.client import Connection
 from kwire.frame import Splitter
 from kwire.messages.kafka.api_versions import ApiVersionsResponse
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
-from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, ResourceQuery
-from kwire.messages.kafka.metadata import MetadataRequest, RequestedTopic
+from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.testing import FakeCluster, Misbehavior
@@ -163,7 +163,7 @@ def ask(cluster: FakeCluster, request: Any, version: int | None = None, node_id:
 def test_topics_can_be_asked_for_all_some_or_none(cluster: FakeCluster, version: int) -> None:
     everything = MetadataRequest(topics=() if version == 0 else None)
     assert [topic.name for topic in ask(cluster, everything, version).topics] == list(cluster.state.topics)
-    some = MetadataRequest(topics=(RequestedTopic(name="topic-00007"), RequestedTopic(name="nosuch")))
+    some = MetadataRequest(topics=(MetadataRequestTopic(name="topic-00007"), MetadataRequestTopic(name="nosuch")))
     found, missing = ask(cluster, some, version).topics
     assert (found.name, found.error_code, len(found.partitions)) == ("topic-00007", 0, 5)
     assert (missing.name, missing.error_code, missing.partitions) == ("nosuch", 3, ())
@@ -175,7 +175,10 @@ def test_topics_can_be_asked_for_all_some_or_none(cluster: FakeCluster, version:
 def test_topics_can_be_asked_for_by_id(cluster: FakeCluster) -> None:
     known = cluster.state.topics["topic-00007"].topic_id
     cluster.delete_topics("topic-00008")
-    asked = [RequestedTopic(topic_id=known, name=None), RequestedTopic(topic_id=type(known)(int=1), name=None)]
+    asked = [
+        MetadataRequestTopic(topic_id=known, name=None),
+        MetadataRequestTopic(topic_id=type(known)(int=1), name=None),
+    ]
     found, missing = ask(cluster, MetadataRequest(topics=tuple(asked))).topics
     assert found == cluster.state.topics["topic-00007"]
     assert (missing.name, missing.error_code) == (None, 100)
@@ -184,7 +187,7 @@ def test_topics_can_be_asked_for_by_id(cluster: FakeCluster) -> None:
 @pytest.mark.parametrize("version", [10, 11])
 def test_before_version_12_a_request_with_an_id_is_refused_whole(cluster: FakeCluster, version: int) -> None:
     known = cluster.state.topics["topic-00007"].topic_id
-    asked = [RequestedTopic(topic_id=known, name=None), RequestedTopic(name="topic-00007")]
+    asked = [MetadataRequestTopic(topic_id=known, name=None), MetadataRequestTopic(name="topic-00007")]
     answer = ask(cluster, MetadataRequest(topics=tuple(asked)), version)
     assert [(each.name, each.topic_id, each.error_code, each.partitions) for each in answer.topics] == [
         ("", known, 42, ()),
@@ -198,7 +201,7 @@ def test_settings_are_told_as_brokers_tell_them(cluster: FakeCluster) -> None:
     cluster.set_config("retention.bytes", "6", topic="topic-00000")
     cluster.set_config("log.retention.ms", "7", broker=1)
     asked = [(2, "topic-00000", ("retention.ms",)), (2, "nosuch", None), (4, "1", None), (4, "2", None), (9, "x", None)]
-    queries = [ResourceQuery(resource_type=t, resource_name=n, configuration_keys=k) for t, n, k in asked]
+    queries = [DescribeConfigsResource(resource_type=t, resource_name=n, configuration_keys=k) for t, n, k in asked]
     results = ask(cluster, DescribeConfigsRequest(resources=tuple(queries))).results
     assert [(each.error_code, [(entry.name, entry.value) for entry in each.configs]) for each in results] == [
         (0, [("retention.ms", "5")]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, ResourceQuery
+from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,7 +46,8 @@ def topic_configs(keys: Sequence[str] | None = None) -> RequestFactory:
         told: Any = metadata
         names = sorted(topic.name for topic in told.topics if topic.name is not None)
         queries = tuple(
-            ResourceQuery(resource_type=TOPIC, resource_name=name, configuration_keys=wanted) for name in names
+            DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=wanted)
+            for name in names
         )
         return DescribeConfigsRequest(resources=queries) if queries else None
 
@@ -62,7 +63,8 @@ def broker_configs(keys: Sequence[str] | None = None) -> RequestFactory:
         names = [str(broker_id), ""] if broker_id >= 0 else [""]
         return DescribeConfigsRequest(
             resources=tuple(
-                ResourceQuery(resource_type=BROKER, resource_name=name, configuration_keys=wanted) for name in names
+                DescribeConfigsResource(resource_type=BROKER, resource_name=name, configuration_keys=wanted)
+                for name in names
             )
         )
 

@@ -330,17 +330,23 @@ def changes(rows: Iterable[Row], before: Iterable[Row] = ()) -> dict[str, list[t
 
 def _settings_row(view: View, rows: list[Row]) -> Row:
     """The settings that a broker told, as one answer."""
-    from kwire.messages.kafka.describe_configs import ConfigEntry, DescribeConfigsResponse, ResourceConfigs
+    from kwire.messages.kafka.describe_configs import (
+        DescribeConfigsResourceResult,
+        DescribeConfigsResponse,
+        DescribeConfigsResult,
+    )
 
     like = next(row for row in reversed(rows) if _teller(row) == view.teller)
     results = tuple(
-        ResourceConfigs(
+        DescribeConfigsResult(
             error_code=0,
             error_message=None,
             resource_type=number_of(kind),
             resource_name=name,
             configs=tuple(
-                ConfigEntry(name=key, value=value, read_only=False, config_source=source, is_sensitive=False)
+                DescribeConfigsResourceResult(
+                    name=key, value=value, read_only=False, config_source=source, is_sensitive=False
+                )
                 for key, (value, source) in settings.items()
             ),
         )

@@ -10,7 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kwire.messages.kafka.metadata import Broker, MetadataResponse, PartitionMetadata, TopicMetadata
+from kwire.messages.kafka.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEADER_NOT_AVAILABLE", "NO_LEADER", "ClusterState", "assign_replicas"]
 
-Part = TypeVar("Part", TopicMetadata, PartitionMetadata)
+Part = TypeVar("Part", MetadataResponseTopic, MetadataResponsePartition)
 
 NO_LEADER = -1
 LEADER_NOT_AVAILABLE = 5
@@ -34,8 +39,8 @@ class ClusterState:
 
     cluster_id: str
     controller_id: int
-    brokers: tuple[Broker, ...]
-    topics: Mapping[str, TopicMetadata] = field(default_factory=dict)
+    brokers: tuple[MetadataResponseBroker, ...]
+    topics: Mapping[str, MetadataResponseTopic] = field(default_factory=dict)
     configs: Mapping[tuple[int, str], Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -52,7 +57,7 @@ class ClusterState:
             topics=tuple(self.topics.values()),
         )
 
-    def with_topics(self, topics: Iterable[TopicMetadata]) -> ClusterState:
+    def with_topics(self, topics: Iterable[MetadataResponseTopic]) -> ClusterState:
         """With these topics put in, or put in the place of those of the same name."""
         return replace(
             self, topics={**self.topics, **{topic.name: topic for topic in topics if topic.name is not None}}
@@ -76,9 +81,9 @@ class ClusterState:
 
     def new_topic(
         self, name: str, topic_id: UUID, assignments: Iterable[Sequence[int]], *, internal: bool
-    ) -> TopicMetadata:
+    ) -> MetadataResponseTopic:
         """A topic that stands nowhere yet."""
-        return TopicMetadata(
+        return MetadataResponseTopic(
             error_code=0,
             name=name,
             topic_id=topic_id,
@@ -86,11 +91,11 @@ class ClusterState:
             partitions=tuple(self.new_partition(index, replicas) for index, replicas in enumerate(assignments)),
         )
 
-    def new_partition(self, index: int, replicas: Sequence[int]) -> PartitionMetadata:
+    def new_partition(self, index: int, replicas: Sequence[int]) -> MetadataResponsePartition:
         """A partition as it is right after its creation: the first live replica leads."""
         live = self.live
         in_sync = tuple(replica for replica in replicas if replica in live)
-        return PartitionMetadata(
+        return MetadataResponsePartition(
             error_code=0 if in_sync else LEADER_NOT_AVAILABLE,
             partition_index=index,
             leader_id=in_sync[0] if in_sync else NO_LEADER,
@@ -100,14 +105,14 @@ class ClusterState:
             offline_replicas=tuple(replica for replica in replicas if replica not in live),
         )
 
-    def partition(self, name: str, index: int) -> PartitionMetadata:
+    def partition(self, name: str, index: int) -> MetadataResponsePartition:
         """Raises KeyError when there is none of that number."""
         for partition in self.topics[name].partitions:
             if partition.partition_index == index:
                 return partition
         raise KeyError((name, index))
 
-    def with_partition(self, name: str, partition: PartitionMetadata) -> ClusterState:
+    def with_partition(self, name: str, partition: MetadataResponsePartition) -> ClusterState:
         """With this partition in the place of the one of the same number."""
         topic = self.topics[name]
         partitions = tuple(
@@ -162,7 +167,7 @@ class ClusterState:
         ]
         return replace(self, brokers=brokers, controller_id=controller).with_topics(changed)
 
-    def with_broker(self, broker: Broker) -> ClusterState:
+    def with_broker(self, broker: MetadataResponseBroker) -> ClusterState:
         """With a broker that came, or came back and is in sync again; it leads only what nobody else can."""
         others = tuple(each for each in self.brokers if each.node_id != broker.node_id)
         controller = self.controller_id if self.controller_id in self.live else broker.node_id
@@ -174,7 +179,7 @@ class ClusterState:
         return replace(self, brokers=(*others, broker), controller_id=controller).with_topics(changed)
 
 
-def led_by(partition: PartitionMetadata, leader: int) -> PartitionMetadata:
+def led_by(partition: MetadataResponsePartition, leader: int) -> MetadataResponsePartition:
     """The partition under another leader; -1 for none."""
     return _replace(
         partition,
@@ -202,7 +207,7 @@ def assign_replicas(brokers: Sequence[int], partitions: int, factor: int, *, fir
     return assignment
 
 
-def _without_replica(partition: PartitionMetadata, node_id: int) -> PartitionMetadata:
+def _without_replica(partition: MetadataResponsePartition, node_id: int) -> MetadataResponsePartition:
     if node_id not in partition.replica_nodes:
         return partition
     offline = (*partition.offline_replicas, *({node_id} - {*partition.offline_replicas}))
@@ -214,7 +219,7 @@ def _without_replica(partition: PartitionMetadata, node_id: int) -> PartitionMet
     return _replace(partition, isr_nodes=isr, offline_replicas=offline)
 
 
-def _with_replica(partition: PartitionMetadata, node_id: int) -> PartitionMetadata:
+def _with_replica(partition: MetadataResponsePartition, node_id: int) -> MetadataResponsePartition:
     if node_id not in partition.offline_replicas:
         return partition
     offline = tuple(replica for replica in partition.offline_replicas if replica != node_id)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import sys
 from collections import deque
 from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kwire
-from kwire.declare.introspect import describe
+from kwire.declare.introspect import describe, fields, structs_in
 from kwire.errors import DecodeError
 from kwire.frame import InvalidFrameSize, Splitter, UnsupportedRequest, decode_request
 from kwire.messages import UnknownMessage, find
@@ -180,18 +179,18 @@ class FakeBroker:
     def api_versions(self, version: int, *, error_code: int = 0) -> bytes:
         """With an error only the entry of ApiVersions itself, as Kafka has it."""
         cls: Any = find(self.dialect, name="ApiVersionsResponse")
-        module: Any = sys.modules[cls.__module__]
+        structs: dict[str, Any] = {f.name: struct for f in fields(cls) for struct in structs_in(f.type)}
         told = {API_VERSIONS: self.versions[API_VERSIONS]} if error_code else self.versions
         features: dict[str, Any] = {}
         if version >= 3 and self._features:
             features = {
                 "supported_features": [
-                    module.SupportedFeature(name=name, min_version=low, max_version=high)
+                    structs["supported_features"](name=name, min_version=low, max_version=high)
                     for name, low, high in self._features
                 ],
                 "finalized_features_epoch": 1,
                 "finalized_features": [
-                    module.FinalizedFeature(name=name, max_version_level=high, min_version_level=high)
+                    structs["finalized_features"](name=name, max_version_level=high, min_version_level=high)
                     for name, _, high in self._features
                 ],
             }
@@ -199,7 +198,7 @@ class FakeBroker:
             cls(
                 error_code=error_code,
                 api_keys=[
-                    module.ApiVersion(api_key=key, min_version=low, max_version=high)
+                    structs["api_keys"](api_key=key, min_version=low, max_version=high)
                     for key, (low, high) in told.items()
                 ],
                 **features,

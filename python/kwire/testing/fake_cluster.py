@@ -23,7 +23,7 @@ from random import Random
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
-from kwire.messages.kafka.metadata import Broker, TopicMetadata
+from kwire.messages.kafka.metadata import MetadataResponseBroker, MetadataResponseTopic
 from kwire.testing.cluster_state import NO_LEADER, ClusterState, assign_replicas
 from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehavior, ReceivedRequest
 from kwire.testing.misbehavior import Misbehavior
@@ -87,7 +87,9 @@ class FakeCluster:
         }
         racks = racks or {}
         self._addresses = {
-            node_id: Broker(node_id=node_id, host="127.0.0.1", port=broker.port, rack=racks.get(node_id))
+            node_id: MetadataResponseBroker(
+                node_id=node_id, host="127.0.0.1", port=broker.port, rack=racks.get(node_id)
+            )
             for node_id, broker in self._brokers.items()
         }
         self._state = ClusterState(cluster_id, ids[0], tuple(self._addresses.values()))
@@ -409,7 +411,7 @@ class FakeCluster:
         self, state: ClusterState, names: Iterable[str], partitions: int, *, internal: bool
     ) -> ClusterState:
         ids = tuple(self._brokers)
-        made: dict[str, TopicMetadata] = {}
+        made: dict[str, MetadataResponseTopic] = {}
         for n, name in enumerate(names, start=len(state.topics)):
             if name in state.topics or name in made:
                 raise ValueError(f"there is a topic {name!r} already")

@@ -11,9 +11,13 @@ from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import kwire
-from kwire.messages.kafka.describe_cluster import ClusterNode, DescribeClusterResponse
-from kwire.messages.kafka.describe_configs import ConfigEntry, DescribeConfigsResponse, ResourceConfigs
-from kwire.messages.kafka.metadata import MetadataResponse, TopicMetadata
+from kwire.messages.kafka.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
+from kwire.messages.kafka.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponseTopic
 from kwire.messages.kip4 import structures
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataResponse
 from kwire.messages.kip4.topic_metadata_v1 import (
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message
     from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
-    from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, ResourceQuery
+    from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
     from kwire.messages.kafka.metadata import MetadataRequest
     from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
     from kwire.testing.cluster_state import ClusterState
@@ -52,7 +56,7 @@ class ResponseCache:
     """Bodies of answers, as pieces that are to be written one after the other. Not for two threads at once."""
 
     def __init__(self) -> None:
-        self._topics: dict[tuple[str, int], dict[str, tuple[TopicMetadata, object, bytes]]] = {}
+        self._topics: dict[tuple[str, int], dict[str, tuple[MetadataResponseTopic, object, bytes]]] = {}
         self._wholes: dict[tuple[int, str, int], tuple[ClusterState, bytes]] = {}
 
     def metadata(
@@ -136,7 +140,9 @@ def describe_cluster(
         error_code=0,
         cluster_id=state.cluster_id,
         controller_id=controller_id,
-        brokers=tuple(ClusterNode(broker_id=b.node_id, host=b.host, port=b.port, rack=b.rack) for b in state.brokers),
+        brokers=tuple(
+            DescribeClusterBroker(broker_id=b.node_id, host=b.host, port=b.port, rack=b.rack) for b in state.brokers
+        ),
     )
 
 
@@ -147,7 +153,7 @@ def describe_configs(state: ClusterState, request: DescribeConfigsRequest, node_
     )
 
 
-def _resource(state: ClusterState, query: ResourceQuery, node_id: int) -> ResourceConfigs:
+def _resource(state: ClusterState, query: DescribeConfigsResource, node_id: int) -> DescribeConfigsResult:
     kind, name = query.resource_type, query.resource_name
     error, text = 0, ""
     if kind == TOPIC and name not in state.topics:
@@ -158,13 +164,15 @@ def _resource(state: ClusterState, query: ResourceQuery, node_id: int) -> Resour
         error, text = INVALID_REQUEST, f"Unsupported resource type: {kind}"
     source = SET_ON_TOPIC if kind == TOPIC else SET_ON_BROKER if name else SET_ON_ALL_BROKERS
     wanted = query.configuration_keys
-    return ResourceConfigs(
+    return DescribeConfigsResult(
         error_code=error,
         error_message=text,
         resource_type=kind,
         resource_name=name,
         configs=tuple(
-            ConfigEntry(name=key, value=value, read_only=False, config_source=source, is_sensitive=False)
+            DescribeConfigsResourceResult(
+                name=key, value=value, read_only=False, config_source=source, is_sensitive=False
+            )
             for key, value in ({} if error else state.configs.get((kind, name), {})).items()
             if wanted is None or key in wanted
         ),
@@ -176,30 +184,33 @@ def _refused(request: MetadataRequest) -> MetadataResponse:
     return MetadataResponse(
         brokers=(),
         topics=tuple(
-            TopicMetadata(error_code=INVALID_REQUEST, name=each.name or "", topic_id=each.topic_id, partitions=())
+            MetadataResponseTopic(
+                error_code=INVALID_REQUEST, name=each.name or "", topic_id=each.topic_id, partitions=()
+            )
             for each in request.topics or ()
         ),
     )
 
 
-def _asked_for(state: ClusterState, request: MetadataRequest) -> list[TopicMetadata]:
-    by_id: dict[UUID, TopicMetadata] | None = None
+def _asked_for(state: ClusterState, request: MetadataRequest) -> list[MetadataResponseTopic]:
+    by_id: dict[UUID, MetadataResponseTopic] | None = None
     found = []
     for asked in request.topics or ():
         if asked.name is not None:
             found.append(
-                state.topics.get(asked.name) or TopicMetadata(error_code=UNKNOWN_TOPIC, name=asked.name, partitions=())
+                state.topics.get(asked.name)
+                or MetadataResponseTopic(error_code=UNKNOWN_TOPIC, name=asked.name, partitions=())
             )
         else:
             by_id = by_id or {topic.topic_id: topic for topic in state.topics.values()}
             found.append(
                 by_id.get(asked.topic_id)
-                or TopicMetadata(error_code=UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id, partitions=())
+                or MetadataResponseTopic(error_code=UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id, partitions=())
             )
     return found
 
 
-def _topic_bytes(topic: TopicMetadata, state: ClusterState, dialect: str, version: int) -> bytes:
+def _topic_bytes(topic: MetadataResponseTopic, state: ClusterState, dialect: str, version: int) -> bytes:
     """One topic as it stands in an answer: what the answer with it has more than what stands around it."""
     answer: Message
     if dialect == "kip4":
@@ -235,7 +246,7 @@ def _kip4_brokers(state: ClusterState) -> tuple[structures.Broker, ...]:
     return tuple(structures.Broker(node_id=b.node_id, host=b.host, port=b.port) for b in state.brokers)
 
 
-def _as_kip4(topic: TopicMetadata, state: ClusterState) -> TopicMetadata_V1:
+def _as_kip4(topic: MetadataResponseTopic, state: ClusterState) -> TopicMetadata_V1:
     """The same in KIP-4's words; replicas in sync lag by nothing, of the others it is not known."""
     settings: Any = state.configs.get((TOPIC, topic.name or ""), {})
     return TopicMetadata_V1(

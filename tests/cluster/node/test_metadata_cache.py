@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 import kwire
 from kwire.cluster.node.metadata_cache import MetadataCache
-from kwire.messages.kafka.update_metadata import Endpoint, LiveBroker, PartitionState, TopicState, UpdateMetadataRequest
+from kwire.messages.kafka.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.structures import Broker, ConfigEntry
 from kwire.messages.kip4.topic_metadata import TopicMetadataResponse
@@ -21,15 +27,18 @@ from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataRespo
 FIRST, SECOND = UUID(int=1), UUID(int=2)
 
 
-def live(*ids: int) -> tuple[LiveBroker, ...]:
+def live(*ids: int) -> tuple[UpdateMetadataBroker, ...]:
     return tuple(
-        LiveBroker(id=each, endpoints=(Endpoint(port=9000 + each, host="node", listener="ADMIN", security_protocol=0),))
+        UpdateMetadataBroker(
+            id=each,
+            endpoints=(UpdateMetadataEndpoint(port=9000 + each, host="node", listener="ADMIN", security_protocol=0),),
+        )
         for each in ids
     )
 
 
-def state(partition: int, leader: int, isr: tuple[int, ...], replicas: tuple[int, ...]) -> PartitionState:
-    return PartitionState(
+def state(partition: int, leader: int, isr: tuple[int, ...], replicas: tuple[int, ...]) -> UpdateMetadataPartitionState:
+    return UpdateMetadataPartitionState(
         partition_index=partition,
         controller_epoch=1,
         leader=leader,
@@ -41,7 +50,10 @@ def state(partition: int, leader: int, isr: tuple[int, ...], replicas: tuple[int
 
 
 def update(
-    *topics: TopicState, epoch: int = 1, everything: bool = False, brokers: tuple[LiveBroker, ...] = live(1, 2)
+    *topics: UpdateMetadataTopicState,
+    epoch: int = 1,
+    everything: bool = False,
+    brokers: tuple[UpdateMetadataBroker, ...] = live(1, 2),
 ) -> UpdateMetadataRequest:
     return UpdateMetadataRequest(
         controller_id=1,
@@ -52,8 +64,8 @@ def update(
     )
 
 
-def topic(name: str, *states: PartitionState, topic_id: UUID = FIRST) -> TopicState:
-    return TopicState(topic_name=name, topic_id=topic_id, partition_states=states)
+def topic(name: str, *states: UpdateMetadataPartitionState, topic_id: UUID = FIRST) -> UpdateMetadataTopicState:
+    return UpdateMetadataTopicState(topic_name=name, topic_id=topic_id, partition_states=states)
 
 
 def told(metadata: MetadataCache, *names: str) -> TopicMetadataResponse_V1:
@@ -149,9 +161,11 @@ def test_a_topic_with_a_name_that_none_can_have_is_left_out_and_logged(name: str
 @pytest.mark.parametrize("host", ["h" * 256, "half-\ud800"])
 def test_a_broker_with_an_address_that_cannot_be_told_is_left_out_and_logged(host: str) -> None:
     metadata = MetadataCache()
-    unheard = LiveBroker(id=3, endpoints=(Endpoint(port=1, host=host, listener="ADMIN", security_protocol=0),))
+    unheard = UpdateMetadataBroker(
+        id=3, endpoints=(UpdateMetadataEndpoint(port=1, host=host, listener="ADMIN", security_protocol=0),)
+    )
     with structlog.testing.capture_logs() as events:
-        metadata.update(update(brokers=(*live(1), unheard, LiveBroker(id=4, endpoints=()))))
+        metadata.update(update(brokers=(*live(1), unheard, UpdateMetadataBroker(id=4, endpoints=()))))
 
     assert [each.node_id for each in told(metadata).brokers] == [1]
     assert [event["broker_id"] for event in events] == [3, 4]

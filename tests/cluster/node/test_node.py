@@ -17,11 +17,11 @@ from kwire.cluster.zookeeper import BrokerRegistration, ControllerEpoch
 from kwire.cluster.zookeeper.configs import EntityConfig
 from kwire.cluster.zookeeper.errors import Unreachable
 from kwire.messages.kafka.update_metadata import (
-    Endpoint,
-    LiveBroker,
-    PartitionState,
-    TopicState,
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
     UpdateMetadataRequest,
+    UpdateMetadataTopicState,
 )
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
@@ -194,10 +194,12 @@ def test_a_controller_that_ended_by_a_fault_does_not_hold_the_office(server: Emb
 # Who is believed
 
 
-def update(node: Node, *topics: TopicState, **others: Any) -> UpdateMetadataRequest:
-    endpoint = Endpoint(port=node.port, host=node.host, listener="ADMIN", security_protocol=0)
+def update(node: Node, *topics: UpdateMetadataTopicState, **others: Any) -> UpdateMetadataRequest:
+    endpoint = UpdateMetadataEndpoint(port=node.port, host=node.host, listener="ADMIN", security_protocol=0)
     facts: dict[str, Any] = {"controller_id": 1, "controller_epoch": node.metadata.controller_epoch, **others}
-    return UpdateMetadataRequest(**facts, topic_states=topics, live_brokers=(LiveBroker(id=1, endpoints=(endpoint,)),))
+    return UpdateMetadataRequest(
+        **facts, topic_states=topics, live_brokers=(UpdateMetadataBroker(id=1, endpoints=(endpoint,)),)
+    )
 
 
 def test_messages_to_an_earlier_life_or_from_an_earlier_controller_change_nothing(server: EmbeddedZooKeeper) -> None:
@@ -206,7 +208,7 @@ def test_messages_to_an_earlier_life_or_from_an_earlier_controller_change_nothin
             epoch = node.metadata.controller_epoch
             assert node.session is not None
             early = node.session.broker_epoch - 1
-            topic = TopicState(topic_name="ghost", partition_states=(ghost(),))
+            topic = UpdateMetadataTopicState(topic_name="ghost", partition_states=(ghost(),))
             asked = {
                 STALE_BROKER_EPOCH: update(node, topic, broker_epoch=early),
                 ErrorCode.STALE_CONTROLLER_EPOCH: update(node, topic, controller_epoch=epoch - 1),
@@ -214,7 +216,7 @@ def test_messages_to_an_earlier_life_or_from_an_earlier_controller_change_nothin
             for code, request in asked.items():
                 assert (await ask(node, request)).error_code == code
                 assert "ghost" not in node.metadata.topics
-            unheard = TopicState(topic_name="n" * 250, partition_states=(ghost(),))
+            unheard = UpdateMetadataTopicState(topic_name="n" * 250, partition_states=(ghost(),))
             assert (await ask(node, update(node, unheard, topic))).error_code == 0
             assert set(node.metadata.topics) == {"ghost"}
 
@@ -278,8 +280,8 @@ def follows(node: Node, controller_id: int) -> bool:
     return node.metadata.controller_id == controller_id and known(node, 2)
 
 
-def ghost() -> PartitionState:
-    return PartitionState(
+def ghost() -> UpdateMetadataPartitionState:
+    return UpdateMetadataPartitionState(
         partition_index=0, controller_epoch=1, leader=1, leader_epoch=0, isr=(1,), zk_version=0, replicas=(1,)
     )
 

@@ -16,7 +16,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kwire.cluster.zookeeper.brokers import SECURITY_PROTOCOLS
-from kwire.messages.kafka.update_metadata import Endpoint, LiveBroker, PartitionState, TopicState, UpdateMetadataRequest
+from kwire.messages.kafka.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -206,7 +212,7 @@ def update_metadata(
     )
 
 
-def _changed(cluster: Cluster, changes: Iterable[Change]) -> Iterable[TopicState]:
+def _changed(cluster: Cluster, changes: Iterable[Change]) -> Iterable[UpdateMetadataTopicState]:
     first: dict[str, Topic | None] = {}
     lived: dict[str, Topic] = {}
     for name, before in changes:
@@ -229,13 +235,13 @@ def _differing(before: Topic, topic: Topic) -> list[Partition]:
     return [partition for partition in topic.partitions if known.get(partition.id) != partition]
 
 
-def _told(topic: Topic, partitions: Iterable[Partition], cluster: Cluster) -> TopicState:
+def _told(topic: Topic, partitions: Iterable[Partition], cluster: Cluster) -> UpdateMetadataTopicState:
     live = cluster.brokers
-    return TopicState(
+    return UpdateMetadataTopicState(
         topic_name=topic.name,
         topic_id=topic.topic_id or NO_ID,
         partition_states=tuple(
-            PartitionState(
+            UpdateMetadataPartitionState(
                 partition_index=partition.id,
                 controller_epoch=partition.state.controller_epoch if partition.state else 0,
                 leader=partition.leader,
@@ -250,12 +256,12 @@ def _told(topic: Topic, partitions: Iterable[Partition], cluster: Cluster) -> To
     )
 
 
-def _deleted(topic: Topic) -> TopicState:
-    return TopicState(
+def _deleted(topic: Topic) -> UpdateMetadataTopicState:
+    return UpdateMetadataTopicState(
         topic_name=topic.name,
         topic_id=topic.topic_id or NO_ID,
         partition_states=tuple(
-            PartitionState(
+            UpdateMetadataPartitionState(
                 partition_index=partition.id,
                 controller_epoch=0,
                 leader=LEADER_DURING_DELETION,
@@ -269,11 +275,11 @@ def _deleted(topic: Topic) -> TopicState:
     )
 
 
-def _live(broker: Broker) -> LiveBroker:
-    return LiveBroker(
+def _live(broker: Broker) -> UpdateMetadataBroker:
+    return UpdateMetadataBroker(
         id=broker.id,
         endpoints=tuple(
-            Endpoint(
+            UpdateMetadataEndpoint(
                 port=endpoint.port,
                 host=endpoint.host,
                 listener=endpoint.listener,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
-    from kwire.messages.kafka.update_metadata import PartitionState, UpdateMetadataRequest
+    from kwire.messages.kafka.update_metadata import UpdateMetadataPartitionState, UpdateMetadataRequest
 
 LEADER_NOT_AVAILABLE = 5
 """Kafka's code for a partition without a leader; the drafts carry it without naming it."""
@@ -54,7 +54,7 @@ class KnownTopic(NamedTuple):
     """One topic: its id, and what the controller last said of each of its partitions."""
 
     topic_id: UUID
-    partitions: dict[int, PartitionState]
+    partitions: dict[int, UpdateMetadataPartitionState]
 
 
 class MetadataCache:
@@ -216,7 +216,7 @@ def can_be_a_host(name: str) -> bool:
     return len(name) <= LONGEST_HOST and can_be_a_string(name)
 
 
-def lags(state: PartitionState) -> tuple[ReplicaLag, ...]:
+def lags(state: UpdateMetadataPartitionState) -> tuple[ReplicaLag, ...]:
     """A node without a data plane knows of a replica in sync that it lags by nothing, and of others not how much."""
     return tuple(ReplicaLag(replica_id=each, lag=0 if each in state.isr else -1) for each in state.replicas)
 

@@ -12,22 +12,22 @@ from kwire.declare import Message, Request, Struct, array, float64, int16, int32
 class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"], api_key=49, versions="0-1", flexible="1+"):
     """Changes the limits of some entities, each for itself; limits that are not named stay."""
 
-    entries: array[QuotaChange]
+    entries: array[EntryData]
     """The entities to change, each at most once."""
     validate_only: bool
     """Whether only to check: nothing is changed, and errors are reported as if it were."""
 
 
-class QuotaChange(Struct):
+class EntryData(Struct):
     """What shall change for one entity."""
 
-    entity: array[QuotaEntity]
+    entity: array[EntityData]
     """Its parts, at most one of each type: a user, a client id, both together, or an address alone."""
-    ops: array[QuotaOperation]
+    ops: array[OpData]
     """The limits to set or remove, each key at most once."""
 
 
-class QuotaEntity(Struct):
+class EntityData(Struct):
     """One part of what a limit applies to."""
 
     entity_type: string
@@ -36,7 +36,7 @@ class QuotaEntity(Struct):
     """The name of the user or client, or the address; None for the default of all that have no limit of their own."""
 
 
-class QuotaOperation(Struct):
+class OpData(Struct):
     """One limit to set or remove."""
 
     key: string
@@ -52,16 +52,16 @@ class AlterClientQuotasResponse(Message, api_key=49, versions="0-1", flexible="1
 
     throttle_time_ms: int32
     """Milliseconds the client has to hold back because of a quota, 0 for none."""
-    entries: array[QuotaChangeResult]
+    entries: array[EntryDataResponse]
     """One entry an entity of the request."""
 
 
-class QuotaChangeResult(Struct):
+class EntryDataResponse(Struct):
     """Whether one entity was changed: all of its limits, or none."""
 
     error_code: int16
     """0, 31 not permitted, 42 an unknown key or type, or a value that the key cannot have."""
     error_message: nullable[string]
     """What exactly was wrong, in words; None on success."""
-    entity: array[QuotaEntity]
+    entity: array[EntityData]
     """The entity this is about, as in the request."""

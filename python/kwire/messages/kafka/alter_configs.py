@@ -16,24 +16,24 @@ from kwire.declare import Message, Request, Struct, array, int8, int16, int32, n
 class AlterConfigsRequest(Request["AlterConfigsResponse"], api_key=33, versions="0-2", flexible="2+"):
     """Replaces the settings of some resources, each for itself."""
 
-    resources: array[AlteredResource]
+    resources: array[AlterConfigsResource]
     """The resources, each at most once. A broker's settings must be sent to that broker."""
     validate_only: bool
     """Whether only to check: nothing is changed, and errors are reported as if it were."""
 
 
-class AlteredResource(Struct):
+class AlterConfigsResource(Struct):
     """One resource and everything that shall be set for it."""
 
     resource_type: int8
     """What it is: 2 a topic, 4 a broker, 16 client metrics (KIP-714), 32 a group (KIP-848)."""
     resource_name: string
     """The topic, or the broker's id in digits; empty for what applies to all brokers."""
-    configs: array[ConfigEntry]
+    configs: array[AlterableConfig]
     """The complete new settings; every key that is missing here falls back to its default."""
 
 
-class ConfigEntry(Struct):
+class AlterableConfig(Struct):
     """One setting."""
 
     name: string
@@ -47,11 +47,11 @@ class AlterConfigsResponse(Message, api_key=33, versions="0-2", flexible="2+"):
 
     throttle_time_ms: int32
     """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
-    responses: array[AlteredResourceResult]
+    responses: array[AlterConfigsResourceResponse]
     """One entry a resource, in no fixed order."""
 
 
-class AlteredResourceResult(Struct):
+class AlterConfigsResourceResponse(Struct):
     """Whether the settings of one resource were replaced: all of them, or none."""
 
     error_code: int16

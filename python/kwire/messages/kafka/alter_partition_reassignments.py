@@ -20,20 +20,20 @@ class AlterPartitionReassignmentsRequest(
     """Milliseconds to wait until the controller has recorded the moves; says nothing about how long they take."""
     allow_replication_factor_change: bool = field(since=1, default=True)
     """Whether a partition may end up with more or fewer copies than it has; if not, that is error 38."""
-    topics: array[ReassignedTopic]
+    topics: array[ReassignableTopic]
     """What to move, grouped by topic."""
 
 
-class ReassignedTopic(Struct):
+class ReassignableTopic(Struct):
     """The moves within one topic."""
 
     name: string
     """The topic to which the partitions belong."""
-    partitions: array[ReassignedPartition]
+    partitions: array[ReassignablePartition]
     """The partitions to move, or whose move to call off."""
 
 
-class ReassignedPartition(Struct):
+class ReassignablePartition(Struct):
     """One partition and where it shall live."""
 
     partition_index: int32
@@ -53,20 +53,20 @@ class AlterPartitionReassignmentsResponse(Message, api_key=45, versions="0-1", f
     """Why the whole request failed: 7 timed out, 31 not permitted, 41 not the controller; 0 when partitions decide."""
     error_message: nullable[string]
     """That reason in words; None, from older brokers empty, when there is nothing to add."""
-    responses: array[ReassignedTopicResult]
+    responses: array[ReassignableTopicResponse]
     """One entry a topic of the request; empty when the request failed as a whole."""
 
 
-class ReassignedTopicResult(Struct):
+class ReassignableTopicResponse(Struct):
     """What became of the moves within one topic."""
 
     name: string
     """The topic to which the partitions belong."""
-    partitions: array[ReassignedPartitionResult]
+    partitions: array[ReassignablePartitionResponse]
     """One entry a partition of the request."""
 
 
-class ReassignedPartitionResult(Struct):
+class ReassignablePartitionResponse(Struct):
     """Whether the move of one partition was started or called off."""
 
     partition_index: int32

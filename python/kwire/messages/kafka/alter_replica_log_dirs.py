@@ -15,20 +15,20 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, string
 class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"], api_key=34, versions="0-2", flexible="2+"):
     """Tells the broker that is asked where to keep some of its own replicas."""
 
-    dirs: array[TargetLogDir]
+    dirs: array[AlterReplicaLogDir]
     """The directories to move to, each at most once."""
 
 
-class TargetLogDir(Struct):
+class AlterReplicaLogDir(Struct):
     """One directory and what shall live there."""
 
     path: string
     """The directory, absolute and spelled as in the broker's ``log.dirs``; any other is error 57."""
-    topics: array[MovedTopic]
+    topics: array[AlterReplicaLogDirTopic]
     """The topics of which partitions shall live there."""
 
 
-class MovedTopic(Struct):
+class AlterReplicaLogDirTopic(Struct):
     """The replicas of one topic that shall move."""
 
     name: string
@@ -42,20 +42,20 @@ class AlterReplicaLogDirsResponse(Message, api_key=34, versions="0-2", flexible=
 
     throttle_time_ms: int32
     """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
-    results: array[MovedTopicResult]
+    results: array[AlterReplicaLogDirTopicResult]
     """One entry a topic, over all directories of the request."""
 
 
-class MovedTopicResult(Struct):
+class AlterReplicaLogDirTopicResult(Struct):
     """What became of the replicas of one topic."""
 
     topic_name: string
     """The topic to which the partitions belong."""
-    partitions: array[MovedPartitionResult]
+    partitions: array[AlterReplicaLogDirPartitionResult]
     """One entry a partition of the request."""
 
 
-class MovedPartitionResult(Struct):
+class AlterReplicaLogDirPartitionResult(Struct):
     """Whether one replica is on its way."""
 
     partition_index: int32

@@ -48,11 +48,11 @@ class AlterUserScramCredentialsResponse(Message, api_key=51, versions="0", flexi
 
     throttle_time_ms: int32
     """Milliseconds the client has to hold back because of a quota, 0 for none."""
-    results: array[ScramUserResult]
+    results: array[AlterUserScramCredentialsResult]
     """One entry a user, however many credentials the request changed for them."""
 
 
-class ScramUserResult(Struct):
+class AlterUserScramCredentialsResult(Struct):
     """Whether the credentials of one user were changed: all that were asked for, or none."""
 
     user: string

@@ -39,11 +39,11 @@ class ApiVersionsResponse(Message, api_key=18, versions="0-5", flexible="3+", he
     """One entry an API, in no fixed order; what is missing, the node does not answer at this listener."""
     throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
     """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
-    supported_features: array[SupportedFeature] = field(since=3, tag=0, default=(), ignorable=True)
+    supported_features: array[SupportedFeatureKey] = field(since=3, tag=0, default=(), ignorable=True)
     """What this node's software could do if the cluster agreed to (KIP-584), e.g. ``metadata.version`` 7 to 33."""
     finalized_features_epoch: int64 = field(since=3, tag=1, default=-1, ignorable=True)
     """Grows with every change of the finalized features, so the greatest is the newest; -1 when none are known."""
-    finalized_features: array[FinalizedFeature] = field(since=3, tag=2, default=(), ignorable=True)
+    finalized_features: array[FinalizedFeatureKey] = field(since=3, tag=2, default=(), ignorable=True)
     """What the whole cluster has agreed to (KIP-584); worth reading only when the epoch is not -1."""
     zk_migration_ready: bool = field(since=3, tag=3, default=False, ignorable=True)
     """Set by KRaft controllers of Kafka 3.4 to 3.9 that will take a cluster over from ZooKeeper (KIP-866)."""
@@ -60,7 +60,7 @@ class ApiVersion(Struct, key="api_key"):
     """The highest version that is answered, included."""
 
 
-class SupportedFeature(Struct, key="name"):
+class SupportedFeatureKey(Struct, key="name"):
     """A feature that the node's software knows how to run."""
 
     name: string
@@ -71,7 +71,7 @@ class SupportedFeature(Struct, key="name"):
     """The highest level it can run at."""
 
 
-class FinalizedFeature(Struct, key="name"):
+class FinalizedFeatureKey(Struct, key="name"):
     """A feature that is in force for all brokers; the higher level comes first on the wire."""
 
     name: string

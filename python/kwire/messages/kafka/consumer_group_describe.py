@@ -25,11 +25,11 @@ class ConsumerGroupDescribeResponse(Message, api_key=69, versions="0-1", flexibl
 
     throttle_time_ms: int32
     """Milliseconds the client has to hold back because of a quota, 0 for none."""
-    groups: array[ConsumerGroup]
+    groups: array[DescribedGroup]
     """One entry a group of the request."""
 
 
-class ConsumerGroup(Struct):
+class DescribedGroup(Struct):
     """One group, its members, and how far they are with their assignment."""
 
     error_code: int16
@@ -46,13 +46,13 @@ class ConsumerGroup(Struct):
     """The group epoch for which the target assignment was worked out; behind it while ``Assigning``."""
     assignor_name: string
     """The rule on the broker that spreads the partitions, e.g. ``uniform`` or ``range``."""
-    members: array[ConsumerGroupMember]
+    members: array[Member]
     """The members; empty on error."""
     authorized_operations: int32 = -2147483648
     """What the caller may do with the group: bit n for ACL operation n; -2147483648 when it was not asked for."""
 
 
-class ConsumerGroupMember(Struct):
+class Member(Struct):
     """One consumer of the group."""
 
     member_id: string
@@ -82,11 +82,11 @@ class ConsumerGroupMember(Struct):
 class Assignment(Struct):
     """A set of partitions."""
 
-    topic_partitions: array[AssignedTopic]
+    topic_partitions: array[TopicPartitions]
     """Grouped by topic; empty when the member has nothing to read."""
 
 
-class AssignedTopic(Struct):
+class TopicPartitions(Struct):
     """The partitions of one topic."""
 
     topic_id: uuid

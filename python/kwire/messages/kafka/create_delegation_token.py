@@ -18,13 +18,13 @@ class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"], api
     """The kind of owner, ``User``; None or empty when the caller shall be the owner."""
     owner_principal_name: nullable[string] = field(since=3, default="")
     """In whose name the token shall speak; None or empty for the caller's own."""
-    renewers: array[TokenRenewer]
+    renewers: array[CreatableRenewers]
     """Who may renew it besides owner and caller; of type ``User`` only, else error 67."""
     max_lifetime_ms: int64
     """Milliseconds after which it cannot be renewed; -1 for the most the cluster allows, which is the limit anyway."""
 
 
-class TokenRenewer(Struct):
+class CreatableRenewers(Struct):
     """A principal that may prolong the token."""
 
     principal_type: string

@@ -14,7 +14,7 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, nullabl
 class CreatePartitionsRequest(Request["CreatePartitionsResponse"], api_key=37, versions="0-3", flexible="2+"):
     """Adds partitions to some topics, each for itself. Records with keys then hash to other partitions than before."""
 
-    topics: array[WidenedTopic]
+    topics: array[CreatePartitionsTopic]
     """The topics to widen, each at most once."""
     timeout_ms: int32
     """Milliseconds to wait until the new partitions exist; what is not ready by then answers 7, yet may appear."""
@@ -22,18 +22,18 @@ class CreatePartitionsRequest(Request["CreatePartitionsResponse"], api_key=37, v
     """Whether only to check: the answer is as if the partitions were made, but none is."""
 
 
-class WidenedTopic(Struct):
+class CreatePartitionsTopic(Struct):
     """One topic and how wide it shall be."""
 
     name: string
     """An existing topic that is to get more partitions."""
     count: int32
     """How many partitions it shall have in all, the present ones included; must be more than now."""
-    assignments: nullable[array[NewPartition]]
+    assignments: nullable[array[CreatePartitionsAssignment]]
     """Where the new ones shall live, one entry each, lowest number first; None lets the controller spread them."""
 
 
-class NewPartition(Struct):
+class CreatePartitionsAssignment(Struct):
     """Where one new partition shall live."""
 
     broker_ids: array[int32]
@@ -45,11 +45,11 @@ class CreatePartitionsResponse(Message, api_key=37, versions="0-3", flexible="2+
 
     throttle_time_ms: int32
     """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
-    results: array[WidenedTopicResult]
+    results: array[CreatePartitionsTopicResult]
     """One entry a topic, in no fixed order."""
 
 
-class WidenedTopicResult(Struct):
+class CreatePartitionsTopicResult(Struct):
     """Whether one topic was widened: to the full count, or not at all."""
 
     name: string

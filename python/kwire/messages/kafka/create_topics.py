@@ -20,7 +20,7 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 class CreateTopicsRequest(Request["CreateTopicsResponse"], api_key=19, versions="0-7", flexible="5+"):
     """Creates topics, each for itself: some may succeed where others fail."""
 
-    topics: array[NewTopic]
+    topics: array[CreatableTopic]
     """The topics to create; a name that stands here twice is an error (42) for that topic."""
     timeout_ms: int32 = 60000
     """Milliseconds to wait until the controller has finished; a topic not ready by then answers 7, yet may appear."""
@@ -28,7 +28,7 @@ class CreateTopicsRequest(Request["CreateTopicsResponse"], api_key=19, versions=
     """Whether only to check: the answer is as if the topics were made, but none is."""
 
 
-class NewTopic(Struct):
+class CreatableTopic(Struct):
     """A topic as it shall be: either two numbers, or the replicas of every partition by hand."""
 
     name: string
@@ -37,13 +37,13 @@ class NewTopic(Struct):
     """How many partitions; -1 when assignments are given, and from version 4 on for the broker's ``num.partitions``."""
     replication_factor: int16
     """How many copies; -1 when assignments are given, from version 4 on for ``default.replication.factor``."""
-    assignments: array[NewPartition]
+    assignments: array[CreatableReplicaAssignment]
     """The brokers of each partition, chosen by hand; empty to let the controller spread them."""
-    configs: array[NewTopicConfig]
+    configs: array[CreatableTopicConfig]
     """Settings that shall differ from the broker's defaults."""
 
 
-class NewPartition(Struct):
+class CreatableReplicaAssignment(Struct):
     """Where one partition shall live."""
 
     partition_index: int32
@@ -52,7 +52,7 @@ class NewPartition(Struct):
     """The brokers to hold it, equally many in all partitions; the first is the preferred leader."""
 
 
-class NewTopicConfig(Struct):
+class CreatableTopicConfig(Struct):
     """One setting of the new topic."""
 
     name: string
@@ -66,11 +66,11 @@ class CreateTopicsResponse(Message, api_key=19, versions="0-7", flexible="5+"):
 
     throttle_time_ms: int32 = field(since=2, default=0, ignorable=True)
     """Milliseconds the client is held back by a quota, 0 for none; from version 3 the client itself has to wait."""
-    topics: array[CreatedTopic]
+    topics: array[CreatableTopicResult]
     """One entry a topic, in no fixed order."""
 
 
-class CreatedTopic(Struct):
+class CreatableTopicResult(Struct):
     """One topic: created, or why not. ``topic_id`` and what follows the message describe a creation that succeeded."""
 
     name: string
@@ -85,13 +85,13 @@ class CreatedTopic(Struct):
     """How many partitions it got; -1 on error, or when the caller may not see the topic's settings."""
     replication_factor: int16 = field(since=5, default=-1, ignorable=True)
     """How many copies of each partition; -1 in the same cases as ``num_partitions``."""
-    configs: nullable[array[CreatedTopicConfig]] = field(since=5, default=(), ignorable=True)
+    configs: nullable[array[CreatableTopicConfigs]] = field(since=5, default=(), ignorable=True)
     """All settings in force, inherited ones too; empty on error, None when the caller may not see them."""
     topic_config_error_code: int16 = field(since=5, tag=0, default=0, ignorable=True)
     """Why details are missing of a topic that was made: 29 when the caller may not see its settings; 0 otherwise."""
 
 
-class CreatedTopicConfig(Struct):
+class CreatableTopicConfigs(Struct):
     """A setting in force for the new topic."""
 
     name: string

@@ -16,11 +16,11 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 class DeleteAclsRequest(Request["DeleteAclsResponse"], api_key=31, versions="0-3", flexible="2+"):
     """Removes every rule that matches at least one filter. DescribeAcls shows beforehand what a filter matches."""
 
-    filters: array[AclDeletionFilter]
+    filters: array[DeleteAclsFilter]
     """The filters, each answered for itself."""
 
 
-class AclDeletionFilter(Struct):
+class DeleteAclsFilter(Struct):
     """A rule matches when it matches in every field."""
 
     resource_type_filter: int8
@@ -44,22 +44,22 @@ class DeleteAclsResponse(Message, api_key=31, versions="0-3", flexible="2+"):
 
     throttle_time_ms: int32
     """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
-    filter_results: array[AclDeletionResult]
+    filter_results: array[DeleteAclsFilterResult]
     """One entry a filter, in the order of the request: nothing else tells them apart."""
 
 
-class AclDeletionResult(Struct):
+class DeleteAclsFilterResult(Struct):
     """What one filter did."""
 
     error_code: int16
     """0, 31 not permitted, 42 the filter makes no sense, 54 the cluster has no authorizer."""
     error_message: nullable[string]
     """What exactly was wrong with the filter, in words; None on success."""
-    matching_acls: array[DeletedAcl]
+    matching_acls: array[DeleteAclsMatchingAcl]
     """The rules that matched; no error when there are none."""
 
 
-class DeletedAcl(Struct):
+class DeleteAclsMatchingAcl(Struct):
     """One rule that matched, and whether it is gone."""
 
     error_code: int16

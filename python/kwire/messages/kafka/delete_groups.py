@@ -23,11 +23,11 @@ class DeleteGroupsResponse(Message, api_key=42, versions="0-3", flexible="2+"):
 
     throttle_time_ms: int32
     """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
-    results: array[DeletedGroup]
+    results: array[DeletableGroupResult]
     """One entry a group of the request."""
 
 
-class DeletedGroup(Struct):
+class DeletableGroupResult(Struct):
     """Whether one group is gone."""
 
     group_id: string

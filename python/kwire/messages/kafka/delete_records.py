@@ -15,22 +15,22 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, int64, 
 class DeleteRecordsRequest(Request["DeleteRecordsResponse"], api_key=21, versions="0-2", flexible="2+"):
     """Moves the start of some partitions forward, each for itself."""
 
-    topics: array[TrimmedTopic]
+    topics: array[DeleteRecordsTopic]
     """Where records shall go, grouped by topic."""
     timeout_ms: int32
     """Milliseconds to wait until all live replicas have dropped the records; then the partition answers 7."""
 
 
-class TrimmedTopic(Struct):
+class DeleteRecordsTopic(Struct):
     """The partitions of one topic."""
 
     name: string
     """To which the partitions below belong; this API knows no topic ids."""
-    partitions: array[TrimmedPartition]
+    partitions: array[DeleteRecordsPartition]
     """The partitions to delete from, with the new start of each."""
 
 
-class TrimmedPartition(Struct):
+class DeleteRecordsPartition(Struct):
     """One partition and where it shall begin."""
 
     partition_index: int32
@@ -44,20 +44,20 @@ class DeleteRecordsResponse(Message, api_key=21, versions="0-2", flexible="2+"):
 
     throttle_time_ms: int32
     """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
-    topics: array[TrimmedTopicResult]
+    topics: array[DeleteRecordsTopicResult]
     """One entry a topic of the request."""
 
 
-class TrimmedTopicResult(Struct):
+class DeleteRecordsTopicResult(Struct):
     """What became of the partitions of one topic."""
 
     name: string
     """The topic to which the partitions belong."""
-    partitions: array[TrimmedPartitionResult]
+    partitions: array[DeleteRecordsPartitionResult]
     """One entry a partition of the request."""
 
 
-class TrimmedPartitionResult(Struct):
+class DeleteRecordsPartitionResult(Struct):
     """Where one partition begins now."""
 
     partition_index: int32

@@ -19,13 +19,13 @@ class DeleteTopicsRequest(Request["DeleteTopicsResponse"], api_key=20, versions=
 
     topic_names: array[string] = field(until=5, default=(), ignorable=True)
     """The topics by name; from version 6 on ``topics`` takes their place."""
-    topics: array[DoomedTopic] = field(since=6, default=())
+    topics: array[DeleteTopicState] = field(since=6, default=())
     """The topics by name or by id; naming one twice is an error for it."""
     timeout_ms: int32
     """Milliseconds to wait until the controller has marked the topics; what is not marked by then answers 7."""
 
 
-class DoomedTopic(Struct):
+class DeleteTopicState(Struct):
     """One topic to delete: by name or by id, never by both."""
 
     name: nullable[string] = None
@@ -39,11 +39,11 @@ class DeleteTopicsResponse(Message, api_key=20, versions="0-6", flexible="4+"):
 
     throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
     """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
-    responses: array[DeletedTopic]
+    responses: array[DeletableTopicResult]
     """One entry a topic, in no fixed order."""
 
 
-class DeletedTopic(Struct):
+class DeletableTopicResult(Struct):
     """Whether one topic was marked for deletion."""
 
     name: nullable[string] = field(nullable_since=6)

@@ -41,11 +41,11 @@ class DescribeAclsResponse(Message, api_key=29, versions="0-3", flexible="2+"):
     """0, 31 not permitted, 42 the filter makes no sense, 54 the cluster has no authorizer."""
     error_message: nullable[string]
     """What exactly was wrong, in words; None on success."""
-    resources: array[ProtectedResource]
+    resources: array[DescribeAclsResource]
     """What is protected by at least one rule that matched; empty when none did."""
 
 
-class ProtectedResource(Struct, key=("resource_type", "resource_name", "pattern_type")):
+class DescribeAclsResource(Struct, key=("resource_type", "resource_name", "pattern_type")):
     """One resource, or all those whose names share a prefix, and the rules about it."""
 
     resource_type: int8
@@ -54,11 +54,11 @@ class ProtectedResource(Struct, key=("resource_type", "resource_name", "pattern_
     """The name or prefix; ``*`` with pattern type 3 means every name."""
     pattern_type: int8 = field(since=1, default=3)
     """How the name is meant: 3 literally, 4 as prefix. Version 0 can tell of literal rules only."""
-    acls: array[Acl]
+    acls: array[AclDescription]
     """The rules that matched; others about the same resource are not shown."""
 
 
-class Acl(Struct):
+class AclDescription(Struct):
     """One rule: who, from where, may or must not do what."""
 
     principal: string

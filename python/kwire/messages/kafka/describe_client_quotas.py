@@ -14,13 +14,13 @@ from kwire.declare import Message, Request, Struct, array, float64, int8, int16,
 class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"], api_key=48, versions="0-1", flexible="1+"):
     """Asks for the entities that match all of some conditions."""
 
-    components: array[QuotaFilter]
+    components: array[ComponentData]
     """The conditions, at most one for each type; empty for every entity that has limits."""
     strict: bool
     """Whether an entity may have no parts beside those the conditions name: ``user`` alone, not user and client id."""
 
 
-class QuotaFilter(Struct):
+class ComponentData(Struct):
     """A condition on one part of an entity."""
 
     entity_type: string
@@ -40,20 +40,20 @@ class DescribeClientQuotasResponse(Message, api_key=48, versions="0-1", flexible
     """0, 31 not permitted, 42 an unknown type, or the same type twice."""
     error_message: nullable[string]
     """What exactly was wrong, in words; None or empty on success."""
-    entries: nullable[array[QuotaEntry]]
+    entries: nullable[array[EntryData]]
     """The entities that matched and have limits; None on error."""
 
 
-class QuotaEntry(Struct):
+class EntryData(Struct):
     """One entity and its limits."""
 
-    entity: array[QuotaEntity]
+    entity: array[EntityData]
     """Its parts, one or two of different types."""
-    values: array[QuotaValue]
+    values: array[ValueData]
     """Its limits, in no order."""
 
 
-class QuotaEntity(Struct):
+class EntityData(Struct):
     """One part of what a limit applies to."""
 
     entity_type: string
@@ -62,7 +62,7 @@ class QuotaEntity(Struct):
     """The name of the user or client, or the address; None for the default of all that have no limit of their own."""
 
 
-class QuotaValue(Struct):
+class ValueData(Struct):
     """One limit."""
 
     key: string

@@ -36,13 +36,13 @@ class DescribeClusterResponse(Message, api_key=60, versions="0-2", flexible="0+"
     """The identity of the cluster, 22 characters as a rule; the same at every node."""
     controller_id: int32 = -1
     """The active controller, -1 when not known. KRaft brokers name any live broker here: all of them forward."""
-    brokers: array[ClusterNode]
+    brokers: array[DescribeClusterBroker]
     """The nodes in no order, each with its address at the listener through which was asked."""
     cluster_authorized_operations: int32 = -2147483648
     """What the caller may do with the cluster: bit n for ACL operation n; -2147483648 when it was not asked for."""
 
 
-class ClusterNode(Struct, key="broker_id"):
+class DescribeClusterBroker(Struct, key="broker_id"):
     """A broker or, when those were asked for, a controller."""
 
     broker_id: int32

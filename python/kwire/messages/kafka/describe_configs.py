@@ -15,7 +15,7 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, versions="0-4", flexible="4+"):
     """Asks for settings of some resources. Those of a broker must be asked of that broker, else error 42."""
 
-    resources: array[ResourceQuery]
+    resources: array[DescribeConfigsResource]
     """Whose settings are wanted, and which of them."""
     include_synonyms: bool = field(since=1, default=False)
     """Whether to tell for each setting all the places where it is set, in order of precedence."""
@@ -23,7 +23,7 @@ class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, ver
     """Whether to send Kafka's description of each setting too, which makes the answer many times as large."""
 
 
-class ResourceQuery(Struct):
+class DescribeConfigsResource(Struct):
     """One resource and the settings wanted of it."""
 
     resource_type: int8
@@ -39,11 +39,11 @@ class DescribeConfigsResponse(Message, api_key=32, versions="0-4", flexible="4+"
 
     throttle_time_ms: int32
     """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
-    results: array[ResourceConfigs]
+    results: array[DescribeConfigsResult]
     """One entry a resource of the request, in no fixed order."""
 
 
-class ResourceConfigs(Struct, key=("resource_type", "resource_name")):
+class DescribeConfigsResult(Struct, key=("resource_type", "resource_name")):
     """The settings of one resource."""
 
     error_code: int16
@@ -54,11 +54,11 @@ class ResourceConfigs(Struct, key=("resource_type", "resource_name")):
     """What it is, as in the request."""
     resource_name: string
     """The topic, group or broker id it is about, as the request spelled it."""
-    configs: array[ConfigEntry]
+    configs: array[DescribeConfigsResourceResult]
     """Its settings; those left at their defaults are among them."""
 
 
-class ConfigEntry(Struct, key="name"):
+class DescribeConfigsResourceResult(Struct, key="name"):
     """One setting, and whose word it is."""
 
     name: string
@@ -74,7 +74,7 @@ class ConfigEntry(Struct, key="name"):
     7 these client metrics, 8 this group; -1 not told."""
     is_sensitive: bool
     """Whether it is a secret such as a password, and the value hence withheld."""
-    synonyms: array[ConfigSynonym] = field(since=1, default=(), ignorable=True)
+    synonyms: array[DescribeConfigsSynonym] = field(since=1, default=(), ignorable=True)
     """Everywhere it is set, the place that counts first; empty unless asked for."""
     config_type: int8 = field(since=3, default=0, ignorable=True)
     """1 boolean, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password; 0 not known."""
@@ -82,7 +82,7 @@ class ConfigEntry(Struct, key="name"):
     """Kafka's description of the setting, in English; None unless asked for."""
 
 
-class ConfigSynonym(Struct):
+class DescribeConfigsSynonym(Struct):
     """One place where a setting can come from."""
 
     name: string

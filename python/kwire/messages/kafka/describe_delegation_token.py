@@ -16,11 +16,11 @@ class DescribeDelegationTokenRequest(
 ):
     """Asks for tokens by their owners."""
 
-    owners: nullable[array[TokenPrincipal]]
+    owners: nullable[array[DescribeDelegationTokenOwner]]
     """Whose tokens; None for those of everybody, empty for none. Tokens the caller may not describe are left out."""
 
 
-class TokenPrincipal(Struct):
+class DescribeDelegationTokenOwner(Struct):
     """Somebody who has to do with a token: its owner, or one who may renew it."""
 
     principal_type: string
@@ -34,13 +34,13 @@ class DescribeDelegationTokenResponse(Message, api_key=41, versions="0-3", flexi
 
     error_code: int16
     """0, 61 tokens are disabled, 64 not on this kind of connection."""
-    tokens: array[DelegationToken]
+    tokens: array[DescribedDelegationToken]
     """The tokens, in no order."""
     throttle_time_ms: int32
     """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
 
 
-class DelegationToken(Struct):
+class DescribedDelegationToken(Struct):
     """One token, its secret included: the caller may log in by it."""
 
     principal_type: string
@@ -61,5 +61,14 @@ class DelegationToken(Struct):
     """Its public name, the user name when logging in by it."""
     hmac: bytes
     """Its secret; in base64 the password when logging in by it."""
-    renewers: array[TokenPrincipal]
+    renewers: array[DescribedDelegationTokenRenewer]
     """Who may renew it besides owner and requester."""
+
+
+class DescribedDelegationTokenRenewer(Struct):
+    """A principal that can renew the token."""
+
+    principal_type: string
+    """The kind of principal, always `User`."""
+    principal_name: string
+    """The user name, for example `alice`, without the kind before it."""

@@ -31,11 +31,11 @@ class DescribeGroupsResponse(Message, api_key=15, versions="0-6", flexible="5+")
 
     throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
     """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
-    groups: array[Group]
+    groups: array[DescribedGroup]
     """One entry a group of the request."""
 
 
-class Group(Struct, key="group_id"):
+class DescribedGroup(Struct, key="group_id"):
     """One group and its members."""
 
     error_code: int16
@@ -50,13 +50,13 @@ class Group(Struct, key="group_id"):
     """What its members are, ``consumer`` or ``connect``; empty for one that only commits offsets."""
     protocol_data: string
     """The way its members have agreed to share the work, e.g. the assignor ``range``; empty unless ``Stable``."""
-    members: array[GroupMember]
+    members: array[DescribedGroupMember]
     """The members; what they have to do is told only while ``Stable``."""
     authorized_operations: int32 = field(since=3, default=-2147483648)
     """What the caller may do with the group: bit n for ACL operation n; -2147483648 when it was not asked for."""
 
 
-class GroupMember(Struct, key="member_id"):
+class DescribedGroupMember(Struct, key="member_id"):
     """One member of the group."""
 
     member_id: string

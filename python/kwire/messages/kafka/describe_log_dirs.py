@@ -16,11 +16,11 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"], api_key=35, versions="0-5", flexible="2+"):
     """Asks the broker that receives it about its own directories."""
 
-    topics: nullable[array[LogDirTopicQuery]]
+    topics: nullable[array[DescribableLogDirTopic]]
     """The replicas to look for; None for all. The directories themselves are always told."""
 
 
-class LogDirTopicQuery(Struct):
+class DescribableLogDirTopic(Struct):
     """Some partitions of one topic."""
 
     topic: string
@@ -36,18 +36,18 @@ class DescribeLogDirsResponse(Message, api_key=35, versions="0-5", flexible="2+"
     """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
     error_code: int16 = field(since=3, default=0, ignorable=True)
     """0, or 31 when the caller is not permitted to ask."""
-    results: array[LogDir]
+    results: array[DescribeLogDirsResult]
     """One entry a directory of the broker's ``log.dirs``."""
 
 
-class LogDir(Struct, key="log_dir"):
+class DescribeLogDirsResult(Struct, key="log_dir"):
     """One directory, the volume it is on, and the replicas in it."""
 
     error_code: int16
     """0, or 56 when the disk has failed: its replicas are offline then and not listed."""
     log_dir: string
     """The directory as an absolute path on the broker's machine."""
-    topics: array[LogDirTopic]
+    topics: array[DescribeLogDirsTopic]
     """The topics with replicas in it, among those asked for."""
     total_bytes: int64 = field(since=4, default=-1, ignorable=True)
     """The size of the volume in bytes, whoever uses it; -1 when not known."""
@@ -57,16 +57,16 @@ class LogDir(Struct, key="log_dir"):
     """Whether it gets no new partitions (``cordoned.log.dirs``), for instance before it is taken out."""
 
 
-class LogDirTopic(Struct, key="name"):
+class DescribeLogDirsTopic(Struct, key="name"):
     """The replicas of one topic in a directory."""
 
     name: string
     """The topic to which the replicas belong."""
-    partitions: array[LogDirReplica]
+    partitions: array[DescribeLogDirsPartition]
     """One entry a replica."""
 
 
-class LogDirReplica(Struct, key="partition_index"):
+class DescribeLogDirsPartition(Struct, key="partition_index"):
     """One replica on disk; while it moves between directories there are two of them."""
 
     partition_index: int32

@@ -11,11 +11,11 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, int64, 
 class DescribeProducersRequest(Request["DescribeProducersResponse"], api_key=61, versions="0", flexible="0+"):
     """Asks about some partitions."""
 
-    topics: array[ProducedTopicQuery]
+    topics: array[TopicRequest]
     """The topics with partitions to look at."""
 
 
-class ProducedTopicQuery(Struct):
+class TopicRequest(Struct):
     """Some partitions of one topic."""
 
     name: string
@@ -29,20 +29,20 @@ class DescribeProducersResponse(Message, api_key=61, versions="0", flexible="0+"
 
     throttle_time_ms: int32
     """Milliseconds the client has to hold back because of a quota, 0 for none."""
-    topics: array[ProducedTopic]
+    topics: array[TopicResponse]
     """One entry a topic of the request."""
 
 
-class ProducedTopic(Struct):
+class TopicResponse(Struct):
     """The partitions of one topic."""
 
     name: string
     """The topic to which the partitions belong."""
-    partitions: array[ProducedPartition]
+    partitions: array[PartitionResponse]
     """One entry a partition of the request."""
 
 
-class ProducedPartition(Struct):
+class PartitionResponse(Struct):
     """One partition and its producers."""
 
     partition_index: int32

@@ -29,20 +29,20 @@ from kwire.declare import (
 class DescribeQuorumRequest(Request["DescribeQuorumResponse"], api_key=55, versions="0-2", flexible="0+"):
     """Asks about replicated logs, of which Kafka has one."""
 
-    topics: array[QuorumTopicQuery]
+    topics: array[TopicData]
     """Always the one topic ``__cluster_metadata``."""
 
 
-class QuorumTopicQuery(Struct):
+class TopicData(Struct):
     """A topic whose replicas vote."""
 
     topic_name: string
     """``__cluster_metadata``; any other is error 3."""
-    partitions: array[QuorumPartitionQuery]
+    partitions: array[PartitionData]
     """Always the one partition 0."""
 
 
-class QuorumPartitionQuery(Struct):
+class PartitionData(Struct):
     """A partition whose replicas vote."""
 
     partition_index: int32
@@ -56,22 +56,22 @@ class DescribeQuorumResponse(Message, api_key=55, versions="0-2", flexible="0+")
     """Why the whole request failed, e.g. 31 not permitted; 0 when the partition's own code decides."""
     error_message: nullable[string] = field(since=2, default="", ignorable=True)
     """What exactly was wrong, in words; None or empty when there is nothing to add to the code."""
-    topics: array[QuorumTopic]
+    topics: array[TopicDataResponse]
     """One entry a topic of the request."""
-    nodes: array[QuorumNode] = field(since=2, default=())
+    nodes: array[Node] = field(since=2, default=())
     """Where the voters can be reached."""
 
 
-class QuorumTopic(Struct, key="topic_name"):
+class TopicDataResponse(Struct, key="topic_name"):
     """The partitions of one topic."""
 
     topic_name: string
     """The topic asked for, ``__cluster_metadata``."""
-    partitions: array[QuorumPartition]
+    partitions: array[PartitionDataResponse]
     """One entry a partition of the request."""
 
 
-class QuorumPartition(Struct, key="partition_index"):
+class PartitionDataResponse(Struct, key="partition_index"):
     """Leader and replicas of the metadata log."""
 
     partition_index: int32
@@ -107,16 +107,16 @@ class ReplicaState(Struct, key="replica_id"):
     """When it last held all the leader had, likewise; the leader's own is the present. -1 when not known."""
 
 
-class QuorumNode(Struct, key="node_id"):
+class Node(Struct, key="node_id"):
     """Where one voter can be reached."""
 
     node_id: int32
     """The voter's node id, by which the replicas are named too."""
-    listeners: array[QuorumListener]
+    listeners: array[Listener]
     """Its addresses, one for each kind of connection."""
 
 
-class QuorumListener(Struct, key="name"):
+class Listener(Struct, key="name"):
     """One address of a voter."""
 
     name: string

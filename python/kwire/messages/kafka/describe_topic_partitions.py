@@ -14,7 +14,7 @@ class DescribeTopicPartitionsRequest(
 ):
     """Asks for one page."""
 
-    topics: array[TopicQuery]
+    topics: array[TopicRequest]
     """Which topics; empty for all. To turn pages repeat the same topics with another cursor."""
     response_partition_limit: int32 = 2000
     """How many partitions a page may have; the broker's ``max.request.partition.size.limit`` may be lower."""
@@ -22,7 +22,7 @@ class DescribeTopicPartitionsRequest(
     """The partition at which to begin; None for the first page."""
 
 
-class TopicQuery(Struct):
+class TopicRequest(Struct):
     """A topic to describe."""
 
     name: string
@@ -43,13 +43,13 @@ class DescribeTopicPartitionsResponse(Message, api_key=75, versions="0", flexibl
 
     throttle_time_ms: int32
     """Milliseconds the client has to hold back because of a quota, 0 for none."""
-    topics: array[TopicDescription]
+    topics: array[DescribeTopicPartitionsResponseTopic]
     """The topics of this page by name; the first and the last may have further partitions on other pages."""
     next_cursor: nullable[Cursor] = None
     """Where the next page begins; None on the last one."""
 
 
-class TopicDescription(Struct, key="name"):
+class DescribeTopicPartitionsResponseTopic(Struct, key="name"):
     """One topic, or as much of it as fits the page."""
 
     error_code: int16
@@ -60,13 +60,13 @@ class TopicDescription(Struct, key="name"):
     """Tells the topic from a later one of the same name (KIP-516); zero on error."""
     is_internal: bool
     """Whether Kafka made it for its own use, like ``__consumer_offsets``."""
-    partitions: array[PartitionDescription]
+    partitions: array[DescribeTopicPartitionsResponsePartition]
     """Its partitions by number, those of this page only."""
     topic_authorized_operations: int32 = -2147483648
     """What the caller may do with the topic, always told: bit n for ACL operation n; -2147483648 when not known."""
 
 
-class PartitionDescription(Struct, key="partition_index"):
+class DescribeTopicPartitionsResponsePartition(Struct, key="partition_index"):
     """One partition: who leads it, who holds copies, and who might lead after a disaster."""
 
     error_code: int16

@@ -42,11 +42,11 @@ class TransactionState(Struct):
     """The number under which its records stand in the logs; leads to DescribeProducers."""
     producer_epoch: int16
     """Raised when a successor takes the id over, which shuts older producers out."""
-    topics: array[TransactionTopic]
+    topics: array[TopicData]
     """The partitions it has written to; empty once it is complete."""
 
 
-class TransactionTopic(Struct):
+class TopicData(Struct):
     """The partitions of one topic."""
 
     topic: string

@@ -10,11 +10,11 @@ class DescribeUserScramCredentialsRequest(
 ):
     """Asks about some users, or all."""
 
-    users: nullable[array[ScramUserQuery]]
+    users: nullable[array[UserName]]
     """Which users; None or empty for all who have credentials."""
 
 
-class ScramUserQuery(Struct):
+class UserName(Struct):
     """A user to look up."""
 
     name: string
@@ -30,11 +30,11 @@ class DescribeUserScramCredentialsResponse(Message, api_key=50, versions="0", fl
     """Why the whole request failed, e.g. 31 not permitted; 0 when the users' own codes decide."""
     error_message: nullable[string]
     """That reason in words; None or empty on success."""
-    results: array[ScramUser]
+    results: array[DescribeUserScramCredentialsResult]
     """One entry a user: those asked for, or all."""
 
 
-class ScramUser(Struct):
+class DescribeUserScramCredentialsResult(Struct):
     """One user and the credentials kept for them."""
 
     user: string
@@ -43,11 +43,11 @@ class ScramUser(Struct):
     """0, 91 has no credentials, 92 was named twice."""
     error_message: nullable[string]
     """What exactly was wrong, in words; None on success."""
-    credential_infos: array[ScramCredentialInfo]
+    credential_infos: array[CredentialInfo]
     """At most one credential for each mechanism."""
 
 
-class ScramCredentialInfo(Struct):
+class CredentialInfo(Struct):
     """A credential, without what could be used to log in."""
 
     mechanism: int8

@@ -31,15 +31,15 @@ class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="
     that has registered anew since answers 77."""
     type: int8 = field(since=5, default=0)
     """0 not said; 1 only what changed; 2 every partition of the receiver, which may drop all others (KIP-516)."""
-    ungrouped_partition_states: array[PartitionState] = field(until=1, default=())
+    ungrouped_partition_states: array[LeaderAndIsrPartitionState] = field(until=1, default=())
     """The partitions, each with the name of its topic."""
-    topic_states: array[TopicState] = field(since=2, default=())
+    topic_states: array[LeaderAndIsrTopicState] = field(since=2, default=())
     """The partitions by topic, so that a name is sent once and not once a partition."""
-    live_leaders: array[LiveLeader]
+    live_leaders: array[LeaderAndIsrLiveLeader]
     """The live brokers that lead any of these partitions."""
 
 
-class PartitionState(Struct):
+class LeaderAndIsrPartitionState(Struct):
     """Who leads and who follows in one partition."""
 
     topic_name: string = field(until=1, default="", ignorable=True)
@@ -70,18 +70,18 @@ class PartitionState(Struct):
     """0 the leader's log is whole; 1 it was elected out of sync and has yet to recover (KIP-704, Kafka 3.2)."""
 
 
-class TopicState(Struct):
+class LeaderAndIsrTopicState(Struct):
     """The partitions of one topic."""
 
     topic_name: string
     """The topic that the partitions belong to."""
     topic_id: uuid = field(since=5, default=zero, ignorable=True)
     """What tells a topic from a later one of the same name (KIP-516, Kafka 2.8); zero when it was never given one."""
-    partition_states: array[PartitionState]
+    partition_states: array[LeaderAndIsrPartitionState]
     """Those that the receiver holds a replica of."""
 
 
-class LiveLeader(Struct):
+class LeaderAndIsrLiveLeader(Struct):
     """Where followers find a leader."""
 
     broker_id: int32
@@ -97,13 +97,13 @@ class LeaderAndIsrResponse(Message, api_key=4, versions="0-7", flexible="4+"):
 
     error_code: int16
     """0 the partitions decide; 11 the sender is no longer the controller; 77 it meant an earlier life of the broker."""
-    partition_errors: array[PartitionError] = field(until=4, default=())
+    partition_errors: array[LeaderAndIsrPartitionError] = field(until=4, default=())
     """The outcomes, each with the name of its topic."""
-    topics: array[TopicErrors] = field(since=5, default=())
+    topics: array[LeaderAndIsrTopicError] = field(since=5, default=())
     """The outcomes by topic id (KIP-516)."""
 
 
-class PartitionError(Struct):
+class LeaderAndIsrPartitionError(Struct):
     """Whether the broker did as told for one partition."""
 
     topic_name: string = field(until=4, default="", ignorable=True)
@@ -114,10 +114,10 @@ class PartitionError(Struct):
     """0; 56 the replica's disk has failed; 11 the state was older than what the broker knew."""
 
 
-class TopicErrors(Struct):
+class LeaderAndIsrTopicError(Struct):
     """The outcomes in one topic."""
 
     topic_id: uuid
     """Which topic these results are about, by the id that it was created with (KIP-516)."""
-    partition_errors: array[PartitionError]
+    partition_errors: array[LeaderAndIsrPartitionError]
     """One entry a partition of the request."""

@@ -28,22 +28,22 @@ class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions="0-
     isolation_level: int8 = field(since=2, default=0)
     """What "the end" means: 0 the high watermark; 1 the last stable offset, before any transaction still open
     (KIP-98, Kafka 0.11)."""
-    topics: array[TopicQuery]
+    topics: array[ListOffsetsTopic]
     """What to look up."""
     timeout_ms: int32 = field(since=10, default=0, ignorable=True)
     """Milliseconds the broker may spend when it must ask remote storage (KIP-1075, Kafka 4.0)."""
 
 
-class TopicQuery(Struct):
+class ListOffsetsTopic(Struct):
     """The questions about one topic."""
 
     name: string
     """Which topic the partitions below belong to; the API knows no topic ids."""
-    partitions: array[PartitionQuery]
+    partitions: array[ListOffsetsPartition]
     """Partitions that the asked broker leads, each at most once."""
 
 
-class PartitionQuery(Struct):
+class ListOffsetsPartition(Struct):
     """What is asked of one partition."""
 
     partition_index: int32
@@ -63,20 +63,20 @@ class ListOffsetsResponse(Message, api_key=2, versions="0-11", flexible="6+"):
 
     throttle_time_ms: int32 = field(since=2, default=0, ignorable=True)
     """Milliseconds the client is held back by a quota, 0 for none; from version 3 the client itself has to wait."""
-    topics: array[TopicOffsets]
+    topics: array[ListOffsetsTopicResponse]
     """There is no code for the whole: a failure of everything is repeated in each partition."""
 
 
-class TopicOffsets(Struct, key="name"):
+class ListOffsetsTopicResponse(Struct, key="name"):
     """What was found in one topic."""
 
     name: string
     """Which topic the offsets below belong to, echoed."""
-    partitions: array[PartitionOffset]
+    partitions: array[ListOffsetsPartitionResponse]
     """One entry a partition asked for."""
 
 
-class PartitionOffset(Struct, key="partition_index"):
+class ListOffsetsPartitionResponse(Struct, key="partition_index"):
     """What was found in one partition."""
 
     partition_index: int32

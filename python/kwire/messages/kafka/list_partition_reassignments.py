@@ -12,11 +12,11 @@ class ListPartitionReassignmentsRequest(
 
     timeout_ms: int32 = 60000
     """Milliseconds the controller may take to answer."""
-    topics: nullable[array[TopicPartitions]] = None
+    topics: nullable[array[ListPartitionReassignmentsTopics]] = None
     """What to look at; None for every reassignment of the cluster."""
 
 
-class TopicPartitions(Struct):
+class ListPartitionReassignmentsTopics(Struct):
     """The partitions of one topic to look at."""
 
     name: string

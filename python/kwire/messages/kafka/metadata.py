@@ -26,7 +26,7 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 class MetadataRequest(Request["MetadataResponse"], api_key=3, versions="0-13", flexible="9+"):
     """Asks for some topics, all, or none; the brokers are always in the answer."""
 
-    topics: nullable[array[RequestedTopic]] = field(nullable_since=1)
+    topics: nullable[array[MetadataRequestTopic]] = field(nullable_since=1)
     """Which topics: None for all, empty for none. Version 0 has no null, there empty means all."""
     allow_auto_topic_creation: bool = field(since=4, default=True)
     """Whether an unknown topic may be created, if the broker is configured to; older versions always agree to it."""
@@ -36,7 +36,7 @@ class MetadataRequest(Request["MetadataResponse"], api_key=3, versions="0-13", f
     """Whether to work out what the caller may do with each topic; costs an authorizer look-up for each operation."""
 
 
-class RequestedTopic(Struct):
+class MetadataRequestTopic(Struct):
     """A topic by its name or, from version 12 on, by its id alone."""
 
     topic_id: uuid = field(since=10, default=zero, ignorable=True)
@@ -50,13 +50,13 @@ class MetadataResponse(Message, api_key=3, versions="0-13", flexible="9+"):
 
     throttle_time_ms: int32 = field(since=3, default=0, ignorable=True)
     """Milliseconds the client is held back by a quota, 0 for none; from version 6 the client itself has to wait."""
-    brokers: array[Broker]
+    brokers: array[MetadataResponseBroker]
     """The live brokers in no order, each with its address at the listener through which was asked."""
     cluster_id: nullable[string] = field(since=2, default=None, ignorable=True)
     """The identity of the cluster, 22 characters as a rule; None before a fresh cluster has one."""
     controller_id: int32 = field(since=1, default=-1, ignorable=True)
     """The broker that answers administration requests, -1 for none just now. Under KRaft any live one: it forwards."""
-    topics: array[TopicMetadata]
+    topics: array[MetadataResponseTopic]
     """One entry for each topic asked for, with an error where there is nothing to tell; in no order."""
     cluster_authorized_operations: int32 = field(since=8, until=10, default=-2147483648)
     """What the caller may do with the cluster: bit n for ACL operation n; -2147483648 when it was not asked for."""
@@ -64,7 +64,7 @@ class MetadataResponse(Message, api_key=3, versions="0-13", flexible="9+"):
     """0, or 129: all that this client knows is out of date and it should start again from its bootstrap servers."""
 
 
-class Broker(Struct, key="node_id"):
+class MetadataResponseBroker(Struct, key="node_id"):
     """A broker that a client may connect to."""
 
     node_id: int32
@@ -77,7 +77,7 @@ class Broker(Struct, key="node_id"):
     """Where it stands (``broker.rack``), for spreading replicas and fetching nearby; None when not configured."""
 
 
-class TopicMetadata(Struct, key="name"):
+class MetadataResponseTopic(Struct, key="name"):
     """One topic; everything but the error and what identifies it is empty when there is an error."""
 
     error_code: int16
@@ -88,13 +88,13 @@ class TopicMetadata(Struct, key="name"):
     """Tells the topic from a later one of the same name (KIP-516); zero in a cluster without topic ids."""
     is_internal: bool = field(since=1, default=False, ignorable=True)
     """Whether Kafka made it for its own use, like ``__consumer_offsets``."""
-    partitions: array[PartitionMetadata]
+    partitions: array[MetadataResponsePartition]
     """All partitions in no order; their indexes run from 0."""
     topic_authorized_operations: int32 = field(since=8, default=-2147483648)
     """What the caller may do with the topic: bit n for ACL operation n; -2147483648 when it was not asked for."""
 
 
-class PartitionMetadata(Struct, key="partition_index"):
+class MetadataResponsePartition(Struct, key="partition_index"):
     """One partition: who leads it and who holds copies."""
 
     error_code: int16

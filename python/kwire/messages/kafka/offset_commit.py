@@ -33,22 +33,22 @@ class OffsetCommitRequest(Request["OffsetCommitResponse"], api_key=8, versions="
     retention_time_ms: int64 = field(since=2, until=4, default=-1, ignorable=True)
     """Milliseconds to keep the offsets; -1 for the broker's setting. Since Kafka 2.1 they last as long as the group is
     alive, so the field went (KIP-211)."""
-    topics: array[TopicCommits]
+    topics: array[OffsetCommitRequestTopic]
     """What to write."""
 
 
-class TopicCommits(Struct):
+class OffsetCommitRequestTopic(Struct):
     """How far the group has read in one topic."""
 
     name: string = field(until=9, default="", ignorable=True)
     """The topic's name, before version 10."""
     topic_id: uuid = field(since=10, default=zero, ignorable=True)
     """The topic's id, so that no offset lands on a later topic of the same name (KIP-848, Kafka 4.1)."""
-    partitions: array[PartitionCommit]
+    partitions: array[OffsetCommitRequestPartition]
     """What to write; partitions that are not listed keep their offsets."""
 
 
-class PartitionCommit(Struct):
+class OffsetCommitRequestPartition(Struct):
     """How far the group has read in one partition."""
 
     partition_index: int32
@@ -70,22 +70,22 @@ class OffsetCommitResponse(Message, api_key=8, versions="0-10", flexible="8+"):
 
     throttle_time_ms: int32 = field(since=3, default=0, ignorable=True)
     """Milliseconds the client is held back by a quota, 0 for none; from version 4 the client itself has to wait."""
-    topics: array[TopicOutcomes]
+    topics: array[OffsetCommitResponseTopic]
     """There is no code for the whole: a failure of everything is repeated in each partition."""
 
 
-class TopicOutcomes(Struct):
+class OffsetCommitResponseTopic(Struct):
     """The outcomes in one topic."""
 
     name: string = field(until=9, default="", ignorable=True)
     """The topic's name, before version 10."""
     topic_id: uuid = field(since=10, default=zero, ignorable=True)
     """The topic's id from the request (KIP-848)."""
-    partitions: array[PartitionOutcome]
+    partitions: array[OffsetCommitResponsePartition]
     """One entry a partition of the request."""
 
 
-class PartitionOutcome(Struct):
+class OffsetCommitResponsePartition(Struct):
     """Whether the offset of one partition was written."""
 
     partition_index: int32

@@ -13,20 +13,20 @@ class OffsetDeleteRequest(Request["OffsetDeleteResponse"], api_key=47, versions=
 
     group_id: string
     """The group that shall forget."""
-    topics: array[TopicDeletions]
+    topics: array[OffsetDeleteRequestTopic]
     """What to drop."""
 
 
-class TopicDeletions(Struct):
+class OffsetDeleteRequestTopic(Struct):
     """The partitions of one topic to forget."""
 
     name: string
     """The topic's name; no member of the group may be subscribed to it."""
-    partitions: array[PartitionDeletion]
+    partitions: array[OffsetDeleteRequestPartition]
     """Those whose offsets go; an id without an offset does no harm."""
 
 
-class PartitionDeletion(Struct):
+class OffsetDeleteRequestPartition(Struct):
     """One partition to forget."""
 
     partition_index: int32
@@ -41,20 +41,20 @@ class OffsetDeleteResponse(Message, api_key=47, versions="0"):
     group."""
     throttle_time_ms: int32
     """Milliseconds the client has to wait by itself because of a quota; 0 for none."""
-    topics: array[TopicOutcomes]
+    topics: array[OffsetDeleteResponseTopic]
     """Empty when the request failed whole."""
 
 
-class TopicOutcomes(Struct):
+class OffsetDeleteResponseTopic(Struct):
     """The outcomes in one topic."""
 
     name: string
     """Which topic the outcomes below are about, echoed."""
-    partitions: array[PartitionOutcome]
+    partitions: array[OffsetDeleteResponsePartition]
     """One entry a partition of the request."""
 
 
-class PartitionOutcome(Struct):
+class OffsetDeleteResponsePartition(Struct):
     """Whether the offset of one partition is gone."""
 
     partition_index: int32

@@ -28,15 +28,15 @@ class StopReplicaRequest(Request["StopReplicaResponse"], api_key=5, versions="0-
     that has registered anew since answers 77."""
     delete_partitions: bool = field(until=2, default=False)
     """True: delete all these copies from disk; later versions decide it for each."""
-    ungrouped_partitions: array[TopicPartition] = field(until=0, default=())
+    ungrouped_partitions: array[StopReplicaPartitionV0] = field(until=0, default=())
     """The partitions, each with the name of its topic."""
-    topics: array[TopicPartitions] = field(since=1, until=2, default=())
+    topics: array[StopReplicaTopicV1] = field(since=1, until=2, default=())
     """The partitions by topic, so that a name is sent once and not once a partition."""
-    topic_states: array[TopicState] = field(since=3, default=())
+    topic_states: array[StopReplicaTopicState] = field(since=3, default=())
     """The partitions by topic, each with its leader epoch and its own fate (KIP-570, Kafka 2.6)."""
 
 
-class TopicPartition(Struct):
+class StopReplicaPartitionV0(Struct):
     """One partition to stop (version 0)."""
 
     topic_name: string
@@ -45,7 +45,7 @@ class TopicPartition(Struct):
     """Its id within the topic, from 0."""
 
 
-class TopicPartitions(Struct):
+class StopReplicaTopicV1(Struct):
     """The partitions of one topic to stop (versions 1 and 2)."""
 
     name: string
@@ -54,16 +54,16 @@ class TopicPartitions(Struct):
     """Which of its partitions, by their ids from 0."""
 
 
-class TopicState(Struct):
+class StopReplicaTopicState(Struct):
     """The partitions of one topic to stop (version 3)."""
 
     topic_name: string
     """The topic that the partitions belong to."""
-    partition_states: array[PartitionState]
+    partition_states: array[StopReplicaPartitionState]
     """Those that the receiver holds a replica of."""
 
 
-class PartitionState(Struct):
+class StopReplicaPartitionState(Struct):
     """One partition to stop, and what to do with the copy (version 3)."""
 
     partition_index: int32
@@ -80,11 +80,11 @@ class StopReplicaResponse(Message, api_key=5, versions="0-4", flexible="2+"):
 
     error_code: int16
     """0 the partitions decide; 11 the sender is no longer the controller; 77 it meant an earlier life of the broker."""
-    partition_errors: array[PartitionError]
+    partition_errors: array[StopReplicaPartitionError]
     """One entry a partition of the request."""
 
 
-class PartitionError(Struct):
+class StopReplicaPartitionError(Struct):
     """Whether the broker did as told for one partition."""
 
     topic_name: string

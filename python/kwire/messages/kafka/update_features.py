@@ -15,13 +15,13 @@ class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], api_key=57, versi
 
     timeout_ms: int32 = 60000
     """Milliseconds the controller may take; 7 in the answer leaves open whether the change was made."""
-    feature_updates: array[FeatureUpdate]
+    feature_updates: array[FeatureUpdateKey]
     """Each feature at most once; one that is not listed keeps its level."""
     validate_only: bool = field(since=1, default=False)
     """True: check everything, change nothing (KIP-778)."""
 
 
-class FeatureUpdate(Struct):
+class FeatureUpdateKey(Struct):
     """The level that one feature shall have."""
 
     feature: string

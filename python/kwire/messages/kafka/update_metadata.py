@@ -48,15 +48,15 @@ class UpdateMetadataRequest(
     broker_epoch: int64 = field(since=5, default=-1, ignorable=True)
     """Which life of the receiver is meant: the czxid of its registration (KIP-380, Kafka 2.2); -1 for any. A broker
     that has registered anew since answers 77."""
-    ungrouped_partition_states: array[PartitionState] = field(until=4, default=())
+    ungrouped_partition_states: array[UpdateMetadataPartitionState] = field(until=4, default=())
     """The changed partitions, each with the name of its topic."""
-    topic_states: array[TopicState] = field(since=5, default=())
+    topic_states: array[UpdateMetadataTopicState] = field(since=5, default=())
     """The changed partitions by topic, so that a name is sent once and not once a partition."""
-    live_brokers: array[LiveBroker]
+    live_brokers: array[UpdateMetadataBroker]
     """All live brokers, not only the new ones: who is not listed is dead."""
 
 
-class PartitionState(Struct, key=("topic_name", "partition_index")):
+class UpdateMetadataPartitionState(Struct, key=("topic_name", "partition_index")):
     """What the controller last wrote about one partition."""
 
     topic_name: string = field(until=4, default="", ignorable=True)
@@ -79,18 +79,18 @@ class PartitionState(Struct, key=("topic_name", "partition_index")):
     """Those of ``replicas`` whose broker is dead or whose disk has failed (KIP-112, Kafka 1.0)."""
 
 
-class TopicState(Struct, key="topic_name"):
+class UpdateMetadataTopicState(Struct, key="topic_name"):
     """The partitions of one topic that changed."""
 
     topic_name: string
     """The topic that the partitions belong to."""
     topic_id: uuid = field(since=7, default=zero, ignorable=True)
     """What tells a topic from a later one of the same name (KIP-516, Kafka 2.8); zero when it was never given one."""
-    partition_states: array[PartitionState]
+    partition_states: array[UpdateMetadataPartitionState]
     """Only the changed ones, or all of the topic in a full update."""
 
 
-class LiveBroker(Struct, key="id"):
+class UpdateMetadataBroker(Struct, key="id"):
     """A broker that is alive, and how to reach it."""
 
     id: int32
@@ -99,13 +99,13 @@ class LiveBroker(Struct, key="id"):
     """Where to connect, from the days when a broker listened in one place only and without encryption."""
     v0_port: int32 = field(until=0, default=0, ignorable=True)
     """The TCP port that goes with ``v0_host``."""
-    endpoints: array[Endpoint] = field(since=1, default=(), ignorable=True)
+    endpoints: array[UpdateMetadataEndpoint] = field(since=1, default=(), ignorable=True)
     """All its listeners; several since brokers speak SSL and SASL (Kafka 0.9)."""
     rack: nullable[string] = field(since=2, default="", ignorable=True)
     """Where it stands (KIP-36, Kafka 0.10); None when it has no ``broker.rack``, empty where the version cannot say."""
 
 
-class Endpoint(Struct, key="listener"):
+class UpdateMetadataEndpoint(Struct, key="listener"):
     """One of the doors of a broker."""
 
     port: int32
