@@ -4,9 +4,10 @@ PYTHON ?= python3
 SECONDS ?= 60
 ROUNDS ?= 20
 BIN := .venv/bin
+QUICK := --ignore=tests/kafka --ignore=tests/release --ignore=tests/spark --ignore=tests/report --ignore=tests/test_demo.py
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
-.PHONY: help setup demo test test-kafka soak lint bench bench-native bench-report fuzz wheel
+.PHONY: help setup demo test test-kafka coverage soak lint docs bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -26,6 +27,12 @@ test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Jav
 soak: setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
 	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/cluster/controller/test_random_histories.py
 	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster
+
+coverage: setup ## run the tests of the package in one process each and fail below the coverage in pyproject.toml
+	$(BIN)/python -m pytest $(QUICK) --numprocesses=auto --cov --cov-report=term:skip-covered
+
+docs: setup ## build the documentation site into site/; a broken link or reference is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 lint: setup ## check formatting, style, types, layers and the stub of the native module
 	scripts/lint.sh

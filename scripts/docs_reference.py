@@ -1,0 +1,140 @@
+"""Reference pages of the documentation site: messages from their declarations, commands from their options.
+
+MkDocs calls `on_files` when it builds the site (`hooks` in mkdocs.yml). The pages exist only in the built site, so
+that nothing has to be edited when a message or a command is added.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from inspect import cleandoc
+from typing import TYPE_CHECKING
+
+import click
+from mkdocs.structure.files import File, InclusionLevel
+
+from kwire.cli.documentation import documented, purpose
+from kwire.cli.program import program
+from kwire.declare.introspect import describe
+from kwire.messages import FAMILIES, every
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+    from kwire.cli.documentation import Documented
+    from kwire.declare import Message
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages to the site."""
+    for path, content in pages():
+        listed = path.count("/") == 1  # the indexes are in the navigation, the pages of single APIs are linked there
+        inclusion = InclusionLevel.UNDEFINED if listed else InclusionLevel.NOT_IN_NAV
+        files.append(File.generated(config, path, content=content, inclusion=inclusion))
+    return files
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Return the path and the Markdown text of each generated page."""
+    yield "reference/messages.md", "\n".join(_message_index())
+    for family in FAMILIES:
+        for module, classes in _modules(family).items():
+            yield f"reference/messages/{family}/{module}.md", "\n".join(_message_page(module, classes))
+    yield "reference/commands.md", "\n".join(_command_page())
+
+
+def _modules(family: str) -> dict[str, list[type[Message]]]:
+    """Return the messages of one package of declarations, by the module that declares them."""
+    modules: dict[str, list[type[Message]]] = {}
+    for cls in every():
+        package, _, module = cls.__module__.rpartition(".")
+        if package == f"kwire.messages.{family}":
+            modules.setdefault(module, []).append(cls)
+    return dict(sorted(modules.items()))
+
+
+# Messages
+
+
+def _message_index() -> Iterator[str]:
+    yield "# Messages\n"
+    yield "Every message that kwire declares. `kwire messages NAME` shows the same in a terminal.\n"
+    for family in FAMILIES:
+        package = import_module(f"kwire.messages.{family}")
+        yield f"## {family}\n\n{cleandoc(package.__doc__ or '')}\n"
+        yield "| API key | message | versions | flexible |\n|---|---|---|---|"
+        for module, classes in _modules(family).items():
+            for cls in classes:
+                flexible = describe(cls).flexible
+                link = f"[{cls.__name__}](messages/{family}/{module}.md#{cls.__name__.lower()})"
+                yield f"| {cls.api_key} | {link} | {cls.versions} | {'' if flexible is None else flexible} |"
+        yield ""
+
+
+def _message_page(module: str, classes: list[type[Message]]) -> Iterator[str]:
+    yield f"# {module.replace('_', ' ').title()}\n"
+    for cls in classes:
+        yield f"## {cls.__name__}\n"
+        yield f"{purpose(cls)}\n"
+        yield f"API key {cls.api_key}, versions {cls.versions}, `{cls.__module__}`\n"
+        yield "| field | type | versions | default | |\n|---|---|---|---|---|"
+        yield from _field_rows(documented(cls), depth=0)
+        yield ""
+
+
+def _field_rows(entries: list[Documented], depth: int) -> Iterator[str]:
+    for entry in entries:
+        indent = "&nbsp;" * 4 * depth
+        text = " ".join([entry.text.replace("\n", " "), *(f"({remark})" for remark in entry.remarks)]).replace(
+            "|", "\\|"
+        )
+        default = f"`{entry.default}`" if entry.default else ""
+        yield f"| {indent}`{entry.field.name}` | `{entry.type}` | {entry.versions} | {default} | {_cell(text)} |"
+        yield from _field_rows(entry.inside, depth + 1)
+
+
+# Commands
+
+
+def _command_page() -> Iterator[str]:
+    yield "# Commands\n"
+    yield "`pip install 'kwire[cli]'`. Examples are in [Use the command line](../cli.md).\n"
+    context = click.Context(program, info_name="kwire")
+    for name in program.list_commands(context):
+        command = program.get_command(context, name)
+        assert command is not None
+        yield from _command(command, f"kwire {name}", context)
+
+
+def _command(command: click.Command, path: str, parent: click.Context) -> Iterator[str]:
+    context = click.Context(command, info_name=path.rpartition(" ")[2], parent=parent)
+    yield f"## `{path}`\n"
+    yield _text(command.help) + "\n"
+    yield f"```console\n$ {path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
+    options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+    if options:
+        yield "| option | |\n|---|---|"
+        for option in options:
+            names, text = option.get_help_record(context) or ("", "")
+            yield f"| `{names}` | {_cell(text)} |"
+        yield ""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _command(inner, f"{path} {name}", context)
+
+
+def _text(help_text: str | None) -> str:
+    """Turn click's help into Markdown. A paragraph that click must not wrap becomes a block of code."""
+    paragraphs = cleandoc(help_text or "").split("\n\n")
+    return "\n\n".join(
+        f"```\n{cleandoc(paragraph[1:])}\n```" if paragraph.startswith("\b") else paragraph for paragraph in paragraphs
+    )
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
