@@ -80,8 +80,8 @@ SCHEMAS = {
             ("topic", pa.string()),
             ("key", pa.string()),
             ("value", pa.string()),
-            ("usual", pa.string()),
-            ("since", AT),
+            ("inherited_value", pa.string()),
+            ("valid_from", AT),
             ("valid_to", AT),
         ]
     ),

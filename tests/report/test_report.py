@@ -134,7 +134,14 @@ def test_of_another_time_another_verdict(down: Path, tmp_path: Path) -> None:
 
 def test_names_and_values_cannot_become_html(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>&\"'"
-    drift = {"topic": evil, "key": evil, "value": evil, "usual": "1", "since": after(1), "valid_to": None}
+    drift = {
+        "topic": evil,
+        "key": evil,
+        "value": evil,
+        "inherited_value": "1",
+        "valid_from": after(1),
+        "valid_to": None,
+    }
     folder = write(
         tmp_path / "gold",
         {

@@ -67,7 +67,7 @@ def rows_of(found: list[Belief]) -> list[int]:
 
 def test_what_all_tell_is_believed_since_most_of_them_told_it() -> None:
     (only,) = beliefs(Told(10, 1), Told(11, 2), Told(12, 3))
-    assert (only.first_told_at, only.told_by, only.since, only.until) == (10, 1, 11, None)
+    assert (only.first_reported_at, only.reported_by, only.since, only.until) == (10, 1, 11, None)
     assert only.told == [(1, 10), (2, 11), (3, 12)]
 
 
@@ -151,7 +151,9 @@ def test_a_walk_goes_on_from_what_was_believed() -> None:
     told = [*all_tell(10), *all_tell(20, isr=[1, 2]), *all_tell(30, isr=[1])]
     whole = beliefs(*told)
     views = [Told(20, broker, isr=[1, 2], role=VIEW) for broker in (1, 2, 3)]
-    before = Belief(0, 20, first_told_at=20, told_by=1, told=[(1, 20)], last_leader=1, ailing=(3,), carried=True)
+    before = Belief(
+        0, 20, first_reported_at=20, reported_by=1, told=[(1, 20)], last_leader=1, ailing=(3,), carried=True
+    )
     rest = beliefs(Told(20, -1, isr=[1, 2], role=CARRIED), *views, *told[6:], carried=before)
     assert [(belief.since, belief.until, belief.ailing) for belief in rest] == [
         (belief.since, belief.until, belief.ailing) for belief in whole[1:]

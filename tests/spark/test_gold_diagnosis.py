@@ -18,7 +18,7 @@ def signal(kind: str, at: float, broker: int = -1, **more: Any) -> Signal:
 
 def story(*seen: Signal, interval: float = 0.5, end: float = 200) -> list[Incident]:
     rhythm = {"interval_us": str(round(interval * SECOND)), "end": str(round(end * SECOND))}
-    heard = [signal("heard", 0.0, broker, told_by=broker) for broker in (1, 2, 3)]
+    heard = [signal("heard", 0.0, broker, reported_by=broker) for broker in (1, 2, 3)]
     return diagnose([signal("rhythm", 0, detail=rhythm), *heard, *seen])
 
 
@@ -32,32 +32,32 @@ def told(incidents: list[Incident]) -> list[tuple[str, int | None]]:
 
 
 def gone(at: float, broker: int = 2) -> list[Signal]:
-    return [signal("unlisted", at + 0.1 * teller, broker, told_by=teller) for teller in (1, 3)]
+    return [signal("unlisted", at + 0.1 * teller, broker, reported_by=teller) for teller in (1, 3)]
 
 
 def listed(at: float, broker: int = 2) -> list[Signal]:
-    return [signal("listed", at + 0.1 * teller, broker, told_by=teller) for teller in (1, 3)]
+    return [signal("listed", at + 0.1 * teller, broker, reported_by=teller) for teller in (1, 3)]
 
 
 def lost_leaders(at: float, broker: int = 2) -> list[Signal]:
     return [
-        signal("moved", at, broker, other=1, told_by=1, partitions=30, topics=("a", "b")),
-        signal("isr_left", at, broker, other=1, told_by=1, partitions=90, topics=("a", "b", "c")),
-        signal("ailing", at, broker, told_by=1, partitions=90, topics=("a", "b", "c")),
+        signal("moved", at, broker, other=1, reported_by=1, partitions=30, topics=("a", "b")),
+        signal("isr_left", at, broker, other=1, reported_by=1, partitions=90, topics=("a", "b", "c")),
+        signal("ailing", at, broker, reported_by=1, partitions=90, topics=("a", "b", "c")),
     ]
 
 
 def well(at: float, broker: int = 2) -> list[Signal]:
-    return [signal("healed", at, broker, told_by=1, partitions=90, topics=("a", "b", "c"))]
+    return [signal("healed", at, broker, reported_by=1, partitions=90, topics=("a", "b", "c"))]
 
 
 def test_a_single_poll_has_no_rhythm_and_tells_no_story() -> None:
-    assert diagnose([signal("rhythm", 0, detail={"end": "0"}), signal("heard", 0, 1, told_by=1)]) == []
+    assert diagnose([signal("rhythm", 0, detail={"end": "0"}), signal("heard", 0, 1, reported_by=1)]) == []
 
 
 def test_leaders_that_stay_until_the_session_ends_mean_a_kill() -> None:
     killed = [*failed(10, 9.5), *gone(28), *lost_leaders(28)]
-    back = [signal("answered", 60, 2, told_by=2, not_before=59.5), *listed(60), *well(61)]
+    back = [signal("answered", 60, 2, reported_by=2, not_before=59.5), *listed(60), *well(61)]
     loss, restart = story(*killed, *back)
     assert told([loss, restart]) == [("broker_killed", 2), ("broker_restarted", 2)]
     assert (loss.began_at, loss.first_sign, loss.first_sign_at) == (9_500_000, "silence", 10_000_000)
@@ -68,8 +68,8 @@ def test_leaders_that_stay_until_the_session_ends_mean_a_kill() -> None:
 
 def test_a_restarted_broker_that_does_not_list_itself_yet_is_not_gone_again() -> None:
     killed = [*failed(10, 9.5), *gone(28), *lost_leaders(28)]
-    unaware = [signal("unlisted", 60, 2, told_by=2, not_before=9.5), signal("listed", 61, 2, told_by=2)]
-    back = [signal("answered", 60, 2, told_by=2, not_before=59.5), *listed(60.4), *well(61)]
+    unaware = [signal("unlisted", 60, 2, reported_by=2, not_before=9.5), signal("listed", 61, 2, reported_by=2)]
+    back = [signal("answered", 60, 2, reported_by=2, not_before=59.5), *listed(60.4), *well(61)]
     assert told(story(*killed, *unaware, *back)) == [("broker_killed", 2), ("broker_restarted", 2)]
 
 
@@ -84,23 +84,23 @@ def test_so_do_leaders_that_leave_a_broker_that_still_answers() -> None:
 
 def test_connections_that_stay_open_without_an_answer_mean_a_stopped_process() -> None:
     stopped = [*failed(12, 9.5, failure="unanswered"), *gone(22), *lost_leaders(22)]
-    woken = [signal("answered", 25, 2, told_by=2), *listed(26), *well(27)]
+    woken = [signal("answered", 25, 2, reported_by=2), *listed(26), *well(27)]
     assert told(story(*stopped, *woken)) == [("broker_paused", 2), ("broker_resumed", 2)]
 
 
 def test_one_failed_poll_is_nothing() -> None:
     first, _ = failed(10, 9.5)
-    assert story(first, signal("answered", 10.5, 2, told_by=2)) == []
+    assert story(first, signal("answered", 10.5, 2, reported_by=2)) == []
 
 
 def test_one_failed_poll_with_another_sign_is_something() -> None:
     first, _ = failed(60, 0)
-    answered = signal("answered", 120, 2, told_by=2, not_before=60)
+    answered = signal("answered", 120, 2, reported_by=2, not_before=60)
     assert told(story(first, *lost_leaders(60.1), answered, *well(120.1), interval=60, end=300))[0][1] == 2
 
 
 def test_polls_too_rare_to_see_a_difference_leave_the_cause_open() -> None:
-    seen = [*failed(120, 60), signal("moved", 120.1, 2, other=1, told_by=1, not_before=60.1, partitions=3)]
+    seen = [*failed(120, 60), signal("moved", 120.1, 2, other=1, reported_by=1, not_before=60.1, partitions=3)]
     assert told(story(*seen, *gone(120.1), interval=60, end=600)) == [("broker_lost", 2)]
 
 
@@ -110,15 +110,15 @@ def test_a_broker_that_is_gone_when_polls_begin_went_nobody_knows_how() -> None:
 
 def test_a_broker_that_is_not_polled_is_missed_by_the_others() -> None:
     missed = [
-        signal("isr_left", 7, 2, other=1, told_by=1, partitions=5),
-        signal("ailing", 7, 2, told_by=1, partitions=5),
+        signal("isr_left", 7, 2, other=1, reported_by=1, partitions=5),
+        signal("ailing", 7, 2, reported_by=1, partitions=5),
     ]
     (loss,) = story(*missed, *gone(18))
     assert (loss.kind, loss.first_sign, loss.first_sign_at) == ("broker_lost", "isr_shrink", 7 * SECOND)
 
 
 def test_one_of_three_who_does_not_list_a_broker_is_wrong() -> None:
-    assert story(signal("unlisted", 10, 2, told_by=1)) == []
+    assert story(signal("unlisted", 10, 2, reported_by=1)) == []
 
 
 def test_a_broker_that_goes_twice_is_two_incidents() -> None:
@@ -126,7 +126,7 @@ def test_a_broker_that_goes_twice_is_two_incidents() -> None:
         *failed(10, 9.5),
         *gone(28),
         *lost_leaders(28),
-        signal("answered", 60, 2, told_by=2),
+        signal("answered", 60, 2, reported_by=2),
         *listed(60),
         *well(61),
     ]
@@ -135,8 +135,11 @@ def test_a_broker_that_goes_twice_is_two_incidents() -> None:
 
 
 def test_the_controller_follows_the_death_of_its_broker() -> None:
-    moved = [signal("controller", 28.2, 3, other=1, told_by=3), signal("controller", 28.4, 3, other=1, told_by=2)]
-    electing = signal("electing", 28, 1, told_by=2, partitions=80)
+    moved = [
+        signal("controller", 28.2, 3, other=1, reported_by=3),
+        signal("controller", 28.4, 3, other=1, reported_by=2),
+    ]
+    electing = signal("electing", 28, 1, reported_by=2, partitions=80)
     loss, controller = story(*failed(10, 9.5, broker=1), *gone(28, broker=1), electing, *moved)
     assert (loss.electing, loss.offline) == (80, 0)
     assert controller.kind == "controller_moved"
@@ -145,7 +148,7 @@ def test_the_controller_follows_the_death_of_its_broker() -> None:
 
 
 def test_a_woken_broker_that_learns_of_the_controller_late_is_no_news() -> None:
-    moved = [signal("controller", 28, 3, other=1, told_by=3), signal("controller", 90, 3, other=1, told_by=2)]
+    moved = [signal("controller", 28, 3, other=1, reported_by=3), signal("controller", 90, 3, other=1, reported_by=2)]
     assert told(story(*moved)) == [("controller_moved", 3)]
 
 
@@ -219,16 +222,16 @@ def test_a_follower_that_lags_while_it_answers_is_an_incident_of_its_own() -> No
 
 def test_a_woken_leader_that_throws_its_followers_out_for_a_moment_is_part_of_its_own_story() -> None:
     stopped = failed(12, 9.5, failure="unanswered")
-    woken = [signal("answered", 25, 2, told_by=2), signal("isr_left", 25.2, 3, other=2, partitions=9)]
+    woken = [signal("answered", 25, 2, reported_by=2), signal("isr_left", 25.2, 3, other=2, partitions=9)]
     assert told(story(*stopped, *woken, signal("healed", 40, 3, partitions=9))) == [
         ("broker_paused", 2),
         ("broker_resumed", 2),
     ]
 
 
-def config(at: float, scope: str, resource: str, key: str, value: str, told_by: int = 1) -> Signal:
+def config(at: float, scope: str, resource: str, key: str, value: str, reported_by: int = 1) -> Signal:
     detail = {"scope": scope, "resource": resource, "key": key, "value": value}
-    return signal("config", at, told_by=told_by, not_before=at - 10, detail=detail)
+    return signal("config", at, reported_by=reported_by, not_before=at - 10, detail=detail)
 
 
 def test_what_one_answer_shows_was_configured_together() -> None:

@@ -38,7 +38,7 @@ FLAGS = {
     "electing": ("electing a leader", PINK),
     "offline": ("without a leader", VERMILION),
 }
-MOVES = {"preferred": GREEN, "lost": ORANGE, "reassigned": SKY, "offline": VERMILION, "back": BLUE, "other": GREY}
+MOVES = {"preferred": GREEN, "lost": ORANGE, "reassigned": SKY, "offline": VERMILION, "returned": BLUE, "other": GREY}
 LINES = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, GREY)
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif'

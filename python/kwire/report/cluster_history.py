@@ -370,12 +370,12 @@ def _leader_moves(story: ClusterStory, folder: Path) -> None:
 
 
 def _isr_events(story: ClusterStory, folder: Path) -> None:
-    table = _events(story, folder, "isr_events", ["topic", "partition", "moving", "within_hour", "at"])
+    table = _events(story, folder, "isr_events", ["topic", "partition", "moving", "events_in_hour", "at"])
     if table is None:
         return
     table = table.filter(pc.invert(pc.fill_null(table["moving"], False)))
-    top, story.churning_partitions = _most(table, [([], "count_all"), ("within_hour", "max")])
-    story.churn = [(row["topic"], row["partition"], row["count_all"], row["within_hour_max"]) for row in top]
+    top, story.churning_partitions = _most(table, [([], "count_all"), ("events_in_hour", "max")])
+    story.churn = [(row["topic"], row["partition"], row["count_all"], row["events_in_hour_max"]) for row in top]
 
 
 def _most(table: pa.Table, wanted: list[tuple[Any, str]]) -> tuple[list[dict[str, Any]], int]:
@@ -389,13 +389,15 @@ def _configs(story: ClusterStory, folder: Path) -> None:
     own.sort(key=lambda row: (row["at"], row["resource"], row["key"]))
     story.config_change_count = len(own)
     story.config_changes = [
-        ConfigChange(micros_of(row["at"]), row["resource_type"], row["resource"], row["key"], row["was"], row["value"])
+        ConfigChange(
+            micros_of(row["at"]), row["resource_type"], row["resource"], row["key"], row["old_value"], row["value"]
+        )
         for row in own[-LONGEST_LISTS:]
     ]
     drifted: defaultdict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
-    for row in _rows(story, folder, "config_drift", "since", ends="valid_to"):
+    for row in _rows(story, folder, "config_drift", "valid_from", ends="valid_to"):
         if row["valid_to"] is None:
-            drifted[row["key"], row["value"], row["usual"]].append(row["topic"])
+            drifted[row["key"], row["value"], row["inherited_value"]].append(row["topic"])
     story.drift = [
         Drift(*key, len(topics), tuple(sorted(topics)[:LONGEST_LISTS]))
         for key, topics in sorted(drifted.items(), key=lambda each: (-len(each[1]), each[0][0], each[0][1] or ""))

@@ -33,7 +33,7 @@ REASONS = {
     "lost": "the leader before was out of sync",
     "reassigned": "replicas were moved",
     "offline": "nobody could lead",
-    "back": "the same led again",
+    "returned": "the same led again",
     "other": "for another reason",
 }
 """Of leader moves, as gold names them."""

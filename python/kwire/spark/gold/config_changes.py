@@ -36,14 +36,14 @@ CHANGES = Table(
         Column(
             "not_before", "timestamp", "the same broker's answer before, which told the old value; null for none", "UTC"
         ),
-        Column("told_by", "int", "who told it first"),
+        Column("reported_by", "int", "who told it first"),
         Column("resource_type", "string", "'topic', 'broker' or 'cluster' (the default of all brokers)"),
         Column("resource", "string", "the topic or broker; empty for the cluster"),
         Column("key", "string", "the configuration's name"),
-        Column("was", "string", "its value before; null when it had none"),
+        Column("old_value", "string", "its value before; null when it had none"),
         Column("value", "string", "its value now; null when it has none"),
         Column(
-            "was_source",
+            "old_source",
             "int",
             "where the value came from: 1 topic, 2 broker, 3 cluster default, 4 file, 5 Kafka's default",
         ),
@@ -60,8 +60,8 @@ DRIFT = Table(
         Column("topic", "string", "the topic"),
         Column("key", "string", "the configuration's name"),
         Column("value", "string", "its own value"),
-        Column("usual", "string", "the value at topics that have none of their own; null when each has"),
-        Column("since", "timestamp", "when it was told first", "UTC"),
+        Column("inherited_value", "string", "the value at topics that have none of their own; null when each has"),
+        Column("valid_from", "timestamp", "when it was told first", "UTC"),
         Column("valid_to", "timestamp", "when it was no more; null while it is", "UTC"),
     ),
 )
@@ -146,13 +146,13 @@ def _believed(rows: DataFrame, answers: DataFrame) -> DataFrame:
         "cluster_id",
         "at",
         "not_before",
-        f.col("broker_id").alias("told_by"),
+        f.col("broker_id").alias("reported_by"),
         "resource_type",
         "resource",
         "key",
-        f.col("before.value").alias("was"),
+        f.col("before.value").alias("old_value"),
         f.col("now.value").alias("value"),
-        f.col("before.source").alias("was_source"),
+        f.col("before.source").alias("old_source"),
         f.col("now.source").alias("source"),
         f.when(f.coalesce(own, f.lit(False)), "own").otherwise("inherited").alias("origin"),
     )
@@ -172,8 +172,18 @@ def drift(configs: DataFrame) -> DataFrame:
     own = states.where("now.source = 1")
     standing = states.where("valid_to is null and now.source <> 1")
     counts = standing.groupBy("cluster_id", "key", "value").agg(f.count("*").alias("topics"))
-    usual = counts.groupBy("cluster_id", "key").agg(f.max_by("value", f.struct("topics", "value")).alias("usual"))
-    rows = own.join(f.broadcast(usual), ["cluster_id", "key"], "left").where(~f.col("value").eqNullSafe(f.col("usual")))
+    usual = counts.groupBy("cluster_id", "key").agg(
+        f.max_by("value", f.struct("topics", "value")).alias("inherited_value")
+    )
+    rows = own.join(f.broadcast(usual), ["cluster_id", "key"], "left").where(
+        ~f.col("value").eqNullSafe(f.col("inherited_value"))
+    )
     return rows.select(
-        "cluster_id", f.col("resource").alias("topic"), "key", "value", "usual", f.col("at").alias("since"), "valid_to"
+        "cluster_id",
+        f.col("resource").alias("topic"),
+        "key",
+        "value",
+        "inherited_value",
+        f.col("at").alias("valid_from"),
+        "valid_to",
     )

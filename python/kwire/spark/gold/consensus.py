@@ -57,9 +57,9 @@ class Belief:
     """A row that tells it."""
     since: int
     until: int | None = None
-    first_told_at: int = 0
+    first_reported_at: int = 0
     """When the first broker told it; `since` is when it was believed."""
-    told_by: int = -1
+    reported_by: int = -1
     told: list[tuple[int, int]] = field(default_factory=list)
     """Who told it, and when, in that order: of those who answered when it was told first."""
     before: int = -1
@@ -245,7 +245,7 @@ class _Walk:
         if now is None or not present or now.since == time or rows.state[now.row] != rows.state[row]:
             return
         # Who was silent when it was told first learned it in its own time: that says nothing about propagation.
-        if all(broker != teller for teller, _ in now.told) and broker in self.electorate.voters(now.first_told_at):
+        if all(broker != teller for teller, _ in now.told) and broker in self.electorate.voters(now.first_reported_at):
             now.told.append((broker, time))
 
     def finish(self, end: int) -> None:
@@ -277,7 +277,7 @@ class _Walk:
     def _told(self, word: Word, before: Belief | None) -> list[tuple[int, int]]:
         """Who tells it just now, and since when, the first first."""
         # A broker that slept may have told long ago what has become true again: that was not about this time.
-        floor = before.first_told_at if before is not None else NEVER
+        floor = before.first_reported_at if before is not None else NEVER
         tellings = [
             (broker, other.since)
             for broker, other in self.words.items()
@@ -288,7 +288,7 @@ class _Walk:
     def _next(self, word: Word, time: int) -> Belief:
         rows, row, before = self.rows, word.row, self.now
         told = self._told(word, before) if len(self.words) > 1 else [(rows.broker_id[row], word.since)]
-        belief = Belief(row, time, first_told_at=told[0][1], told_by=told[0][0], told=told)
+        belief = Belief(row, time, first_reported_at=told[0][1], reported_by=told[0][0], told=told)
         if before is None:
             old = -1
         else:

@@ -80,7 +80,7 @@ def _diagnose(seen: pa.Table) -> pa.Table:
             kind=row["kind"],
             at=row["at"],
             not_before=row["not_before"],
-            told_by=row["told_by"],
+            reported_by=row["reported_by"],
             broker=row["broker"],
             other=row["other"],
             topic=row["topic"],

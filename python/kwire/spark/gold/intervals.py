@@ -3,7 +3,7 @@
 Under what rules the brokers are believed: `belief`. A row lies under the hour in which it ended; what holds still lies
 under ``date=open``. So a new hour adds what changed in it, and states that never change cost nothing more.
 
-Bounds are those of the polls: a state is believed from the answer on that made it the majority's; `first_told_at` is
+Bounds are those of the polls: a state is believed from the answer on that made it the majority's; `first_reported_at` is
 when the first broker told it, and the change itself lies between that and the same broker's answer before.
 """
 
@@ -34,9 +34,9 @@ TABLE = Table(
         Column("error_code", "int", "Kafka's error code: 0 none, 5 no leader, 72 leader without this listener"),
         Column("valid_from", "timestamp", "when it was believed first", "UTC"),
         Column("valid_to", "timestamp", "when something else was; null while it holds", "UTC"),
-        Column("first_told_at", "timestamp", "when the first broker told it", "UTC"),
-        Column("told_by", "int", "which broker that was"),
-        Column("told", "array<struct<broker_id:int,at:timestamp>>", "when each broker told it, the first first"),
+        Column("first_reported_at", "timestamp", "when the first broker told it", "UTC"),
+        Column("reported_by", "int", "which broker that was"),
+        Column("reports", "array<struct<broker_id:int,at:timestamp>>", "when each broker told it, the first first"),
         Column("under_replicated", "boolean", "a replica is out of sync, other than those that a reassignment adds"),
         Column("moving", "boolean", "a reassignment adds replicas that are not in sync yet"),
         Column("leaderless", "boolean", "it has no leader"),
@@ -80,11 +80,11 @@ def intervals(transitions: DataFrame, configs: DataFrame) -> DataFrame:
         "error_code",
         f.timestamp_micros("since").alias("valid_from"),
         f.timestamp_micros("until").alias("valid_to"),
-        f.timestamp_micros("first_told_at").alias("first_told_at"),
-        "told_by",
+        f.timestamp_micros("first_reported_at").alias("first_reported_at"),
+        "reported_by",
         f.transform(
-            "told", lambda t: f.struct(t["broker_id"].alias("broker_id"), f.timestamp_micros(t["at"]).alias("at"))
-        ).alias("told"),
+            "reports", lambda t: f.struct(t["broker_id"].alias("broker_id"), f.timestamp_micros(t["at"]).alias("at"))
+        ).alias("reports"),
         (f.size(missing) > 0).alias("under_replicated"),
         (f.size("adding") > 0).alias("moving"),
         leaderless.alias("leaderless"),
@@ -105,10 +105,10 @@ def _min_isr(configs: DataFrame) -> DataFrame:
     values = rows.groupBy("cluster_id", "resource").agg(
         f.sort_array(
             f.collect_list(f.struct(at.alias("at"), "broker_id", f.col("value").cast("int").alias("value")))
-        ).alias("told")
+        ).alias("reports")
     )
     # Brokers are asked one after the other and each tells it: only what differs from the one before counts.
-    news = f.filter("told", lambda entry, i: (i == 0) | ~entry["value"].eqNullSafe(f.get("told", i - 1)["value"]))
+    news = f.filter("reports", lambda entry, i: (i == 0) | ~entry["value"].eqNullSafe(f.get("reports", i - 1)["value"]))
     values = values.withColumn("news", news).select(
         "cluster_id", "resource", "news", f.posexplode("news").alias("i", "new")
     )

@@ -20,14 +20,14 @@ TABLE = Table(
         Column("topic", "string", "the topic"),
         Column("topic_id", "string", "its id; null where brokers tell none"),
         Column("partition", "int", "the partition"),
-        Column("leader_before", "int", "who led it last; -1 for nobody yet"),
+        Column("previous_leader", "int", "who led it last; -1 for nobody yet"),
         Column("leader", "int", "who leads it now; -1 for nobody"),
         Column("leader_epoch", "int", "the new leader's epoch; -1 where brokers do not tell"),
         Column(
             "reason",
             "string",
             "'preferred' to the first replica from one in sync; 'lost' the one before is out of sync; 'reassigned' "
-            "replicas changed; 'offline' nobody can lead; 'back' the same as before leads again; 'other'",
+            "replicas changed; 'offline' nobody can lead; 'returned' the same as before leads again; 'other'",
         ),
     ),
 )
@@ -43,7 +43,7 @@ def leader_moves(transitions: DataFrame) -> DataFrame:
     rows = rows.where((leader != before) | was_offline)
     reason = (
         f.when(leader < 0, "offline")
-        .when(leader == before, "back")
+        .when(leader == before, "returned")
         .when((f.col("was_replicas") != f.col("replicas")) | ~f.array_contains("replicas", before), "reassigned")
         .when(~f.array_contains("isr", before), "lost")
         .when((f.size("adding") > 0) | (f.size("was_adding") > 0), "reassigned")
@@ -52,11 +52,11 @@ def leader_moves(transitions: DataFrame) -> DataFrame:
     )
     return rows.select(
         "cluster_id",
-        f.timestamp_micros("first_told_at").alias("at"),
+        f.timestamp_micros("first_reported_at").alias("at"),
         "topic",
         "topic_id",
         "partition",
-        before.alias("leader_before"),
+        before.alias("previous_leader"),
         "leader",
         "leader_epoch",
         reason.alias("reason"),

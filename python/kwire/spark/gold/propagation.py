@@ -21,7 +21,7 @@ TABLE = Table(
     (
         Column("cluster_id", "string", "the cluster"),
         Column("at", "timestamp", "when the first broker told it", "UTC"),
-        Column("told_by", "int", "which broker that was"),
+        Column("reported_by", "int", "which broker that was"),
         Column("broker_id", "int", "who told it later"),
         Column("partitions", "long", "partitions whose change both told", "partitions"),
         Column("lag_ms_min", "double", "the shortest time between the two", "ms"),
@@ -33,18 +33,18 @@ TABLE = Table(
 
 def propagation(transitions: DataFrame) -> DataFrame:
     """Rows of `TABLE`."""
-    rows = transitions.where("present and not carried and size(told) > 1").select(
-        "cluster_id", "first_told_at", "told_by", f.explode("told").alias("telling")
+    rows = transitions.where("present and not carried and size(reports) > 1").select(
+        "cluster_id", "first_reported_at", "reported_by", f.explode("reports").alias("telling")
     )
-    rows = rows.where("telling.broker_id <> told_by")
-    lag = (f.col("telling.at") - f.col("first_told_at")) / 1000.0
+    rows = rows.where("telling.broker_id <> reported_by")
+    lag = (f.col("telling.at") - f.col("first_reported_at")) / 1000.0
     return (
-        rows.groupBy("cluster_id", "first_told_at", "told_by", f.col("telling.broker_id").alias("broker_id"))
+        rows.groupBy("cluster_id", "first_reported_at", "reported_by", f.col("telling.broker_id").alias("broker_id"))
         .agg(
             f.count("*").alias("partitions"),
             f.min(lag).alias("lag_ms_min"),
             f.avg(lag).alias("lag_ms_mean"),
             f.max(lag).alias("lag_ms_max"),
         )
-        .withColumn("at", f.timestamp_micros("first_told_at"))
+        .withColumn("at", f.timestamp_micros("first_reported_at"))
     )

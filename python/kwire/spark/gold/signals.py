@@ -11,7 +11,7 @@ Kinds, and what their columns mean:
 | `heard` | who answered | | its first answer in an hour |
 | `failed` | who did not answer | | first and second failure in a row, and each of another class; detail `failure` |
 | `answered` | who answered again | | after failures |
-| `unlisted`, `listed` | whom | | `told_by` dropped it from its list of brokers, or has it again |
+| `unlisted`, `listed` | whom | | `reported_by` dropped it from its list of brokers, or has it again |
 | `appeared`, `vanished` | | | partitions of `topic`; detail: see below |
 | `isr_left`, `isr_joined` | the replica | leader | left or joined ISRs |
 | `ailing`, `healed` | the replica | | became out of sync or offline, or ceased to be; not counting those being added |
@@ -51,7 +51,7 @@ TABLE = Table(
         Column("kind", "string", "what was seen"),
         Column("at", "timestamp", "the answer that told it first, or the failure", "UTC"),
         Column("not_before", "timestamp", "when its witness had told otherwise last; null for never", "UTC"),
-        Column("told_by", "int", "the witness; -1 for the poller itself"),
+        Column("reported_by", "int", "the witness; -1 for the poller itself"),
         Column("broker", "int", "whom it is about; -1 for nobody"),
         Column("other", "int", "the other broker in it; -1 for none"),
         Column("topic", "string", "the topic that came or went; null otherwise"),
@@ -75,11 +75,11 @@ def signals(
     seen = _of_partitions(transitions)
     witnesses = metadata.where(~f.col("failed")).select(
         "cluster_id",
-        f.col("broker_id").alias("told_by"),
+        f.col("broker_id").alias("reported_by"),
         f.unix_micros("polled_at").alias("us"),
         f.col("answered_before").alias("not_before"),
     )
-    seen = seen.join(witnesses, ["cluster_id", "told_by", "us"], "left").drop("us")
+    seen = seen.join(witnesses, ["cluster_id", "reported_by", "us"], "left").drop("us")
     if first_run:
         # The first word of a witness says how things are, not that they have changed.
         initial = f.col("not_before").isNull()
@@ -98,7 +98,7 @@ def _signal(
     *,
     at: str,
     not_before: str | None = None,
-    told_by: str | None = None,
+    reported_by: str | None = None,
     broker: str | None = None,
     other: str | None = None,
     detail: Expression | None = None,
@@ -111,7 +111,7 @@ def _signal(
         (f.lit(kind) if isinstance(kind, str) else kind).alias("kind"),
         f.col(at).alias("at"),
         (f.col(not_before) if not_before else f.lit(None).cast("timestamp")).alias("not_before"),
-        whom(told_by).alias("told_by"),
+        whom(reported_by).alias("reported_by"),
         whom(broker).alias("broker"),
         whom(other).alias("other"),
         f.lit(None).cast("string").alias("topic"),
@@ -132,8 +132,8 @@ def _of_partitions(transitions: DataFrame) -> DataFrame:
     came = topics.where(appeared).select(
         "cluster_id",
         f.lit("appeared").alias("kind"),
-        "told_by",
-        "first_told_at",
+        "reported_by",
+        "first_reported_at",
         "topic",
         f.col("topic_id").alias("of"),
         f.col("was_known_id").alias("known_id"),
@@ -142,8 +142,8 @@ def _of_partitions(transitions: DataFrame) -> DataFrame:
     went = topics.where(vanished).select(
         "cluster_id",
         f.lit("vanished").alias("kind"),
-        "told_by",
-        "first_told_at",
+        "reported_by",
+        "first_reported_at",
         "topic",
         f.col("was_topic_id").alias("of"),
         f.lit(None).cast("string").alias("known_id"),
@@ -151,7 +151,7 @@ def _of_partitions(transitions: DataFrame) -> DataFrame:
     )
     listed = (
         came.unionByName(went)
-        .groupBy("cluster_id", "kind", "told_by", "first_told_at", "topic", "of")
+        .groupBy("cluster_id", "kind", "reported_by", "first_reported_at", "topic", "of")
         .agg(
             f.count("*").cast("int").alias("partitions"),
             f.max("known_id").alias("known_id"),
@@ -168,8 +168,8 @@ def _of_partitions(transitions: DataFrame) -> DataFrame:
     listed = listed.select(
         "cluster_id",
         "kind",
-        f.timestamp_micros("first_told_at").alias("at"),
-        "told_by",
+        f.timestamp_micros("first_reported_at").alias("at"),
+        "reported_by",
         f.lit(-1).alias("broker"),
         f.lit(-1).alias("other"),
         "topic",
@@ -181,32 +181,32 @@ def _of_partitions(transitions: DataFrame) -> DataFrame:
             known=f.when(f.col("known"), f.lit("true")),
             before=f.col("before").cast("string"),
         ).alias("detail"),
-        f.col("first_told_at").alias("us"),
+        f.col("first_reported_at").alias("us"),
     )
 
     facts = new.select(
         "cluster_id",
-        "told_by",
-        "first_told_at",
+        "reported_by",
+        "first_reported_at",
         "topic",
         f.explode(f.filter(_facts(same), lambda x: x.isNotNull())).alias("fact"),
     )
     summed = (
-        facts.select("cluster_id", "told_by", "first_told_at", "topic", "fact.*")
-        .groupBy("cluster_id", "told_by", "first_told_at", "kind", "broker", "other", "step")
+        facts.select("cluster_id", "reported_by", "first_reported_at", "topic", "fact.*")
+        .groupBy("cluster_id", "reported_by", "first_reported_at", "kind", "broker", "other", "step")
         .agg(f.count("*").cast("int").alias("partitions"), f.sort_array(f.collect_set("topic")).alias("topics"))
         .select(
             "cluster_id",
             "kind",
-            f.timestamp_micros("first_told_at").alias("at"),
-            "told_by",
+            f.timestamp_micros("first_reported_at").alias("at"),
+            "reported_by",
             "broker",
             "other",
             f.lit(None).cast("string").alias("topic"),
             "partitions",
             "topics",
             _details(step=f.col("step")).alias("detail"),
-            f.col("first_told_at").alias("us"),
+            f.col("first_reported_at").alias("us"),
         )
     )
     return listed.unionByName(summed)
@@ -298,7 +298,7 @@ def _of_polls(metadata: DataFrame) -> DataFrame:
         )
     )
     answered = rows.where(~f.col("failed") & after_failure).select(
-        *_signal("answered", at="polled_at", not_before="before", broker="broker_id", told_by="broker_id")
+        *_signal("answered", at="polled_at", not_before="before", broker="broker_id", reported_by="broker_id")
     )
     # Each hour anew, so that any stretch of hours can be read by itself.
     hourly = rows.groupBy("cluster_id", f.date_trunc("hour", "polled_at").alias("hour"), "broker_id").agg(
@@ -308,7 +308,7 @@ def _of_polls(metadata: DataFrame) -> DataFrame:
         f.max("interval").alias("interval"),
     )
     heard = hourly.where(f.col("first_answer").isNotNull()).select(
-        *_signal("heard", at="first_answer", broker="broker_id", told_by="broker_id")
+        *_signal("heard", at="first_answer", broker="broker_id", reported_by="broker_id")
     )
     rhythm = hourly.groupBy("cluster_id", "hour").agg(
         f.max("last").alias("last"), f.min("first").alias("first"), f.max("interval").alias("interval")
@@ -331,7 +331,7 @@ def _of_lists(brokers: DataFrame, metadata: DataFrame) -> DataFrame:
     rows = rows.where((f.col("change") == "gone") | (f.col("before") == "gone"))
     rows = rows.join(polls, ["cluster_id", "broker_id", "at"], "left").where(~f.coalesce("suspect", f.lit(False)))
     kind = f.when(f.col("change") == "gone", "unlisted").otherwise("listed")
-    return rows.select(*_signal(kind, at="at", not_before="not_before", told_by="broker_id", broker="node_id"))
+    return rows.select(*_signal(kind, at="at", not_before="not_before", reported_by="broker_id", broker="node_id"))
 
 
 def _of_controllers(metadata: DataFrame) -> DataFrame:
@@ -358,7 +358,7 @@ def _of_controllers(metadata: DataFrame) -> DataFrame:
             "controller",
             at="polled_at",
             not_before="answered_before",
-            told_by="broker_id",
+            reported_by="broker_id",
             broker="controller_id",
             other="was",
         )
@@ -371,7 +371,7 @@ def _of_configs(changes: DataFrame) -> DataFrame:
         scope=f.col("resource_type"),
         resource=f.col("resource"),
         key=f.col("key"),
-        was=f.col("was"),
+        was=f.col("old_value"),
         value=f.col("value"),
     )
-    return own.select(*_signal("config", at="at", not_before="not_before", told_by="told_by", detail=detail))
+    return own.select(*_signal("config", at="at", not_before="not_before", reported_by="reported_by", detail=detail))

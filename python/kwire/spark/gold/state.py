@@ -81,7 +81,7 @@ def keep(
     bound = f.lit(micros(moment))
     views.write.mode("overwrite").parquet(f"{at}/views")
     held = walked.where((f.col("since") < bound) & (f.col("until").isNull() | (f.col("until") >= bound)))
-    held = held.withColumn("told", f.filter("told", lambda telling: telling["at"] < bound))
+    held = held.withColumn("reports", f.filter("reports", lambda report: report["at"] < bound))
     transitions.carried(held).write.mode("overwrite").parquet(f"{at}/beliefs")
     config_changes.answers_to_keep(answers, moment).coalesce(1).write.mode("overwrite").parquet(f"{at}/answers")
     folders.make(walked.sparkSession, f"{at}/{_INCIDENTS}{incidents_since.strftime(_STAMP)}")

@@ -22,7 +22,7 @@ GROUPS = 16
 """Into how many groups the topics of a cluster are cut: what one executor holds at once is a group's day."""
 
 CARRY = (
-    "struct<first_told_at:bigint,told_by:int,told:array<struct<broker_id:int,at:bigint>>,last_leader:int,"
+    "struct<first_reported_at:bigint,reported_by:int,reports:array<struct<broker_id:int,at:bigint>>,last_leader:int,"
     "adding:array<int>,electing:boolean,ailing:array<int>,grown:boolean,known:boolean,known_id:string>"
 )
 
@@ -46,9 +46,9 @@ TYPES = {
     "present": "boolean",
     "since": "bigint",
     "until": "bigint",
-    "first_told_at": "bigint",
-    "told_by": "int",
-    "told": TOLD,
+    "first_reported_at": "bigint",
+    "reported_by": "int",
+    "reports": TOLD,
     "last_leader": "int",
     "previous_leader": "int",
     "adding": "array<int>",
@@ -99,9 +99,9 @@ def carried(transitions: DataFrame) -> DataFrame:
         *STATE,
         "present",
         f.struct(
-            "first_told_at",
-            "told_by",
-            "told",
+            "first_reported_at",
+            "reported_by",
+            "reports",
             "last_leader",
             "adding",
             "electing",
@@ -194,7 +194,7 @@ def _walk_group(told: pa.Table, answering: pa.Table) -> pa.Table:
     for name in schema.names:
         if name.startswith("was_") and (kept := _WAS.get(name)) is not None:
             columns[name] = before.column(kept)
-        elif name == "told":
+        elif name == "reports":
             columns[name] = _told(beliefs)
         elif name in _OF_BELIEF:
             columns[name] = pa.array(_OF_BELIEF[name](beliefs), schema.field(name).type)
@@ -216,8 +216,8 @@ _WAS = {
 _ATTRIBUTES = [
     "since",
     "until",
-    "first_told_at",
-    "told_by",
+    "first_reported_at",
+    "reported_by",
     "last_leader",
     "previous_leader",
     "adding",
@@ -264,9 +264,9 @@ class _Carried:
         return Belief(
             row,
             self.at[row].as_py(),
-            first_told_at=carry["first_told_at"],
-            told_by=carry["told_by"],
-            told=[(telling["broker_id"], telling["at"]) for telling in carry["told"]],
+            first_reported_at=carry["first_reported_at"],
+            reported_by=carry["reported_by"],
+            told=[(telling["broker_id"], telling["at"]) for telling in carry["reports"]],
             last_leader=last_leader,
             previous_leader=last_leader,
             adding=tuple(carry["adding"]),

@@ -24,7 +24,7 @@ _SHORTEST_SETTLE = 3_000_000
 def diagnose(seen: Iterable[Signal]) -> list[Incident]:
     """What happened to one cluster, by time; from its signals in any order."""
     ordered = sorted(
-        seen, key=lambda s: (s.at, s.kind, s.told_by, s.broker, s.other, s.topic or "", sorted(s.detail.items()))
+        seen, key=lambda s: (s.at, s.kind, s.reported_by, s.broker, s.other, s.topic or "", sorted(s.detail.items()))
     )
     hourly = [signal.detail for signal in ordered if signal.kind == "rhythm"]
     rhythm = [int(detail["interval_us"]) for detail in hourly if "interval_us" in detail]

@@ -120,13 +120,13 @@ def _unlisted(signals: Signals, silences: dict[int, list[Silence]]) -> dict[int,
     tellers: set[int] = set()
     missing: dict[int, dict[int, Signal]] = {}
     for signal in signals.of("heard", "unlisted", "listed"):
-        tellers.add(signal.told_by)
+        tellers.add(signal.reported_by)
         if signal.kind == "heard":
             continue
         votes = missing.setdefault(signal.broker, {})
-        votes.pop(signal.told_by, None)
+        votes.pop(signal.reported_by, None)
         if signal.kind == "unlisted":
-            votes[signal.told_by] = signal
+            votes[signal.reported_by] = signal
         answering = {teller for teller in tellers if not _silent(silences.get(teller, []), signal.at)}
         against = [vote for teller, vote in votes.items() if teller in answering]
         gone = bool(against) and 2 * len(against) >= len(answering)

@@ -25,7 +25,7 @@ class Signal:
     """When, in microseconds since 1970: the answer that told it first, or the failure."""
     not_before: int | None
     """When whoever told it had told the opposite last; None when it had told nothing yet."""
-    told_by: int = NOBODY
+    reported_by: int = NOBODY
     broker: int = NOBODY
     """Whom it is about."""
     other: int = NOBODY
