@@ -122,8 +122,8 @@ async def changing_polls(cluster: Cluster, rounds: int) -> Seconds:
             began = process_time()
             poll = await anext(poller)
             kwire_cpu.append(process_time() - began)
-            if len({getattr(each, "topic", None) for each in poll.differences}) < SHARE * TOPICS:
-                sys.exit(f"only {len(poll.differences)} differences are seen")
+            if len({getattr(each, "topic", None) for each in poll.events}) < SHARE * TOPICS:
+                sys.exit(f"only {len(poll.events)} differences are seen")
             began = process_time()
             poll = await anext(poller)
             quiet_cpu.append(process_time() - began)

@@ -59,7 +59,7 @@ async def poll(endpoint: str, cluster: subprocess.Popen[str]) -> None:
             began = process_time()
             found: Poll = await anext(poller)
             changed.append(process_time() - began)
-            seen.update(type(each).__name__ for each in found.differences)
+            seen.update(type(each).__name__ for each in found.events)
             await anext(poller)
     size = len(first.payload or b"")
     say(f"  first snapshot, {size / 1e6:.1f} MB: {first_cpu * 1e3:6.1f} ms of CPU")

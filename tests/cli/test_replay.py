@@ -167,7 +167,7 @@ def test_a_tape_tells_what_was_done_to_the_cluster(tmp_path: Path, tape: str) ->
     events = [json.loads(line) for line in story.splitlines()]
     ended = {"kill_9", "controlled_shutdown", "sigstop"}
     gone = sum(event.get("kind") in ended for event in truth)
-    assert len({(e["broker_id"], e["at"][:18]) for e in events if e["what"] == "BrokerGone"}) >= gone
+    assert len({(e["broker_id"], e["at"][:18]) for e in events if e["what"] == "BrokerLeft"}) >= gone
     assert sum(event["what"] == "Answers" for event in events) == gone
     deleted = {topic for event in truth if event.get("kind") == "delete_topics" for topic in event["detail"]["topics"]}
     assert {event["topic"] for event in events if event["what"] == "TopicRemoved"} == deleted

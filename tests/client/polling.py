@@ -71,7 +71,7 @@ async def comes_true(condition: Callable[[], bool]) -> None:
 
 def told(polls: list[Poll]) -> list[MetadataEvent]:
     """All differences, in order."""
-    return [difference for poll in polls for difference in poll.differences]
+    return [difference for poll in polls for difference in poll.events]
 
 
 def answered(poll: Poll) -> bool:
@@ -83,4 +83,4 @@ def failed(poll: Poll) -> bool:
 
 
 def differs(poll: Poll) -> bool:
-    return bool(poll.differences)
+    return bool(poll.events)

@@ -26,8 +26,8 @@ def test_polls_are_read_one_after_the_other(tmp_path: Path) -> None:
         first = next(poller)
         assert first.message == cluster.state.metadata()
         cluster.move_leader("topic-00000", 0, 2)
-        changed = next(poll for poll in poller if poll.differences)
-        assert changed.differences == (LeaderMoved("topic-00000", 0, 1, 2, 0, 1),)
+        changed = next(poll for poll in poller if poll.events)
+        assert changed.events == (LeaderMoved("topic-00000", 0, 1, 2, 0, 1),)
         assert poller.broker_ids == (1, 2)
         assert poller.statistics.polls >= 3
     assert sum(1 for _ in replay(tmp_path)) == poller.statistics.polls

@@ -111,7 +111,7 @@ def test_every_misbehaviour_is_a_typed_error_and_nothing_is_lost(
             assert type(fault) is FAULTS[misbehavior]
             assert (polls[-1].payload is not None) == isinstance(fault, InvalidResponse)
             polls += await until_all(polling, ALL, answered)
-            assert all(not poll.differences for poll in polls)
+            assert all(not poll.events for poll in polls)
             return polls + await read_all(polling)
 
     with Capture(tmp_path) as capture:

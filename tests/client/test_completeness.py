@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from kwire.messages.kafka.metadata import MetadataResponseBroker
 from kwire.metadata import events as d
-from kwire.metadata.broker_view import BrokerView
+from kwire.metadata.response_tracker import ResponseTracker
 from kwire.testing.cluster_state import ClusterState, assign_replicas
-from tests.metadata.test_broker_view import answer
+from tests.metadata.test_response_tracker import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,8 +158,8 @@ def _(difference: d.BrokerJoined, known: Known, _message: MetadataResponse) -> N
     known.brokers[difference.broker_id] = (difference.host, difference.port, difference.rack)
 
 
-@apply.register(d.BrokerGone)
-def _(difference: d.BrokerGone, known: Known, _message: MetadataResponse) -> None:
+@apply.register(d.BrokerLeft)
+def _(difference: d.BrokerLeft, known: Known, _message: MetadataResponse) -> None:
     del known.brokers[difference.broker_id]
 
 
@@ -228,14 +228,14 @@ def _(difference: d.OfflineReplicasChanged, known: Known, _message: MetadataResp
 )
 def test_differences_say_all_that_changed(steps: list[list[Any]], empty_after: int, random: Random) -> None:
     state = first_state()
-    view = BrokerView()
+    view = ResponseTracker()
     view.take(answer(state.metadata()), 0.0, kraft=False)
     known = Known(state.metadata())
     for n, step in enumerate(steps, start=1):
         for change in step:
             state = change(state, random)
         told = state.metadata()
-        for difference in view.take(answer(told), n / 10, kraft=False).differences:
+        for difference in view.take(answer(told), n / 10, kraft=False).events:
             apply(difference, known, told)
         expected = Known(told)
         assert known.brokers == expected.brokers

@@ -57,7 +57,7 @@ def test_every_broker_tells_the_whole_cluster(cluster: FakeCluster) -> None:
         assert poll.cluster_id == cluster.state.cluster_id
         assert poll.endpoint == cluster.endpoint(poll.broker_id)
         assert (poll.dialect, poll.api_key, poll.api_version, poll.controller_id) == ("kafka", 3, 13, 1)
-        assert (poll.error, poll.same, poll.suspect, poll.differences) == (None, False, False, ())
+        assert (poll.error, poll.same, poll.suspect, poll.events) == (None, False, False, ())
         assert poll.changed is not None
         assert poll.changed.first
         assert began < poll.polled_at < datetime.now(UTC)

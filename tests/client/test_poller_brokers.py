@@ -12,8 +12,8 @@ from kwire.client import Poller
 from kwire.messages.kafka.metadata import MetadataResponseBroker
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.metadata.events import (
-    BrokerGone,
     BrokerJoined,
+    BrokerLeft,
     ConfigChanged,
     ControllerMoved,
     IsrExpanded,
@@ -36,7 +36,7 @@ def test_a_broker_that_is_gone_is_asked_on_and_its_silence_told(cluster: FakeClu
             polls = await until_all(polling, {1, 3}, differs)
             polls += await until(polling, failed, 3)
             gone = told([poll for poll in polls if poll.broker_id == 1])
-            assert gone[0] == BrokerGone(2)
+            assert gone[0] == BrokerLeft(2)
             assert OfflineReplicasChanged(TOPIC, 0, (), (2,)) in gone
             silence = [poll for poll in polls if poll.error is not None]
             assert {poll.broker_id for poll in silence} == {2}
@@ -210,7 +210,7 @@ def test_one_broker_is_asked_and_the_next_when_it_fails(cluster: FakeCluster) ->
             cluster.move_leader(TOPIC, 0, next(iter(cluster.state.partition(TOPIC, 0).isr_nodes)))
             polls = await until(polling, lambda poll: answered(poll) and poll.broker_id != asked)
             assert failed(polls[-2])
-            assert BrokerGone(asked) in polls[-1].differences
+            assert BrokerLeft(asked) in polls[-1].events
 
     run(work())
 
@@ -264,7 +264,7 @@ def test_the_next_broker_may_speak_the_other_dialect() -> None:
             other.start_broker(1)
             one.stop_broker(1)
             first, again = [poll for poll in await until(polling, answered, 2) if answered(poll)]
-            assert (first.dialect, first.differences) == ("kafka", ())
+            assert (first.dialect, first.events) == ("kafka", ())
             assert first.changed is not None
             assert first.changed.first
             assert again.same

@@ -17,10 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
-from kwire.metadata.broker_view import BrokerView
 from kwire.metadata.events import (
-    BrokerGone,
     BrokerJoined,
+    BrokerLeft,
     ControllerMoved,
     MetadataEvent,
     PartitionsAdded,
@@ -29,6 +28,7 @@ from kwire.metadata.events import (
     TopicRecreated,
     TopicRemoved,
 )
+from kwire.metadata.response_tracker import ResponseTracker
 from kwire.protocol import Endpoint, ReceivedResponse, SentRequest
 
 TAPES = Path(__file__).parents[1] / "data" / "tapes"
@@ -45,7 +45,7 @@ class Told(NamedTuple):
 
 @cache
 def told(tape: str) -> Told:
-    views = {broker_id: BrokerView() for broker_id in BROKERS}
+    views = {broker_id: ResponseTracker() for broker_id in BROKERS}
     differences: dict[int, list[MetadataEvent]] = {broker_id: [] for broker_id in BROKERS}
     suspect: Counter[int] = Counter()
     same = 0
@@ -62,7 +62,7 @@ def told(tape: str) -> Told:
             kraft=tape.startswith("kraft"),
             others=[view for other, view in views.items() if other != broker_id],
         )
-        differences[broker_id] += seen.differences
+        differences[broker_id] += seen.events
         suspect[broker_id] += seen.suspect
         same += seen.same
     return Told(differences, +suspect, same)
@@ -109,8 +109,8 @@ def test_partitions_are_added_once(tape: str, broker_id: int) -> None:
 def test_brokers_go_and_come_as_they_were_stopped_and_started(tape: str, broker_id: int) -> None:
     """A broker that was away itself may have missed what happened meanwhile, and never tells of its own absence."""
     order = {"zk39-public": [3, 2, 2, 1], "kraft44-public": [2, 3, 2]}[tape]
-    expected = [(what, away) for away in order if away != broker_id for what in (BrokerGone, BrokerJoined)]
-    assert [(type(each), each.broker_id) for each in of(tape, broker_id, BrokerGone, BrokerJoined)] == expected
+    expected = [(what, away) for away in order if away != broker_id for what in (BrokerLeft, BrokerJoined)]
+    assert [(type(each), each.broker_id) for each in of(tape, broker_id, BrokerLeft, BrokerJoined)] == expected
 
 
 @EVERYWHERE

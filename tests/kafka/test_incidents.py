@@ -11,7 +11,7 @@ import pytest
 from kwire.capture import Capture, replay
 from kwire.client import Poll, Poller
 from kwire.messages.kafka.metadata import MetadataResponse
-from kwire.metadata.events import BrokerGone, BrokerJoined, IsrExpanded, IsrShrank, LeaderMoved
+from kwire.metadata.events import BrokerJoined, BrokerLeft, IsrExpanded, IsrShrank, LeaderMoved
 from kwire.testing.kafka import Cluster, Kafka39, Kafka44
 from tests.kafka.administering import Administrator
 
@@ -52,9 +52,7 @@ def test_a_killed_broker_is_silent_then_gone_then_back(kafka: type[Cluster], tmp
 
             def every_broker_told(what: type[object], since: int) -> Callable[[Poll], bool]:
                 def enough(_: Poll) -> bool:
-                    told = {
-                        poll.broker_id for poll in polls[since:] for each in poll.differences if isinstance(each, what)
-                    }
+                    told = {poll.broker_id for poll in polls[since:] for each in poll.events if isinstance(each, what)}
                     return told >= {1, 2}
 
                 return enough
@@ -68,7 +66,7 @@ def test_a_killed_broker_is_silent_then_gone_then_back(kafka: type[Cluster], tmp
             await until(every_broker_knows_the_topic)
             killed.append(len(polls))
             await asyncio.to_thread(cluster.brokers[VICTIM - 1].kill)
-            await until(every_broker_told(BrokerGone, killed[0]))
+            await until(every_broker_told(BrokerLeft, killed[0]))
             started.append(len(polls))
             await asyncio.to_thread(cluster.brokers[VICTIM - 1].start)
             await until(every_broker_told(IsrExpanded, started[0]))
@@ -78,13 +76,13 @@ def test_a_killed_broker_is_silent_then_gone_then_back(kafka: type[Cluster], tmp
 
     silence = [poll for poll in polls if poll.error is not None]
     assert {poll.broker_id for poll in silence} == {VICTIM}
-    gone = [poll for poll in polls[: started[0]] if BrokerGone(VICTIM) in poll.differences]
+    gone = [poll for poll in polls[: started[0]] if BrokerLeft(VICTIM) in poll.events]
     assert {poll.broker_id for poll in gone} == {1, 2}
     # Back again, 4.4.0 may tell of the cluster before it has heard that it is part of it.
-    gone_again = [poll for poll in polls[started[0] :] if BrokerGone(VICTIM) in poll.differences]
+    gone_again = [poll for poll in polls[started[0] :] if BrokerLeft(VICTIM) in poll.events]
     assert {poll.broker_id for poll in gone_again} <= {VICTIM}
     assert silence[0].polled_at < gone[0].polled_at
-    told_by_1 = [each for poll in polls[killed[0] :] if poll.broker_id == 1 for each in poll.differences]
+    told_by_1 = [each for poll in polls[killed[0] :] if poll.broker_id == 1 for each in poll.events]
     # 3.9.1 may show partitions without a leader first, so where they moved from is not always told.
     moved = {each.partition: each for each in told_by_1 if isinstance(each, LeaderMoved) and each.after != VICTIM}
     assert len(moved) == PARTITIONS / 3

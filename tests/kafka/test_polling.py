@@ -56,7 +56,7 @@ async def polls_until(poller: Poller, enough: Callable[[list[Poll]], bool]) -> l
 
 
 def differences(polls: list[Poll]) -> list[MetadataEvent]:
-    return [difference for poll in polls for difference in poll.differences]
+    return [difference for poll in polls for difference in poll.events]
 
 
 def test_a_connection_speaks_the_newest_versions_that_both_know(cluster: Cluster) -> None:

@@ -27,11 +27,11 @@ from kwire.messages.kip4.cluster_metadata import ClusterMetadataResponse
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as LagPartition
 from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as LagTopic
-from kwire.metadata.diff import differences, same
+from kwire.metadata.diff import metadata_events, same
 from kwire.metadata.events import (
     BrokerChanged,
-    BrokerGone,
     BrokerJoined,
+    BrokerLeft,
     ConfigChanged,
     ControllerMoved,
     IsrExpanded,
@@ -82,7 +82,7 @@ def metadata(
 
 
 def told(before: Message, after: Message, *, kraft: bool = False) -> tuple[MetadataEvent, ...]:
-    return differences(compare(before, after), before, after, kraft=kraft)
+    return metadata_events(compare(before, after), before, after, kraft=kraft)
 
 
 def told_of_partition(before: MetadataResponsePartition, after: MetadataResponsePartition) -> tuple[MetadataEvent, ...]:
@@ -94,7 +94,7 @@ def test_nothing_is_different_from_nothing() -> None:
     changes = compare(None, answer)
     assert changes.first
     assert not same(changes)
-    assert differences(changes, None, answer, kraft=False) == ()
+    assert metadata_events(changes, None, answer, kraft=False) == ()
     assert told(answer, answer) == ()
 
 
@@ -107,7 +107,7 @@ def test_brokers_come_go_and_move() -> None:
     assert told(metadata(), metadata(brokers=(new, moved, BROKERS[2]))) == (
         BrokerJoined(4, "broker-4", 9092, "r1"),
         BrokerChanged(2, ("broker-2", 9092, None), ("broker-2", 9093, None)),
-        BrokerGone(1),
+        BrokerLeft(1),
     )
 
 
@@ -303,7 +303,7 @@ def test_a_resource_that_was_not_asked_or_not_answered_before_has_changed_nothin
     ("difference", "text"),
     [
         (BrokerJoined(1, "h", 9), "broker 1 joined at h:9"),
-        (BrokerGone(1), "broker 1 gone"),
+        (BrokerLeft(1), "broker 1 gone"),
         (BrokerChanged(1, ("h", 9, None), ("i", 9, "r")), "broker 1 moved from h:9 to i:9 in r"),
         (ControllerMoved(1, 2), "controller moved from 1 to 2"),
         (TopicAdded("t", None, 3), "topic t added with 3 partitions"),

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from kwire.capture.rows import Row, to_rows
 from kwire.capture.table_import import from_table
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.state_builder import changes
+from kwire.spark.state_builder import silver_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -127,7 +127,7 @@ def snapshots(name: str) -> tuple[Snapshot, ...]:
 
 def write_silver(rows: Iterable[Row], out: Path) -> None:
     """Silver of these rows of bronze, as the pipeline lays it out."""
-    for name, table_rows in changes(rows).items():
+    for name, table_rows in silver_rows(rows).items():
         table = SILVER_SCHEMAS[name]
         columns = list(zip(*table_rows, strict=True)) or [()] * len(table.columns)
         arrow = pa.table(

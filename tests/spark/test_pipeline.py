@@ -16,7 +16,7 @@ from kwire.capture import Capture
 from kwire.capture.rows import Row, to_batch
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.state_builder import changes
+from kwire.spark.state_builder import silver_rows
 from kwire.spark.store import BrokenStore, Store
 from tests.spark.recorded import TAPES, bronze
 
@@ -45,7 +45,7 @@ def _rows(folder: Path, name: str) -> list[tuple[Any, ...]]:
 
 
 def expected(rows: Iterable[Row]) -> dict[str, Counter[str]]:
-    made = changes(rows)
+    made = silver_rows(rows)
     return {name: Counter(repr(_plain(row)) for row in made[name]) for name in TABLES}
 
 

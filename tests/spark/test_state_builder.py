@@ -20,7 +20,7 @@ from kwire.messages.kafka.metadata import (
     MetadataResponseTopic,
 )
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.state_builder import Walk, changes, microseconds
+from kwire.spark.state_builder import StateBuilder, microseconds, silver_rows
 from tests.spark.recorded import TAPES, bronze
 
 BEGIN = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -66,7 +66,7 @@ def told(rows: dict[str, list[tuple[object, ...]]], table: str, *columns: str) -
 
 
 def test_a_walk_begins_with_the_full_state() -> None:
-    rows = changes([answer(0, topic("t", partition(0), partition(1)))])
+    rows = silver_rows([answer(0, topic("t", partition(0), partition(1)))])
 
     assert told(rows, "brokers", "node_id", "change", "host") == [(id, "set", f"b{id}") for id in (1, 2, 3)]
     assert told(rows, "topics", "topic", "topic_id", "partitions", "replication_factor") == [
@@ -87,7 +87,7 @@ def test_only_what_changed_leaves_and_order_is_no_change() -> None:
         1, topic("b", partition(0)), topic("a", partition(1, isr=(1,)), partition(0)), brokers=BROKERS[::-1]
     )
 
-    rows = changes([first, second])
+    rows = silver_rows([first, second])
 
     assert told(rows, "partitions", "topic", "partition", "change", "isr")[3:] == [("a", 1, "set", (1,))]
     assert len(rows["topics"]) == 2
@@ -96,7 +96,7 @@ def test_only_what_changed_leaves_and_order_is_no_change() -> None:
 
 
 def test_what_is_no_longer_listed_is_gone_with_its_last_fields() -> None:
-    rows = changes(
+    rows = silver_rows(
         [answer(0, topic("a", partition(0)), topic("b", partition(0, leader=2))), answer(1, topic("a", partition(0)))]
     )
 
@@ -108,7 +108,7 @@ def test_a_topic_made_anew_under_its_name_is_another_topic() -> None:
     before = topic("t", partition(0, epoch=3), partition(1))
     after = topic("t", partition(0), topic_id=OTHER)
 
-    rows = changes([answer(0, before), answer(1, after)])
+    rows = silver_rows([answer(0, before), answer(1, after)])
 
     assert told(rows, "topics", "topic_id")[1:] == [("AAAAAAAAAAAAAAAAAAAAAg",)]
     assert told(rows, "partitions", "partition", "topic_id", "change")[2:] == [
@@ -124,8 +124,8 @@ def test_an_empty_answer_is_suspect_until_the_next_one_agrees(empty: Row) -> Non
     full = answer(0, topic("t", partition(0)))
     again = empty._replace(polled_at=BEGIN + timedelta(seconds=2))
 
-    believed_not = changes([full, empty, full._replace(polled_at=BEGIN + timedelta(seconds=2))])
-    believed = changes([full, empty, again])
+    believed_not = silver_rows([full, empty, full._replace(polled_at=BEGIN + timedelta(seconds=2))])
+    believed = silver_rows([full, empty, again])
 
     assert told(believed_not, "polls", "suspect") == [(False,), (True,), (False,)]
     assert [row for name in ("brokers", "topics", "partitions") for row in told(believed_not, name, "change")] == [
@@ -140,7 +140,7 @@ def test_the_same_answer_said_without_bytes_counts_as_the_second_word() -> None:
     full = answer(0, topic("t", partition(0)))
     same = answer(2)._replace(frame=None, kind="same", cluster_id="c")
 
-    rows = changes([full._replace(cluster_id="c"), answer(1)._replace(cluster_id="c"), same])
+    rows = silver_rows([full._replace(cluster_id="c"), answer(1)._replace(cluster_id="c"), same])
 
     assert told(rows, "topics", "at", "change")[1:] == [(microseconds(BEGIN) + 2_000_000, "gone")]
 
@@ -151,7 +151,7 @@ def test_a_question_for_certain_topics_tells_nothing_about_others() -> None:
     everything = frame.encode_request(MetadataRequest(topics=None), version=12, correlation_id=9)[4:]
     both = answer(0, topic("a", partition(0)), topic("b", partition(0)), request=everything)
 
-    rows = changes([both, answer(1, topic("a", partition(0, leader=2)), request=request)])
+    rows = silver_rows([both, answer(1, topic("a", partition(0, leader=2)), request=request)])
 
     assert told(rows, "topics", "topic", "change") == [("a", "set"), ("b", "set")]
     assert told(rows, "partitions", "topic", "leader")[2:] == [("a", 2)]
@@ -165,7 +165,7 @@ def test_what_cannot_be_read_is_kept_and_counted() -> None:
     unknown = good._replace(api_key=999, polled_at=BEGIN + timedelta(seconds=3))
     orphan = answer(4)._replace(frame=None, kind="same", broker_id=2)
 
-    rows = changes([good, torn, newer, unknown, orphan])
+    rows = silver_rows([good, torn, newer, unknown, orphan])
 
     assert told(rows, "bad_frames", "kind") == [
         ("truncated",),
@@ -185,7 +185,7 @@ def test_what_cannot_be_read_is_kept_and_counted() -> None:
 def test_silence_is_a_row_of_polls() -> None:
     silent = Row(BEGIN, 1, "b1:9092", 3, 12, error="connect: refused")
 
-    rows = changes([silent])
+    rows = silver_rows([silent])
 
     assert told(rows, "polls", "cluster_id", "kind", "error") == [("", "error", "connect: refused")]
 
@@ -195,12 +195,12 @@ def test_silence_is_a_row_of_polls() -> None:
 @given(cut=st.integers(0, 1268))
 def test_a_walk_over_a_recorded_cluster_can_be_cut_anywhere(tape: str, cut: int) -> None:
     rows = bronze(tape)
-    first = Walk()
+    first = StateBuilder()
     for row in rows[:cut]:
-        first.feed(row)
+        first.apply(row)
     before = first.take()
 
-    after = changes(rows[cut:], first.state())
+    after = silver_rows(rows[cut:], first.state())
 
     for name, whole in changes_of(tape).items():
         if name != "lag":  # a minute that was cut has two rows
@@ -212,7 +212,7 @@ _changes: dict[str, dict[str, list[tuple[object, ...]]]] = {}
 
 def changes_of(tape: str) -> dict[str, list[tuple[object, ...]]]:
     if tape not in _changes:
-        _changes[tape] = {name: sorted(rows, key=repr) for name, rows in changes(bronze(tape)).items()}
+        _changes[tape] = {name: sorted(rows, key=repr) for name, rows in silver_rows(bronze(tape)).items()}
     return _changes[tape]
 
 

@@ -18,7 +18,7 @@ from kwire.cli.sources import BadInput
 from kwire.declare.introspect import describe
 from kwire.errors import KwireError
 from kwire.messages import find
-from kwire.metadata.broker_view import BrokerView
+from kwire.metadata.response_tracker import ResponseTracker
 from kwire.protocol import Endpoint, ReceivedResponse, SentRequest
 from kwire.protocol.client_connection import find_body_start
 
@@ -63,7 +63,7 @@ class Story:
 
     def __init__(self) -> None:
         self.polls = self.same = self.silent = 0
-        self._views: dict[object, dict[tuple[object, ...], BrokerView]] = {}
+        self._views: dict[object, dict[tuple[object, ...], ResponseTracker]] = {}
         self._silent: set[object] = set()
 
     def events(self, row: Row) -> Iterator[Event]:
@@ -90,7 +90,7 @@ class Story:
         asked = row.cluster_id, row.api_key
         who = row.broker_id, row.endpoint, row.request and row.request[8:]
         views = self._views.setdefault(asked, {})
-        view = views.setdefault(who, BrokerView())
+        view = views.setdefault(who, ResponseTracker())
         doubted = view.suspect
         if row.kind == "same" and not doubted:
             return
@@ -103,7 +103,7 @@ class Story:
             return
         if seen.suspect and not doubted:
             yield _event(row, "Suspect", "an empty answer, not believed yet", {})
-        for difference in seen.differences:
+        for difference in seen.events:
             yield _event(row, type(difference).__name__, str(difference), _facts(difference))
 
 

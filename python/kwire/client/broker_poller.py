@@ -20,7 +20,7 @@ from kwire.errors import DecodeError, EncodeError
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from kwire.metadata.broker_view import BrokerView
+from kwire.metadata.response_tracker import ResponseTracker
 from kwire.protocol import ConnectionFault, InvalidResponse, NoCommonVersion
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ UNKNOWN_BROKER = -1
 class BrokerPoller:
     """One broker. ``view``: what it told; ``answers``: whether its last poll had no error."""
 
-    def __init__(self, poller: Poller, broker_id: int, endpoint: Endpoint, view: BrokerView) -> None:
+    def __init__(self, poller: Poller, broker_id: int, endpoint: Endpoint, view: ResponseTracker) -> None:
         self.broker_id = broker_id
         self.view = view
         self.answers = True
@@ -85,7 +85,7 @@ class BrokerPoller:
 
     async def introduce(self) -> Poll:
         """PolledRequest who is there, and nothing about topics."""
-        return await self._poll(self._link, BrokerView(), introduction=True)
+        return await self._poll(self._link, ResponseTracker(), introduction=True)
 
     async def polls(self) -> AsyncGenerator[Poll, None]:
         """Ask for metadata for ever. The next question waits until the last poll was taken."""
@@ -139,7 +139,7 @@ class BrokerPoller:
         if ask.apart:
             link = self._new_link(self.endpoint)
             self._links.append(link)
-        view = BrokerView()
+        view = ResponseTracker()
         await self._told.wait()
         due = monotonic()
         while True:
@@ -158,7 +158,7 @@ class BrokerPoller:
     async def _poll(
         self,
         link: PooledConnection,
-        view: BrokerView,
+        view: ResponseTracker,
         request: Request[Any] | None = None,
         *,
         introduction: bool = False,
@@ -179,7 +179,7 @@ class BrokerPoller:
     def _silence(
         self,
         fault: ConnectionFault | EncodeError,
-        view: BrokerView,
+        view: ResponseTracker,
         endpoint: Endpoint,
         connection: Connection | None,
         asked: Request[Any] | None,
@@ -206,7 +206,7 @@ class BrokerPoller:
             request=request,
         )
 
-    def _read(self, arrival: Arrival[Any], connection: Connection, view: BrokerView) -> Poll:
+    def _read(self, arrival: Arrival[Any], connection: Connection, view: ResponseTracker) -> Poll:
         answer, negotiated = arrival.answer, connection.negotiated
         poll = Poll(
             cluster_id=self._poller.cluster_id,
@@ -236,7 +236,7 @@ class BrokerPoller:
             cluster_id=self._poller.cluster_id,
             broker_id=self.broker_id,
             message=seen.message,
-            differences=seen.differences,
+            events=seen.events,
             changed=seen.changes,
             same=seen.same,
             suspect=seen.suspect,

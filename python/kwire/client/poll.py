@@ -27,7 +27,7 @@ class Poll(NamedTuple):
     bootstrap server that is none of the brokers listed. ``cluster_id``: None until an answer told it.
 
     ``message``: the answer, None with an ``error``. What did not change since this broker's last answer is the same
-    object. ``changed``: what did, as ``kwire.Decoder`` tells it; ``differences``: what that means. ``same``: nothing
+    object. ``changed``: what did, as ``kwire.Decoder`` tells it; ``events``: what that means. ``same``: nothing
     but order and controller id differs from the last answer. ``suspect``: all topics or all brokers are missing, as
     after a broker's start; not believed yet, hence without differences.
 
@@ -42,7 +42,7 @@ class Poll(NamedTuple):
     polled_at: datetime
     duration_us: int
     message: Message | None = None
-    differences: tuple[MetadataEvent, ...] = ()
+    events: tuple[MetadataEvent, ...] = ()
     changed: Changes | None = None
     error: KwireError | None = None
     same: bool = False

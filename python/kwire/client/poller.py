@@ -2,7 +2,7 @@
 
     async with Poller("broker-1:9092,broker-2:9092", interval=1.0) as poller:
         async for poll in poller:
-            for difference in poll.differences:
+            for difference in poll.events:
                 print(poll.polled_at, poll.broker_id, difference)
 
 Rules of this file: a task for each broker, which asks, reads and hands over one poll after the other; nothing is shared
@@ -31,8 +31,8 @@ from kwire.client.capture_thread import CaptureThread
 from kwire.client.option_checks import check_choice, check_count, check_seconds
 from kwire.client.poll import Poll, Statistics
 from kwire.client.polled_requests import PolledRequest
-from kwire.metadata.broker_view import BrokerView
 from kwire.metadata.events import BrokerJoined
+from kwire.metadata.response_tracker import ResponseTracker
 from kwire.protocol import Endpoint
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class Poller:
         failures = 0
         while True:
             for endpoint in self.random.sample(self.bootstrap, len(self.bootstrap)):
-                watch = BrokerPoller(self, UNKNOWN_BROKER, endpoint, BrokerView())
+                watch = BrokerPoller(self, UNKNOWN_BROKER, endpoint, ResponseTracker())
                 try:
                     poll = await watch.introduce()
                 finally:
@@ -218,7 +218,7 @@ class Poller:
 
     async def _ask_one(self) -> None:
         """Ask one broker until it fails, then the next: brokers that were named last, then bootstrap servers."""
-        view = BrokerView()
+        view = ResponseTracker()
         known: dict[Endpoint, int] = {}
         failed = 0
         while True:
@@ -267,7 +267,7 @@ class Poller:
             self._start_again.set()
         if _tells_brokers(poll):
             self._learn(message)
-        for difference in poll.differences:
+        for difference in poll.events:
             if isinstance(difference, BrokerJoined) and difference.broker_id in self._watches:
                 self._watches[difference.broker_id].wake()
 
@@ -276,7 +276,7 @@ class Poller:
             endpoint = Endpoint(broker.host, broker.port)
             watch = self._watches.get(broker.node_id)
             if watch is None:
-                watch = self._watches[broker.node_id] = BrokerPoller(self, broker.node_id, endpoint, BrokerView())
+                watch = self._watches[broker.node_id] = BrokerPoller(self, broker.node_id, endpoint, ResponseTracker())
                 self._begin(self._ask_broker(watch))
                 continue
             watch.endpoint = endpoint
@@ -293,7 +293,7 @@ class Poller:
 
     # What watches need.
 
-    def others(self, watch: BrokerPoller) -> list[BrokerView]:
+    def others(self, watch: BrokerPoller) -> list[ResponseTracker]:
         """What the other brokers that answer told."""
         return [each.view for each in self._watches.values() if each is not watch and each.answers]
 

@@ -13,8 +13,8 @@ from kwire.declare import Struct
 from kwire.decoder import by_key
 from kwire.metadata.events import (
     BrokerChanged,
-    BrokerGone,
     BrokerJoined,
+    BrokerLeft,
     ConfigChanged,
     ControllerMoved,
     IsrExpanded,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.decoder import Changes
 
-__all__ = ["differences", "same"]
+__all__ = ["metadata_events", "same"]
 
 NO_LEADER = -1
 NO_EPOCH = -1
@@ -74,7 +74,9 @@ def _same_in_any_order(before: Any, after: Any) -> bool:
     return bool(before.unknown_tags == after.unknown_tags)
 
 
-def differences(changes: Changes, before: Message | None, after: Message, *, kraft: bool) -> tuple[MetadataEvent, ...]:
+def metadata_events(
+    changes: Changes, before: Message | None, after: Message, *, kraft: bool
+) -> tuple[MetadataEvent, ...]:
     """What ``changes`` mean; nothing for a first answer.
 
     For MetadataResponse, TopicMetadataResponse_V1, ClusterMetadataResponse and DescribeConfigsResponse; of other
@@ -117,7 +119,7 @@ def _broker_differences(changes: Changes) -> Iterator[MetadataEvent]:
                 yield BrokerChanged(broker.node_id, old_place, place)
     for key, broker in before.items():
         if key not in after:
-            yield BrokerGone(broker.node_id)
+            yield BrokerLeft(broker.node_id)
 
 
 def _controller_differences(changes: Changes, before: Any, after: Any, *, kraft: bool) -> Iterator[MetadataEvent]:

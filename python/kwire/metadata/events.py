@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BrokerChanged",
-    "BrokerGone",
     "BrokerJoined",
+    "BrokerLeft",
     "ConfigChanged",
     "ControllerMoved",
     "IsrExpanded",
@@ -53,7 +53,7 @@ class BrokerJoined(MetadataEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerGone(MetadataEvent):
+class BrokerLeft(MetadataEvent):
     """A broker is no longer listed: shut down in order, or its session has ended."""
 
     broker_id: int

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from kwire.capture.reader import read_file
 from kwire.capture.rows import SCHEMA, Row, to_rows
-from kwire.spark.state_builder import Walk, microseconds
+from kwire.spark.state_builder import StateBuilder, microseconds
 from kwire.spark.store import STATE, open_file_system, teller_key
 from kwire.spark.writing import BronzeFiles, SilverFiles, Written, date_of, manifest, write_rows
 
@@ -225,11 +225,11 @@ class _Output:
             self._timeless += times.null_count
             yield batch.filter(times.is_valid()) if times.null_count else batch
 
-    def take(self, walk: Walk) -> None:
+    def take(self, walk: StateBuilder) -> None:
         """Rows of silver so far."""
         self._silver.add(walk.take())
 
-    def keep_state(self, walk: Walk) -> str:
+    def keep_state(self, walk: StateBuilder) -> str:
         """Write a state; where it is going to lie."""
         name = f"{STATE}/{uuid4().hex}.parquet"
         rows = walk.state()
@@ -257,7 +257,7 @@ class _Teller:
     def __init__(self, key: str, known: dict[str, Any], output: _Output) -> None:
         self.key = key
         self._output = output
-        self._walk = Walk()
+        self._walk = StateBuilder()
         self._state: str = known.get("state", "")
         self._state_is_current = True
         self._seeds: set[Any] = set()
@@ -283,7 +283,7 @@ class _Teller:
             if date not in self._days and at > self._last:
                 self._days[date] = self._current_state()
             self._last = max(self._last, at)
-        kept = self._walk.feed(row)
+        kept = self._walk.apply(row)
         self._state_is_current = False
         self.heard += 1
         if kept.cluster_id:
@@ -347,13 +347,13 @@ def _named(rows: Iterator[Row], cluster: str) -> Iterator[tuple[Row, str]]:
 
 def _cluster_told(rows: Iterator[Row], ahead: deque[Row]) -> tuple[str, int]:
     """The cluster told by the first rows, which go to ``ahead``, and how many answers are among these."""
-    probe = Walk()
+    probe = StateBuilder()
     frames = 0
     for row in rows:
         ahead.append(row)
         if row.frame is not None:
             frames += 1
-            if told := probe.feed(row).cluster_id:
+            if told := probe.apply(row).cluster_id:
                 return told, frames
         if frames >= FRAMES_AHEAD or len(ahead) >= SILENCES_AHEAD:
             break

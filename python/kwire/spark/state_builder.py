@@ -19,8 +19,8 @@ from kwire import Decoder, decode, encode, frame
 from kwire.declare.introspect import describe
 from kwire.errors import DecodeError, KwireError, path_text
 from kwire.messages import UnknownMessage, find
+from kwire.spark.broker_state import BrokerState, number_of, resource_of, settings_of
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.views import View, number_of, resource_of, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ AROUND = 32
 
 
 class _Last:
-    """The last full answer to a request. ``questions``: see `Walk._tell`."""
+    """The last full answer to a request. ``questions``: see `StateBuilder._tell`."""
 
     __slots__ = ("message", "row", "trusted")
 
@@ -50,14 +50,14 @@ class _Last:
         """The row of the answer that is believed instead, while this one is suspect."""
 
 
-class Walk:
+class StateBuilder:
     """``rows``: for each table of silver the rows since they were taken last, values in the order of its columns;
     times in microseconds since 1970. Whoever walks may take them away at any time (`take`).
     """
 
     def __init__(self) -> None:
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in SILVER_SCHEMAS}
-        self._views: dict[tuple[str, int, str], View] = {}
+        self._views: dict[tuple[str, int, str], BrokerState] = {}
         self._last: dict[RequestKey, _Last] = {}
         self._in_force: dict[tuple[str, int, str, object], RequestKey] = {}
         self._clusters: dict[tuple[int, str], str] = {}
@@ -80,7 +80,7 @@ class Walk:
             elif row.api_key == DESCRIBE_CONFIGS:
                 self._learn_question(row)
             else:
-                self.feed(row._replace(kind="carried"))
+                self.apply(row._replace(kind="carried"))
         for view in self._views.values():
             view.forget_samples()
         for kept in self.rows.values():
@@ -104,7 +104,7 @@ class Walk:
         for view in self._views.values():
             view.end_minutes()
 
-    def feed(self, row: Row) -> Row:
+    def apply(self, row: Row) -> Row:
         """One row of bronze; the row as it is to be kept, with its cluster and kind."""
         row = _with_kind(row)
         if row.kind == "error":
@@ -191,7 +191,7 @@ class Walk:
             suspect=suspect,
         )
 
-    def _remember(self, view: View, row: Row, message: Message, trusted: Row | None) -> None:
+    def _remember(self, view: BrokerState, row: Row, message: Message, trusted: Row | None) -> None:
         key = row.request_key
         before = self._last.get(key)
         if row.frame is not None:
@@ -210,7 +210,7 @@ class Walk:
         self._in_force[*_teller(row), key] = key
         self._view(row).asked_configs[key] = {resource_of(result) for result in message.results}
 
-    def _forget_questions(self, view: View) -> None:
+    def _forget_questions(self, view: BrokerState) -> None:
         """Who asks for the settings of the topics that there are just now, asks another question after each change."""
         asked = view.asked_configs
         while len(asked) >= QUESTIONS:
@@ -228,7 +228,7 @@ class Walk:
             before is not None and before.message is message and before.trusted is None and in_force == row.request_key
         )
 
-    def _tell(self, view: View, at: int, row: Row, message: Any) -> int | None:
+    def _tell(self, view: BrokerState, at: int, row: Row, message: Any) -> int | None:
         match row.api_key:
             case 3:
                 view.tell_brokers(at, message.brokers)
@@ -251,11 +251,11 @@ class Walk:
                                 )
         return None
 
-    def _view(self, row: Row) -> View:
+    def _view(self, row: Row) -> BrokerState:
         teller = _teller(row)
         view = self._views.get(teller)
         if view is None:
-            view = self._views[teller] = View(teller, self.rows)
+            view = self._views[teller] = BrokerState(teller, self.rows)
         return view
 
     def _cluster(self, row: Row, message: Message | None) -> str:
@@ -314,21 +314,21 @@ class Walk:
         self._poll(row, error=f"unreadable answer: {kind}{where}")
 
 
-def changes(rows: Iterable[Row], before: Iterable[Row] = ()) -> dict[str, list[tuple[Any, ...]]]:
+def silver_rows(rows: Iterable[Row], before: Iterable[Row] = ()) -> dict[str, list[tuple[Any, ...]]]:
     """The rows of silver that rows of bronze make, which must be in order of time for each broker.
 
-    ``before``: a state to go on from (`Walk.state`). The result has every table of `SILVER_SCHEMAS`, its rows as tuples
+    ``before``: a state to go on from (`StateBuilder.state`). The result has every table of `SILVER_SCHEMAS`, its rows as tuples
     in the order of the columns, times in microseconds since 1970.
     """
-    walk = Walk()
+    walk = StateBuilder()
     walk.seed(before)
     for row in rows:
-        walk.feed(row)
+        walk.apply(row)
     walk.end()
     return walk.take()
 
 
-def _settings_row(view: View, rows: list[Row]) -> Row:
+def _settings_row(view: BrokerState, rows: list[Row]) -> Row:
     """The settings that a broker told, as one answer."""
     from kwire.messages.kafka.describe_configs import (
         DescribeConfigsResourceResult,
@@ -383,7 +383,7 @@ def _teller(row: Row) -> tuple[str, int, str]:
     return row.cluster_id or "", row.broker_id, "" if row.broker_id >= 0 else row.endpoint
 
 
-def _is_empty(view: View, message: Any) -> bool:
+def _is_empty(view: BrokerState, message: Any) -> bool:
     return bool((view.topics and not message.topics) or (view.brokers and not message.brokers))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kwire.cli.colors import Choice, Paint
     from kwire.cli.replayed import Event
 
-TROUBLE = {"Silent", "Unreadable", "LeaderLost", "BrokerGone", "PartitionsMissing"}
+TROUBLE = {"Silent", "Unreadable", "LeaderLost", "BrokerLeft", "PartitionsMissing"}
 
 
 @click.command()

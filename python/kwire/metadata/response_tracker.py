@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.decoder import Changes, Decoder, compare
 from kwire.errors import DecodeError
-from kwire.metadata.diff import differences, same
+from kwire.metadata.diff import metadata_events, same
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from kwire.metadata.events import MetadataEvent
     from kwire.protocol import ReceivedResponse
 
-__all__ = ["BrokerView", "Seen"]
+__all__ = ["ResponseTracker", "TrackedResponse"]
 
 CONFIRMED_AFTER = 1.0
 """Seconds after which a second empty answer of one broker is believed; 0.5 were seen after starts of Kafka 3.9.1."""
 
 
-class Seen(NamedTuple):
+class TrackedResponse(NamedTuple):
     """One answer, read. ``same``: it says what the last one said; ``suspect``: it is not yet believed."""
 
     message: Message
     changes: Changes
-    differences: tuple[MetadataEvent, ...]
+    events: tuple[MetadataEvent, ...]
     same: bool
     suspect: bool
 
 
-class BrokerView:
+class ResponseTracker:
     """Answers to one request. ``believed``: the last one that was not suspect; None before the first."""
 
     def __init__(self) -> None:
@@ -48,8 +48,8 @@ class BrokerView:
         self._unreadable = False
 
     def take(
-        self, answer: ReceivedResponse[Any], at: float, *, kraft: bool, others: Collection[BrokerView] = ()
-    ) -> Seen:
+        self, answer: ReceivedResponse[Any], at: float, *, kraft: bool, others: Collection[ResponseTracker] = ()
+    ) -> TrackedResponse:
         """Read an answer. ``at``: seconds of a monotonic clock; ``others``: what other brokers told to this request.
 
         Raises DecodeError; what is remembered stays.
@@ -63,15 +63,15 @@ class BrokerView:
         self._unreadable = False
         before, self.last = self.last, message
         if self._doubtful(message, at, others):
-            return Seen(message, changes, (), unchanged, suspect=True)
+            return TrackedResponse(message, changes, (), unchanged, suspect=True)
         believed = self.believed
         if self._suspect_since is not None:
             self._suspect_since = None
-            found = differences(compare(believed, message), believed, message, kraft=kraft)
+            found = metadata_events(compare(believed, message), believed, message, kraft=kraft)
         else:
-            found = differences(changes, before, message, kraft=kraft)
+            found = metadata_events(changes, before, message, kraft=kraft)
         self.believed = message
-        return Seen(message, changes, found, unchanged, suspect=False)
+        return TrackedResponse(message, changes, found, unchanged, suspect=False)
 
     @property
     def suspect(self) -> bool:
@@ -96,7 +96,7 @@ class BrokerView:
         self._decoder, self._read = fresh, (cls, version)
         return message, fresh.changed if self.last is None else compare(self.last, message)
 
-    def _doubtful(self, message: Message, at: float, others: Collection[BrokerView]) -> bool:
+    def _doubtful(self, message: Message, at: float, others: Collection[ResponseTracker]) -> bool:
         """Whether all of something is missing, and nobody has confirmed it."""
         empty = [name for name in ("topics", "brokers") if not getattr(message, name, True)]
         missing = [name for name in empty if self._expects(name, others)]
@@ -107,7 +107,7 @@ class BrokerView:
             return True
         return at - self._suspect_since < CONFIRMED_AFTER
 
-    def _expects(self, name: str, others: Collection[BrokerView]) -> bool:
+    def _expects(self, name: str, others: Collection[ResponseTracker]) -> bool:
         """Whether there should be some: there were, or others have some; and who answers is a broker by himself."""
         if self.believed is not None:
             return bool(getattr(self.believed, name, None))

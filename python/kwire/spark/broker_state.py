@@ -25,7 +25,7 @@ State = tuple[int, int, int, Any, Any, Any]
 """error_code, leader, leader_epoch, replicas, isr, offline."""
 
 
-class View:
+class BrokerState:
     """``rows``: for each table the rows since they were taken last, each as long as its table has columns."""
 
     def __init__(self, teller: tuple[str, int, str], rows: dict[str, list[Row]]) -> None:
