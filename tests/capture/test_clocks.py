@@ -1,4 +1,4 @@
-"""Clocks that go back, or far ahead for once: every row keeps its frame, and no file forgets what is in force."""
+"""Captures with a clock that goes back or jumps ahead: every row finds its frame, and carried rows stay complete."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwire.capture import Capture, Row, read_file, replay, segments
-from kwire.capture.rows import RequestKey, to_rows
-from tests.capture.answers import answer, at, decoded, metadata, silence
+from kwire.capture import Capture, Row, read_segment, replay, segments
+from kwire.capture.rows import RequestKey, RowKind, to_rows
+from tests.capture.sample_rows import at, decoded, error_row, metadata, response_row
 
 YEAR = 365 * 24 * 3600
 
 
-def seen(rows: list[Row]) -> list[tuple[object, ...]]:
-    """When, whom, and what was said, in an order that is the same for all."""
+def comparable(rows: list[Row]) -> list[tuple[object, ...]]:
+    """Return time, broker, and content of the rows in a fixed order."""
     return sorted(
         (
             (row.polled_at, row.broker_id, row.error if row.frame is None else repr(decoded(row).topics), row.error)
@@ -27,13 +27,13 @@ def seen(rows: list[Row]) -> list[tuple[object, ...]]:
     )
 
 
-def replayed_by_others(folder: Path) -> list[Row]:
-    """As readers do that know a file and its columns only: sort by time, and take the last frame of the request."""
+def replay_by_columns(folder: Path) -> list[Row]:
+    """Read as a tool without kwire does: sort each segment by time and use the last frame of the request."""
     rows = []
-    for file in segments(folder):
+    for segment in segments(folder):
         frames: dict[RequestKey, bytes | None] = {}
-        in_file = [row for batch in read_file(file) for row in to_rows(batch)]
-        for row in sorted(in_file, key=lambda row: row.polled_at):
+        in_segment = [row for batch in read_segment(segment) for row in to_rows(batch)]
+        for row in sorted(in_segment, key=lambda row: row.polled_at):
             if row.frame is not None:
                 frames[row.request_key] = row.frame
             if row.kind != "carried":
@@ -41,14 +41,14 @@ def replayed_by_others(folder: Path) -> list[Row]:
     return rows
 
 
-def test_an_answer_older_than_one_that_was_the_same_as_another_begins_a_file(tmp_path: Path) -> None:
+def test_full_response_older_than_a_same_row_starts_a_segment(tmp_path: Path) -> None:
     with Capture(tmp_path) as capture:
-        first, again = answer(1, metadata(1)), answer(10, metadata(1))
-        changed = answer(8, metadata(2))
-        kept = [capture.append(row).kind for row in (first, again, changed, answer(9, metadata(2)))]
+        first, again = response_row(1, metadata(1)), response_row(10, metadata(1))
+        changed = response_row(8, metadata(2))
+        kept = [capture.append(row).kind for row in (first, again, changed, response_row(9, metadata(2)))]
 
     assert kept == ["full", "same", "full", "same"]
-    assert [file.first_row for file in segments(tmp_path)] == [0, 2]
+    assert [segment.first_row for segment in segments(tmp_path)] == [0, 2]
     assert [(row.polled_at, decoded(row)) for row in replay(tmp_path)] == [
         (at(1), metadata(1)),
         (at(10), metadata(1)),
@@ -57,36 +57,41 @@ def test_an_answer_older_than_one_that_was_the_same_as_another_begins_a_file(tmp
     ]
 
 
-def test_rows_kept_by_one_call_may_fill_several_files_and_none_when_one_is_refused(tmp_path: Path) -> None:
-    back = [answer(1, metadata(1)), answer(10, metadata(1)), answer(8, metadata(2)), answer(9, metadata(1))]
+def test_append_many_spans_segments_or_stores_nothing(tmp_path: Path) -> None:
+    back = [
+        response_row(1, metadata(1)),
+        response_row(10, metadata(1)),
+        response_row(8, metadata(2)),
+        response_row(9, metadata(1)),
+    ]
     with Capture(tmp_path) as capture:
-        with pytest.raises(ValueError, match="'same', and there is no full frame"):
-            capture.append_many([*back, silence(11, broker=2)._replace(kind="same", error=None)])
+        with pytest.raises(ValueError, match="'same', but no full frame precedes it"):
+            capture.append_many([*back, error_row(11, broker=2)._replace(kind=RowKind.SAME, error=None)])
         assert (capture.next_row, list(replay(tmp_path))) == (0, [])
 
         capture.append_many(back)
 
     assert capture.next_row == 4
-    assert seen(list(replay(tmp_path))) == seen(back)
+    assert comparable(list(replay(tmp_path))) == comparable(back)
 
 
-def test_a_poll_of_the_far_future_makes_no_file_forget(tmp_path: Path) -> None:
+def test_poll_far_ahead_keeps_carried_rows(tmp_path: Path) -> None:
     with Capture(tmp_path, roll_bytes=1) as capture:
-        capture.append(answer(0, metadata(1), broker=1))
-        capture.append(answer(5 * YEAR, metadata(1), broker=2))
+        capture.append(response_row(0, metadata(1), broker=1))
+        capture.append(response_row(5 * YEAR, metadata(1), broker=2))
         for seconds in (2, 3, 4):
-            capture.append(answer(seconds, metadata(1), broker=2))
+            capture.append(response_row(seconds, metadata(1), broker=2))
 
     carried = [
-        [row.broker_id for batch in read_file(file) for row in to_rows(batch) if row.kind == "carried"]
-        for file in segments(tmp_path)
+        [row.broker_id for batch in read_segment(segment) for row in to_rows(batch) if row.kind == "carried"]
+        for segment in segments(tmp_path)
     ]
     assert carried == [[], [1], [1, 2], [1, 2], [1, 2]]
 
 
-def test_the_earliest_time_there_is_can_be_kept(tmp_path: Path) -> None:
+def test_earliest_time_is_stored(tmp_path: Path) -> None:
     with Capture(tmp_path) as capture:
-        capture.append(silence(0)._replace(polled_at=at(0).replace(year=1)))
+        capture.append(error_row(0)._replace(polled_at=at(0).replace(year=1)))
 
     [row] = replay(tmp_path)
     assert row.polled_at.year == 1
@@ -94,12 +99,12 @@ def test_the_earliest_time_there_is_can_be_kept(tmp_path: Path) -> None:
 
 calls = st.lists(
     st.tuples(
-        st.booleans(),  # open the capture anew before
+        st.booleans(),  # reopen the capture before
         st.lists(
             st.tuples(
-                st.integers(0, 8),  # when
+                st.integers(0, 8),  # seconds
                 st.integers(1, 2),  # the broker
-                st.sampled_from([None, 1, 1, 2]),  # the leader, None for silence
+                st.sampled_from([None, 1, 1, 2]),  # the leader, None for a failed poll
             ),
             max_size=4,
         ),
@@ -108,22 +113,22 @@ calls = st.lists(
 )
 
 
-@settings(max_examples=60)  # each makes files and forces them to disk
+@settings(max_examples=60)  # each example syncs files
 @given(calls, st.sampled_from([1, 3_000, 1 << 30]))
-def test_whatever_the_clocks_every_row_keeps_its_frame(
-    told: list[tuple[bool, list[tuple[int, int, int | None]]]], roll_bytes: int
+def test_every_row_finds_its_frame_whatever_the_clock(
+    history: list[tuple[bool, list[tuple[int, int, int | None]]]], roll_bytes: int
 ) -> None:
     appended: list[Row] = []
     with TemporaryDirectory() as name:
         folder = Path(name)
         capture = Capture(folder, roll_bytes=roll_bytes)
-        for anew, polls in told:
-            if anew:
+        for reopen, polls in history:
+            if reopen:
                 capture.close()
                 capture = Capture(folder, roll_bytes=roll_bytes)
             rows = [
-                silence(when, broker) if leader is None else answer(when, metadata(leader), broker)
-                for when, broker, leader in polls
+                error_row(seconds, broker) if leader is None else response_row(seconds, metadata(leader), broker)
+                for seconds, broker, leader in polls
             ]
             capture.append_many(rows)
             appended += rows
@@ -131,4 +136,9 @@ def test_whatever_the_clocks_every_row_keeps_its_frame(
         capture.close()
 
         assert capture.next_row == len(appended)
-        assert seen(live) == seen(list(replay(folder))) == seen(replayed_by_others(folder)) == seen(appended)
+        assert (
+            comparable(live)
+            == comparable(list(replay(folder)))
+            == comparable(replay_by_columns(folder))
+            == comparable(appended)
+        )

@@ -1,4 +1,4 @@
-"""Whatever becomes of the writer: what was appended can be read, and what was not is not made up."""
+"""Captures after crashes, full disks, and damage: appended rows are readable, and no other rows appear."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kwire.capture import SCHEMA, Capture, Row, SegmentRollError, read, replay, segments
+from kwire.capture import SCHEMA, Capture, Row, RowKind, SegmentRollError, read, replay, segments
 from kwire.capture.rows import to_batch
-from tests.capture.answers import answer, at, metadata, silence
+from tests.capture.sample_rows import at, error_row, metadata, response_row
 
 ROOT = Path(__file__).parent.parent.parent
 
 WRITES_UNTIL_KILLED = """
 import sys
 from kwire.capture import Capture
-from tests.capture.answers import answer, metadata
+from tests.capture.sample_rows import response_row, metadata
 
 with Capture(sys.argv[1], roll_bytes=int(sys.argv[2])) as capture:
     for number in range(1_000_000):
-        capture.append(answer(number, metadata(*range(number % 5), controller=number % 3)))
-        print(number, flush=True)  # only now does the other side expect it
+        capture.append(response_row(number, metadata(*range(number % 5), controller=number % 3)))
+        print(number, flush=True)  # the reader expects the row from now on
 """
 
 WRITES_TO_A_FULL_DISK = """
-import resource, signal, sys
+import errno, resource, signal, sys
 from kwire.capture import Capture, CaptureWriteError
-from tests.capture.answers import answer, metadata
+from tests.capture.sample_rows import response_row, metadata
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 with Capture(sys.argv[1]) as capture:
-    kept = 0
+    stored = 0
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
     try:
         for number in range(1_000):
-            capture.append(answer(number, metadata(number)))
-            kept += 1
+            capture.append(response_row(number, metadata(number)))
+            stored += 1
     except CaptureWriteError as error:
-        print(kept, error.rows, error.__cause__.strerror)
+        print(stored, error.rows, errno.errorcode[error.__cause__.errno])
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    for number in range(kept, kept + 10):
-        capture.append(answer(number, metadata(number)))
+    for number in range(stored, stored + 10):
+        capture.append(response_row(number, metadata(number)))
 """
 
 
@@ -54,8 +54,8 @@ def times(folder: Path) -> list[float]:
     return [(row.polled_at - at(0)).total_seconds() for row in replay(folder)]
 
 
-@pytest.mark.parametrize("roll_bytes", [1 << 30, 30_000, 1], ids=["one tail", "some files", "a file a row"])
-def test_a_killed_writer_loses_nothing_that_it_had_appended(tmp_path: Path, roll_bytes: int) -> None:
+@pytest.mark.parametrize("roll_bytes", [1 << 30, 30_000, 1], ids=["one tail", "some segments", "a segment per row"])
+def test_killed_writer_loses_no_appended_row(tmp_path: Path, roll_bytes: int) -> None:
     command = [sys.executable, "-c", WRITES_UNTIL_KILLED, str(tmp_path), str(roll_bytes)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
@@ -63,46 +63,46 @@ def test_a_killed_writer_loses_nothing_that_it_had_appended(tmp_path: Path, roll
             if int(line) >= 200:
                 break
         writer.send_signal(signal.SIGKILL)
-        said = [200, *(int(line) for line in writer.stdout.read().split("\n")[:-1])]
+        printed = [200, *(int(line) for line in writer.stdout.read().split("\n")[:-1])]
 
     before = times(tmp_path)
     with Capture(tmp_path) as capture:
-        taken_over = sum(found.rows for found in capture.recovered)
+        recovered_rows = sum(found.rows for found in capture.recovered)
         assert times(tmp_path) == before
         assert capture.next_row == len(before)
-        capture.append(silence(5_000_000))
+        capture.append(error_row(5_000_000))
 
     assert before == list(range(len(before)))
-    assert said[-1] + 1 <= len(before) <= said[-1] + 2  # it may have appended one more than it could say
-    assert 0 < taken_over <= len(before)
+    assert printed[-1] + 1 <= len(before) <= printed[-1] + 2  # one more may be appended but not printed
+    assert 0 < recovered_rows <= len(before)
     assert times(tmp_path) == [*before, 5_000_000]
-    assert all(file.is_closed for file in segments(tmp_path))
+    assert all(segment.is_closed for segment in segments(tmp_path))
 
 
-def some_rows() -> list[Row]:
+def sample_rows() -> list[Row]:
     return [
-        answer(0, metadata(1, 2)),
-        answer(1, metadata(1, 2, controller=2)),
-        silence(2),
-        answer(3, metadata(2, 2), broker=2),
-        answer(4, metadata(1, 3)),
+        response_row(0, metadata(1, 2)),
+        response_row(1, metadata(1, 2, controller=2)),
+        error_row(2),
+        response_row(3, metadata(2, 2), broker=2),
+        response_row(4, metadata(1, 3)),
     ]
 
 
-def tail_of(folder: Path) -> tuple[bytes, list[int]]:
-    """The bytes of a tail that was never closed, and where its batches end: schema first."""
+def write_tail(folder: Path) -> tuple[bytes, list[int]]:
+    """Return the bytes of an open tail, and the offset at which each of its batches ends."""
     ends = []
     tail = folder / "_tail-000000000000.arrows"
     with Capture(folder) as capture:
-        for row in some_rows():
+        for row in sample_rows():
             capture.append(row)
             ends.append(tail.stat().st_size)
         data = tail.read_bytes()
     return data, ends
 
 
-def test_a_tail_cut_at_any_byte_gives_every_row_before_the_cut(tmp_path: Path) -> None:
-    data, ends = tail_of(tmp_path / "whole")
+def test_tail_truncated_at_any_byte_keeps_every_row_before(tmp_path: Path) -> None:
+    data, ends = write_tail(tmp_path / "whole")
     folder = tmp_path / "cut"
     folder.mkdir()
     tail = folder / "_tail-000000000000.arrows"
@@ -115,11 +115,11 @@ def test_a_tail_cut_at_any_byte_gives_every_row_before_the_cut(tmp_path: Path) -
         assert rows == [at(number) for number in range(sum(end <= cut for end in ends))], cut
 
 
-def test_the_next_writer_takes_whole_batches_over_and_says_what_it_cut_off(
+def test_next_writer_recovers_complete_batches_and_reports_torn_bytes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Within the schema, around the end of every batch, and throughout the last."""
-    data, ends = tail_of(tmp_path / "whole")
+    """Cut within the schema, around the end of every batch, and throughout the last batch."""
+    data, ends = write_tail(tmp_path / "whole")
     cuts = {0, 1, 7, 100, *range(ends[-2], len(data), 29), *(end + step for end in ends for step in (-9, -1, 0, 1, 9))}
     cuts = {cut for cut in cuts if cut <= len(data)}
 
@@ -136,18 +136,18 @@ def test_the_next_writer_takes_whole_batches_over_and_says_what_it_cut_off(
 
         assert (found.tail, found.rows) == (tail, whole)
         assert times(folder) == list(range(whole))
-        assert (found.part is not None) == (whole > 0)
+        assert (found.segment is not None) == (whole > 0)
         assert not tail.exists()
-        # Behind the schema alone torn bytes begin at its end, which no row marks.
+        # Without a complete batch, torn bytes start after the schema.
         start = ends[whole - 1] if whole else 0
         assert found.torn_bytes == cut - start or whole == 0
         assert bool(caplog.messages) == (found.torn_bytes > 0)
 
 
 @pytest.mark.parametrize("filler", [b"\x00", b"\xff"], ids=["zeros", "ones"])
-def test_blocks_that_never_reached_the_disk_are_not_taken_for_rows(tmp_path: Path, filler: bytes) -> None:
-    """After a loss of power the file may have its length and not its bytes."""
-    data, ends = tail_of(tmp_path / "whole")
+def test_blocks_missing_after_a_power_failure_are_torn(tmp_path: Path, filler: bytes) -> None:
+    """After a power failure the file may have its length but not its bytes."""
+    data, ends = write_tail(tmp_path / "whole")
     for end in ends[:-1]:
         folder = tmp_path / f"{end}"
         folder.mkdir()
@@ -160,25 +160,25 @@ def test_blocks_that_never_reached_the_disk_are_not_taken_for_rows(tmp_path: Pat
         assert times(folder) == list(range(1 + ends.index(end)))
 
 
-@pytest.mark.parametrize("damage", ["zeros from there on", "a bit"])
-def test_damage_anywhere_in_a_tail_gives_no_row_that_was_not_written(tmp_path: Path, damage: str) -> None:
-    data, ends = tail_of(tmp_path / "whole")
+@pytest.mark.parametrize("damage", ["zeros to the end", "one bit"])
+def test_damaged_tail_yields_only_written_rows(tmp_path: Path, damage: str) -> None:
+    data, ends = write_tail(tmp_path / "whole")
     written = list(replay(tmp_path / "whole"))
     folder = tmp_path / "damaged"
     folder.mkdir()
     tail = folder / "_tail-000000000000.arrows"
 
-    for place in range(0, len(data), 7):
-        changed = bytes([data[place] ^ 4]) + data[place + 1 :] if damage == "a bit" else bytes(len(data) - place)
-        tail.write_bytes(data[:place] + changed)
+    for offset in range(0, len(data), 7):
+        changed = bytes([data[offset] ^ 4]) + data[offset + 1 :] if damage == "one bit" else bytes(len(data) - offset)
+        tail.write_bytes(data[:offset] + changed)
 
         rows = list(replay(folder))
 
-        assert rows == written[: len(rows)], place
-        assert len(rows) >= sum(end <= place for end in ends), place
+        assert rows == written[: len(rows)], offset
+        assert len(rows) >= sum(end <= offset for end in ends), offset
 
 
-def test_a_tail_that_is_another_stream_is_torn_from_its_start(tmp_path: Path) -> None:
+def test_tail_with_another_schema_is_torn_entirely(tmp_path: Path) -> None:
     tail = tmp_path / "_tail-000000000000.arrows"
     with pa.OSFile(str(tail), "wb") as file, pa.ipc.new_stream(file, pa.schema([("kind", pa.int8())])) as stream:
         stream.write_table(pa.table({"kind": pa.array([1, 2], pa.int8())}))
@@ -190,8 +190,11 @@ def test_a_tail_that_is_another_stream_is_torn_from_its_start(tmp_path: Path) ->
     assert (found.rows, found.torn_bytes) == (0, size)
 
 
-def test_a_tail_that_was_written_without_checksums_is_read(tmp_path: Path) -> None:
-    rows = [answer(0, metadata(1))._replace(kind="full", cluster_id="cluster-one"), silence(1)._replace(kind="error")]
+def test_tail_without_checksums_is_read(tmp_path: Path) -> None:
+    rows = [
+        response_row(0, metadata(1))._replace(kind=RowKind.FULL, cluster_id="cluster-one"),
+        error_row(1)._replace(kind=RowKind.ERROR),
+    ]
     tail = tmp_path / "_tail-000000000000.arrows"
     with pa.OSFile(str(tail), "wb") as file, pa.ipc.new_stream(file, SCHEMA) as stream:
         for row in rows:
@@ -200,25 +203,25 @@ def test_a_tail_that_was_written_without_checksums_is_read(tmp_path: Path) -> No
     assert list(replay(tmp_path)) == rows
 
 
-def test_others_read_a_tail_as_a_stream_of_arrow(tmp_path: Path) -> None:
-    data, ends = tail_of(tmp_path)
+def test_tail_is_an_arrow_stream(tmp_path: Path) -> None:
+    data, ends = write_tail(tmp_path)
 
     assert pa.ipc.open_stream(data).read_all().num_rows == len(ends)
 
 
-def test_a_full_disk_is_an_error_and_what_comes_after_is_kept(tmp_path: Path) -> None:
+def test_full_disk_raises_and_later_rows_are_stored(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITES_TO_A_FULL_DISK, str(tmp_path)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    kept, refused, reason = run.stdout.split(maxsplit=2)
+    stored, failed, errno_name = run.stdout.split()
 
-    assert int(kept) > 5
-    assert (int(refused), reason.strip()) == (1, "File too large")
-    assert times(tmp_path) == list(range(int(kept) + 10))
+    assert int(stored) > 5
+    assert (int(failed), errno_name) == (1, "EFBIG")
+    assert times(tmp_path) == list(range(int(stored) + 10))
 
 
-def test_a_writer_that_died_between_its_last_two_steps_leaves_no_row_twice(tmp_path: Path) -> None:
-    """The parquet file is there under its name, and the tail is not yet removed."""
-    data, _ = tail_of(tmp_path)
+def test_crash_before_the_tail_is_removed_duplicates_no_row(tmp_path: Path) -> None:
+    """The parquet file is renamed, and the tail still exists."""
+    data, _ = write_tail(tmp_path)
     before = times(tmp_path)
     (tmp_path / "_tail-000000000000.arrows").write_bytes(data)
 
@@ -229,12 +232,12 @@ def test_a_writer_that_died_between_its_last_two_steps_leaves_no_row_twice(tmp_p
     assert times(tmp_path) == before
 
 
-def test_a_parquet_file_that_was_not_finished_is_no_file(tmp_path: Path) -> None:
-    data, _ = tail_of(tmp_path)
-    [file] = segments(tmp_path)
+def test_partial_parquet_file_is_ignored_and_removed(tmp_path: Path) -> None:
+    data, _ = write_tail(tmp_path)
+    [segment] = segments(tmp_path)
     before = times(tmp_path)
-    whole = file.path.read_bytes()
-    file.path.unlink()
+    whole = segment.path.read_bytes()
+    segment.path.unlink()
     unfinished = tmp_path / "_part-000000000000.parquet.writing"
     unfinished.write_bytes(whole[: len(whole) // 2])
     (tmp_path / "_tail-000000000000.arrows").write_bytes(data)
@@ -245,13 +248,13 @@ def test_a_parquet_file_that_was_not_finished_is_no_file(tmp_path: Path) -> None
     assert not unfinished.exists()
 
 
-def test_a_tail_that_cannot_be_closed_stays_and_says_why(tmp_path: Path) -> None:
-    data, _ = tail_of(tmp_path / "whole")
+def test_tail_that_cannot_be_rolled_is_kept_and_reported(tmp_path: Path) -> None:
+    data, _ = write_tail(tmp_path / "whole")
     (tmp_path / "_tail-000000000000.arrows").write_bytes(data)
     in_the_way = tmp_path / "date=2026-11-21"
     in_the_way.write_text("not a folder")
 
-    with pytest.raises(SegmentRollError, match=r"_tail-000000000000\.arrows: cannot be closed into a parquet file"):
+    with pytest.raises(SegmentRollError, match=r"_tail-000000000000\.arrows: cannot be converted to a parquet file"):
         Capture(tmp_path)
 
     assert times(tmp_path) == list(range(5))
@@ -260,7 +263,7 @@ def test_a_tail_that_cannot_be_closed_stays_and_says_why(tmp_path: Path) -> None
     assert times(tmp_path) == list(range(5))
 
 
-def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:
+def test_lock_is_released_when_the_process_dies(tmp_path: Path) -> None:
     program = (
         "import os, sys; from kwire.capture import Capture\n"
         "with Capture(sys.argv[1]): print(os.getpid(), flush=True); input()"

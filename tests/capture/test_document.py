@@ -1,4 +1,4 @@
-"""docs/capture.md says what is so."""
+"""The examples and the column table of docs/capture.md."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", DOCUMENT, flags=re.DOTALL | re.MULTILINE)
 
 
-def test_its_examples_print_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_print_the_documented_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     examples = doctest.DocTestParser().get_doctest("\n".join(blocks("python")), {}, "capture.md", None, None)
-    said: list[str] = []
+    output: list[str] = []
 
-    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(examples, out=said.append)
+    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(examples, out=output.append)
 
     assert result.attempted > 10
-    assert result.failed == 0, "".join(said)
+    assert result.failed == 0, "".join(output)
     [query] = blocks("sql")
     relation = duckdb.sql(query)
     assert relation is not None
     assert [row[:2] for row in relation.fetchall()] == [("full", 2), ("same", 2)]
 
 
-def test_it_lists_every_column() -> None:
+def test_every_column_is_documented() -> None:
     table = DOCUMENT.partition("| column | type | |")[2]
     names = [name for row in re.findall(r"^\| (`[^|]*) \|", table, flags=re.MULTILINE) for name in row.split(", ")]
 

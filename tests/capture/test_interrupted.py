@@ -1,4 +1,4 @@
-"""An append that is ended from outside, by what a handler of signals raises, at any of its lines."""
+"""Appends interrupted at any line by an exception that a signal handler raises."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import kwire.capture
 from kwire.capture import Capture, Row, replay, segments
-from tests.capture.answers import answer, decoded, metadata
+from tests.capture.sample_rows import decoded, metadata, response_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,12 +23,12 @@ PACKAGE = str(Path(kwire.capture.__file__).parent)
 
 
 class Interruption(BaseException):
-    """What the handler raises."""
+    """The exception that the signal handler raises."""
 
 
 @contextmanager
 def interrupted_at(line: int) -> Iterator[None]:
-    """Raise when so many lines of the package were run."""
+    """Raise `Interruption` after that many lines of the package."""
     left = line
 
     def trace(frame: FrameType, event: str, _: object) -> object:
@@ -36,7 +36,7 @@ def interrupted_at(line: int) -> Iterator[None]:
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
         source = getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
-        left -= event == "line" and not source.startswith(("with ", "try:"))  # where Python lets no signals in
+        left -= event == "line" and not source.startswith(("with ", "try:"))  # Python handles no signals there
         if left == 0:
             left = -1
             raise Interruption
@@ -50,13 +50,13 @@ def interrupted_at(line: int) -> Iterator[None]:
         sys.settrace(before)
 
 
-@pytest.mark.parametrize("roll_bytes", [1 << 30, 1], ids=["into an open tail", "into a new one"])
-def test_an_append_that_is_interrupted_is_undone_or_whole(tmp_path: Path, roll_bytes: int) -> None:
+@pytest.mark.parametrize("roll_bytes", [1 << 30, 1], ids=["open tail", "new tail"])
+def test_interrupted_append_is_undone_or_complete(tmp_path: Path, roll_bytes: int) -> None:
     kept: list[Row] = []
     undone = 0
     with Capture(tmp_path, roll_bytes=roll_bytes) as capture:
         for line in count(1):
-            row, after = answer(2 * line, metadata(line % 3 + 1)), answer(2 * line + 1, metadata(9))
+            row, after = response_row(2 * line, metadata(line % 3 + 1)), response_row(2 * line + 1, metadata(9))
             finished = False
             try:
                 with interrupted_at(line):
@@ -78,14 +78,14 @@ def test_an_append_that_is_interrupted_is_undone_or_whole(tmp_path: Path, roll_b
     assert [(row.polled_at, decoded(row)) for row in replay(tmp_path)] == [
         (row.polled_at, decoded(row)) for row in kept
     ]
-    assert all(file.is_closed for file in segments(tmp_path))
+    assert all(segment.is_closed for segment in segments(tmp_path))
 
 
-def test_rows_for_two_files_that_are_interrupted_are_undone_in_both(tmp_path: Path) -> None:
+def test_interrupted_append_to_two_segments_is_undone_in_both(tmp_path: Path) -> None:
     with Capture(tmp_path) as capture:
-        capture.append(answer(0, metadata(1)))
+        capture.append(response_row(0, metadata(1)))
         for line in count(1):
-            rows = [answer(10, metadata(1)), answer(8, metadata(2))]
+            rows = [response_row(10, metadata(1)), response_row(8, metadata(2))]
             finished = False
             before = capture.next_row
             try:
@@ -98,4 +98,4 @@ def test_rows_for_two_files_that_are_interrupted_are_undone_in_both(tmp_path: Pa
             assert len(list(replay(tmp_path))) == capture.next_row
             if finished:
                 break
-            capture.append(answer(0, metadata(1)))
+            capture.append(response_row(0, metadata(1)))

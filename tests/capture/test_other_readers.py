@@ -1,4 +1,4 @@
-"""Nobody needs kwire to read closed files, also while a writer has its tail beside them."""
+"""Closed segments read with duckdb, polars, pandas, and pyarrow, also while a writer has an open tail."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ import pyarrow.dataset as ds
 import pytest
 
 from kwire.capture import SCHEMA, Capture
-from tests.capture.answers import answer, at, metadata, silence
+from tests.capture.sample_rows import at, error_row, metadata, response_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WHOLE_FRAME = len(answer(0, metadata(1)).frame or b"")
+FRAME_SIZE = len(response_row(0, metadata(1)).frame or b"")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Two closed files, of which the second carries a row, and the tail and the lock of a writer at work."""
+    """Two closed segments, the second with a carried row, and the tail and the lock of an active writer."""
     with Capture(tmp_path) as capture:
-        capture.append_many([answer(0, metadata(1)), answer(1, metadata(1)), silence(2)])
+        capture.append_many([response_row(0, metadata(1)), response_row(1, metadata(1)), error_row(2)])
     with Capture(tmp_path) as capture:
-        capture.append(answer(10, metadata(2)))
+        capture.append(response_row(10, metadata(2)))
     with Capture(tmp_path) as capture:
-        capture.append(answer(11, metadata(3)))
+        capture.append(response_row(11, metadata(3)))
         yield tmp_path
 
 
 EXPECTED: list[tuple[Any, ...]] = [
-    ("full", at(0), 1, "cluster-one", WHOLE_FRAME),
+    ("full", at(0), 1, "cluster-one", FRAME_SIZE),
     ("same", at(1), 1, "cluster-one", None),
     ("error", at(2), 1, "cluster-one", None),
-    ("full", at(10), 1, "cluster-one", WHOLE_FRAME),
+    ("full", at(10), 1, "cluster-one", FRAME_SIZE),
 ]
 
 
@@ -65,7 +65,7 @@ def test_polars(folder: Path) -> None:
     assert frame.rows() == EXPECTED
 
 
-def test_pandas_and_arrow_take_the_folder_itself(folder: Path) -> None:
+def test_pandas_and_arrow_read_the_folder(folder: Path) -> None:
     frame = pd.read_parquet(folder).query("kind != 'carried'").sort_values("polled_at")
     table = ds.dataset(folder, format="parquet", partitioning="hive").to_table(columns=SCHEMA.names)
 

@@ -1,4 +1,4 @@
-"""What readers see: every row once, in order, every 'same' with its frame, from any moment on, also while it grows."""
+"""Reading and replaying captures, from any time on and while a writer appends."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from kwire.capture import SCHEMA, Capture, NoFullFrame, NotACapture, Row, UnreadableCapture, read, replay, segments
 from kwire.messages.kafka.metadata import MetadataResponse
-from tests.capture.answers import answer, at, decoded, metadata, silence
+from tests.capture.sample_rows import at, decoded, error_row, metadata, response_row
 
 
 def kinds(batches: list[pa.RecordBatch]) -> list[tuple[str, float]]:
     return [(row["kind"], (row["polled_at"] - at(0)).total_seconds()) for batch in batches for row in batch.to_pylist()]
 
 
-def test_rows_come_in_order_of_time_whatever_the_order_of_appending(tmp_path: Path) -> None:
+def test_rows_are_sorted_by_time(tmp_path: Path) -> None:
     with Capture(tmp_path) as capture:
         capture.append_many(
-            [answer(2, metadata(1), broker=2), answer(1, metadata(1), broker=1), silence(1.5, broker=3)]
+            [response_row(2, metadata(1), broker=2), response_row(1, metadata(1), broker=1), error_row(1.5, broker=3)]
         )
 
         [batch] = read(tmp_path)
@@ -35,13 +35,13 @@ def test_rows_come_in_order_of_time_whatever_the_order_of_appending(tmp_path: Pa
     assert [row.broker_id for row in replay(tmp_path)] == [1, 3, 2]
 
 
-def test_a_slice_begins_with_what_was_in_force(tmp_path: Path) -> None:
+def test_read_since_starts_with_carried_rows(tmp_path: Path) -> None:
     with Capture(tmp_path, roll_bytes=1) as capture:
-        capture.append(answer(0, metadata(1)))
-        capture.append(answer(1, metadata(2)))
-        capture.append(silence(2))
-        capture.append(answer(3, metadata(2)))
-        capture.append(answer(4, metadata(3)))
+        capture.append(response_row(0, metadata(1)))
+        capture.append(response_row(1, metadata(2)))
+        capture.append(error_row(2))
+        capture.append(response_row(3, metadata(2)))
+        capture.append(response_row(4, metadata(3)))
 
     assert kinds(list(read(tmp_path))) == [("full", 0), ("full", 1), ("error", 2), ("same", 3), ("full", 4)]
     assert kinds(list(read(tmp_path, since=at(2)))) == [("carried", 1), ("error", 2), ("same", 3), ("full", 4)]
@@ -51,21 +51,21 @@ def test_a_slice_begins_with_what_was_in_force(tmp_path: Path) -> None:
     assert list(read(tmp_path, until=at(0))) == []
 
 
-def test_what_is_older_than_the_oldest_file_is_carried_by_it(tmp_path: Path) -> None:
-    """Somebody removes old files."""
+def test_removed_segments_are_covered_by_carried_rows(tmp_path: Path) -> None:
+    """Old segments may be removed."""
     with Capture(tmp_path, roll_bytes=1) as capture:
         for seconds in range(3):
-            capture.append(answer(seconds, metadata(1)))
+            capture.append(response_row(seconds, metadata(1)))
     segments(tmp_path)[0].path.unlink()
 
     assert kinds(list(read(tmp_path))) == [("carried", 0), ("same", 1), ("same", 2)]
     assert [decoded(row) for row in replay(tmp_path)] == [metadata(1)] * 2
 
 
-def test_replay_gives_the_same_frame_again_without_a_copy(tmp_path: Path) -> None:
+def test_replay_returns_the_same_frame_object(tmp_path: Path) -> None:
     with Capture(tmp_path) as capture:
-        capture.append(answer(0, metadata(1, controller=1)))
-        capture.append(answer(1, metadata(1, controller=2)))
+        capture.append(response_row(0, metadata(1, controller=1)))
+        capture.append(response_row(1, metadata(1, controller=2)))
         first, second = replay(tmp_path)
 
     assert first.frame is second.frame
@@ -74,15 +74,15 @@ def test_replay_gives_the_same_frame_again_without_a_copy(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("speed", [0, -1, float("nan")])
-def test_a_speed_that_is_none_is_refused(tmp_path: Path, speed: float) -> None:
-    with pytest.raises(ValueError, match="speed is"):
+def test_invalid_speed_is_rejected(tmp_path: Path, speed: float) -> None:
+    with pytest.raises(ValueError, match="speed must be above 0"):
         next(replay(tmp_path, speed=speed))
 
 
-def test_replay_at_the_speed_of_life(tmp_path: Path) -> None:
+def test_replay_waits_between_polls(tmp_path: Path) -> None:
     with Capture(tmp_path) as capture:
         for seconds in (0, 1, 3):
-            capture.append(answer(seconds, metadata(1)))
+            capture.append(response_row(seconds, metadata(1)))
 
     begun = time.monotonic()
     seen = [time.monotonic() - begun for _ in replay(tmp_path, speed=10)]
@@ -91,15 +91,15 @@ def test_replay_at_the_speed_of_life(tmp_path: Path) -> None:
     assert seen[2] >= 0.3
 
 
-def test_a_reader_follows_a_writer_at_work(tmp_path: Path) -> None:
-    """Each look sees a beginning of what is appended, no less than the look before, while files are closed."""
+def test_reader_sees_a_growing_prefix(tmp_path: Path) -> None:
+    """Each read returns a prefix of the appended rows, never shorter than before, while segments are rolled."""
     total = 300
     done = threading.Event()
 
     def write() -> None:
         with Capture(tmp_path, roll_bytes=10_000) as capture:
             for number in range(total):
-                capture.append(answer(number, metadata(number % 3)))
+                capture.append(response_row(number, metadata(number % 3)))
         done.set()
 
     writer = threading.Thread(target=write)
@@ -117,16 +117,16 @@ def test_a_reader_follows_a_writer_at_work(tmp_path: Path) -> None:
     assert len(list(replay(tmp_path))) == total
 
 
-def test_a_folder_that_is_none_and_a_same_without_its_frame_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(NotACapture, match="there is no such folder"):
+def test_invalid_folder_and_missing_frame_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(NotACapture, match="no such folder"):
         list(read(tmp_path / "nowhere"))
-    with pytest.raises(NotACapture, match="there is nothing of a capture"):
+    with pytest.raises(NotACapture, match="the folder is not a capture"):
         list(read(tmp_path))
     with Capture(tmp_path) as capture:
-        capture.append(answer(0, metadata(1)))
+        capture.append(response_row(0, metadata(1)))
         [tail] = tmp_path.glob("_tail*")
         schema_and_first = tail.stat().st_size
-        capture.append(answer(1, metadata(1)))
+        capture.append(response_row(1, metadata(1)))
         data = tail.read_bytes()
     segments(tmp_path)[0].path.unlink()
     messages = pa.ipc.MessageReader.open_stream(stream := pa.BufferReader(data))
@@ -139,37 +139,37 @@ def test_a_folder_that_is_none_and_a_same_without_its_frame_are_errors(tmp_path:
 
 
 @pytest.mark.parametrize("broken", [b"", b"PAR1 and no more"])
-def test_a_part_that_is_broken_is_named(tmp_path: Path, broken: bytes) -> None:
+def test_damaged_segment_is_reported(tmp_path: Path, broken: bytes) -> None:
     with Capture(tmp_path) as capture:
-        capture.append(answer(0, metadata(1)))
-    [file] = segments(tmp_path)
-    file.path.write_bytes(broken)
+        capture.append(response_row(0, metadata(1)))
+    [segment] = segments(tmp_path)
+    segment.path.write_bytes(broken)
 
-    for look in (lambda: list(read(tmp_path)), lambda: [Capture(tmp_path)]):
+    for read_damaged in (lambda: list(read(tmp_path)), lambda: [Capture(tmp_path)]):
         with pytest.raises(UnreadableCapture) as raised:
-            look()
-        assert raised.value.path == file.path
+            read_damaged()
+        assert raised.value.path == segment.path
 
 
 polls = st.lists(
     st.tuples(
         st.integers(1, 2),  # the broker
-        st.sampled_from([None, (), (1,), (2,), (1, 2)]),  # leaders, None for silence
+        st.sampled_from([None, (), (1,), (2,), (1, 2)]),  # leaders, None for a failed poll
         st.integers(1, 3),  # the controller
-        st.booleans(),  # other order
+        st.booleans(),  # reversed order
         st.sampled_from([0.0, 1.0, 1.0, 1.0, -2.5]),  # seconds since the last poll
-        st.booleans(),  # reopen before
+        st.booleans(),  # reopen the capture before
     ),
     max_size=25,
 )
 
 
-def turned(message: MetadataResponse) -> MetadataResponse:
+def reordered(message: MetadataResponse) -> MetadataResponse:
     return replace(message, brokers=message.brokers[::-1], topics=message.topics[::-1])
 
 
-def said(row: Row) -> object:
-    """What counts of an answer, in some order."""
+def content(row: Row) -> object:
+    """Return the compared content of a row in a fixed order."""
     if row.frame is None:
         return row.error
     message = decoded(row)
@@ -177,25 +177,25 @@ def said(row: Row) -> object:
     return row.controller_id, brokers, sorted(message.topics, key=lambda topic: topic.name or "")
 
 
-@settings(max_examples=40)  # each makes files and forces them to disk
+@settings(max_examples=40)  # each example syncs files
 @given(polls, st.sampled_from([1, 3_000, 1 << 30]), st.floats(-3, 26))
-def test_whatever_was_appended_is_replayed(
-    told: list[tuple[int, tuple[int, ...] | None, int, bool, float, bool]], roll_bytes: int, since: float
+def test_every_appended_row_is_replayed(
+    history: list[tuple[int, tuple[int, ...] | None, int, bool, float, bool]], roll_bytes: int, since: float
 ) -> None:
-    """Also when clocks go back, files roll after any row, and readers begin anywhere."""
+    """Clocks go back, segments roll after any row, and readers start at any time."""
     appended: list[Row] = []
     now = 0.0
     with TemporaryDirectory() as folder:
         capture = Capture(folder, roll_bytes=roll_bytes)
-        for broker, leaders, controller, other_order, seconds, reopen in told:
+        for broker, leaders, controller, is_reordered, seconds, reopen in history:
             if reopen:
                 capture.close()
                 capture = Capture(folder, roll_bytes=roll_bytes)
             now += seconds
             message = metadata(*(leaders or ()), controller=controller)
-            row = answer(now, turned(message) if other_order else message, broker)
+            row = response_row(now, reordered(message) if is_reordered else message, broker)
             if leaders is None:
-                row = silence(now, broker)
+                row = error_row(now, broker)
             capture.append(row)
             appended.append(row._replace(controller_id=None if leaders is None else controller))
         live = list(replay(folder))
@@ -204,7 +204,7 @@ def test_whatever_was_appended_is_replayed(
         late = list(replay(folder, since=at(since)))
 
     def by_broker_and_time(rows: list[Row]) -> list[tuple[int, timedelta, object]]:
-        return sorted(((row.broker_id, row.polled_at - at(0), said(row)) for row in rows), key=repr)
+        return sorted(((row.broker_id, row.polled_at - at(0), content(row)) for row in rows), key=repr)
 
     assert by_broker_and_time(live) == by_broker_and_time(appended)
     assert by_broker_and_time(closed) == by_broker_and_time(appended)

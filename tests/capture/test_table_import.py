@@ -1,4 +1,4 @@
-"""Frames that somebody else recorded become rows of a capture; tapes of real clusters go through one."""
+"""Import of recorded frames, and recordings of real clusters stored in a capture."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from kwire.capture import SCHEMA, Capture, Row, UnreadableCapture, from_table, replay
+from kwire.capture import SCHEMA, Capture, Row, RowKind, UnreadableCapture, from_table, replay
 from kwire.capture.equivalence import decode_row, is_equivalent
 from kwire.capture.rows import to_rows
-from tests.capture.answers import at, decoded, metadata, payload
+from tests.capture.sample_rows import at, decoded, metadata, payload
 
-TAPES = Path(__file__).parent.parent / "data" / "tapes"
+RECORDINGS = Path(__file__).parent.parent / "data" / "tapes"
 
 
 @pytest.mark.parametrize(
-    ("tape", "cluster_id"), [("zk39", "4zuCG4NGSuCb_pHu_l0aiw"), ("kraft44", "dGFwZS1rcmFmdDQ0LXB1Yg")]
+    ("recording", "cluster_id"), [("zk39", "4zuCG4NGSuCb_pHu_l0aiw"), ("kraft44", "dGFwZS1rcmFmdDQ0LXB1Yg")]
 )
-def test_a_tape_fits_the_schema(tape: str, cluster_id: str) -> None:
-    recorded = pq.read_table(TAPES / f"{tape}-public.parquet")
+def test_recording_fits_the_schema(recording: str, cluster_id: str) -> None:
+    recorded = pq.read_table(RECORDINGS / f"{recording}-public.parquet")
 
     rows = from_table(recorded)
 
@@ -37,7 +37,7 @@ def test_a_tape_fits_the_schema(tape: str, cluster_id: str) -> None:
     assert rows.column("duration_us").null_count == rows.num_rows
 
 
-def test_what_is_missing_is_null_or_told_by_neighbours() -> None:
+def test_missing_values_are_null_or_taken_from_neighbors() -> None:
     frames = [None, payload(metadata(1)), None, payload(metadata(1)), b"\x00", payload(metadata(1, cluster=None))]
     table = pa.table(
         {
@@ -59,7 +59,7 @@ def test_what_is_missing_is_null_or_told_by_neighbours() -> None:
     assert rows.column("endpoint").null_count == rows.column("request").null_count == 6
 
 
-def test_what_is_there_stays() -> None:
+def test_present_values_are_kept() -> None:
     table = pa.table(
         {
             "polled_at": [at(0)],
@@ -94,47 +94,47 @@ SOUND = {"polled_at": [at(0)], "api_key": [3], "api_version": [12], "frame": [b"
     ],
     ids=str,
 )
-def test_a_table_that_makes_no_rows_is_refused(change: dict[str, object]) -> None:
+def test_invalid_table_is_rejected(change: dict[str, object]) -> None:
     assert from_table(pa.table(SOUND)).num_rows == 1
 
     with pytest.raises(UnreadableCapture):
         from_table(pa.table({name: values for name, values in (SOUND | change).items() if values is not None}))
 
 
-@pytest.mark.parametrize("tape", ["zk39", "kraft44"])
-def test_a_tape_goes_through_a_capture_and_says_the_same(tmp_path: Path, tape: str) -> None:
-    table = from_table(pq.read_table(TAPES / f"{tape}-public.parquet"))
+@pytest.mark.parametrize("recording", ["zk39", "kraft44"])
+def test_recording_survives_a_capture(tmp_path: Path, recording: str) -> None:
+    table = from_table(pq.read_table(RECORDINGS / f"{recording}-public.parquet"))
     recorded = [row._replace(kind=None) for batch in table.to_batches() for row in to_rows(batch)]
 
     with Capture(tmp_path, roll_bytes=400_000) as capture:
         kinds = Counter((row.api_key, capture.append(row).kind) for row in recorded)
 
     replayed = list(replay(tmp_path))
-    assert [key_facts(row) for row in replayed] == [key_facts(row) for row in recorded]
+    assert [row_facts(row) for row in replayed] == [row_facts(row) for row in recorded]
     for before, after in zip(recorded, replayed, strict=True):
         if before.frame is not None and before.frame[4:] != (after.frame or b"")[4:]:
-            ours, theirs = decode_row(before), decode_row(after)
-            assert ours is not None
-            assert theirs is not None
-            assert is_equivalent(ours, theirs)
-            assert getattr(ours, "controller_id", None) == after.controller_id
-    assert kinds[3, "full"] == metadata_changes(recorded) < kinds[3, "same"] / 5
+            message, replayed_message = decode_row(before), decode_row(after)
+            assert message is not None
+            assert replayed_message is not None
+            assert is_equivalent(message, replayed_message)
+            assert getattr(message, "controller_id", None) == after.controller_id
+    assert kinds[3, RowKind.FULL] == metadata_changes(recorded) < kinds[3, RowKind.SAME] / 5
     stored = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet"))
     assert stored < 600_000
 
 
 def metadata_changes(rows: list[Row]) -> int:
-    """How many Metadata answers differ from the one before of their broker."""
+    """Return how many Metadata responses differ from the previous one of their broker."""
     changes = 0
     last: dict[int, object] = {}
     for row in rows:
         if row.api_key == 3 and row.frame is not None:
-            told = decoded(row)
+            message = decoded(row)
             content = (
-                sorted(told.brokers, key=lambda broker: broker.node_id),
+                sorted(message.brokers, key=lambda broker: broker.node_id),
                 {
                     topic.name: (topic.topic_id, sorted(topic.partitions, key=lambda each: each.partition_index))
-                    for topic in told.topics
+                    for topic in message.topics
                 },
             )
             changes += last.get(row.broker_id) != content
@@ -142,5 +142,5 @@ def metadata_changes(rows: list[Row]) -> int:
     return changes
 
 
-def key_facts(row: Row) -> tuple[object, ...]:
+def row_facts(row: Row) -> tuple[object, ...]:
     return row.polled_at, row.broker_id, row.endpoint, row.api_key, row.error, row.request, (row.frame is None)

@@ -14,7 +14,7 @@ import pytest
 
 from kwire.capture import Capture, from_table
 from kwire.capture.rows import to_rows
-from tests.capture.answers import answer, at, metadata, silence
+from tests.capture.sample_rows import at, error_row, metadata, response_row
 from tests.cli.running import DATA, Run
 from tests.cli.running import kwire as run
 
@@ -24,15 +24,15 @@ TAPES = DATA / "tapes"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     with Capture(tmp_path, roll_bytes=1) as capture:
-        capture.append(answer(0, metadata(1, 2)))
-        capture.append(answer(1, metadata(1, 2)))
-        capture.append(answer(2, metadata(1, 3)))
-        capture.append(silence(3))
-        capture.append(silence(4))
-        capture.append(answer(5, metadata(brokers=(1, 2))))
-        capture.append(answer(7, metadata(brokers=(1, 2))))
-        capture.append(answer(8, metadata(1))._replace(frame=b"\x00\x00\x00\x01garbage"))
-        capture.append(answer(9, metadata(1), broker=2))
+        capture.append(response_row(0, metadata(1, 2)))
+        capture.append(response_row(1, metadata(1, 2)))
+        capture.append(response_row(2, metadata(1, 3)))
+        capture.append(error_row(3))
+        capture.append(error_row(4))
+        capture.append(response_row(5, metadata(brokers=(1, 2))))
+        capture.append(response_row(7, metadata(brokers=(1, 2))))
+        capture.append(response_row(8, metadata(1))._replace(frame=b"\x00\x00\x00\x01garbage"))
+        capture.append(response_row(9, metadata(1), broker=2))
     return tmp_path
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kwire import encode, frame
-from kwire.capture import Row
+from kwire.capture import Row, RowKind
 from kwire.messages.kafka.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -138,7 +138,7 @@ def test_an_empty_answer_is_suspect_until_the_next_one_agrees(empty: Row) -> Non
 
 def test_the_same_answer_said_without_bytes_counts_as_the_second_word() -> None:
     full = answer(0, topic("t", partition(0)))
-    same = answer(2)._replace(frame=None, kind="same", cluster_id="c")
+    same = answer(2)._replace(frame=None, kind=RowKind.SAME, cluster_id="c")
 
     rows = silver_rows([full._replace(cluster_id="c"), answer(1)._replace(cluster_id="c"), same])
 
@@ -163,7 +163,7 @@ def test_what_cannot_be_read_is_kept_and_counted() -> None:
     torn = good._replace(frame=good.frame[:-3], polled_at=BEGIN + timedelta(seconds=1))
     newer = good._replace(api_version=99, polled_at=BEGIN + timedelta(seconds=2))
     unknown = good._replace(api_key=999, polled_at=BEGIN + timedelta(seconds=3))
-    orphan = answer(4)._replace(frame=None, kind="same", broker_id=2)
+    orphan = answer(4)._replace(frame=None, kind=RowKind.SAME, broker_id=2)
 
     rows = silver_rows([good, torn, newer, unknown, orphan])
 

@@ -1,8 +1,10 @@
-"""Captures: folders that keep what brokers answered, one row a frame. Needs pyarrow (``pip install 'kwire[capture]'``).
+"""Captures: folders that record the responses of brokers, one row per poll.
 
-``Capture`` writes a folder, ``read`` gives its rows as Arrow batches and ``replay`` as ``Row`` objects with every frame
-in place; ``from_table`` makes rows out of frames that somebody else recorded. docs/capture.md describes the format: the
-closed files are plain parquet, for which nobody needs kwire.
+`Capture` writes a folder, `read` returns its rows as Arrow batches, and `replay` returns them as `Row` objects that all
+have their frame. `from_table` converts frames that another tool recorded. The format is described in docs/capture.md;
+closed segments are plain parquet files that any tool can read.
+
+Requires pyarrow: `pip install 'kwire[capture]'`.
 """
 
 from __future__ import annotations
@@ -18,9 +20,8 @@ from kwire.capture.errors import (
     UnreadableCapture,
 )
 from kwire.capture.folder import Segment, segments
-from kwire.capture.reader import read, read_file
-from kwire.capture.replay_rows import replay
-from kwire.capture.rows import SCHEMA, Row
+from kwire.capture.reader import read, read_segment, replay
+from kwire.capture.rows import SCHEMA, Row, RowKind
 from kwire.capture.table_import import from_table
 from kwire.capture.tail import RecoveredTail
 from kwire.capture.writer import Capture
@@ -36,12 +37,13 @@ __all__ = [
     "NotACapture",
     "RecoveredTail",
     "Row",
+    "RowKind",
     "Segment",
     "SegmentRollError",
     "UnreadableCapture",
     "from_table",
     "read",
-    "read_file",
+    "read_segment",
     "replay",
     "segments",
 ]

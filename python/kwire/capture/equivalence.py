@@ -1,11 +1,11 @@
-"""Whether an answer says what the last one said.
+"""Equivalence of responses: whether a response reports the same cluster as the last one.
 
-Rules of this file: nothing is believed that was not compared. Two answers are the same when their bytes are, once the
-correlation id and the controller id are cut out; or when their elements are, in whatever order. The correlation id is
-new in every answer by nature, and KRaft brokers name any live broker as controller.
+Two responses are equivalent if their bytes are equal without the correlation id and the controller id, or if their
+elements are equal in any order. The correlation id differs in every response, and KRaft brokers name any live broker as
+the controller. Hashes are never trusted; everything is compared.
 
-The first is a comparison of memory. The second needs both decoded, so it is asked only when it can be true: the same
-elements in another order have the same length and the same sum of bytes.
+Comparing bytes is a memory comparison. Comparing elements needs both responses decoded, so it is only done if the
+lengths and the sums of the bytes are equal, which every reordering preserves.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from kwire.capture.rows import Row
     from kwire.declare import Message, Struct
 
-CORRELATION_ID = 4
-"""Bytes of it, at the start of every payload."""
+CORRELATION_ID_SIZE = 4
+"""Bytes of the correlation id at the start of every payload."""
 
 
 def decode_row(row: Row) -> Message | None:
-    """The answer of a row, decoded; None when it has none, or its bytes are not what it says."""
+    """Return the decoded response of a row, or None if it has none or cannot be decoded."""
     if row.frame is None:
         return None
     try:
@@ -46,24 +46,29 @@ def decode_row(row: Row) -> Message | None:
 
 
 class _Layout(NamedTuple):
-    """A payload in pieces. ``cut``: where its controller id stands, None when nowhere; ``before``, ``after``: the bytes
-    around it, without the correlation id.
+    """A payload without its correlation id and controller id.
+
+    Attributes:
+        size: bytes of the whole payload.
+        controller_at: the offset of the controller id, None if there is none.
+        before: the bytes from the correlation id to the controller id.
+        after: the bytes after the controller id.
     """
 
     size: int
-    cut: int | None
+    controller_at: int | None
     before: bytes
     after: bytes
 
     @property
     def after_start(self) -> int:
-        """Where ``after`` starts."""
+        """The offset of `after`."""
         return self.size - len(self.after)
 
-    def sum_of_bytes(self, payload: bytes) -> int:
-        """Of what counts in a payload that is laid out like this one."""
-        end = self.size if self.cut is None else self.cut
-        return _sum_of_bytes(memoryview(payload)[CORRELATION_ID:end]) + _sum_of_bytes(
+    def sum_bytes(self, payload: bytes) -> int:
+        """Return the sum of the compared bytes of a payload with this layout."""
+        end = self.size if self.controller_at is None else self.controller_at
+        return _sum_bytes(memoryview(payload)[CORRELATION_ID_SIZE:end]) + _sum_bytes(
             memoryview(payload)[self.after_start :]
         )
 
@@ -71,103 +76,110 @@ class _Layout(NamedTuple):
 def _layout_of(row: Row, message: Message | None) -> _Layout:
     payload = row.frame
     assert payload is not None
-    cut = _place_of_controller_id(payload, message, row.api_version)
-    before = payload[CORRELATION_ID:] if cut is None else payload[CORRELATION_ID:cut]
-    return _Layout(len(payload), cut, before, b"" if cut is None else payload[cut + 4 :])
+    at = _find_controller_id(payload, message, row.api_version)
+    before = payload[CORRELATION_ID_SIZE:] if at is None else payload[CORRELATION_ID_SIZE:at]
+    return _Layout(len(payload), at, before, b"" if at is None else payload[at + 4 :])
 
 
-class Answer:
-    """What an answer said, kept to be compared with the next ones.
+class FullResponse:
+    """The last full response to a request, kept to compare later ones with it.
 
-    ``controller_id``: as the answer says; None when its message has no such field.
+    Attributes:
+        controller_id: the controller that the response names; None if its message has no such field.
     """
 
     __slots__ = ("_layout", "_row_fields", "controller_id")
 
     def __init__(self, row: Row, message: Message | None) -> None:
         self._row_fields = (row.dialect, row.api_key, row.api_version)
-        tells = message is not None and _tells_controller(type(message), row.api_version)
-        self.controller_id: int | None = getattr(message, "controller_id", None) if tells else None
+        has_controller = message is not None and _has_controller_id(type(message), row.api_version)
+        self.controller_id: int | None = getattr(message, "controller_id", None) if has_controller else None
         self._layout = _layout_of(row, message)
 
-    def is_said_by(self, row: Row, message: Message | None) -> bool:
-        """Whether ``row``, whose frame is given, says the same. ``message``: its decoded form when there is one."""
+    def matches(self, row: Row, message: Message | None) -> bool:
+        """Return whether the response of a row is equivalent to this one.
+
+        Args:
+            row: a row with a frame.
+            message: its decoded response, if the caller has it.
+        """
         payload = row.frame
         assert payload is not None
         layout = self._layout
         if len(payload) != layout.size or (row.dialect, row.api_key, row.api_version) != self._row_fields:
             return False
-        if payload.startswith(layout.before, CORRELATION_ID) and payload.startswith(layout.after, layout.after_start):
+        if payload.startswith(layout.before, CORRELATION_ID_SIZE) and payload.startswith(
+            layout.after, layout.after_start
+        ):
             return True
-        if layout.sum_of_bytes(payload) != _sum_of_bytes(layout.before) + _sum_of_bytes(layout.after):
+        if layout.sum_bytes(payload) != _sum_bytes(layout.before) + _sum_bytes(layout.after):
             return False
         message = message or decode_row(row)
-        before = decode_row(row._replace(frame=self.frame(0, 0)))
+        before = decode_row(row._replace(frame=self.build_frame(0, 0)))
         if message is None or before is None or not is_equivalent(before, message):
             return False
-        # The next one will most likely be in this order. By one assignment: a signal may end us at any moment.
+        # The next response is likely to have this order. One assignment: a signal handler may raise at any point.
         self._layout = _layout_of(row, message)
         return True
 
     def controller_id_in(self, payload: bytes) -> int | None:
-        """The controller that an answer names which says the same as this one."""
-        if self._layout.cut is None:
+        """Return the controller that an equivalent response names."""
+        if self._layout.controller_at is None:
             return None
-        (controller_id,) = unpack_from(">i", payload, self._layout.cut)
+        (controller_id,) = unpack_from(">i", payload, self._layout.controller_at)
         return int(controller_id)
 
-    def frame(self, correlation_id: int, controller_id: int | None) -> bytes:
-        """The payload of an answer that says this; its elements as the last one had them."""
+    def build_frame(self, correlation_id: int, controller_id: int | None) -> bytes:
+        """Return the payload of an equivalent response, with elements in the order of the latest match."""
         layout = self._layout
-        parts = [correlation_id.to_bytes(4, "big", signed=True), layout.before]
-        if layout.cut is not None:
-            parts += [(controller_id or 0).to_bytes(4, "big", signed=True), layout.after]
-        return b"".join(parts)
+        pieces = [correlation_id.to_bytes(4, "big", signed=True), layout.before]
+        if layout.controller_at is not None:
+            pieces += [(controller_id or 0).to_bytes(4, "big", signed=True), layout.after]
+        return b"".join(pieces)
 
 
-def _sum_of_bytes(data: bytes | memoryview) -> int:
-    """The same for any order of them."""
+def _sum_bytes(data: bytes | memoryview) -> int:
     if not data:
         return 0
     return int(pc.sum(pa.Array.from_buffers(pa.uint8(), len(data), [None, pa.py_buffer(data)])).as_py())
 
 
-def _place_of_controller_id(payload: bytes, message: Message | None, version: int) -> int | None:
-    """Where the controller id stands in a payload; None when there is none, or we would write other bytes.
+def _find_controller_id(payload: bytes, message: Message | None, version: int) -> int | None:
+    """Return the offset of the controller id, or None if there is none or kwire would encode other bytes before it.
 
-    Found by writing the message twice, without the arrays behind the controller id, with two different controllers.
+    The start of the message is encoded with two different controllers; the first difference is the offset.
     """
-    if message is None or not _tells_controller(type(message), version):
+    if message is None or not _has_controller_id(type(message), version):
         return None
     names = [field.name for field in fields(type(message))]
-    behind = names[names.index("controller_id") + 1 :]
-    short = _with(message, **{name: () for name in behind if isinstance(getattr(message, name), tuple)})
-    one, other = (encode(_with(short, controller_id=id), version=version) for id in (0, -1))
-    place = next(index for index, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-    # Header version 1 adds a count of tags, which is one zero byte; where there are tags the comparison below says so.
-    header = CORRELATION_ID + describe(type(message)).header_version(version)
-    return header + place if payload[header : header + place] == one[:place] else None
+    later = names[names.index("controller_id") + 1 :]
+    short = _replace(message, **{name: () for name in later if isinstance(getattr(message, name), tuple)})
+    one, other = (encode(_replace(short, controller_id=id), version=version) for id in (0, -1))
+    offset = next(index for index, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+    # Header version 1 adds one zero byte, the number of tags. A header with tags fails the comparison below.
+    header = CORRELATION_ID_SIZE + describe(type(message)).header_version(version)
+    return header + offset if payload[header : header + offset] == one[:offset] else None
 
 
-def _with(message: Any, **changes: object) -> Message:
+def _replace(message: Any, **changes: object) -> Message:
     changed: Message = replace(message, **changes)
     return changed
 
 
-def _tells_controller(cls: type[Message], version: int) -> bool:
+def _has_controller_id(cls: type[Message], version: int) -> bool:
     return any(field.name == "controller_id" and field.stands_in(version) for field in fields(cls))
 
 
 def is_equivalent(before: Message, after: Message) -> bool:
-    """Whether two answers differ at most in their controller and in the order of elements that a key tells apart."""
+    """Return whether two responses differ at most in their controller and in the order of elements with a declared key."""
     if type(before) is not type(after):
         return False
     if hasattr(after, "controller_id"):
-        before = _with(before, controller_id=after.controller_id)
-    return _same(before, after)
+        before = _replace(before, controller_id=after.controller_id)
+    return _same_fields(before, after)
 
 
-def _same(before: Struct, after: Struct) -> bool:
+def _same_fields(before: Struct, after: Struct) -> bool:
     if before.unknown_tags != after.unknown_tags:
         return False
     return all(
@@ -179,28 +191,28 @@ def _same(before: Struct, after: Struct) -> bool:
 
 
 def _same_elements(before: tuple[Struct, ...], after: tuple[Struct, ...], key: attrgetter[Any]) -> bool:
-    """In any order. Elements that share a key are not told apart, and so never the same in another order."""
-    known = {key(element): element for element in before}
-    if not len(known) == len(before) == len(after):
+    """Compare elements in any order. Arrays with duplicate keys are only equal in the same order."""
+    by_key = {key(element): element for element in before}
+    if not len(by_key) == len(before) == len(after):
         return False
     for element in after:
-        old = known.pop(key(element), None)
-        if old is None or not (old == element or _same(old, element)):
+        old = by_key.pop(key(element), None)
+        if old is None or not (old == element or _same_fields(old, element)):
             return False
     return True
 
 
 def _fields_and_keys(cls: type[Struct]) -> tuple[tuple[str, attrgetter[Any] | None], ...]:
-    """The fields of a struct; beside an array whose order says nothing, what tells its elements apart."""
-    known = _KEYS_OF.get(cls)
+    """Return the fields of a struct, each with the key of its elements if it is an array with a declared key."""
+    known = _FIELDS_AND_KEYS.get(cls)
     if known is None:
-        known = _KEYS_OF[cls] = tuple(
+        known = _FIELDS_AND_KEYS[cls] = tuple(
             (field.name, _key_of(field.type) if isinstance(field.type, ArrayType) else None) for field in fields(cls)
         )
     return known
 
 
-_KEYS_OF: dict[type[Struct], tuple[tuple[str, attrgetter[Any] | None], ...]] = {}
+_FIELDS_AND_KEYS: dict[type[Struct], tuple[tuple[str, attrgetter[Any] | None], ...]] = {}
 
 
 def _key_of(array: ArrayType) -> attrgetter[Any] | None:

@@ -1,7 +1,7 @@
-"""What can be wrong with a capture, and what each error carries.
+"""Errors of captures.
 
-Rules of this file: an error of the operating system stays the cause (``__cause__``) of ours, which adds what became of
-the rows: an append that raises has stored nothing, a file that could not be closed is still there as a tail.
+An error of the operating system is kept as `__cause__`. An append that raises has stored nothing; a tail that could not
+be rolled keeps its rows.
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
 
 class CaptureError(KwireError):
-    """The base of what is raised about captures."""
+    """The base class of errors about captures."""
 
 
 class NotACapture(CaptureError, LookupError):
-    """There is no such folder, or it holds a file that no capture has. ``path``: which."""
+    """The folder does not exist or is not a capture.
+
+    Attributes:
+        path: the folder or file.
+        reason: what was found instead.
+    """
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(path, reason)
@@ -32,7 +37,12 @@ class NotACapture(CaptureError, LookupError):
 
 
 class UnreadableCapture(CaptureError, ValueError):
-    """What is there does not make rows of a capture. ``path``: the file, None when it was a table."""
+    """A file or table cannot be read as rows of a capture.
+
+    Attributes:
+        path: the file, None for a table.
+        reason: what is wrong.
+    """
 
     def __init__(self, path: Path | None, reason: str) -> None:
         super().__init__(path, reason)
@@ -44,14 +54,25 @@ class UnreadableCapture(CaptureError, ValueError):
 
 
 class CaptureInUse(CaptureError, FolderInUse):
-    """Another writer has the folder. ``folder``; ``process_id``: the writer's, None when it did not say."""
+    """Another process is writing the capture.
+
+    Attributes:
+        folder: the folder.
+        process_id: the id of the other process, None if unknown.
+    """
 
     def __str__(self) -> str:
         return f"{self.folder} is being written by {self.owner}: a capture has one writer at a time"
 
 
 class CaptureWriteError(CaptureError, OSError):
-    """Rows that could not be written, and are not in the capture. ``path``: the tail; ``rows``: how many."""
+    """Rows could not be written and are not in the capture.
+
+    Attributes:
+        path: the tail, or the folder if no tail could be created.
+        rows: the number of rows.
+        reason: the error of the operating system.
+    """
 
     def __init__(self, path: Path, rows: int, reason: str) -> None:
         super().__init__(path, rows, reason)
@@ -64,8 +85,13 @@ class CaptureWriteError(CaptureError, OSError):
 
 
 class SegmentRollError(CaptureError, OSError):
-    """A tail that could not be made a parquet file. Its rows are safe where they are (``path``), readers find them
-    there, and closing is tried again with the next file.
+    """A tail could not be converted to a parquet file.
+
+    Its rows stay in the tail, where readers find them. The writer retries with the next segment.
+
+    Attributes:
+        path: the tail.
+        reason: the error that occurred.
     """
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -74,11 +100,16 @@ class SegmentRollError(CaptureError, OSError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.path}: cannot be closed into a parquet file: {self.reason}"
+        return f"{self.path}: cannot be converted to a parquet file: {self.reason}"
 
 
 class CaptureSyncError(CaptureError, OSError):
-    """A tail that could not be forced to disk: what was appended lately would not survive a loss of power. ``path``."""
+    """A tail could not be synced to disk, so a power failure would lose its latest rows.
+
+    Attributes:
+        path: the tail.
+        reason: the error of the operating system.
+    """
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(path, reason)
@@ -86,11 +117,16 @@ class CaptureSyncError(CaptureError, OSError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.path}: cannot be forced to disk: {self.reason}"
+        return f"{self.path}: cannot be synced to disk: {self.reason}"
 
 
 class NoFullFrame(CaptureError, ValueError):
-    """A row that says 'same' where nothing stands that it could be the same as. ``polled_at``, ``endpoint``."""
+    """A row of kind 'same' has no full frame before it.
+
+    Attributes:
+        polled_at: the time of the row.
+        endpoint: the endpoint of the row.
+    """
 
     def __init__(self, polled_at: object, endpoint: str | None) -> None:
         super().__init__(polled_at, endpoint)
@@ -98,4 +134,4 @@ class NoFullFrame(CaptureError, ValueError):
         self.endpoint = endpoint
 
     def __str__(self) -> str:
-        return f"the row of {self.polled_at} from {self.endpoint} is 'same', and there is no full frame before it"
+        return f"the row of {self.polled_at} from {self.endpoint} has kind 'same', but no full frame precedes it"

@@ -1,16 +1,15 @@
-"""How a capture lies on disk: names of files, and what there is.
+"""The files of a capture and their names.
 
     OUT/
-      date=2026-11-21/part-20261121T014732.955674Z-20261121T015732.560911Z-000000000000.parquet    closed
-      date=2026-11-21/part-20261121T015732.961120Z-20261121T020733.055801Z-000000003712.parquet
-      _tail-000000007430.arrows                                                                    open
+      date=2026-11-21/part-20261121T014732.955674Z-20261121T015732.560911Z-000000000000.parquet    closed segment
+      date=2026-11-21/part-20261121T015732.961120Z-20261121T020733.055801Z-000000003712.parquet    closed segment
+      _tail-000000007430.arrows                                                                    open tail
       _lock
 
-Rules of this file: a part is named by the earliest and the latest of its polls and by its number, a tail by its number.
-The number of a file is that of its first row, counted over all rows (carried ones apart) that were
-ever appended to this folder. A tail becomes the part of the same number; while both are there, the part counts and
-the tail is about to go. What begins with an underscore is nobody's business but kwire's: Spark, Hive and pyarrow pass
-over such names.
+A segment is identified by the number of its first row, counted over all rows ever appended to the folder except carried
+ones. The name of a closed segment also has the times of its earliest and latest poll. Rolling converts a tail to the
+closed segment of the same number; while both exist, readers use the closed segment. Spark, Hive, and pyarrow ignore
+names that start with an underscore.
 """
 
 from __future__ import annotations
@@ -24,16 +23,21 @@ from typing import NamedTuple
 
 from kwire.capture.errors import NotACapture
 
-_PART = re.compile(r"part-(\d{8}T\d{6}\.\d{6})Z-(\d{8}T\d{6}\.\d{6})Z-(\d+)\.parquet")
+_CLOSED = re.compile(r"part-(\d{8}T\d{6}\.\d{6})Z-(\d{8}T\d{6}\.\d{6})Z-(\d+)\.parquet")
 _TAIL = re.compile(r"_tail-(\d+)\.arrows")
 _TIME = "%Y%m%dT%H%M%S.%f"
-WRITING = ".writing"
-"""Ends the name of a file that is not complete and will be renamed."""
+PARTIAL_SUFFIX = ".writing"
+"""Suffix of a file that is being written and will be renamed when it is complete."""
 
 
 class Segment(NamedTuple):
-    """``first_row``: the number of its first row that is not carried. ``first_time``, ``last_time``: when the earliest
-    and the latest of its rows were polled, carried ones apart; None for a tail, whose name does not say.
+    """One file of a capture.
+
+    Attributes:
+        path: the file.
+        first_row: the number of its first row that is not carried.
+        first_time: the time of its earliest poll, without carried rows; None for a tail.
+        last_time: the time of its latest poll, likewise.
     """
 
     path: Path
@@ -43,58 +47,70 @@ class Segment(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether this is a parquet file, which will not change any more."""
+        """Whether this is a parquet file, which never changes again."""
         return self.first_time is not None
 
 
 def segments(folder: Path | str) -> tuple[Segment, ...]:
-    """The files of a capture in order of their rows. Raises NotACapture when there is no such folder."""
+    """Return the segments of a capture in the order of their rows.
+
+    Raises:
+        NotACapture: the folder does not exist.
+    """
     folder = Path(folder)
-    tails = {file.first_row: file for file in _tails(folder)}
-    parts = {file.first_row: file for file in _parts(folder)}  # after the tails: what is closed meanwhile is seen twice
-    both = tails | parts
+    tails = {segment.first_row: segment for segment in _tails(folder)}
+    closed = {segment.first_row: segment for segment in _closed(folder)}  # listed last: a tail may be rolled meanwhile
+    both = tails | closed
     return tuple(both[number] for number in sorted(both))
 
 
 def tails(folder: Path) -> list[Segment]:
-    """The tails, closed since or not, in order."""
-    return sorted(_tails(folder), key=lambda file: file.first_row)
+    """Return all tails in order, including those whose closed segment already exists."""
+    return sorted(_tails(folder), key=lambda segment: segment.first_row)
 
 
 def _tails(folder: Path) -> list[Segment]:
     if not folder.is_dir():
-        raise NotACapture(folder, "there is no such folder")
+        raise NotACapture(folder, "no such folder")
     found = ((path, _TAIL.fullmatch(path.name)) for path in folder.iterdir())
     return [Segment(path, int(match[1])) for path, match in found if match]
 
 
-def _parts(folder: Path) -> list[Segment]:
-    found = ((path, _PART.fullmatch(path.name)) for path in folder.glob("date=*/part-*.parquet"))
-    return [Segment(path, int(match[3]), _time(match[1]), _time(match[2])) for path, match in found if match]
+def _closed(folder: Path) -> list[Segment]:
+    found = ((path, _CLOSED.fullmatch(path.name)) for path in folder.glob("date=*/part-*.parquet"))
+    return [
+        Segment(path, int(match[3]), _parse_time(match[1]), _parse_time(match[2])) for path, match in found if match
+    ]
 
 
-def _time(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     return datetime.strptime(text, _TIME).replace(tzinfo=UTC)
 
 
 def tail_path(folder: Path, first_row: int) -> Path:
-    """Of the tail that begins with that row."""
+    """Return the path of the tail that starts with that row."""
     return folder / f"_tail-{first_row:012}.arrows"
 
 
-def segment_path(folder: Path, first_row: int, times: tuple[datetime, datetime]) -> Path:
-    """Of the closed file that begins with that row, and whose polls are of those times."""
+def closed_path(folder: Path, first_row: int, times: tuple[datetime, datetime]) -> Path:
+    """Return the path of the closed segment that starts with that row.
+
+    Args:
+        folder: the capture.
+        first_row: the number of the segment's first row.
+        times: the times of its earliest and latest poll.
+    """
     first, last = (time.astimezone(UTC) for time in times)
-    name = f"part-{_text(first)}Z-{_text(last)}Z-{first_row:012}.parquet"
+    name = f"part-{_format_time(first)}Z-{_format_time(last)}Z-{first_row:012}.parquet"
     return folder / f"date={first.date().isoformat()}" / name
 
 
-def _text(time: datetime) -> str:
-    return f"{time.year:04}{time:%m%dT%H%M%S.%f}"  # %Y alone gives the year 1 one digit, on some systems
+def _format_time(time: datetime) -> str:
+    return f"{time.year:04}{time:%m%dT%H%M%S.%f}"  # some platforms do not pad %Y
 
 
 def sync_directory(folder: Path) -> None:
-    """Make new and renamed entries of a directory survive a loss of power, where the system can do that."""
+    """Sync created and renamed entries of a directory to disk, on platforms that support it."""
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,9 +1,11 @@
-"""What each request was last answered with: the memory by which a writer knows that an answer is the same again.
+"""The last response to each request, which tells the writer whether a response has changed.
 
-Rules of this file: a row may be 'same' only where a reader that sorts rows by time finds the right frame before it,
-also when the clock went back. So it must not be older than the full answer that it refers to, nor may a later full
-answer to the same request stand in the file. Nor may a full answer come that is older than a 'same' row of its request
-in the file, which would then find it: such an answer needs a file of its own.
+Readers sort the rows of a segment by time, and the clock may go back while a segment is written. A 'same' row must find
+the right full frame before it even then:
+
+- A 'same' row is not older than the full response that it refers to.
+- No other full response to the request in the segment is later than that one.
+- A full response older than a 'same' row of its request goes to a new segment.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.capture.equivalence import Answer, decode_row
+from kwire.capture.equivalence import FullResponse, decode_row
 from kwire.capture.errors import NoFullFrame
+from kwire.capture.rows import RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,135 +24,154 @@ if TYPE_CHECKING:
     from kwire.capture.rows import RequestKey, Row
     from kwire.declare import Message
 
-FORGET_AFTER = timedelta(days=1)
-"""A request that was not answered for so long is no longer carried from file to file. What counts is the time of the
-row at hand or of the one before, if that is earlier: one poll from the far future does not make all the others old.
+CARRY_FOR = timedelta(days=1)
+"""How long a request is carried from segment to segment after its last response. The time is that of the current row or
+the row before, whichever is earlier, so that one poll with a clock far ahead does not drop all other requests.
 """
 
 
-class _Last(NamedTuple):
-    """``full``: the row of the last full answer, without its frame. ``latest_full``: the newest time of a full answer
-    in this file; ``latest_same``: that of a 'same' row, if there is one; ``polled_at``: of the last answer at all.
+class _RequestState(NamedTuple):
+    """What is known about one request.
+
+    Attributes:
+        full: the row of the last full response, without its frame.
+        response: that response, for comparison.
+        latest_full: the latest time of a full response in this segment.
+        latest_same: the latest time of a 'same' row in this segment.
+        polled_at: the time of the last response.
     """
 
     full: Row
-    answer: Answer
+    response: FullResponse
     latest_full: datetime
     latest_same: datetime | None
     polled_at: datetime
 
 
-class Remembered(NamedTuple):
-    """The memory at some moment. Answers in it may have changed since in form, never in what they say."""
+class Snapshot(NamedTuple):
+    """The state of `LastResponses` at some time. Responses in it may change their element order, but not their content."""
 
-    last: dict[RequestKey, _Last]
+    requests: dict[RequestKey, _RequestState]
     clusters: dict[tuple[int, str], str]
     time: datetime | None
 
 
 class LastResponses:
-    """Judges rows in the order in which they are appended."""
+    """Classify rows in the order in which they are appended."""
 
     def __init__(self) -> None:
-        self._last: dict[RequestKey, _Last] = {}
+        self._requests: dict[RequestKey, _RequestState] = {}
         self._clusters: dict[tuple[int, str], str] = {}
-        self._time: datetime | None = None  # of the row before
+        self._time: datetime | None = None  # of the last row
 
-    def judge(self, row: Row, message: Message | None) -> Row | None:
-        """The row as it is to be kept: with kind, cluster and controller, and without a frame that is known.
+    def classify(self, row: Row, message: Message | None) -> Row | None:
+        """Return the row as it is stored: with kind, cluster, and controller, and without a frame that is known.
 
-        None when it can only stand in another file: begin that with ``carried``, and ask again. Raises NoFullFrame.
+        Args:
+            row: a poll.
+            message: its decoded response, if the caller has it.
+
+        Returns:
+            None if the row belongs in another segment. The caller starts one with `carry_over` and calls this again.
+
+        Raises:
+            NoFullFrame: the row has kind 'same', but no full response precedes it.
         """
-        judged = self._judge(row, message)
-        if judged is not None:
+        classified = self._classify(row, message)
+        if classified is not None:
             self._time = row.polled_at
-        return judged
+        return classified
 
-    def _judge(self, row: Row, message: Message | None) -> Row | None:
-        if row.frame is None and row.kind != "same":
-            return row._replace(kind="error", cluster_id=self._cluster(row))
+    def _classify(self, row: Row, message: Message | None) -> Row | None:
+        if row.frame is None and row.kind != RowKind.SAME:
+            return row._replace(kind=RowKind.ERROR, cluster_id=self._cluster_of(row))
         key = row._replace(cluster_id=None).request_key
-        last = self._last.get(key)
-        if last is not None and _may_refer(row, last):
+        state = self._requests.get(key)
+        if state is not None and _may_refer(row, state):
             if row.frame is None:
-                return self._same(key, row, last, row.controller_id)
-            if last.answer.is_said_by(row, message):
-                return self._same(key, row, last, last.answer.controller_id_in(row.frame))
+                return self._same(key, row, state, row.controller_id)
+            if state.response.matches(row, message):
+                return self._same(key, row, state, state.response.controller_id_in(row.frame))
         if row.frame is None:
             raise NoFullFrame(row.polled_at, row.endpoint)
-        if last is not None and last.latest_same is not None and row.polled_at < last.latest_same:
+        if state is not None and state.latest_same is not None and row.polled_at < state.latest_same:
             return None
         return self._full(key, row, message or decode_row(row))
 
-    def _same(self, key: RequestKey, row: Row, last: _Last, controller_id: int | None) -> Row:
-        latest = row.polled_at if last.latest_same is None else max(row.polled_at, last.latest_same)
-        self._last[key] = last._replace(latest_same=latest, polled_at=row.polled_at)
-        return row._replace(kind="same", frame=None, cluster_id=last.full.cluster_id, controller_id=controller_id)
+    def _same(self, key: RequestKey, row: Row, state: _RequestState, controller_id: int | None) -> Row:
+        latest = row.polled_at if state.latest_same is None else max(row.polled_at, state.latest_same)
+        self._requests[key] = state._replace(latest_same=latest, polled_at=row.polled_at)
+        cluster_id = state.full.cluster_id
+        return row._replace(kind=RowKind.SAME, frame=None, cluster_id=cluster_id, controller_id=controller_id)
 
     def _full(self, key: RequestKey, row: Row, message: Message | None) -> Row:
-        answer = Answer(row, message)
-        cluster_id = row.cluster_id or getattr(message, "cluster_id", None) or self._cluster(row)
+        response = FullResponse(row, message)
+        cluster_id = row.cluster_id or getattr(message, "cluster_id", None) or self._cluster_of(row)
         self._clusters[row.broker_id, row.endpoint] = cluster_id
-        controller_id = answer.controller_id if row.controller_id is None else row.controller_id
-        row = row._replace(kind="full", cluster_id=cluster_id, controller_id=controller_id)
-        before = self._last.get(key)
+        controller_id = response.controller_id if row.controller_id is None else row.controller_id
+        row = row._replace(kind=RowKind.FULL, cluster_id=cluster_id, controller_id=controller_id)
+        before = self._requests.get(key)
         latest = row.polled_at if before is None else max(row.polled_at, before.latest_full)
         latest_same = None if before is None else before.latest_same
-        self._last[key] = _Last(row._replace(frame=None), answer, latest, latest_same, row.polled_at)
+        self._requests[key] = _RequestState(row._replace(frame=None), response, latest, latest_same, row.polled_at)
         return row
 
-    def _cluster(self, row: Row) -> str:
-        """Of a row that does not tell it."""
+    def _cluster_of(self, row: Row) -> str:
+        """Return the cluster id of a row whose response does not contain one."""
         return row.cluster_id or self._clusters.get((row.broker_id, row.endpoint), "")
 
-    def carried(self, time: datetime) -> Iterator[Row]:
-        """The rows that the next file begins with, for the sake of a row of that time. What was not asked for a long
-        time is forgotten.
+    def carry_over(self, time: datetime) -> Iterator[Row]:
+        """Start a new segment: return the carried rows that it begins with, and forget unused requests.
+
+        Args:
+            time: when the first row of the segment was polled.
         """
         now = min(time, self._time or time)
-        self._last = {key: last for key, last in self._last.items() if now - last.polled_at <= FORGET_AFTER}
-        for key, last in self._last.items():
-            self._last[key] = last._replace(latest_full=last.full.polled_at, latest_same=None)
-            yield last.full._replace(kind="carried", frame=last.answer.frame(0, last.full.controller_id))
+        self._requests = {key: state for key, state in self._requests.items() if now - state.polled_at <= CARRY_FOR}
+        for key, state in self._requests.items():
+            self._requests[key] = state._replace(latest_full=state.full.polled_at, latest_same=None)
+            frame = state.response.build_frame(0, state.full.controller_id)
+            yield state.full._replace(kind=RowKind.CARRIED, frame=frame)
 
-    def resume(self, rows: Iterable[Row]) -> None:
-        """Remember the rows of a file as an earlier writer kept them."""
+    def load(self, rows: Iterable[Row]) -> None:
+        """Restore the state from the rows of a segment."""
         full: dict[RequestKey, Row] = {}
         polled_at: dict[RequestKey, datetime] = {}
         for row in rows:
             key = row._replace(cluster_id=None).request_key
             polled_at[key] = row.polled_at
-            if row.kind != "carried":
+            if row.kind != RowKind.CARRIED:
                 self._time = row.polled_at
             if row.frame is not None:
                 full[key] = row
         for key, row in full.items():
             self._full(key, row, decode_row(row))
-            self._last[key] = self._last[key]._replace(polled_at=polled_at[key])
+            self._requests[key] = self._requests[key]._replace(polled_at=polled_at[key])
 
-    def remembered(self) -> Remembered:
-        """What ``restore`` takes."""
-        return Remembered(dict(self._last), dict(self._clusters), self._time)
+    def snapshot(self) -> Snapshot:
+        """Return the current state for `restore`."""
+        return Snapshot(dict(self._requests), dict(self._clusters), self._time)
 
-    def restore(self, remembered: Remembered) -> None:
-        """Forget what was judged since: it could not be kept."""
-        self._last, self._clusters, self._time = remembered
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to an earlier state, after rows could not be stored."""
+        self._requests, self._clusters, self._time = snapshot
 
 
-def refuse_unclear(row: Row) -> None:
-    """Raises ValueError for a row with both a frame and an error, or neither, or with a time that may mean several."""
+def check_row(row: Row) -> None:
+    """Raise ValueError for a row with both frame and error, with neither, or with a time without a time zone."""
     if row.polled_at.tzinfo is None:
-        raise ValueError(f"polled_at={row.polled_at} is not aware of its time zone")
-    if row.kind == "same" and row.frame is None and row.error is None:
+        raise ValueError(f"polled_at={row.polled_at} has no time zone")
+    if row.kind == RowKind.SAME and row.frame is None and row.error is None:
         return
     if (row.frame is None) == (row.error is None):
-        raise ValueError("a row has either a frame or an error")
+        raise ValueError("a row needs either a frame or an error")
 
 
-def _may_refer(row: Row, last: _Last) -> bool:
-    full = last.full
+def _may_refer(row: Row, state: _RequestState) -> bool:
+    """Return whether the row may be 'same' as the last full response."""
+    full = state.full
     return (
         row.cluster_id in (None, full.cluster_id)
-        and full.polled_at == last.latest_full
+        and full.polled_at == state.latest_full
         and row.polled_at >= full.polled_at
     )

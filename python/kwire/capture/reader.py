@@ -1,12 +1,13 @@
-"""Reading a capture, closed files and tail, also while a writer is at work.
+"""Read and replay captures, also while a writer is appending.
 
-Rules of this file: one file is held at a time, its rows sorted by time. Every 'same' row that is given out has its full
-frame before it, in a row that is 'full', or 'carried' where the full one was left out or lies too far back. What a file
-carries is left out when the last thing said before was the same.
+One segment is held in memory at a time, sorted by time. Every 'same' row is preceded by a row with its full frame: the
+'full' row itself, or a 'carried' one if the full row was filtered out or is in an earlier segment. Carried rows that
+repeat the frame already returned are dropped.
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kwire.capture.errors import NotACapture, UnreadableCapture
+from kwire.capture.errors import NoFullFrame, NotACapture, UnreadableCapture
 from kwire.capture.folder import Segment, segments
-from kwire.capture.rows import SCHEMA, request_key
+from kwire.capture.rows import SCHEMA, RowKind, request_key, to_rows
 from kwire.capture.tail import TailReader
 from kwire.folder_lock import LOCK_FILE
 
@@ -24,123 +25,184 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from kwire.capture.rows import RequestKey
+    from kwire.capture.rows import RequestKey, Row
 
 BATCH_ROWS = 4096
 
 _KEY_COLUMNS = ["cluster_id", "broker_id", "endpoint", "api_key", "api_version", "request"]
 
 
-def read_file(file: Segment) -> Iterator[pa.RecordBatch]:
-    """All rows of one file in the order of appending, carried ones first; of a tail, what is whole.
+def read_segment(segment: Segment) -> Iterator[pa.RecordBatch]:
+    """Return all rows of a segment in the order of appending, carried ones first; of a tail, its complete batches.
 
-    Raises UnreadableCapture for a broken part; FileNotFoundError for a tail closed meanwhile: ``files`` then has its part.
+    Raises:
+        UnreadableCapture: the parquet file is damaged.
+        FileNotFoundError: the tail was rolled in the meantime; `segments` returns its closed segment.
     """
-    if not file.is_closed:
-        yield from TailReader(file.path)
+    if not segment.is_closed:
+        yield from TailReader(segment.path)
         return
     try:
-        with pq.ParquetFile(file.path) as parquet:
+        with pq.ParquetFile(segment.path) as parquet:
             if parquet.schema_arrow != SCHEMA:
-                raise UnreadableCapture(file.path, "its columns are not those of a capture")
+                raise UnreadableCapture(segment.path, "its columns are not those of a capture")
             for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=SCHEMA.names):
                 yield batch.replace_schema_metadata(None)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
-        raise UnreadableCapture(file.path, str(error)) from error
+        raise UnreadableCapture(segment.path, str(error)) from error
 
 
 def read(
     folder: Path | str, *, since: datetime | None = None, until: datetime | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that were polled from ``since`` on and before ``until``, as batches of ``SCHEMA``.
+    """Return the rows of a capture as batches of `SCHEMA`.
 
-    Within a file rows are in order of time; files follow in the order of appending, so that where one ends and the next
-    begins answers of several brokers may be out of order by as long as they took to be appended. With ``since``, what
-    was the last full answer to each request then comes first, as 'carried' rows. Raises NotACapture.
+    Rows of a segment are sorted by time; segments follow in the order of appending. Around the boundary of two segments,
+    rows of different brokers may be out of order by the time that appending them took.
+
+    Args:
+        folder: the capture.
+        since: return polls at or after this time. The last full response to each request before it comes first, as a
+            'carried' row.
+        until: return polls before this time.
+
+    Raises:
+        NotACapture: the folder is missing or not a capture.
+        UnreadableCapture: a parquet file is damaged.
     """
-    shown = _Shown()
-    before: dict[RequestKey, pa.Table] = {}
-    begun = since is None
+    emitted = _EmittedFrames()
+    earlier: dict[RequestKey, pa.Table] = {}
+    started = since is None
     found = segments(folder)
     if not (found or (Path(folder) / LOCK_FILE).exists()):
-        raise NotACapture(Path(folder), "there is nothing of a capture in this folder")
-    for file in _reaching(found, since, until):
-        rows = _sorted(_load(file))
+        raise NotACapture(Path(folder), "the folder is not a capture")
+    for segment in _overlapping(found, since, until):
+        rows = _sort(_load(segment))
         kind, polled_at = rows.column("kind"), rows.column("polled_at")
-        carried = pc.equal(kind, "carried")
+        carried = pc.equal(kind, RowKind.CARRIED.value)
         early = pc.less(polled_at, since) if since is not None else pc.and_(carried, False)
-        own = pc.invert(pc.or_(carried, early))
+        selected = pc.invert(pc.or_(carried, early))
         if until is not None:
-            own = pc.and_(own, pc.less(polled_at, until))
-        in_force = rows.filter(pc.and_(pc.or_(carried, early), pc.is_in(kind, pa.array(["full", "carried"]))))
-        own = rows.filter(own)
-        for place, key in enumerate(_keys(in_force)):
-            if not begun:
-                before[key] = in_force.slice(place, 1)
-        if begun:
-            yield from shown.where_needed(in_force)
+            selected = pc.and_(selected, pc.less(polled_at, until))
+        with_frame = pc.is_in(kind, pa.array([RowKind.FULL.value, RowKind.CARRIED.value]))
+        in_force = rows.filter(pc.and_(pc.or_(carried, early), with_frame))
+        own = rows.filter(selected)
+        if not started:
+            for index, key in enumerate(_request_keys(in_force)):
+                earlier[key] = in_force.slice(index, 1)
+        if started:
+            yield from emitted.as_carried(in_force)
         elif own.num_rows:
-            begun = True
-            yield from shown.where_needed(_sorted(pa.concat_tables(before.values())) if before else in_force)
-        shown.note(own.filter(pc.equal(own.column("kind"), "full")))
+            started = True
+            yield from emitted.as_carried(_sort(pa.concat_tables(earlier.values())) if earlier else in_force)
+        emitted.add(own.filter(pc.equal(own.column("kind"), RowKind.FULL.value)))
         yield from own.to_batches(max_chunksize=BATCH_ROWS)
-    if not begun and before:
-        yield from shown.where_needed(_sorted(pa.concat_tables(before.values())))
+    if not started and earlier:
+        yield from emitted.as_carried(_sort(pa.concat_tables(earlier.values())))
 
 
-class _Shown:
-    """Of each request, when the frame was polled that was given out last."""
+def replay(
+    folder: Path | str,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    speed: float | None = None,
+    carried: bool = False,
+) -> Iterator[Row]:
+    """Return every poll of a capture as a `Row`, in the order of `read`.
+
+    A 'same' row has the frame of the response it is equivalent to, as the same bytes object. That frame has its own
+    correlation id, controller id, and order of elements; `controller_id` is the poll's own.
+
+    Args:
+        folder: the capture.
+        since: return polls at or after this time.
+        until: return polls before this time.
+        speed: 1.0 returns rows as far apart as they were polled, 10.0 ten times as fast, None without waiting.
+        carried: also return carried rows.
+
+    Raises:
+        NotACapture: the folder is missing or not a capture.
+        NoFullFrame: a 'same' row has no full frame before it.
+        ValueError: `speed` is not positive.
+    """
+    if speed is not None and not speed > 0:
+        raise ValueError(f"speed must be above 0, not {speed!r}")
+    frames: dict[RequestKey, bytes] = {}
+    started_at = time.monotonic()
+    first: datetime | None = None
+    for batch in read(folder, since=since, until=until):
+        for row in to_rows(batch):
+            if row.frame is not None:
+                frames[row.request_key] = row.frame
+            if row.kind == RowKind.CARRIED:
+                if carried:
+                    yield row
+                continue
+            if speed is not None:
+                first = first or row.polled_at
+                due = started_at + (row.polled_at - first).total_seconds() / speed
+                time.sleep(max(due - time.monotonic(), 0))
+            yield _with_frame(row, frames) if row.kind == RowKind.SAME else row
+
+
+def _with_frame(row: Row, frames: dict[RequestKey, bytes]) -> Row:
+    frame = frames.get(row.request_key)
+    if frame is None:
+        raise NoFullFrame(row.polled_at, row.endpoint)
+    return row._replace(frame=frame)
+
+
+class _EmittedFrames:
+    """The time of the last frame returned for each request."""
 
     def __init__(self) -> None:
         self._last: dict[RequestKey, datetime] = {}
 
-    def note(self, full: pa.Table) -> None:
-        """Those rows were given out."""
-        self._last.update(zip(_keys(full), full.column("polled_at").to_pylist(), strict=True))
+    def add(self, full: pa.Table) -> None:
+        self._last.update(zip(_request_keys(full), full.column("polled_at").to_pylist(), strict=True))
 
-    def where_needed(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Those of the rows that are not what was given out last anyway, as carried ones."""
+    def as_carried(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Return the rows as carried ones, except those whose frame was returned last anyway."""
         times = rows.column("polled_at").to_pylist()
-        wanted = [self._last.get(key) != time for key, time in zip(_keys(rows), times, strict=True)]
-        needed = rows.filter(pa.array(wanted, pa.bool_()))
-        self.note(needed)
-        kinds = pa.array(["carried"] * needed.num_rows, pa.string())
+        is_new = [self._last.get(key) != time for key, time in zip(_request_keys(rows), times, strict=True)]
+        needed = rows.filter(pa.array(is_new, pa.bool_()))
+        self.add(needed)
+        kinds = pa.array([RowKind.CARRIED.value] * needed.num_rows, pa.string())
         needed = needed.set_column(SCHEMA.get_field_index("kind"), SCHEMA.field("kind"), kinds)
         yield from needed.to_batches(max_chunksize=BATCH_ROWS)
 
 
-def _keys(rows: pa.Table) -> Iterator[RequestKey]:
+def _request_keys(rows: pa.Table) -> Iterator[RequestKey]:
     columns = [rows.column(name).to_pylist() for name in _KEY_COLUMNS]
     return map(request_key, *columns)
 
 
-def _reaching(all_files: tuple[Segment, ...], since: datetime | None, until: datetime | None) -> tuple[Segment, ...]:
-    """Those that have rows of that time, or may have; and the last one before, for the state at its start."""
-    early = [since is not None and file.last_time is not None and file.last_time < since for file in all_files]
-    late = [until is not None and file.first_time is not None and file.first_time >= until for file in all_files]
-    tells_state = max((place for place, is_early in enumerate(early) if is_early), default=None)
-    return tuple(
-        file for place, file in enumerate(all_files) if place == tells_state or not (early[place] or late[place])
-    )
+def _overlapping(all_segments: tuple[Segment, ...], since: datetime | None, until: datetime | None) -> list[Segment]:
+    """Return the segments that may have polls in the window, and the last one before it for the state at its start."""
+    early = [since is not None and each.last_time is not None and each.last_time < since for each in all_segments]
+    late = [until is not None and each.first_time is not None and each.first_time >= until for each in all_segments]
+    last_early = max((index for index, is_early in enumerate(early) if is_early), default=None)
+    return [each for index, each in enumerate(all_segments) if index == last_early or not (early[index] or late[index])]
 
 
-def _load(file: Segment) -> pa.Table:
+def _load(segment: Segment) -> pa.Table:
     try:
-        return pa.Table.from_batches(read_file(file), SCHEMA)
+        return pa.Table.from_batches(read_segment(segment), SCHEMA)
     except FileNotFoundError:
-        # Two folders up from a part, one from a tail; closed between the listing and now.
-        if file.is_closed:
+        if segment.is_closed:
             raise
-    for closed in segments(file.path.parent):
-        if closed.first_row == file.first_row and closed.is_closed:
-            return pa.Table.from_batches(read_file(closed), SCHEMA)
-    raise NotACapture(file.path, "it has gone, and there is no parquet file instead")
+    # The tail was rolled after it was listed.
+    for closed in segments(segment.path.parent):
+        if closed.first_row == segment.first_row and closed.is_closed:
+            return pa.Table.from_batches(read_segment(closed), SCHEMA)
+    raise NotACapture(segment.path, "the tail was removed, and there is no parquet file in its place")
 
 
-def _sorted(rows: pa.Table) -> pa.Table:
-    """By time; what came first stays first where times are equal."""
+def _sort(rows: pa.Table) -> pa.Table:
+    """Sort by time; rows of equal times keep their order."""
     if rows.num_rows < 2:
         return rows
     return rows.take(pc.sort_indices(rows, sort_keys=[("polled_at", "ascending")]))

@@ -1,12 +1,9 @@
-"""The columns of a capture, and one row of it.
-
-Rules of this file: ``SCHEMA`` is the format (docs/capture.md); ``Row`` has its columns as fields, in the same order but
-for what a caller need not say, which comes last.
-"""
+"""The columns of a capture and the `Row` that holds one poll."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -14,10 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-Kind: TypeAlias = Literal["full", "same", "error", "carried"]
-"""``full``: the frame is here. ``same``: it equals the last full (or carried) one of the same request in the same file,
-correlation id and controller id aside. ``error``: there was no answer. ``carried``: no poll; the last full frame of a
-request, written again at the head of the next file."""
+
+class RowKind(StrEnum):
+    """What a row of a capture records. The values are those of the column `kind`."""
+
+    FULL = "full"
+    """A response, with its frame."""
+    SAME = "same"
+    """A response without its frame, equivalent to the last full or carried one of the same request in the segment."""
+    ERROR = "error"
+    """A poll without a response; `error` has the reason."""
+    CARRIED = "carried"
+    """Not a poll: the last full response of a request, repeated at the start of the next segment."""
+
 
 SCHEMA = pa.schema(
     [
@@ -36,19 +42,30 @@ SCHEMA = pa.schema(
         pa.field("error", pa.string()),
     ]
 )
-"""One row a frame. Every column may be null in rows that somebody else recorded."""
+"""The Arrow schema of a capture (docs/capture.md). In imported tables any column may contain nulls."""
 
 RequestKey: TypeAlias = tuple[str | None, int | None, str | None, int | None, int | None, bytes | None]
 
+_ROW_KINDS = {kind.value: kind for kind in RowKind}
+
 
 class Row(NamedTuple):
-    """One answer of a broker, or its absence.
+    """One poll of a broker: its response, or the error that occurred instead.
 
-    ``polled_at``: when the answer was complete, or missed; aware. ``broker_id``: whom was asked, -1 when unknown;
-    ``endpoint``: ``host:port``. ``frame``: the payload of the answer, from the correlation id; ``request``: that of the
-    request, from its API key. ``error``: why there is no answer. ``duration_us``: from sending to ``polled_at``.
-    ``cluster_id``: None lets the writer take it from the answer, or from the last one of that broker.
-    ``controller_id``: as the answer says. ``kind``: None lets the writer decide.
+    Attributes:
+        polled_at: when the response was complete or the poll failed; timezone-aware.
+        broker_id: the polled broker, -1 if unknown.
+        endpoint: `host:port`.
+        api_key: API key of the request.
+        api_version: version of request and response.
+        frame: payload of the response, starting at the correlation id.
+        request: payload of the request, starting at the API key.
+        error: why there is no response.
+        duration_us: microseconds from sending the request to `polled_at`.
+        cluster_id: None to take it from the response or from the last response of that broker.
+        dialect: `kafka` or `kip4`.
+        controller_id: the controller that the response names.
+        kind: None to let the writer decide.
     """
 
     polled_at: datetime
@@ -63,11 +80,11 @@ class Row(NamedTuple):
     cluster_id: str | None = None
     dialect: str = "kafka"
     controller_id: int | None = None
-    kind: Kind | None = None
+    kind: RowKind | None = None
 
     @property
     def request_key(self) -> RequestKey:
-        """What 'same' is about: rows with one key are answers of one broker to one question."""
+        """What identifies the request. Only responses with equal keys are compared with each other."""
         return request_key(self.cluster_id, self.broker_id, self.endpoint, self.api_key, self.api_version, self.request)
 
 
@@ -79,14 +96,14 @@ def request_key(
     api_version: int | None,
     request: bytes | None,
 ) -> RequestKey:
-    """``Row.request_key`` of columns."""
+    """Return `Row.request_key` for the values of those columns."""
     if request is not None:
-        request = request[:4] + request[8:]  # key and version; then the correlation id, which is always another
+        request = request[:4] + request[8:]  # the correlation id differs in every request
     return cluster_id, broker_id, endpoint, api_key, api_version, request
 
 
 def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    """Rows as one batch of ``SCHEMA``."""
+    """Convert rows to a batch of `SCHEMA`."""
     columns = [[getattr(row, field.name) for row in rows] for field in SCHEMA]
     return pa.RecordBatch.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
@@ -94,6 +111,8 @@ def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def to_rows(batch: pa.RecordBatch) -> Iterator[Row]:
-    """A batch as rows, in order."""
+    """Convert a batch to rows, in order."""
     columns = [batch.column(name).to_pylist() for name in Row._fields]
+    kinds = Row._fields.index("kind")
+    columns[kinds] = [_ROW_KINDS.get(kind, kind) for kind in columns[kinds]]
     return map(Row._make, zip(*columns, strict=True))

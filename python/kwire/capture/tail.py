@@ -1,9 +1,8 @@
-"""The open end of a capture: an Arrow IPC stream that grows by whole batches, and what is left of one after a crash.
+"""The open tail of a capture: an Arrow IPC stream that grows by complete batches.
 
-Rules of this file: a batch is written by one call, and whoever made a call that failed cuts off what it left behind, so
-that the file always ends with a whole batch unless the machine or the process died inside the call. Readers believe a
-batch only when all of it is there, its checksum is right, and its offsets and texts are sound; what stands behind one
-that is not so is torn.
+A batch is written by one call. If the call fails, the writer truncates what it left behind, so a tail ends with a
+complete batch unless the process or the machine died during the call. Readers accept a batch only if it is complete, its
+checksum matches, and Arrow validates its offsets and strings. Everything after the first invalid batch is torn.
 """
 
 from __future__ import annotations
@@ -22,30 +21,40 @@ if TYPE_CHECKING:
 
 
 _SCHEMA = SCHEMA.with_metadata({"kwire.checksum": "crc32"})
-"""Tails that were written without checksums have no metadata in their schema."""
+"""The schema of a tail. Tails without checksums, which older versions wrote, lack the metadata."""
 
 _PREFIX = 8
-"""Bytes of a message before its metadata: a mark, and the metadata's size."""
+"""Bytes of an IPC message before its metadata: a marker and the size of the metadata."""
 
 _CHECKSUM = 8
-"""Bytes of a checksum, as many as metadata is padded to."""
+"""Bytes of a checksum; Arrow pads metadata to multiples of 8."""
 
 
 class RecoveredTail(NamedTuple):
-    """What the next writer found of a tail. ``part``: the parquet file that its rows went to, None if it had none.
-    ``rows``: taken over, carried ones apart. ``torn_bytes``: behind the last whole batch, cut off; usually 0.
+    """A tail that an earlier writer left open, and what was recovered from it.
+
+    Attributes:
+        tail: the path of the removed tail.
+        segment: the parquet file that has its rows now, None if it had none.
+        rows: the number of recovered rows, without carried ones.
+        torn_bytes: bytes after the last complete batch, which were discarded; usually 0.
     """
 
     tail: Path
-    part: Path | None
+    segment: Path | None
     rows: int
     torn_bytes: int
 
 
-class Tail:
-    """Appends batches to a file. ``first_row``: the number of its first row that is not carried.
+class TailWriter:
+    """Append batches to a tail.
 
-    ``size``: bytes so far; ``carried_size``: how many of them are the schema and carried rows.
+    Attributes:
+        path: the file.
+        first_row: the number of its first row that is not carried.
+        size: bytes written so far.
+        carried_size: bytes of the schema and the carried rows.
+        unsynced: whether batches were appended since the last sync.
     """
 
     def __init__(self, path: Path, first_row: int) -> None:
@@ -56,25 +65,38 @@ class Tail:
         self.unsynced = False
         self._descriptor = -1
 
-    def begin(self) -> None:
-        """Make the file, or begin it anew. Raises OSError."""
+    def create(self) -> None:
+        """Create or truncate the file and write the schema.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(self.path, flags, 0o644)
         self._write(_SCHEMA.serialize())
         self.carried_size = self.size
 
     def append(self, batch: pa.RecordBatch, *, carried: bool = False, sync: bool = False) -> None:
-        """Write a batch. When this returns, the death of this process cannot undo it; with ``sync``, no loss of power
-        either. Raises OSError; whatever is raised, ``cut`` has to follow.
+        """Write a batch. Once this returns, the batch survives the death of the process.
+
+        After any exception the caller must call `truncate`.
+
+        Args:
+            batch: rows of `SCHEMA`.
+            carried: whether the rows are carried ones.
+            sync: also sync the file, so that the batch survives a power failure.
+
+        Raises:
+            OSError: the file cannot be written or synced.
         """
         self._write(_with_checksum(batch.serialize()), sync=sync)
         if carried:
             self.carried_size = self.size
 
     def _write(self, message: bytes | pa.Buffer, *, sync: bool = False) -> None:
-        left = memoryview(message)
-        while left:
-            left = left[os.write(self._descriptor, left) :]
+        rest = memoryview(message)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
         if sync:
             os.fsync(self._descriptor)
         self.size += len(message)
@@ -82,33 +104,46 @@ class Tail:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a file to append to."""
+        """Whether the file is open for appending."""
         return self._descriptor >= 0
 
-    def cut(self, size: int) -> None:
-        """Take back what was written behind that size, whole or not. Raises OSError."""
+    def truncate(self, size: int) -> None:
+        """Discard everything after the first `size` bytes.
+
+        Raises:
+            OSError: the file cannot be truncated.
+        """
         os.ftruncate(self._descriptor, size)
         self.size = size
 
     def sync(self) -> None:
-        """Make what was appended survive a loss of power. Raises OSError."""
+        """Sync the file, so that its rows survive a power failure.
+
+        Raises:
+            OSError: the file cannot be synced.
+        """
         self.unsynced = False
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file. Closing twice is allowed."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
     def discard(self) -> None:
-        """Let go of the file, and remove it."""
+        """Close and remove the file."""
         self.close()
         self.path.unlink(missing_ok=True)
 
 
 class TailReader:
-    """The batches of a tail up to the first torn one. ``torn_bytes`` is right once they have been walked through."""
+    """Iterate over the complete batches of a tail.
+
+    Attributes:
+        path: the file.
+        torn_bytes: bytes after the last complete batch; valid once the iteration has ended.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -116,33 +151,33 @@ class TailReader:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         with pa.OSFile(str(self.path)) as file:
-            whole = 0
+            complete = 0
             try:
                 messages = pa.ipc.MessageReader.open_stream(file)
                 with_checksums = _has_checksums(pa.ipc.read_schema(messages.read_next_message()))
-                whole = file.tell()
+                complete = file.tell()
                 while True:
-                    yield _batch(messages.read_next_message(), with_checksums=with_checksums)
-                    whole = file.tell()
+                    yield _read_batch(messages.read_next_message(), with_checksums=with_checksums)
+                    complete = file.tell()
             except StopIteration:
                 pass
             except MemoryError:
-                pa.allocate_buffer(file.size() - whole)  # when not even this can be had, the tail is not to blame
+                # A torn size asks for absurd amounts. If the rest of the file does not fit either, memory is short.
+                pa.allocate_buffer(file.size() - complete)
             except (pa.ArrowException, ValueError, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
-                    raise  # the disk's fault; Arrow's own "file is too short" has no number
-            self.torn_bytes = file.size() - whole
+                    raise  # an I/O error; Arrow's "file is too short" has no errno
+            self.torn_bytes = file.size() - complete
 
 
 def _has_checksums(schema: pa.Schema) -> bool:
-    """Raises ValueError when the schema is not that of a tail."""
     if schema != SCHEMA or schema.metadata not in (None, _SCHEMA.metadata):
         raise ValueError("the schema is not that of a tail")
     return schema.metadata is not None
 
 
 def _with_checksum(message: pa.Buffer) -> bytes:
-    """A message whose metadata is padded by a checksum: Arrow reads metadata by offsets, and passes over the rest."""
+    """Append a checksum to the padding of a message's metadata, which Arrow ignores."""
     plain = memoryview(message)
     end = _PREFIX + int.from_bytes(plain[4:_PREFIX], "little")
     metadata, body = plain[_PREFIX:end], plain[end:]
@@ -151,13 +186,17 @@ def _with_checksum(message: pa.Buffer) -> bytes:
     return b"".join((plain[:4], size, metadata, checksum, body))
 
 
-def _batch(message: pa.Message, *, with_checksums: bool) -> pa.RecordBatch:
-    """Raises ValueError, or another error that Arrow has, when not all of it is as it was written."""
+def _read_batch(message: pa.Message, *, with_checksums: bool) -> pa.RecordBatch:
+    """Return the batch of a message.
+
+    Raises:
+        ValueError: the checksum does not match, or Arrow finds an invalid value.
+    """
     if with_checksums:
         metadata = memoryview(message.metadata)
         found = int.from_bytes(metadata[-_CHECKSUM:], "little")
         if found != crc32(message.body, crc32(metadata[:-_CHECKSUM])):
-            raise ValueError("the checksum is another")
+            raise ValueError("checksum mismatch")
     batch = pa.ipc.read_record_batch(message, SCHEMA)
     batch.validate(full=True)
     return batch

@@ -1,8 +1,8 @@
 """The writer of a capture.
 
-Rules of this file: an append writes, or raises and leaves file, memory and number of rows as they were, whatever ended
-it; closing files and forcing them to disk is the attendant's, so that appends go on meanwhile. Memory is bounded by one
-answer for each request that is asked, and by one row group while a file is closed.
+- An append either stores its rows or raises and leaves file, memory, and row number unchanged, whatever interrupts it.
+- Syncing and rolling are done by the `BackgroundFlusher`, so that appends continue meanwhile.
+- Memory is bounded by one response per polled request, and one row group while a segment is rolled.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from kwire.capture.background_flusher import BackgroundFlusher
 from kwire.capture.errors import CaptureError, CaptureInUse, CaptureWriteError, SegmentRollError
-from kwire.capture.folder import WRITING, segments, sync_directory, tail_path, tails
-from kwire.capture.last_responses import LastResponses, Remembered, refuse_unclear
-from kwire.capture.reader import read_file
+from kwire.capture.folder import PARTIAL_SUFFIX, segments, sync_directory, tail_path, tails
+from kwire.capture.last_responses import LastResponses, Snapshot, check_row
+from kwire.capture.reader import read_segment
 from kwire.capture.rows import Row, to_batch, to_rows
 from kwire.capture.segment_roll import closed_row_count, roll_segment
-from kwire.capture.tail import RecoveredTail, Tail
+from kwire.capture.tail import RecoveredTail, TailWriter
 from kwire.folder_lock import FolderInUse, FolderLock
 
 if TYPE_CHECKING:
@@ -37,32 +37,42 @@ ROLL_BYTES = 64 << 20
 SYNC_SECONDS = 1.0
 
 
-class _Open(NamedTuple):
-    """A tail, the moment at which it was begun, and the date of its first row."""
+class _OpenSegment(NamedTuple):
+    """A tail, the monotonic time at which it was created, and the date of its first row."""
 
-    tail: Tail
-    opened: float
+    tail: TailWriter
+    created_at: float
     date: date
 
 
-class _Before(NamedTuple):
-    """What an append goes back to when it does not end well. ``tails``: how many were open; ``size``: of the last."""
+class _Savepoint(NamedTuple):
+    """The state that a failed append returns to: open tails, and the size of the last one."""
 
     next_row: int
-    asked: Remembered
-    tails: int
-    size: int
+    responses: Snapshot
+    open_tails: int
+    tail_size: int
 
 
 class Capture:
-    """Appends to a capture; makes the folder if there is none. Threads may share it.
+    """Append polls to a capture.
 
-    ``roll_seconds``, ``roll_bytes``: a file is finished by the first append after so long or so much (carried rows do
-    not count), or on the next day by UTC. ``sync_seconds``: how much may be lost when the machine loses power; 0 forces
-    every append to disk. When only this process dies, nothing is lost that was appended.
+    Threads may share one writer. A row survives the death of the process once `append` has returned, and a power failure
+    after at most `sync_seconds`.
 
-    ``recovered``: what was found of tails that the writer before left open. Raises CaptureInUse, and SegmentRollError when
-    one of those cannot be closed now either.
+    Args:
+        folder: the capture; created if it does not exist.
+        roll_seconds: the first append after this time starts a new segment, as does the first of a new day (UTC).
+        roll_bytes: the first append after this many bytes, without carried rows, starts a new segment.
+        sync_seconds: how often the tail is synced to disk; 0 syncs every append.
+
+    Attributes:
+        folder: the capture.
+        recovered: tails that the previous writer left open.
+
+    Raises:
+        CaptureInUse: another process is writing the capture.
+        SegmentRollError: a tail of the previous writer cannot be rolled.
     """
 
     def __init__(
@@ -84,17 +94,17 @@ class Capture:
             raise CaptureInUse(self.folder, error.process_id) from error
         try:
             self.recovered: tuple[RecoveredTail, ...] = tuple(_recover(self.folder))
-            next_row, self._asked = _resumed(self.folder)
+            next_row, self._responses = _load_state(self.folder)
             self._next_row = max(next_row, self._lock.saved_number)
             self._lock.save_number(self._next_row)
         except BaseException:
             self._lock.release()
             raise
-        self._open: list[_Open] = []
-        self._before: _Before | None = None
-        self._appending = threading.Lock()
+        self._open: list[_OpenSegment] = []
+        self._savepoint: _Savepoint | None = None
+        self._append_lock = threading.Lock()
         self._closed = False
-        self._attendant = BackgroundFlusher(self.folder, sync_seconds)
+        self._flusher = BackgroundFlusher(self.folder, sync_seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -105,161 +115,181 @@ class Capture:
         except CaptureError as failure:
             if error is None:
                 raise
-            error.add_note(str(failure))  # what went wrong first is what counts
+            error.add_note(str(failure))  # the error of the `with` block has priority
 
     @property
     def next_row(self) -> int:
-        """The number of the row that is appended next: all rows of this folder so far, carried ones apart."""
+        """The number of the next row: all rows ever appended to this folder, without carried ones."""
         return self._next_row
 
     def append(self, row: Row, message: Message | None = None) -> Row:
-        """Keep one answer, or one silence; returns the row as it was kept.
+        """Store one poll and return the row as it is stored.
 
-        ``message``: the decoded answer when the caller has it; otherwise it is decoded here, should it be new. Raises
-        CaptureWriteError when the row cannot be written; SegmentRollError or CaptureSyncError, once, when what was appended earlier
-        could not be made a parquet file or forced to disk; ValueError for a row with neither frame nor error, or both;
-        NoFullFrame for one that is 'same', has no frame, and could be the same as nothing. Whatever it raises, this row
-        is not in the capture. What a handler of signals raises undoes the row too, but may also come in the instant
-        after it was kept: ``next_row`` tells.
+        When this raises, the row is not in the capture. An exception raised by a signal handler undoes the append that
+        it interrupts; if it arrives just before `append` returns, the row may be stored, and `next_row` has increased.
+
+        Args:
+            row: the poll.
+            message: its decoded response, if the caller has it; otherwise a changed response is decoded here.
+
+        Raises:
+            CaptureWriteError: the row cannot be written.
+            SegmentRollError: an earlier tail could not be rolled; raised once.
+            CaptureSyncError: earlier rows could not be synced; raised once.
+            NoFullFrame: the row has kind 'same', but no full response precedes it.
+            ValueError: the row has both a frame and an error, or neither.
         """
         return self._append([(row, message)])[0]
 
     def append_many(self, rows: Iterable[Row]) -> list[Row]:
-        """Keep several rows, by one write unless clocks went back: all of them, or none when this raises."""
+        """Store several polls, all or none, and return the rows as they are stored.
+
+        The rows are written at once unless the clock went back among them.
+
+        Raises:
+            CaptureError: as `append`.
+            ValueError: as `append`.
+        """
         return self._append([(row, None) for row in rows])
 
     def _append(self, rows: list[tuple[Row, Message | None]]) -> list[Row]:
-        with self._appending:
+        with self._append_lock:
             if self._closed:
                 raise ValueError(f"the capture {self.folder} is closed")
             self._settle()
-            if (failure := self._attendant.failure()) is not None:
+            if (failure := self._flusher.take_failure()) is not None:
                 raise failure
             if not rows:
                 return []
             size = self._open[-1].tail.size if self._open else 0
-            self._before = _Before(self._next_row, self._asked.remembered(), len(self._open), size)
+            self._savepoint = _Savepoint(self._next_row, self._responses.snapshot(), len(self._open), size)
             try:
-                kept = self._keep(rows)
-                self._before = None  # from here on the rows are in the capture
+                stored = self._store(rows)
+                self._savepoint = None  # from here on the rows are in the capture
             except OSError as error:
                 path = self._open[-1].tail.path if self._open else self.folder
                 self._settle()
                 raise CaptureWriteError(path, len(rows), str(error)) from error
-            except BaseException:  # also what a handler of signals raises
+            except BaseException:  # including exceptions raised by signal handlers
                 self._settle()
                 raise
             self._settle()
-            return kept
+            return stored
 
-    def _keep(self, rows: list[tuple[Row, Message | None]]) -> list[Row]:
+    def _store(self, rows: list[tuple[Row, Message | None]]) -> list[Row]:
         for row, _ in rows:
-            refuse_unclear(row)
-        kept: list[Row] = []
+            check_row(row)
+        stored: list[Row] = []
         written = 0
-        self._roll_when_due(rows[0][0].polled_at)
+        self._roll_if_due(rows[0][0].polled_at)
         for row, message in rows:
-            judged = self._asked.judge(row, message)
-            if judged is None:
-                self._write(kept[written:])
-                written = len(kept)
-                self._begin_tail(row.polled_at)
-                judged = self._asked.judge(row, message)
-                assert judged is not None  # a new file takes every row
-            kept.append(judged)
-        self._write(kept[written:])
-        return kept
+            classified = self._responses.classify(row, message)
+            if classified is None:
+                self._write(stored[written:])
+                written = len(stored)
+                self._start_segment(row.polled_at)
+                classified = self._responses.classify(row, message)
+                assert classified is not None  # a new segment accepts every row
+            stored.append(classified)
+        self._write(stored[written:])
+        return stored
 
-    def _write(self, kept: list[Row]) -> None:
-        if kept:
-            self._open[-1].tail.append(to_batch(kept), sync=self._sync_always)
-            self._next_row += len(kept)
+    def _write(self, rows: list[Row]) -> None:
+        if rows:
+            self._open[-1].tail.append(to_batch(rows), sync=self._sync_always)
+            self._next_row += len(rows)
 
-    def _roll_when_due(self, polled_at: datetime) -> None:
+    def _roll_if_due(self, polled_at: datetime) -> None:
         if self._open:
-            tail, opened, date = self._open[-1]
-            old = monotonic() - opened >= self._roll_seconds
+            tail, created_at, date = self._open[-1]
+            old = monotonic() - created_at >= self._roll_seconds
             own_size = tail.size - tail.carried_size
-            due = old or own_size >= self._roll_bytes or _date(polled_at) > date
+            due = old or own_size >= self._roll_bytes or _utc_date(polled_at) > date
             if not (own_size and due):
                 return
-        self._begin_tail(polled_at)
+        self._start_segment(polled_at)
 
-    def _begin_tail(self, polled_at: datetime) -> None:
-        tail = Tail(tail_path(self.folder, self._next_row), self._next_row)
-        self._open.append(_Open(tail, monotonic(), _date(polled_at)))  # before there is a file, for it may have to go
-        tail.begin()
-        for row in self._asked.carried(polled_at):
+    def _start_segment(self, polled_at: datetime) -> None:
+        tail = TailWriter(tail_path(self.folder, self._next_row), self._next_row)
+        # Registered before the file exists, so that a failed append discards it.
+        self._open.append(_OpenSegment(tail, monotonic(), _utc_date(polled_at)))
+        tail.create()
+        for row in self._responses.carry_over(polled_at):
             tail.append(to_batch([row]), carried=True)
         sync_directory(self.folder)
 
     def _settle(self) -> None:
-        """Undo the append that did not come to its end, if there is one, and give the attendant what is now its own.
+        """Undo an append that did not complete, and hand finished tails to the flusher.
 
-        Can itself be interrupted: the next append does the rest.
+        If this is interrupted itself, the next append does the rest.
         """
-        if (before := self._before) is not None:
-            self._next_row = before.next_row
-            self._asked.restore(before.asked)
-            while len(self._open) > before.tails:
+        if (savepoint := self._savepoint) is not None:
+            self._next_row = savepoint.next_row
+            self._responses.restore(savepoint.responses)
+            while len(self._open) > savepoint.open_tails:
                 self._open[-1].tail.discard()
                 self._open.pop()
             if self._open:
-                self._open[-1].tail.cut(before.size)
-            self._before = None
+                self._open[-1].tail.truncate(savepoint.tail_size)
+            self._savepoint = None
         while len(self._open) > 1:
-            self._attendant.finish(self._open[0].tail)
+            self._flusher.finish(self._open[0].tail)
             del self._open[0]
         if self._open:
-            self._attendant.watch(self._open[-1].tail)
+            self._flusher.watch(self._open[-1].tail)
 
     def close(self) -> None:
-        """Make parquet files of all that was appended, and let the next writer in. Raises SegmentRollError or CaptureSyncError."""
-        with self._appending:
+        """Roll the open tail and release the folder. Closing twice is allowed.
+
+        Raises:
+            SegmentRollError: a tail cannot be rolled; the next writer retries.
+            CaptureSyncError: rows cannot be synced.
+        """
+        with self._append_lock:
             if self._closed:
                 return
             self._settle()
             self._closed = True
             for each in self._open:
-                self._attendant.finish(each.tail)
-            self._attendant.end()
+                self._flusher.finish(each.tail)
+            self._flusher.stop()
             try:
                 self._lock.save_number(self._next_row)
             finally:
                 self._lock.release()
-            if (failure := self._attendant.failure()) is not None:
+            if (failure := self._flusher.take_failure()) is not None:
                 raise failure
 
 
-def _date(polled_at: datetime) -> date:
+def _utc_date(polled_at: datetime) -> date:
     return polled_at.astimezone(UTC).date()
 
 
 def _recover(folder: Path) -> Iterator[RecoveredTail]:
-    """Close what the last writer left open, up to the first torn batch."""
-    for unfinished in folder.glob(f"_*{WRITING}"):
-        unfinished.unlink()
-    closed = {file.first_row for file in segments(folder) if file.is_closed}
+    """Roll the tails that the previous writer left open, up to the first torn batch."""
+    for partial in folder.glob(f"_*{PARTIAL_SUFFIX}"):
+        partial.unlink()
+    closed = {segment.first_row for segment in segments(folder) if segment.is_closed}
     for tail in tails(folder):
-        if tail.first_row in closed:  # the writer ended just before it could remove it
+        if tail.first_row in closed:  # the writer died between renaming the segment and removing the tail
             tail.path.unlink()
             continue
         try:
-            found = roll_segment(folder, tail)
+            recovered = roll_segment(folder, tail)
         except OSError as error:
             raise SegmentRollError(tail.path, str(error)) from error
-        log.info("%s: %d rows taken over", found.tail, found.rows)
-        if found.torn_bytes:
-            log.warning("%s: the last %d bytes were torn, and are cut off", found.tail, found.torn_bytes)
-        yield found
+        log.info("%s: recovered %d rows", recovered.tail, recovered.rows)
+        if recovered.torn_bytes:
+            log.warning("%s: discarded %d torn bytes at the end", recovered.tail, recovered.torn_bytes)
+        yield recovered
 
 
-def _resumed(folder: Path) -> tuple[int, LastResponses]:
-    """The number of the next row, and what each request was last answered with."""
-    asked = LastResponses()
+def _load_state(folder: Path) -> tuple[int, LastResponses]:
+    """Return the number of the next row and the last response to each request."""
+    responses = LastResponses()
     closed = segments(folder)
     if not closed:
-        return 0, asked
+        return 0, responses
     last = closed[-1]
-    asked.resume(row for batch in read_file(last) for row in to_rows(batch))
-    return last.first_row + closed_row_count(last), asked
+    responses.load(row for batch in read_segment(last) for row in to_rows(batch))
+    return last.first_row + closed_row_count(last), responses

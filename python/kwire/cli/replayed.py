@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kwire.capture import UnreadableCapture, from_table, replay
-from kwire.capture.rows import to_rows
+from kwire.capture.rows import RowKind, to_rows
 from kwire.cli.sources import BadInput
 from kwire.declare.introspect import describe
 from kwire.errors import KwireError
@@ -153,6 +153,6 @@ def _rows_of_file(place: Path, since: datetime | None, until: datetime | None) -
         for row in to_rows(batch):
             if since is not None and row.polled_at < since:
                 if row.frame is not None:
-                    yield row._replace(kind="carried")
+                    yield row._replace(kind=RowKind.CARRIED)
             elif until is None or row.polled_at < until:
                 yield row

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from kwire.capture.errors import UnreadableCapture
 from kwire.capture.folder import Segment, segments
-from kwire.capture.reader import read_file
+from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA
 from kwire.spark.datasource import Rows, carried_in, rows_of_file
 from kwire.spark.marks import SPEAKER, holds, mark_of, own_rows
@@ -135,7 +135,7 @@ def rows_of_plan(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def damage(file: Segment) -> str:
     """Why a file cannot be read; empty when it can."""
     try:
-        for _ in read_file(file):
+        for _ in read_segment(file):
             pass
     except UnreadableCapture as error:
         return error.reason.splitlines()[0]

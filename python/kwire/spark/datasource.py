@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from kwire.capture.folder import Segment, segments
-from kwire.capture.reader import read_file
+from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, request_key
 from kwire.errors import KwireError
 from kwire.spark.bronze import DDL
@@ -253,10 +253,10 @@ def carried_in(batch: pa.RecordBatch) -> int:
 def _batches(folder: str, first_row: int) -> Iterator[pa.RecordBatch]:
     """Of the file that begins with that row, be it closed or, just now, a tail."""
     try:
-        batches = read_file(_numbered(folder, first_row))
+        batches = read_segment(_numbered(folder, first_row))
         first = next(batches, None)
     except FileNotFoundError:  # closed since
-        batches = read_file(_numbered(folder, first_row))
+        batches = read_segment(_numbered(folder, first_row))
         first = next(batches, None)
     if first is not None:
         yield first

@@ -13,7 +13,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
-from kwire.capture.reader import read_file
+from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, Row, to_rows
 from kwire.spark.state_builder import StateBuilder, microseconds
 from kwire.spark.store import STATE, open_file_system, teller_key
@@ -168,7 +168,7 @@ class _Output:
                 continue
             number = file.first_row
             rows = []
-            for batch in read_file(file):
+            for batch in read_segment(file):
                 for row in to_rows(batch):
                     if row.kind == "carried":
                         rows.append((row, True))

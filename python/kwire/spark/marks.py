@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kwire.capture.reader import read_file
+from kwire.capture.reader import read_segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +52,7 @@ def own_rows(file: Segment) -> Iterator[pa.RecordBatch]:
 def _without_frames(file: Segment) -> Iterator[pa.RecordBatch]:
     columns = ["kind", "polled_at", *SPEAKER]
     if not file.is_closed:
-        for batch in read_file(file):
+        for batch in read_segment(file):
             yield batch.select(columns)
         return
     with pq.ParquetFile(file.path) as parquet:

@@ -16,6 +16,7 @@ from struct import unpack_from
 from typing import TYPE_CHECKING, Any
 
 from kwire import Decoder, decode, encode, frame
+from kwire.capture.rows import RowKind
 from kwire.declare.introspect import describe
 from kwire.errors import DecodeError, KwireError, path_text
 from kwire.messages import UnknownMessage, find
@@ -80,7 +81,7 @@ class StateBuilder:
             elif row.api_key == DESCRIBE_CONFIGS:
                 self._learn_question(row)
             else:
-                self.apply(row._replace(kind="carried"))
+                self.apply(row._replace(kind=RowKind.CARRIED))
         for view in self._views.values():
             view.forget_samples()
         for kept in self.rows.values():
@@ -94,8 +95,8 @@ class StateBuilder:
         rows = []
         for last in self._last.values():
             if last.trusted is not None:
-                rows.append(last.trusted._replace(kind="carried"))
-            rows.append(last.row._replace(kind="carried"))
+                rows.append(last.trusted._replace(kind=RowKind.CARRIED))
+            rows.append(last.row._replace(kind=RowKind.CARRIED))
         rows += [_settings_row(view, rows) for view in self._views.values() if view.configs]
         return sorted(rows, key=lambda row: row.polled_at)
 
@@ -357,7 +358,7 @@ def _settings_row(view: BrokerState, rows: list[Row]) -> Row:
         dialect="kafka",
         api_key=DESCRIBE_CONFIGS,
         api_version=4,
-        kind="carried",
+        kind=RowKind.CARRIED,
         frame=bytes(5) + body,
         request=None,
         error=SETTINGS,
@@ -372,9 +373,9 @@ def microseconds(time: datetime) -> int:
 def _with_kind(row: Row) -> Row:
     """A row that somebody else recorded may lack what goes without saying."""
     if row.kind is None:
-        row = row._replace(kind="error" if row.frame is None else "full")
+        row = row._replace(kind=RowKind.ERROR if row.frame is None else RowKind.FULL)
     if row.frame is None and row.kind in {"full", "carried"}:
-        row = row._replace(kind="error", error=row.error or "no frame")
+        row = row._replace(kind=RowKind.ERROR, error=row.error or "no frame")
     return row if row.dialect else row._replace(dialect="kafka")
 
 

@@ -1,4 +1,4 @@
-"""Answers of brokers, made up: small, and as different as a test says."""
+"""Small rows with Metadata responses for the tests of captures."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _correlation_ids = count(1)
 
 
 def at(seconds: float) -> datetime:
-    """So long after ``START``."""
+    """Return the time that many seconds after `START`."""
     return START + timedelta(seconds=seconds)
 
 
 def metadata(
     *leaders: int, brokers: Sequence[int] = (1, 2, 3), controller: int = 1, cluster: str | None = "cluster-one"
 ) -> MetadataResponse:
-    """A topic for each leader, ``topic-0`` and so on, with partitions 0 and 1."""
+    """Return a response with one topic per leader (`topic-0`, ...), each with partitions 0 and 1."""
     return MetadataResponse(
         brokers=tuple(MetadataResponseBroker(node_id=id, host="127.0.0.1", port=9000 + id) for id in brokers),
         cluster_id=cluster,
@@ -60,18 +60,18 @@ def metadata(
 
 
 def payload(message: MetadataResponse, version: int = VERSION) -> bytes:
-    """As it comes from the wire, with a correlation id of its own."""
+    """Return the payload of a response with a new correlation id."""
     return frame.encode_response(message, version=version, correlation_id=next(_correlation_ids))[4:]
 
 
 def request(topics: tuple[()] | None = None) -> bytes:
-    """A request with a correlation id of its own."""
-    asked = MetadataRequest(topics=topics)
-    return frame.encode_request(asked, version=VERSION, correlation_id=next(_correlation_ids))[4:]
+    """Return the payload of a request with a new correlation id."""
+    message = MetadataRequest(topics=topics)
+    return frame.encode_request(message, version=VERSION, correlation_id=next(_correlation_ids))[4:]
 
 
-def answer(seconds: float, message: MetadataResponse, broker: int = 1) -> Row:
-    """That answer, polled at that time."""
+def response_row(seconds: float, message: MetadataResponse, broker: int = 1) -> Row:
+    """Return a row with a response."""
     return Row(
         polled_at=at(seconds),
         broker_id=broker,
@@ -84,12 +84,12 @@ def answer(seconds: float, message: MetadataResponse, broker: int = 1) -> Row:
     )
 
 
-def silence(seconds: float, broker: int = 1) -> Row:
-    """No answer at that time."""
-    return answer(seconds, metadata(), broker)._replace(frame=None, error="response: no answer within 2.0 s")
+def error_row(seconds: float, broker: int = 1) -> Row:
+    """Return a row of a failed poll."""
+    return response_row(seconds, metadata(), broker)._replace(frame=None, error="response: no answer within 2.0 s")
 
 
 def decoded(row: Row) -> MetadataResponse:
-    """The answer of a row that has its frame."""
+    """Return the decoded response of a row with a frame."""
     assert row.frame is not None
     return frame.decode_response(row.frame, MetadataResponse, version=row.api_version).message
