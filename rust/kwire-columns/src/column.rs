@@ -5,12 +5,13 @@
 //! decision for each value. A reference to nothing stands for a value that is not there and reads as zero.
 
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
-use kwire::decode::Alike;
+use kwire::decode::UniformLayout;
 use kwire::plan::{Literal, Primitive};
 
-use crate::dictionary::{Dictionary, signed, unsigned};
+use crate::dictionary::Dictionary;
+use crate::text::{Text, signed, unsigned};
 
-/// One column of a unit: of a level, of the rows, or of structs inside.
+/// One column of a group: of a level, of the rows, or of structs inside.
 pub(crate) struct Column<'a> {
     pub(crate) data: Data<'a>,
     /// Whether each value is one; None where none can be null.
@@ -25,7 +26,7 @@ pub(crate) enum Data<'a> {
     Text(Text),
     Keys(Keys),
     List(List<'a>),
-    /// A struct's fields are columns of their own, in the unit of this number.
+    /// A struct's fields are columns of their own, in the group of this number.
     Struct(usize),
 }
 
@@ -47,14 +48,7 @@ pub(crate) enum Fixed {
 pub(crate) struct Block<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) count: usize,
-    pub(crate) alike: Alike,
-}
-
-/// Strings or bytes, one after the other.
-pub(crate) struct Text {
-    /// Zero, then where each ends.
-    pub(crate) offsets: Vec<i32>,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) layout: UniformLayout,
 }
 
 /// Strings or bytes by their place in a dictionary.
@@ -69,21 +63,7 @@ pub(crate) struct List<'a> {
     pub(crate) offsets: Vec<i32>,
     pub(crate) child: usize,
     /// Lists of fixed-size elements, not yet converted.
-    pub(crate) waiting: Vec<&'a [u8]>,
-}
-
-impl Column<'_> {
-    /// How many values it has.
-    pub(crate) fn len(&self, units: &[crate::fill::Unit<'_>]) -> usize {
-        match &self.data {
-            Data::Constant => usize::MAX,
-            Data::Fixed(values) => values.len(),
-            Data::Text(text) => text.len(),
-            Data::Keys(keys) => keys.keys.len(),
-            Data::List(list) => list.len() + list.waiting.len(),
-            Data::Struct(unit) => units[*unit].count,
-        }
-    }
+    pub(crate) pending: Vec<&'a [u8]>,
 }
 
 /// Part of a run of fields; zero where the run is not there.
@@ -158,8 +138,8 @@ impl Fixed {
         macro_rules! numbers {
             ($values:ident, $from:expr) => {
                 for (block, places) in places($values, blocks, |_| 1, room) {
-                    let at = block.alike.place(part).start + offset;
-                    for (row, place) in block.bytes.chunks_exact(block.alike.size()).zip(places) {
+                    let at = block.layout.range(part).start + offset;
+                    for (row, place) in block.bytes.chunks_exact(block.layout.size()).zip(places) {
                         *place = $from(self::part(row, at));
                     }
                 }
@@ -168,8 +148,8 @@ impl Fixed {
         match self {
             Self::Bool(bits) => {
                 for block in blocks {
-                    let at = block.alike.place(part).start + offset;
-                    for row in block.bytes.chunks_exact(block.alike.size()) {
+                    let at = block.layout.range(part).start + offset;
+                    for row in block.bytes.chunks_exact(block.layout.size()) {
                         bits.append(self::part(row, at) != [0]);
                     }
                 }
@@ -244,36 +224,6 @@ impl Fixed {
     }
 }
 
-impl Text {
-    pub(crate) fn new() -> Self {
-        Self {
-            offsets: vec![0],
-            bytes: Vec::new(),
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
-        let end = *self.offsets.get(index.checked_add(1)?)?;
-        self.bytes.get(unsigned(*self.offsets.get(index)?)..unsigned(end))
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        self.offsets.push(signed(self.bytes.len()));
-    }
-
-    pub(crate) fn truncate(&mut self, len: usize) {
-        self.offsets.truncate(len + 1);
-        self.bytes.truncate(self.offsets.last().map_or(0, |end| unsigned(*end)));
-    }
-}
-
 impl Keys {
     pub(crate) fn new() -> Self {
         Self {
@@ -294,7 +244,7 @@ impl List<'_> {
         Self {
             offsets: vec![0],
             child,
-            waiting: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -303,7 +253,7 @@ impl List<'_> {
         self.offsets.len() - 1
     }
 
-    /// Where the elements of the next list begin, nothing waiting.
+    /// Where the elements of the next list begin, nothing pending.
     pub(crate) fn end(&self) -> usize {
         self.offsets.last().map_or(0, |end| unsigned(*end))
     }
@@ -311,24 +261,24 @@ impl List<'_> {
     /// The lists that wait, and their values.
     pub(crate) fn convert(&mut self, values: Option<&mut Fixed>) {
         if let Some(values) = values {
-            self.offsets.reserve(self.waiting.len());
-            for list in self.waiting.drain(..) {
+            self.offsets.reserve(self.pending.len());
+            for list in self.pending.drain(..) {
                 values.extend_from_packed(list);
                 self.offsets.push(signed(values.len()));
             }
         } else {
             // Lists of others wait only when they are empty.
             let end = signed(self.end());
-            self.offsets.resize(self.offsets.len() + self.waiting.len(), end);
-            self.waiting.clear();
+            self.offsets.resize(self.offsets.len() + self.pending.len(), end);
+            self.pending.clear();
         }
     }
 
     /// The lists at one place of structs in blocks.
     pub(crate) fn extend_from_blocks(&mut self, values: &mut Vec<i32>, blocks: &[Block<'_>], part: usize, room: Room) {
-        for (block, places) in places(values, blocks, |block| block.alike.place(part).len() / 4, room) {
-            let place = block.alike.place(part);
-            let (size, at) = (block.alike.size(), place.start);
+        for (block, places) in places(values, blocks, |block| block.layout.range(part).len() / 4, room) {
+            let place = block.layout.range(part);
+            let (size, at) = (block.layout.size(), place.start);
             // Lists are short and of few lengths: each has a loop of its own.
             match place.len() {
                 0 => {}
@@ -350,7 +300,7 @@ impl List<'_> {
         }
         let mut end = self.end();
         for (block, places) in places(&mut self.offsets, blocks, |_| 1, room) {
-            let length = block.alike.place(part).len() / 4;
+            let length = block.layout.range(part).len() / 4;
             for place in places {
                 end += length;
                 *place = signed(end);
@@ -370,7 +320,7 @@ fn lists<const N: usize>(rows: &[u8], size: usize, at: usize, places: &mut [i32]
     }
 }
 
-/// Places at the end of a column for what comes out of each block: `each` for each of its structs.
+/// Offsets at the end of a column for what comes out of each block: `each` for each of its structs.
 fn places<'v, 'b, 'a, T: Copy + Default>(
     values: &'v mut Vec<T>,
     blocks: &'b [Block<'a>],

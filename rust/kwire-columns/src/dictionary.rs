@@ -6,7 +6,7 @@
 use ahash::RandomState;
 use hashbrown::HashTable;
 
-use crate::column::Text;
+use crate::text::{Text, signed, unsigned};
 
 /// Distinct strings in the order of their first appearance.
 pub(crate) struct Dictionary {
@@ -82,15 +82,4 @@ impl Dictionary {
         }
         self.entries.truncate(self.kept);
     }
-}
-
-/// As Arrow counts. No batch has so much in it that this does not fit: the door sees to it.
-#[inline(always)]
-pub(crate) fn signed(count: usize) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
-}
-
-#[inline(always)]
-pub(crate) fn unsigned(count: i32) -> usize {
-    usize::try_from(count).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Which value goes where: a plan and a shape, laid out as columns.
 //!
-//! Rules of this file: worked out once for a plan and a path to the rows, then only read. Columns stand in units: a
-//! unit has one value in each of its columns for each struct that it stands for. There is a unit for each struct on the
+//! Rules of this file: worked out once for a plan and a path to the rows, then only read. Columns stand in groups: a
+//! group has one value in each of its columns for each struct that it stands for. There is a group for each struct on the
 //! way to the rows (a level), one for the rows, and one for each struct inside a column.
 
 use std::collections::HashSet;
@@ -10,27 +10,27 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields};
 use kwire::plan::{Literal, Primitive, Struct, Type};
 
-use crate::RowsError;
+use crate::error::RowsError;
 use crate::shape::{Shape, bare, body};
 
 /// Names that no field has.
-pub(crate) const OWN: [&str; 4] = ["frame", "error_kind", "error_offset", "error_path"];
+pub(crate) const RESERVED: [&str; 4] = ["frame", "error_kind", "error_offset", "error_path"];
 
 /// Everything that filling needs to know.
 pub(crate) struct Layout {
     pub(crate) columns: Vec<ColumnLayout>,
-    pub(crate) units: Vec<UnitLayout>,
+    pub(crate) groups: Vec<GroupLayout>,
     /// By index of the plan's structs; None for those that are not looked at.
-    pub(crate) nodes: Vec<Option<Node>>,
+    pub(crate) nodes: Vec<Option<StructLayout>>,
     pub(crate) runs: Vec<Run>,
     /// Units from the message down to the last before the rows.
     pub(crate) levels: Vec<usize>,
-    /// The unit of the rows.
+    /// The group of the rows.
     pub(crate) rows: usize,
     /// The rows' only column, where they are no structs.
     pub(crate) element: Option<usize>,
     /// The batch's columns, `frame` and the error's left out.
-    pub(crate) top: Vec<Top>,
+    pub(crate) output: Vec<OutputColumn>,
 }
 
 pub(crate) struct ColumnLayout {
@@ -53,11 +53,11 @@ pub(crate) enum Kind {
     StringKeys,
     BytesKeys,
     List { child: usize },
-    Struct { unit: usize },
+    Struct { group: usize },
 }
 
 #[derive(Default)]
-pub(crate) struct UnitLayout {
+pub(crate) struct GroupLayout {
     pub(crate) columns: Vec<usize>,
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) runs: Vec<usize>,
@@ -68,17 +68,17 @@ pub(crate) struct UnitLayout {
 }
 
 /// How to take a struct of the plan.
-pub(crate) struct Node {
-    pub(crate) unit: usize,
+pub(crate) struct StructLayout {
+    pub(crate) group: usize,
     /// By position.
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) targets: Vec<Target>,
     /// By position: the run that begins there.
     pub(crate) runs: Vec<usize>,
     /// Tagged columns: they get their default when no tag brought them a value.
     pub(crate) tagged: Vec<usize>,
     /// The positions at which runs and other fields begin.
     pub(crate) parts: Vec<usize>,
-    /// Whether its unit is told where rows end.
+    /// Whether its group is told where rows end.
     pub(crate) level: bool,
     /// Whether several of them at once can be taken as a block.
     pub(crate) in_blocks: bool,
@@ -86,7 +86,7 @@ pub(crate) struct Node {
 
 /// Where a field goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Slot {
+pub(crate) enum Target {
     /// Nowhere.
     Skip,
     /// It is on the way to the rows.
@@ -102,13 +102,13 @@ pub(crate) struct Run {
     pub(crate) parts: Vec<(usize, usize)>,
 }
 
-pub(crate) struct Top {
+pub(crate) struct OutputColumn {
     pub(crate) name: String,
     pub(crate) column: usize,
-    pub(crate) unit: usize,
+    pub(crate) group: usize,
 }
 
-/// Where in the message a unit stands.
+/// Where in the message a group stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Above the rows: repeated for each of them, so strings go by key and arrays are left out.
@@ -117,37 +117,39 @@ enum Place {
     Row,
 }
 
-pub(crate) fn lay_out(plan: &kwire::Plan, shape: &Shape, rows: &str) -> Result<Layout, RowsError> {
-    let mut builder = Builder {
-        shape,
-        layout: Layout {
-            columns: Vec::new(),
-            units: Vec::new(),
-            nodes: (0..plan.structs).map(|_| None).collect(),
-            runs: Vec::new(),
-            levels: Vec::new(),
-            rows: 0,
-            element: None,
-            top: Vec::new(),
-        },
-        prefixes: Vec::new(),
-    };
-    let path: Vec<&str> = if rows.is_empty() {
-        Vec::new()
-    } else {
-        rows.split('.').collect()
-    };
-    if builder.on_the_way(shape.root(), Some(&plan.root), &path, "").is_none() {
-        let mut paths = Vec::new();
-        array_paths(shape.root(), "", &mut paths);
-        return Err(RowsError {
-            message: shape.name().into(),
-            rows: rows.into(),
-            paths,
-        });
+impl Layout {
+    pub(crate) fn new(plan: &kwire::Plan, shape: &Shape, rows: &str) -> Result<Self, RowsError> {
+        let mut builder = Builder {
+            shape,
+            layout: Self {
+                columns: Vec::new(),
+                groups: Vec::new(),
+                nodes: (0..plan.structs).map(|_| None).collect(),
+                runs: Vec::new(),
+                levels: Vec::new(),
+                rows: 0,
+                element: None,
+                output: Vec::new(),
+            },
+            prefixes: Vec::new(),
+        };
+        let path: Vec<&str> = if rows.is_empty() {
+            Vec::new()
+        } else {
+            rows.split('.').collect()
+        };
+        if builder.add_level(shape.root(), Some(&plan.root), &path, "").is_none() {
+            let mut paths = Vec::new();
+            array_paths(shape.root(), "", &mut paths);
+            return Err(RowsError {
+                message: shape.name().into(),
+                rows: rows.into(),
+                paths,
+            });
+        }
+        builder.name_columns();
+        Ok(builder.layout)
     }
-    builder.name_columns();
-    Ok(builder.layout)
 }
 
 /// Every path that rows can have.
@@ -179,82 +181,82 @@ struct Builder<'s> {
 }
 
 impl Builder<'_> {
-    fn unit(&mut self) -> usize {
-        self.layout.units.push(UnitLayout::default());
-        self.layout.units.len() - 1
+    fn group(&mut self) -> usize {
+        self.layout.groups.push(GroupLayout::default());
+        self.layout.groups.len() - 1
     }
 
     /// Lay out a struct on the way to the rows, or the rows. None when the path leads nowhere.
-    fn on_the_way(&mut self, declared: &Struct, here: Option<&Struct>, path: &[&str], prefix: &str) -> Option<()> {
-        let unit = self.unit();
+    fn add_level(&mut self, declared: &Struct, planned: Option<&Struct>, path: &[&str], prefix: &str) -> Option<()> {
+        let group = self.group();
         let Some((first, rest)) = path.split_first() else {
-            self.layout.rows = unit;
-            self.fields(declared, here, unit, Place::Row, None);
-            self.show_at_the_top(unit, prefix);
+            self.layout.rows = group;
+            self.fields(declared, planned, group, Place::Row, None);
+            self.add_output_columns(group, prefix);
             return Some(());
         };
-        self.layout.levels.push(unit);
-        self.layout.units[unit].level = true;
+        self.layout.levels.push(group);
+        self.layout.groups[group].level = true;
         let field = declared.fields.iter().find(|field| *field.name == **first)?;
-        let field_here = here.and_then(|here| here.named().find(|field| *field.name == **first));
-        let (kind, kind_here) = (bare(&field.kind).0, field_here.map(|field| bare(&field.kind).0));
+        let planned_field = planned.and_then(|planned| planned.named().find(|field| *field.name == **first));
+        let (kind, planned_kind) = (bare(&field.kind).0, planned_field.map(|field| bare(&field.kind).0));
         let prefix_below = if prefix.is_empty() {
             (*first).to_owned()
         } else {
             format!("{prefix}_{first}")
         };
-        let mut slot = Slot::Path;
+        let mut target = Target::Path;
         // First the columns of this level, so that they stand first.
-        self.fields(declared, here, unit, Place::Above, Some(first));
-        self.show_at_the_top(unit, prefix);
+        self.fields(declared, planned, group, Place::Above, Some(first));
+        self.add_output_columns(group, prefix);
         match kind {
             Type::Struct(inside) | Type::NullableStruct(inside) if !rest.is_empty() => {
-                self.on_the_way(inside, kind_here.and_then(body), rest, &prefix_below)?;
+                self.add_level(inside, planned_kind.and_then(body), rest, &prefix_below)?;
             }
             Type::Array(_, element) => {
-                let element_here = kind_here.and_then(|kind| match kind {
+                let planned_element = planned_kind.and_then(|kind| match kind {
                     Type::Array(_, element) => Some(&element.kind),
                     _ => None,
                 });
                 match &element.kind {
                     Type::Struct(inside) => {
-                        self.on_the_way(inside, element_here.and_then(body), rest, &prefix_below)?;
+                        self.add_level(inside, planned_element.and_then(body), rest, &prefix_below)?;
                     }
                     kind if rest.is_empty() => {
-                        slot = Slot::Rows;
-                        let unit = self.unit();
-                        self.layout.rows = unit;
-                        let column = self.column(kind, element_here, Literal::Null, Place::Row)?;
+                        target = Target::Rows;
+                        let group = self.group();
+                        self.layout.rows = group;
+                        let column = self.column(kind, planned_element, Literal::Null, Place::Row)?;
                         self.layout.element = Some(column);
-                        self.add(unit, &field.name, column);
-                        self.show_at_the_top(unit, &prefix_below);
+                        self.add(group, &field.name, column);
+                        self.add_output_columns(group, &prefix_below);
                     }
-                    kind => self.on_the_way(body(kind)?, element_here.and_then(body), rest, &prefix_below)?,
+                    kind => self.add_level(body(kind)?, planned_element.and_then(body), rest, &prefix_below)?,
                 }
             }
             _ => return None,
         }
-        if let (Some(here), Some(field)) = (here, field_here)
-            && let Some(node) = self.layout.nodes[here.index].as_mut()
+        if let (Some(planned), Some(field)) = (planned, planned_field)
+            && let Some(node) = self.layout.nodes[planned.index].as_mut()
         {
-            node.slots[field.position] = slot;
+            node.targets[field.position] = target;
         }
         Some(())
     }
 
-    fn add(&mut self, unit: usize, name: &Arc<str>, column: usize) {
-        let unit = &mut self.layout.units[unit];
-        unit.columns.push(column);
-        unit.names.push(Arc::clone(name));
+    fn add(&mut self, group: usize, name: &Arc<str>, column: usize) {
+        let group = &mut self.layout.groups[group];
+        group.columns.push(column);
+        group.names.push(Arc::clone(name));
     }
 
-    fn show_at_the_top(&mut self, unit: usize, prefix: &str) {
-        let body = &self.layout.units[unit];
+    fn add_output_columns(&mut self, group: usize, prefix: &str) {
+        let body = &self.layout.groups[group];
         for (name, column) in body.names.iter().zip(&body.columns) {
-            self.layout.top.push(Top {
+            self.layout.output.push(OutputColumn {
                 name: name.to_string(),
                 column: *column,
-                unit,
+                group,
             });
             self.prefixes
                 .push(if prefix.is_empty() { "message" } else { prefix }.to_owned());
@@ -262,49 +264,49 @@ impl Builder<'_> {
     }
 
     /// The columns of a struct's fields, but for the one on the way, and how to fill them.
-    fn fields(&mut self, declared: &Struct, here: Option<&Struct>, unit: usize, place: Place, way: Option<&str>) {
-        let mut slots = vec![Slot::Skip; here.map_or(0, |here| here.named().count())];
+    fn fields(&mut self, declared: &Struct, planned: Option<&Struct>, group: usize, place: Place, way: Option<&str>) {
+        let mut targets = vec![Target::Skip; planned.map_or(0, |planned| planned.named().count())];
         let mut tagged = Vec::new();
         for field in &declared.fields {
             if way == Some(&*field.name) {
                 continue;
             }
             let default = self.shape.default(declared, &field.name, &field.kind);
-            let field_here = here.and_then(|here| here.named().find(|other| other.name == field.name));
-            let Some(column) = self.column(&field.kind, field_here.map(|field| &field.kind), default, place) else {
+            let planned_field = planned.and_then(|planned| planned.named().find(|other| other.name == field.name));
+            let Some(column) = self.column(&field.kind, planned_field.map(|field| &field.kind), default, place) else {
                 continue;
             };
-            self.add(unit, &field.name, column);
-            if let (Some(here), Some(field)) = (here, field_here) {
-                slots[field.position] = Slot::Column(column);
-                if field.position >= here.fields.len() {
+            self.add(group, &field.name, column);
+            if let (Some(planned), Some(field)) = (planned, planned_field) {
+                targets[field.position] = Target::Column(column);
+                if field.position >= planned.fields.len() {
                     tagged.push(column);
                 }
             }
         }
-        if let Some(here) = here {
-            let runs = self.runs(here, &slots, unit);
+        if let Some(planned) = planned {
+            let runs = self.runs(planned, &targets, group);
             let begins = |position: &usize| {
-                let primitive = matches!(here.fields[*position].kind, Type::Primitive(_));
+                let primitive = matches!(planned.fields[*position].kind, Type::Primitive(_));
                 !primitive || runs[*position] != usize::MAX
             };
-            let level = self.layout.units[unit].level;
-            self.layout.nodes[here.index] = Some(Node {
-                unit,
-                parts: (0..here.fields.len()).filter(begins).collect(),
+            let level = self.layout.groups[group].level;
+            self.layout.nodes[planned.index] = Some(StructLayout {
+                group,
+                parts: (0..planned.fields.len()).filter(begins).collect(),
                 level,
                 in_blocks: !level && tagged.is_empty(),
-                slots,
+                targets,
                 runs,
                 tagged,
             });
         }
     }
 
-    fn runs(&mut self, here: &Struct, slots: &[Slot], unit: usize) -> Vec<usize> {
-        let mut runs = vec![usize::MAX; here.fields.len()];
+    fn runs(&mut self, planned: &Struct, targets: &[Target], group: usize) -> Vec<usize> {
+        let mut runs = vec![usize::MAX; planned.fields.len()];
         let (mut offset, mut open) = (0, false);
-        for (position, field) in here.fields.iter().enumerate() {
+        for (position, field) in planned.fields.iter().enumerate() {
             let Type::Primitive(kind) = field.kind else {
                 open = false;
                 continue;
@@ -312,10 +314,10 @@ impl Builder<'_> {
             if !open {
                 (offset, open) = (0, true);
                 runs[position] = self.layout.runs.len();
-                self.layout.units[unit].runs.push(self.layout.runs.len());
+                self.layout.groups[group].runs.push(self.layout.runs.len());
                 self.layout.runs.push(Run::default());
             }
-            if let (Slot::Column(column), Some(run)) = (slots[position], self.layout.runs.last_mut()) {
+            if let (Target::Column(column), Some(run)) = (targets[position], self.layout.runs.last_mut()) {
                 run.parts.push((column, offset));
                 self.layout.columns[column].in_run = true;
             }
@@ -325,9 +327,9 @@ impl Builder<'_> {
     }
 
     /// A column for values of a declared type, or None where it has none: arrays above the rows.
-    fn column(&mut self, declared: &Type, here: Option<&Type>, default: Literal, place: Place) -> Option<usize> {
+    fn column(&mut self, declared: &Type, planned: Option<&Type>, default: Literal, place: Place) -> Option<usize> {
         let (kind, nullable) = bare(declared);
-        let here_bare = here.map(|kind| bare(kind).0);
+        let planned_kind = planned.map(|kind| bare(kind).0);
         let above = place == Place::Above;
         let (kind, data_type) = match kind {
             Type::Primitive(primitive) => (Kind::Fixed(*primitive), fixed_type(*primitive)),
@@ -337,24 +339,24 @@ impl Builder<'_> {
             Type::Bytes(_) => (Kind::Bytes, DataType::Binary),
             Type::Array(..) if above => return None,
             Type::Array(_, element) => {
-                let element_here = here_bare.and_then(|kind| match kind {
+                let planned_element = planned_kind.and_then(|kind| match kind {
                     Type::Array(_, element) => Some(&element.kind),
                     _ => None,
                 });
-                let child = self.column(&element.kind, element_here, Literal::Null, place)?;
+                let child = self.column(&element.kind, planned_element, Literal::Null, place)?;
                 let data_type = DataType::List(Arc::new(self.field("item", child)));
                 (Kind::List { child }, data_type)
             }
             Type::Struct(inside) | Type::NullableStruct(inside) => {
-                let unit = self.unit();
-                self.fields(inside, here_bare.and_then(body), unit, place, None);
-                let body = &self.layout.units[unit];
+                let group = self.group();
+                self.fields(inside, planned_kind.and_then(body), group, place, None);
+                let body = &self.layout.groups[group];
                 if body.columns.is_empty() {
                     return None;
                 }
                 let fields = body.names.iter().zip(&body.columns);
                 let fields: Fields = fields.map(|(name, column)| self.field(name, *column)).collect();
-                (Kind::Struct { unit }, DataType::Struct(fields))
+                (Kind::Struct { group }, DataType::Struct(fields))
             }
             Type::Maybe(_) => return None, // not reached: bare types are no maybes
         };
@@ -362,13 +364,13 @@ impl Builder<'_> {
             kind,
             nullable,
             default,
-            constant: here.is_none(),
+            constant: planned.is_none(),
             in_run: false,
             data_type,
         });
         let column = self.layout.columns.len() - 1;
-        if let Kind::Struct { unit } = kind {
-            self.layout.units[unit].inside = Some(column);
+        if let Kind::Struct { group } = kind {
+            self.layout.groups[group].inside = Some(column);
         }
         Some(column)
     }
@@ -381,12 +383,18 @@ impl Builder<'_> {
     /// Names of the batch's columns. The nearer to the row, the shorter: a name that is taken below gets the path of its
     /// struct before it.
     fn name_columns(&mut self) {
-        let mut taken: HashSet<String> = OWN.into_iter().map(String::from).collect();
-        let units: Vec<usize> = self.layout.levels.iter().copied().chain([self.layout.rows]).collect();
-        for unit in units.into_iter().rev() {
+        let mut taken: HashSet<String> = RESERVED.into_iter().map(String::from).collect();
+        let groups: Vec<usize> = self.layout.levels.iter().copied().chain([self.layout.rows]).collect();
+        for group in groups.into_iter().rev() {
             // All plain names of a struct before those with a prefix, so that one's prefix does not take another's name.
             let (mut free, mut clashing) = (Vec::new(), Vec::new());
-            for (index, top) in self.layout.top.iter().enumerate().filter(|(_, top)| top.unit == unit) {
+            for (index, top) in self
+                .layout
+                .output
+                .iter()
+                .enumerate()
+                .filter(|(_, top)| top.group == group)
+            {
                 if taken.contains(&top.name) {
                     &mut clashing
                 } else {
@@ -394,9 +402,9 @@ impl Builder<'_> {
                 }
                 .push(index);
             }
-            taken.extend(free.iter().map(|index| self.layout.top[*index].name.clone()));
+            taken.extend(free.iter().map(|index| self.layout.output[*index].name.clone()));
             for index in clashing {
-                let name = &mut self.layout.top[index].name;
+                let name = &mut self.layout.output[index].name;
                 while taken.contains(name) {
                     *name = format!("{}_{name}", self.prefixes[index]);
                 }

@@ -12,29 +12,32 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The walker of the kwire crate finds what there is and what is wrong with it; a visitor (`fill`) puts it into columns
-//! as they were laid out (`layout`) for a plan, a shape (`shape`) and a path to the rows; `finish` makes arrays of them.
+//! The walker of the kwire crate finds what there is and what is wrong with it; a visitor (`builder`) puts it into columns
+//! as they were laid out (`layout`) for a plan, a shape (`shape`) and a path to the rows; `finished` makes arrays of them.
 
 #![forbid(unsafe_code)]
 
+mod arrays;
+mod builder;
 mod column;
 mod dictionary;
-mod fill;
-mod finish;
+mod error;
 mod layout;
 mod shape;
+mod text;
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use kwire::{DecodeError, Plan, Stop};
 
+pub use error::{BatchError, MAX_BYTES, RowsError};
 pub use shape::Shape;
 
-use crate::fill::Fill;
-use crate::finish::Finish;
+use crate::arrays::{ArrayBuilder, error_columns};
+use crate::builder::BatchBuilder;
+use crate::error::Fault;
 use crate::layout::Layout;
 
 /// How to make columns of one message at one version.
@@ -45,65 +48,11 @@ pub struct Columns {
     schema: SchemaRef,
 }
 
-/// A path that does not lead to an array.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowsError {
-    /// The message's name.
-    pub message: String,
-    /// What was asked for.
-    pub rows: String,
-    /// What there is, besides the empty path: a row for each body.
-    pub paths: Vec<String>,
-}
-
-impl fmt::Display for RowsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} has no array {:?}", self.message, self.rows)
-    }
-}
-
-impl std::error::Error for RowsError {}
-
-/// Why there is no batch. Bad bodies are no reason.
-#[derive(Debug)]
-pub enum BatchError {
-    /// So many bytes that Arrow's 32-bit offsets might not do.
-    TooLarge {
-        /// All frames' bytes together.
-        bytes: usize,
-    },
-    /// Arrow refuses what was made.
-    Arrow(ArrowError),
-}
-
-impl fmt::Display for BatchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLarge { bytes } => write!(f, "{bytes} bytes of frames: at most {MOST_BYTES} go into one batch"),
-            Self::Arrow(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for BatchError {}
-
-/// The most bytes of frames, a byte counted for each frame, that one batch takes: so neither the elements of lists nor
-/// the bytes of strings nor the rows are too many for 32 bits.
-pub const MOST_BYTES: usize = i32::MAX as usize;
-
-/// What is wrong with the frame of a row.
-pub(crate) struct Fault {
-    pub(crate) row: usize,
-    pub(crate) kind: &'static str,
-    pub(crate) offset: Option<usize>,
-    pub(crate) path: String,
-}
-
 impl Columns {
     /// `header`: what stands before each body, if anything does. `rows`: the array whose elements are the rows, as
     /// names with dots between them; empty for a row for each body.
     pub fn new(plan: Plan, header: Option<Plan>, shape: &Shape, rows: &str) -> Result<Self, RowsError> {
-        let layout = layout::lay_out(&plan, shape, rows)?;
+        let layout = Layout::new(&plan, shape, rows)?;
         let schema = schema(&layout);
         Ok(Self {
             plan,
@@ -124,14 +73,14 @@ impl Columns {
             .iter()
             .map(|frame| frame.map_or(1, |frame| frame.len().saturating_add(1)));
         let bytes = sizes.fold(0, usize::saturating_add);
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             return Err(BatchError::TooLarge { bytes });
         }
-        let mut fill = Fill::new(&self.layout, bytes);
+        let mut builder = BatchBuilder::new(&self.layout, bytes);
         let mut faults = Vec::new();
         for frame in frames {
             let fault = match frame {
-                Some(frame) => self.fill(frame, &mut fill).err().map(|error| Fault {
+                Some(frame) => self.decode(frame, &mut builder).err().map(|error| Fault {
                     row: 0,
                     kind: error.kind.name(),
                     offset: Some(error.offset),
@@ -145,25 +94,25 @@ impl Columns {
                 }),
             };
             match fault {
-                None => fill.keep(),
+                None => builder.keep(),
                 Some(fault) => {
-                    fill.replace_by_nothing();
-                    let row = fill.rows() - 1;
+                    builder.replace_by_null_row();
+                    let row = builder.rows() - 1;
                     faults.push(Fault { row, ..fault });
                 }
             }
         }
-        self.finish(fill, &faults).map_err(BatchError::Arrow)
+        self.finish(builder, &faults).map_err(BatchError::Arrow)
     }
 
-    fn fill<'a>(&'a self, frame: &'a [u8], fill: &mut Fill<'a, '_>) -> Result<(), Box<DecodeError>> {
+    fn decode<'a>(&'a self, frame: &'a [u8], builder: &mut BatchBuilder<'a, '_>) -> Result<(), Box<DecodeError>> {
         let start = match &self.header {
             Some(header) => kwire::validate_prefix(header, frame)?,
             None => 0,
         };
         let body = frame.get(start..).unwrap_or_default();
-        fill.begin(body);
-        kwire::decode::decode(&self.plan, body, fill).map_err(|stop| match stop {
+        builder.begin(body);
+        kwire::decode::decode(&self.plan, body, builder).map_err(|stop| match stop {
             Stop::Bytes(mut error) => {
                 error.offset += start;
                 error
@@ -172,26 +121,26 @@ impl Columns {
         })
     }
 
-    fn finish(&self, fill: Fill<'_, '_>, faults: &[Fault]) -> Result<RecordBatch, ArrowError> {
+    fn finish(&self, builder: BatchBuilder<'_, '_>, faults: &[Fault]) -> Result<RecordBatch, ArrowError> {
         let bad: Vec<usize> = faults.iter().map(|fault| fault.row).collect();
-        let mut finish = Finish::new(fill, &bad);
-        let mut arrays = vec![finish.frames()];
-        for top in &self.layout.top {
-            arrays.push(finish.top(top.column, top.unit)?);
+        let mut finished = ArrayBuilder::new(builder, &bad);
+        let mut arrays = vec![finished.frames()];
+        for output in &self.layout.output {
+            arrays.push(finished.output_column(output.column, output.group)?);
         }
-        arrays.extend(finish::errors(faults, finish.rows)?);
-        let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(finish.rows));
+        arrays.extend(error_columns(faults, finished.rows)?);
+        let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(finished.rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &rows)
     }
 }
 
 fn schema(layout: &Layout) -> SchemaRef {
-    let [frame, kind, offset, path] = layout::OWN;
+    let [frame, kind, offset, path] = layout::RESERVED;
     let mut fields = vec![Field::new(frame, DataType::UInt32, false)];
     // The row of a bad frame is null in all of them.
-    fields.extend(layout.top.iter().map(|top| {
-        let data_type = layout.columns[top.column].data_type.clone();
-        layout::annotated(Field::new(&top.name, data_type, true))
+    fields.extend(layout.output.iter().map(|output| {
+        let data_type = layout.columns[output.column].data_type.clone();
+        layout::annotated(Field::new(&output.name, data_type, true))
     }));
     let kinds = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     fields.push(Field::new(kind, kinds, true));

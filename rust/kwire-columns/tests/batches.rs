@@ -68,7 +68,7 @@ fn names(batch: &RecordBatch, column: &str) -> Vec<Option<String>> {
 
 #[test]
 fn rows_keep_their_order_whatever_they_look_like() {
-    // Alike, unlike, with a tag, with a list too long for one byte, alike again.
+    // UniformLayout, unlike, with a tag, with a list too long for one byte, alike again.
     let long: Vec<i32> = (0..126).collect();
     let partitions = [
         partition(0, &[1, 2, 3], &[1, 2, 3], false),

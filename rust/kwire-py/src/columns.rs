@@ -6,14 +6,14 @@ use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, RecordBatch, RecordBatchIterator, StructArray,
 };
 use arrow_schema::{ArrowError, SchemaRef};
-use kwire_columns::{BatchError, MOST_BYTES, RowsError, Shape};
+use kwire_columns::{BatchError, MAX_BYTES, RowsError, Shape};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyType};
 
 use crate::errors::plan_error;
-use crate::plan::{Immutable, immutable};
+use crate::immutable_bytes::ImmutableBytes;
 use crate::unsafe_arrow::{ARRAY, SCHEMA, STREAM, chunks};
 
 /// How to make columns of one message at one version.
@@ -59,18 +59,18 @@ impl Columns {
             }
             py.detach(|| self.compiled.batch(&slices))
         } else {
-            let mut held: Vec<Option<Immutable<'_>>> = Vec::new();
+            let mut held: Vec<Option<ImmutableBytes<'_>>> = Vec::new();
             for frame in frames.try_iter()? {
                 let frame = frame?;
                 held.push(if frame.is_none() {
                     None
                 } else {
-                    Some(immutable(&frame)?)
+                    Some(ImmutableBytes::new(&frame)?)
                 });
             }
             let slices: Vec<_> = held
                 .iter()
-                .map(|frame| frame.as_ref().map(Immutable::as_bytes))
+                .map(|frame| frame.as_ref().map(ImmutableBytes::as_slice))
                 .collect();
             py.detach(|| self.compiled.batch(&slices))
         };
@@ -213,7 +213,7 @@ fn too_large(py: Python<'_>, bytes: usize) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let made = CLASS
         .import(py, "kwire.columnar", "BatchTooLarge")
-        .and_then(|class| class.call1((bytes, MOST_BYTES)));
+        .and_then(|class| class.call1((bytes, MAX_BYTES)));
     made.map_or_else(|failed| failed, PyErr::from_value)
 }
 

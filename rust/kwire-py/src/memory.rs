@@ -6,20 +6,21 @@
 
 use std::ops::Range;
 
-use kwire::remember::{Found, FoundArray, Keys, Places};
+use kwire::incremental::{ArrayChanges, Changes, Keys, Offsets};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::errors::decode_error;
-use crate::plan::{Plan, immutable};
-use crate::unsafe_remembered::{Earlier, Told, build_again};
+use crate::immutable_bytes::ImmutableBytes;
+use crate::plan::Plan;
+use crate::unsafe_incremental::{Output, PreviousMessage, build_incremental};
 
 /// A frame and what it became.
 struct Frame {
     bytes: Py<PyBytes>,
     /// The part of `bytes` that is the frame.
     part: Range<usize>,
-    places: Places,
+    offsets: Offsets,
     message: Py<PyAny>,
 }
 
@@ -37,9 +38,9 @@ pub(crate) struct Memory {
     last: Option<Frame>,
     /// The message before `last`, when that differs from it.
     replaced: Option<Py<PyAny>>,
-    found: Found,
-    /// Places to be filled by the next frame.
-    spare: Places,
+    changes: Changes,
+    /// Offsets to be filled by the next frame.
+    spare: Offsets,
 }
 
 #[pymethods]
@@ -54,8 +55,8 @@ impl Memory {
             keys,
             last: None,
             replaced: None,
-            found: Found::default(),
-            spare: Places::default(),
+            changes: Changes::default(),
+            spare: Offsets::default(),
         }
     }
 
@@ -72,11 +73,11 @@ impl Memory {
 
     /// Bytes-like to object. After a failure the last good frame is remembered, and nothing has changed.
     fn decode<'py>(&mut self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let data = immutable(data)?;
-        let input = data.as_bytes();
+        let data = ImmutableBytes::new(data)?;
+        let input = data.as_slice();
         // First of all the message before the last goes: what comes is made in its memory.
         self.replaced = self.last.as_ref().map(|last| last.message.clone_ref(py));
-        self.found = Found::default();
+        self.changes = Changes::default();
         if let Some(last) = &self.last
             && last.bytes(py) == input
         {
@@ -84,31 +85,35 @@ impl Memory {
         }
         let plan = self.plan.get();
         let message = self.last.as_ref().map(|last| last.message.bind(py).clone());
-        let earlier = self.last.as_ref().zip(message.as_ref()).map(|(last, message)| Earlier {
-            bytes: last.bytes(py),
-            places: &last.places,
-            message,
-        });
-        let mut found = Found::default();
+        let previous = self
+            .last
+            .as_ref()
+            .zip(message.as_ref())
+            .map(|(last, message)| PreviousMessage {
+                bytes: last.bytes(py),
+                offsets: &last.offsets,
+                message,
+            });
+        let mut changes = Changes::default();
         let built = plan.with_caches(|caches| {
-            let mut told = Told {
-                places: &mut self.spare,
-                found: &mut found,
+            let mut output = Output {
+                offsets: &mut self.spare,
+                changes: &mut changes,
             };
             let engine = (&plan.compiled, &self.keys, plan.layouts.as_slice());
-            build_again(py, engine, input, caches, earlier.as_ref(), &mut told)
+            build_incremental(py, engine, input, caches, previous.as_ref(), &mut output)
         });
         let built = built.map_err(|error| error.map_or_else(|raised| raised, |error| decode_error(py, &error)))?;
         let (bytes, part) = data.unbind();
         let frame = Frame {
             bytes,
             part,
-            places: std::mem::take(&mut self.spare),
+            offsets: std::mem::take(&mut self.spare),
             message: built.clone().unbind(),
         };
-        self.found = found;
+        self.changes = changes;
         if let Some(last) = self.last.replace(frame) {
-            self.spare = last.places;
+            self.spare = last.offsets;
         }
         Ok(built)
     }
@@ -117,30 +122,30 @@ impl Memory {
     fn reset(&mut self) {
         self.last = None;
         self.replaced = None;
-        self.found = Found::default();
+        self.changes = Changes::default();
     }
 
     /// What the last good frame changed: None when there was none before it. Otherwise names of fields that differ,
     /// by name what differs in arrays of structs (added, removed, changed as pairs, moved), and the message before when
     /// its tag section differs, else None.
-    fn changes<'py>(&self, py: Python<'py>) -> PyResult<Option<Changes<'py>>> {
+    fn changes<'py>(&self, py: Python<'py>) -> PyResult<Option<PyChanges<'py>>> {
         let (Some(last), Some(replaced)) = (&self.last, &self.replaced) else {
             return Ok(None);
         };
         let root = &self.plan.get().compiled.root;
         let (before, now) = (replaced.bind(py), last.message.bind(py));
         let names = self
-            .found
+            .changes
             .fields
             .iter()
             .map(|position| PyString::new(py, &root.fields[*position].name));
         let arrays = PyDict::new(py);
-        for (position, found) in &self.found.arrays {
+        for (position, changes) in &self.changes.arrays {
             let name = PyString::new(py, &root.fields[*position].name);
-            let differs = array_changes(&before.getattr(&name)?, &now.getattr(&name)?, found)?;
+            let differs = array_changes(&before.getattr(&name)?, &now.getattr(&name)?, changes)?;
             arrays.set_item(name, differs)?;
         }
-        let tags = self.found.tags.then(|| before.clone());
+        let tags = self.changes.tags.then(|| before.clone());
         Ok(Some((PyTuple::new(py, names)?, arrays, tags)))
     }
 
@@ -148,39 +153,39 @@ impl Memory {
     #[getter]
     fn size(&self, py: Python<'_>) -> usize {
         let last = self.last.as_ref();
-        let bytes = last.map_or(0, |last| last.bytes.as_bytes(py).len() + last.places.size());
+        let bytes = last.map_or(0, |last| last.bytes.as_bytes(py).len() + last.offsets.size());
         bytes + self.spare.size()
     }
 }
 
-type Changes<'py> = (Bound<'py, PyTuple>, Bound<'py, PyDict>, Option<Bound<'py, PyAny>>);
+type PyChanges<'py> = (Bound<'py, PyTuple>, Bound<'py, PyDict>, Option<Bound<'py, PyAny>>);
 
-type ArrayChanges<'py> = (Bound<'py, PyTuple>, Bound<'py, PyTuple>, Bound<'py, PyTuple>, bool);
+type PyArrayChanges<'py> = (Bound<'py, PyTuple>, Bound<'py, PyTuple>, Bound<'py, PyTuple>, bool);
 
 /// Elements in the place of indexes.
 fn array_changes<'py>(
     before: &Bound<'py, PyAny>,
     now: &Bound<'py, PyAny>,
-    found: &FoundArray,
-) -> PyResult<ArrayChanges<'py>> {
+    differences: &ArrayChanges,
+) -> PyResult<PyArrayChanges<'py>> {
     let py = now.py();
-    let added = found
+    let added = differences
         .added
         .iter()
         .map(|index| now.get_item(index))
         .collect::<PyResult<Vec<_>>>()?;
-    let changed = found
+    let changed = differences
         .changed
         .iter()
         .map(|(old, new)| Ok((before.get_item(old)?, now.get_item(new)?)));
     let changed = changed.collect::<PyResult<Vec<_>>>()?;
     let count = if before.is_none() { 0 } else { before.len()? };
-    let gone = (0..count).filter(|index| found.stayed.get(*index) != Some(&true));
+    let gone = (0..count).filter(|index| differences.retained.get(*index) != Some(&true));
     let removed = gone.map(|index| before.get_item(index)).collect::<PyResult<Vec<_>>>()?;
     Ok((
         PyTuple::new(py, added)?,
         PyTuple::new(py, removed)?,
         PyTuple::new(py, changed)?,
-        found.moved,
+        differences.moved,
     ))
 }

@@ -1,15 +1,14 @@
 //! The door: a compiled plan with the classes it builds.
 
-use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
-use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyType};
+use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::errors::{decode_error, encode_error, plan_error};
+use crate::immutable_bytes::ImmutableBytes;
 use crate::unsafe_builder::build;
 use crate::unsafe_caches::Caches;
 use crate::unsafe_layout::Layout;
@@ -70,8 +69,8 @@ impl Plan {
 
     /// Bytes-like to object.
     fn decode<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let data = immutable(data)?;
-        let built = self.with_caches(|caches| build(py, &self.compiled, &self.layouts, data.as_bytes(), caches));
+        let data = ImmutableBytes::new(data)?;
+        let built = self.with_caches(|caches| build(py, &self.compiled, &self.layouts, data.as_slice(), caches));
         built.map_err(|error| error.map_or_else(|raised| raised, |error| decode_error(py, &error)))
     }
 
@@ -83,8 +82,8 @@ impl Plan {
 
     /// Bytes-like to nothing, or to what is wrong with it.
     fn validate(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let data = immutable(data)?;
-        let bytes = data.as_bytes();
+        let data = ImmutableBytes::new(data)?;
+        let bytes = data.as_slice();
         // Long inputs let other threads run meanwhile: bytes do not change.
         let checked = if bytes.len() < 1 << 16 {
             kwire::validate(&self.compiled, bytes)
@@ -106,50 +105,4 @@ impl Plan {
         }
         result
     }
-}
-
-/// Bytes that nobody can change under our eyes: all of an object, or the part of it that a view shows.
-pub(crate) struct Immutable<'py> {
-    object: Bound<'py, PyBytes>,
-    part: Range<usize>,
-}
-
-impl Immutable<'_> {
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.object.as_bytes().get(self.part.clone()).unwrap_or_default()
-    }
-
-    pub(crate) fn unbind(self) -> (Py<PyBytes>, Range<usize>) {
-        (self.object.unbind(), self.part)
-    }
-}
-
-/// A view of bytes is as good as bytes. Other bytes-likes, which can change, are copied.
-pub(crate) fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Immutable<'py>> {
-    let whole = |object: Bound<'py, PyBytes>| {
-        let part = 0..object.as_bytes().len();
-        Immutable { object, part }
-    };
-    if let Ok(bytes) = data.cast::<PyBytes>() {
-        return Ok(whole(bytes.clone()));
-    }
-    let Ok(buffer) = PyUntypedBuffer::get(data) else {
-        let found = data.get_type().name()?.to_string();
-        return Err(PyTypeError::new_err(format!(
-            "a bytes-like object is wanted, not {found}"
-        )));
-    };
-    if let Ok(view) = data.cast::<PyMemoryView>()
-        && let Ok(object) = view.getattr("obj")?.cast_into_exact::<PyBytes>()
-        && buffer.is_c_contiguous()
-        && let Some(start) = (buffer.buf_ptr() as usize).checked_sub(object.as_bytes().as_ptr() as usize)
-        && let Some(stop) = start.checked_add(buffer.len_bytes())
-        && stop <= object.as_bytes().len()
-    {
-        return Ok(Immutable {
-            object,
-            part: start..stop,
-        });
-    }
-    Ok(whole(data.py().get_type::<PyBytes>().call1((data,))?.cast_into()?))
 }

@@ -17,7 +17,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::memo::{ShortKey, hash};
-use crate::unsafe_caches::{Caches, LONGEST_REMEMBERED};
+use crate::unsafe_caches::{Caches, MAX_CACHED};
 use crate::unsafe_constants::Constants;
 use crate::unsafe_layout::{Layout, Uuids, count, unknown_tags_class, write};
 
@@ -367,9 +367,9 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     }
 
     #[inline]
-    fn recall_array(&mut self, plan: &'a Struct, bytes: &'a [u8]) -> Option<Owned> {
+    fn cached_array(&mut self, plan: &'a Struct, bytes: &'a [u8]) -> Option<Owned> {
         let memo = self.caches.arrays_of_structs.get_mut(plan.index)?;
-        if !memo.on || bytes.is_empty() || bytes.len() > LONGEST_REMEMBERED {
+        if !memo.on || bytes.is_empty() || bytes.len() > MAX_CACHED {
             return None;
         }
         let found = memo.get(self.input, bytes, hash(bytes))?;
@@ -378,18 +378,18 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     }
 
     #[inline]
-    fn remember_array(&mut self, plan: &'a Struct, bytes: &'a [u8], value: &Owned) {
+    fn cache_array(&mut self, plan: &'a Struct, bytes: &'a [u8], value: &Owned) {
         let start = self.start_of(bytes);
         let Some(memo) = self.caches.arrays_of_structs.get_mut(plan.index) else {
             return;
         };
-        if memo.on && bytes.len() <= LONGEST_REMEMBERED {
+        if memo.on && bytes.len() <= MAX_CACHED {
             memo.put(start, bytes, hash(bytes), value.0);
         }
     }
 
     #[inline(always)]
-    fn recall(&mut self, plan: &'a Struct, rest: &'a [u8]) -> Option<(Owned, usize)> {
+    fn cached_struct(&mut self, plan: &'a Struct, rest: &'a [u8]) -> Option<(Owned, usize)> {
         let start = self.start_of(rest);
         let cache = self.caches.structs.get_mut(plan.index)?;
         if !cache.memo.on || cache.length == 0 {
@@ -403,12 +403,12 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     }
 
     #[inline(always)]
-    fn remember(&mut self, plan: &'a Struct, bytes: &'a [u8], value: &Owned) {
+    fn cache_struct(&mut self, plan: &'a Struct, bytes: &'a [u8], value: &Owned) {
         let start = self.start_of(bytes);
         let Some(cache) = self.caches.structs.get_mut(plan.index) else {
             return;
         };
-        if cache.memo.on && bytes.len() <= LONGEST_REMEMBERED {
+        if cache.memo.on && bytes.len() <= MAX_CACHED {
             cache.length = bytes.len();
             cache.memo.put(start, bytes, hash(bytes), value.0);
         }

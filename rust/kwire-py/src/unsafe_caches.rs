@@ -13,7 +13,7 @@ use crate::unsafe_prefetch::prefetch;
 /// Below this size of input, tables cost more than they find.
 const SMALLEST_INPUT_FOR_MEMOS: usize = 4096;
 /// Arrays and structs longer than this are not remembered: nobody repeats them.
-pub(crate) const LONGEST_REMEMBERED: usize = 128;
+pub(crate) const MAX_CACHED: usize = 128;
 
 /// An array found costs as much as a third of an array made: rarely found, it is dearer than none. Measured on
 /// partitions with random replicas (of 24,360 triples, in a table as large as that) and with Kafka's own placement.

@@ -78,7 +78,7 @@ impl<'s, 'py> Objects<'s, 'py> {
 
     /// See that the fields which this version lacks are at their defaults, or may be dropped.
     #[inline(never)]
-    fn look_at_absent(node: Node, plan: &Struct, layout: &Layout) -> Encoded<()> {
+    fn check_absent(node: Node, plan: &Struct, layout: &Layout) -> Encoded<()> {
         for (absent, (offset, default)) in plan.absent.iter().zip(&layout.absent) {
             // SAFETY: rule 2.
             let same = absent.ignorable
@@ -257,7 +257,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
             return Err(self.not("a struct of the declared class", node));
         }
         if !layout.absent.is_empty() {
-            Self::look_at_absent(node, plan, layout)?;
+            Self::check_absent(node, plan, layout)?;
         }
         Ok(Body { object: node, layout })
     }
@@ -304,11 +304,11 @@ impl<'s> Source<'s> for Objects<'s, '_> {
     }
 
     #[inline(always)]
-    fn is_one(&self, a: Node, b: Node) -> bool {
+    fn is_identical(&self, a: Node, b: Node) -> bool {
         a == b
     }
 
-    fn other_buffer(&mut self) {
+    fn buffer_changed(&mut self) {
         self.last_array.set((std::ptr::null_mut(), 0, 0));
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::error::{EncodeError, EncodeKind};
 use crate::plan::{Element, Length, Literal, Plan, Primitive, StepKind, Struct, Tagged, Type};
-use crate::reader::LONGEST_STRING;
+use crate::reader::MAX_STRING;
 use crate::sink::{Pending, put_uvarint};
 
 pub use crate::sink::Sink;
@@ -56,12 +56,12 @@ pub trait Source<'s> {
     }
     /// Whether two nodes are one value, told by identity; a partition's ISR mostly is its very replicas.
     #[inline(always)]
-    fn is_one(&self, _a: Self::Node, _b: Self::Node) -> bool {
+    fn is_identical(&self, _a: Self::Node, _b: Self::Node) -> bool {
         false
     }
 
     /// What follows goes to another buffer: places in the one before are of no use there.
-    fn other_buffer(&mut self) {}
+    fn buffer_changed(&mut self) {}
 }
 
 /// Append a whole message to `out`; after an error `out` holds some of it.
@@ -70,12 +70,12 @@ pub fn encode<'s, S: Source<'s>, O: Sink>(plan: &Plan, source: &mut S, root: S::
 }
 
 fn structure<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
-    structure_here(plan, source, node, out)
+    inlined_structure(plan, source, node, out)
 }
 
 /// The same without a call, for loops.
 #[inline(always)]
-fn structure_here<'s, S: Source<'s>, O: Sink>(
+fn inlined_structure<'s, S: Source<'s>, O: Sink>(
     plan: &Struct,
     source: &mut S,
     node: S::Node,
@@ -83,7 +83,7 @@ fn structure_here<'s, S: Source<'s>, O: Sink>(
 ) -> Encoded<()> {
     let body = source.structure(node, plan)?;
     if !plan.flexible && !source.unknown_tags(body, plan).map_err(in_unknown_tags)?.is_empty() {
-        return Err(clash("this version has no tags".into()));
+        return Err(tag_clash("this version has no tags".into()));
     }
     let mut pending = Pending::NONE;
     let mut before = None;
@@ -170,7 +170,7 @@ fn int32_array<'s, S: Source<'s>, O: Sink>(
     out: &mut O,
 ) -> Encoded<()> {
     if let Some((of, written)) = *before
-        && source.is_one(of, node)
+        && source.is_identical(of, node)
     {
         pending.push_word(written.word, written.count, out);
         return Ok(());
@@ -239,10 +239,10 @@ fn value<'s, S: Source<'s>, O: Sink>(kind: &Type, source: &mut S, node: S::Node,
                 return Ok(());
             }
             source.string(node, |text| {
-                if text.len() > LONGEST_STRING {
+                if text.len() > MAX_STRING {
                     return Err(EncodeError::new(
                         EncodeKind::TooLong,
-                        format!("{} bytes, of which {LONGEST_STRING} can be said", text.len()),
+                        format!("{} bytes, of which {MAX_STRING} can be said", text.len()),
                     ));
                 }
                 put_length(*length, text.len(), false, out)?;
@@ -315,7 +315,7 @@ fn array<'s, S: Source<'s>, O: Sink>(
             for index in 0..count {
                 let item = source.item(node, index);
                 let written = if body.leaf {
-                    structure_here(body, source, item, out)
+                    inlined_structure(body, source, item, out)
                 } else {
                     structure(body, source, item, out)
                 };
@@ -342,7 +342,7 @@ fn tags<'s, S: Source<'s>, O: Sink>(
     let unknown = entries(unknown)?;
     for (tag, _) in &unknown {
         if plan.tagged.binary_search_by_key(tag, |tagged| tagged.tag).is_ok() {
-            return Err(clash(format!("tag {tag} is a declared field's")));
+            return Err(tag_clash(format!("tag {tag} is a declared field's")));
         }
     }
     let mut known = Vec::with_capacity(plan.tagged.len());
@@ -362,12 +362,12 @@ fn tags<'s, S: Source<'s>, O: Sink>(
             out.put(entry);
         }
         content.clear();
-        source.other_buffer();
+        source.buffer_changed();
         let written = value(&field.kind, source, held, &mut content).and_then(|()| {
             let too_long = |_| EncodeError::new(EncodeKind::TooLong, "a tag holds less than 4 GiB");
             u32::try_from(content.len()).map_err(too_long)
         });
-        source.other_buffer();
+        source.buffer_changed();
         let size = written.map_err(|error| error.in_field(&field.name))?;
         put_uvarint(out, tag);
         put_uvarint(out, size);
@@ -427,9 +427,9 @@ fn entries(raw: &[u8]) -> Encoded<Vec<(u32, &[u8])>> {
     while !rest.is_empty() {
         let (tag, after_tag) = split_uvarint(rest)?;
         let (size, content) = split_uvarint(after_tag)?;
-        let after = content.get(size as usize..).ok_or_else(torn)?;
+        let after = content.get(size as usize..).ok_or_else(malformed_tags)?;
         if entries.last().is_some_and(|(before, _)| *before >= tag) {
-            return Err(torn());
+            return Err(malformed_tags());
         }
         entries.push((tag, &rest[..rest.len() - after.len()]));
         rest = after;
@@ -448,11 +448,11 @@ fn split_uvarint(bytes: &[u8]) -> Encoded<(u32, &[u8])> {
             return Ok((value, &bytes[index + 1..]));
         }
     }
-    Err(torn())
+    Err(malformed_tags())
 }
 
 #[cold]
-fn torn() -> Box<EncodeError> {
+fn malformed_tags() -> Box<EncodeError> {
     in_unknown_tags(EncodeError::new(
         EncodeKind::WrongType,
         "these are no whole entries in ascending order",
@@ -460,7 +460,7 @@ fn torn() -> Box<EncodeError> {
 }
 
 #[cold]
-fn clash(reason: String) -> Box<EncodeError> {
+fn tag_clash(reason: String) -> Box<EncodeError> {
     in_unknown_tags(EncodeError::new(EncodeKind::TagClash, reason))
 }
 

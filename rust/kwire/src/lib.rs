@@ -19,15 +19,15 @@
 
 #![forbid(unsafe_code)]
 
-mod alike;
 pub mod decode;
 pub mod encode;
 mod error;
+pub mod incremental;
 mod parse;
 pub mod plan;
 mod reader;
-pub mod remember;
 mod sink;
+mod uniform;
 mod validate;
 mod value;
 

@@ -287,7 +287,7 @@ impl Struct {
             .chain(tagged.iter().map(|t| &t.field))
             .any(|field| field.kind.holds_struct());
         let steps = steps(&fields);
-        let flat = crate::alike::is_flat(&steps, smallest);
+        let flat = is_flat(&steps, smallest);
         let fixed = !flexible && steps.first().is_some_and(|step| step.fields as usize == fields.len());
         Self {
             index,
@@ -366,6 +366,30 @@ fn steps(fields: &[Field]) -> Vec<Step> {
         (run, count) = (0, 0);
     }
     steps
+}
+
+/// The most runs and int32 arrays that a struct of uniform layout may have.
+pub(crate) const MAX_PARTS: usize = 8;
+/// Lengths are compared as words of this many bytes, so a struct of uniform layout has at least as many.
+pub(crate) const LENGTH_WORD: u32 = 4;
+
+/// Whether structs of these steps may be gone through as one.
+fn is_flat(steps: &[Step], smallest: usize) -> bool {
+    let parts = parts(steps).take_while(|step| step.kind != StepKind::Other).count();
+    smallest >= LENGTH_WORD as usize && parts <= MAX_PARTS && steps.iter().all(|step| step.kind != StepKind::Other)
+}
+
+/// The steps at which a run or a list begins.
+pub(crate) fn parts(steps: &[Step]) -> impl Iterator<Item = &Step> {
+    let mut position = 0;
+    std::iter::from_fn(move || {
+        let step = steps.get(position)?;
+        position += match step.kind {
+            StepKind::Fixed(_) => step.fields as usize,
+            _ => 1,
+        };
+        Some(step)
+    })
 }
 
 impl fmt::Display for Plan {

@@ -6,7 +6,7 @@
 use crate::error::{DecodeKind, Stop};
 
 /// The longest string that Kafka's own code accepts, whatever its length field could say.
-pub(crate) const LONGEST_STRING: usize = 0x7fff;
+pub(crate) const MAX_STRING: usize = 0x7fff;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {

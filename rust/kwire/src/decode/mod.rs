@@ -4,19 +4,20 @@
 //! markers); a visitor only builds, so no visitor accepts what another refuses. The walker is compiled once for each
 //! visitor, which is chosen at the door.
 
+mod discard;
 mod runs;
 mod tags;
 mod visitor;
 
+pub(crate) use discard::Discard;
 use runs::{runs, runs_of_structs};
 pub(crate) use tags::end_of_struct;
 pub use visitor::{Text, Visitor};
 
-pub use crate::alike::Alike;
 use crate::error::{DecodeKind, Stop};
 use crate::plan::{Element, Length, Plan, Primitive, StepKind, Struct, Type};
-use crate::reader::{LONGEST_STRING, Reader};
-use crate::validate::Nothing;
+use crate::reader::{MAX_STRING, Reader};
+pub use crate::uniform::UniformLayout;
 
 /// Walk a whole message.
 pub fn decode<'a, V: Visitor<'a>>(
@@ -50,7 +51,7 @@ pub(crate) fn structure<'a, V: Visitor<'a>>(
 ) -> Result<V::Value, Stop<V::Error>> {
     // A copy, so that the place stays in registers between calls.
     let mut cursor = *reader;
-    let value = structure_here(plan, &mut cursor, visitor);
+    let value = inlined_structure(plan, &mut cursor, visitor);
     *reader = cursor;
     value
 }
@@ -58,7 +59,7 @@ pub(crate) fn structure<'a, V: Visitor<'a>>(
 /// The same without a call, for loops. What is not inlined into it gets copies: a reader or a body whose address goes to
 /// a call lives in memory from then on, which costs more than the fields.
 #[inline(always)]
-fn structure_here<'a, V: Visitor<'a>>(
+fn inlined_structure<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     reader: &mut Reader<'a>,
     visitor: &mut V,
@@ -98,14 +99,14 @@ fn structure_here<'a, V: Visitor<'a>>(
 /// How many bytes the value takes with which `rest` begins; None for bytes that are none.
 pub(crate) fn size_of_value<'a>(kind: &'a Type, rest: &'a [u8]) -> Option<usize> {
     let mut reader = Reader::new(rest);
-    value(kind, &mut reader, &mut Nothing).ok()?;
+    value(kind, &mut reader, &mut Discard).ok()?;
     Some(reader.offset())
 }
 
 /// Go behind a struct; None for bytes that are none.
 #[inline]
-pub(crate) fn pass_over_struct<'a>(plan: &'a Struct, reader: &mut Reader<'a>) -> Option<()> {
-    structure(plan, reader, &mut Nothing).ok()
+pub(crate) fn skip_struct<'a>(plan: &'a Struct, reader: &mut Reader<'a>) -> Option<()> {
+    structure(plan, reader, &mut Discard).ok()
 }
 
 /// A value of fixed size, handed on to `put`.
@@ -169,14 +170,19 @@ fn packed<'a, V: Visitor<'a>>(
     let Some(count) = reader.length(length.compact, length.nullable, true)? else {
         return visitor.null().map_err(Stop::Visitor);
     };
-    let size = believe(count, kind.size(), start, *reader)?;
+    let size = check_count(count, kind.size(), start, *reader)?;
     let bytes = reader.take(size, start)?;
     visitor.packed(kind, bytes).map_err(Stop::Visitor)
 }
 
 /// How many bytes so many smallest elements take: a count is believed only when they fit into what is left.
 #[inline(always)]
-pub(crate) fn believe<E>(count: usize, smallest: usize, start: usize, reader: Reader<'_>) -> Result<usize, Stop<E>> {
+pub(crate) fn check_count<E>(
+    count: usize,
+    smallest: usize,
+    start: usize,
+    reader: Reader<'_>,
+) -> Result<usize, Stop<E>> {
     match count.checked_mul(smallest) {
         Some(wanted) if wanted <= reader.left() => Ok(wanted),
         wanted => {
@@ -232,7 +238,7 @@ fn string<'a, V: Visitor<'a>>(
     let Some(count) = reader.length(length.compact, length.nullable, false)? else {
         return visitor.null().map_err(Stop::Visitor);
     };
-    if count > LONGEST_STRING {
+    if count > MAX_STRING {
         return Err(Stop::at(DecodeKind::TooLong, start));
     }
     let bytes = reader.take(count, start)?;
@@ -256,13 +262,13 @@ fn array<'a, V: Visitor<'a>>(
     let Some(count) = reader.length(length.compact, length.nullable, true)? else {
         return visitor.null().map_err(Stop::Visitor);
     };
-    let size = believe(count, element.smallest, start, *reader)?;
+    let size = check_count(count, element.smallest, start, *reader)?;
     match &element.kind {
         Type::Struct(body) => {
             // Elements of fixed size: the array is these bytes.
             let fixed = if body.fixed { reader.rest().get(..size) } else { None };
             if let Some(bytes) = fixed
-                && let Some(value) = visitor.recall_array(body, bytes)
+                && let Some(value) = visitor.cached_array(body, bytes)
             {
                 reader.skip(bytes.len());
                 return Ok(value);
@@ -280,7 +286,7 @@ fn array<'a, V: Visitor<'a>>(
             *reader = cursor;
             let value = visitor.end_array(items).map_err(Stop::Visitor)?;
             if let Some(bytes) = fixed {
-                visitor.remember_array(body, bytes, &value);
+                visitor.cache_array(body, bytes, &value);
             }
             Ok(value)
         }
@@ -309,12 +315,12 @@ pub(crate) fn item<'a, V: Visitor<'a>>(
         return value;
     }
     let before = reader.rest();
-    if let Some((value, count)) = visitor.recall(plan, before) {
+    if let Some((value, count)) = visitor.cached_struct(plan, before) {
         reader.skip(count);
         return Ok(value);
     }
-    let value = structure_here(plan, reader, visitor)?;
+    let value = inlined_structure(plan, reader, visitor)?;
     let (bytes, _) = before.split_at(before.len() - reader.left());
-    visitor.remember(plan, bytes, &value);
+    visitor.cache_struct(plan, bytes, &value);
     Ok(value)
 }

@@ -3,13 +3,13 @@
 //! Rules of this file: one look at the bounds for each run; which field of it is short is found out when one is. Calls
 //! get copies of the reader, so that the place itself stays in a register, from struct to struct.
 
+use super::discard::Discard;
 use super::visitor::Visitor;
-use super::{believe, end_of_struct, value};
-use crate::alike::Alike;
+use super::{check_count, end_of_struct, value};
 use crate::error::Stop;
 use crate::plan::{Length, Primitive, StepKind, Struct, Type};
 use crate::reader::Reader;
-use crate::validate::Nothing;
+use crate::uniform::UniformLayout;
 
 /// Go through the fields of a struct.
 #[inline(always)]
@@ -53,7 +53,7 @@ pub(super) fn runs<'a, V: Visitor<'a>>(
                 let shown = if visitor.enter(plan, position) {
                     value(&field.kind, &mut copy, visitor).map(|value| visitor.field(&mut body, plan, position, value))
                 } else {
-                    pass_over(&field.kind, &mut copy)
+                    skip_value(&field.kind, &mut copy)
                 };
                 *reader = copy;
                 if let Err(stop) = shown {
@@ -83,8 +83,8 @@ fn short_run<E>(plan: &Struct, start: usize, mut reader: Reader<'_>) -> Stop<E> 
 
 /// Check a value and build nothing of it.
 #[inline(never)]
-fn pass_over<'a, E>(kind: &'a Type, reader: &mut Reader<'a>) -> Result<(), Stop<E>> {
-    value(kind, reader, &mut Nothing).map_err(|stop| match stop {
+fn skip_value<'a, E>(kind: &'a Type, reader: &mut Reader<'a>) -> Result<(), Stop<E>> {
+    value(kind, reader, &mut Discard).map_err(|stop| match stop {
         Stop::Bytes(error) => Stop::Bytes(error),
         Stop::Visitor(never) => match never {},
     })
@@ -116,7 +116,7 @@ fn int32s<E>(length: Length, mut reader: Reader<'_>) -> Result<(&[u8], Reader<'_
     let count = reader
         .length(length.compact, length.nullable, true)?
         .unwrap_or_default();
-    let size = believe(count, Primitive::Int32.size(), start, reader)?;
+    let size = check_count(count, Primitive::Int32.size(), start, reader)?;
     let bytes = reader.take(size, start)?;
     Ok((bytes, reader))
 }
@@ -133,10 +133,10 @@ pub(super) fn runs_of_structs<'a, V: Visitor<'a>>(
     let mut index = 0;
     while index < count {
         if plan.flat
-            && let Some((alike, found)) = Alike::find(plan, cursor.rest(), count - index)
+            && let Some((alike, found)) = UniformLayout::find(plan, cursor.rest(), count - index)
             && let Some(bytes) = cursor.try_take(found * alike.size())
         {
-            visitor.alike(plan, found, bytes, &alike);
+            visitor.uniform_structs(plan, found, bytes, &alike);
             index += found;
             continue;
         }

@@ -3,13 +3,13 @@
 //! Rules of this file: tags come in rising order, each takes exactly the size that it states, and what the plan does not
 //! know is kept, in shortest form.
 
+use super::discard::Discard;
 use super::value;
 use super::visitor::Visitor;
 use crate::error::{DecodeKind, Stop};
 use crate::plan::{Field, Struct};
 use crate::reader::Reader;
 use crate::sink::put_uvarint;
-use crate::validate::Nothing;
 
 /// The tag section, where there is one. Nearly all are empty: one byte.
 #[inline(always)]
@@ -58,7 +58,7 @@ fn tags<'a, V: Visitor<'a>>(
         if let Ok(found) = plan.tagged.binary_search_by_key(&tag, |tagged| tagged.tag) {
             let field = &plan.tagged[found].field;
             if V::RUNS && !visitor.enter(plan, field.position) {
-                let passed = tagged_value(field, reader, &mut Nothing).map_err(|stop| match stop {
+                let passed = tagged_value(field, reader, &mut Discard).map_err(|stop| match stop {
                     Stop::Bytes(error) => Stop::Bytes(error),
                     Stop::Visitor(never) => match never {},
                 });
@@ -71,7 +71,7 @@ fn tags<'a, V: Visitor<'a>>(
         }
         let size = reader.uvarint()?;
         let content = reader.take(size as usize, reader.offset())?;
-        if !V::BLIND {
+        if !V::DISCARDS {
             put_uvarint(&mut unknown, tag);
             put_uvarint(&mut unknown, size);
             unknown.extend_from_slice(content);

@@ -2,8 +2,8 @@
 //!
 //! Rules of this file: no piece is shown before it is known to be good, and a visitor has no part in judging it.
 
-use crate::alike::Alike;
 use crate::plan::{Primitive, Struct};
+use crate::uniform::UniformLayout;
 
 /// A string that is known to be UTF-8, and whether it is known to be ASCII. Only the walker makes one.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub trait Visitor<'a> {
     type Error;
 
     /// Whether it builds nothing: then unknown tags need not be gathered.
-    const BLIND: bool = false;
+    const DISCARDS: bool = false;
     /// Whether it takes fixed-size fields by the run and short lists of int32 as they are (`run`, `int32s`), rather than
     /// value by value, and says before every other field whether it wants it (`enter`).
     const RUNS: bool = false;
@@ -104,7 +104,7 @@ pub trait Visitor<'a> {
     /// With `RUNS`: so many structs, elements of an array, side by side and with their parts at the same places: all are
     /// runs and lists of int32. They are not shown in any other way.
     #[inline(always)]
-    fn alike(&mut self, _plan: &'a Struct, _count: usize, _bytes: &'a [u8], _alike: &Alike) {}
+    fn uniform_structs(&mut self, _plan: &'a Struct, _count: usize, _bytes: &'a [u8], _alike: &UniformLayout) {}
     /// With `RUNS`: another field comes next, or a tagged one. Whether to show it; its bytes are checked either way.
     #[inline(always)]
     fn enter(&mut self, _plan: &'a Struct, _position: usize) -> bool {
@@ -114,22 +114,22 @@ pub trait Visitor<'a> {
     /// An array that was built before from just these bytes, which are all of its elements: structs without structs
     /// inside, of fixed size.
     #[inline(always)]
-    fn recall_array(&mut self, _plan: &'a Struct, _bytes: &'a [u8]) -> Option<Self::Value> {
+    fn cached_array(&mut self, _plan: &'a Struct, _bytes: &'a [u8]) -> Option<Self::Value> {
         None
     }
-    /// An array for which `recall_array` had nothing was built.
+    /// An array for which `cached_array` had nothing was built.
     #[inline(always)]
-    fn remember_array(&mut self, _plan: &'a Struct, _bytes: &'a [u8], _value: &Self::Value) {}
+    fn cache_array(&mut self, _plan: &'a Struct, _bytes: &'a [u8], _value: &Self::Value) {}
 
     /// A value that was built before from bytes with which `rest` begins, and how many they are.
     ///
     /// What a struct becomes depends on its bytes alone, and no encoding of one begins another; so equal bytes may give
     /// the same value. Asked for structs without structs inside that are elements of an array.
     #[inline(always)]
-    fn recall(&mut self, _plan: &'a Struct, _rest: &'a [u8]) -> Option<(Self::Value, usize)> {
+    fn cached_struct(&mut self, _plan: &'a Struct, _rest: &'a [u8]) -> Option<(Self::Value, usize)> {
         None
     }
-    /// A struct for which `recall` had nothing was built out of `bytes`.
+    /// A struct for which `cached_struct` had nothing was built out of `bytes`.
     #[inline(always)]
-    fn remember(&mut self, _plan: &'a Struct, _bytes: &'a [u8], _value: &Self::Value) {}
+    fn cache_struct(&mut self, _plan: &'a Struct, _bytes: &'a [u8], _value: &Self::Value) {}
 }

@@ -39,14 +39,14 @@ impl Keys {
 }
 
 fn side_by_side<N: AsRef<str>>(body: &Struct, names: &[N]) -> Option<Key> {
-    let places = names.iter().filter_map(|name| {
+    let offsets = names.iter().filter_map(|name| {
         let name = name.as_ref();
         body.fields.iter().position(|field| &*field.name == name)
     });
-    let mut places: Vec<_> = places.collect();
-    places.sort_unstable();
-    let (first, last) = (*places.first()?, *places.last()?);
-    if last - first + 1 != places.len() {
+    let mut offsets: Vec<_> = offsets.collect();
+    offsets.sort_unstable();
+    let (first, last) = (*offsets.first()?, *offsets.last()?);
+    if last - first + 1 != offsets.len() {
         return None;
     }
     let (mut start, mut end) = (0, 0);

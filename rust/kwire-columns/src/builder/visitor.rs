@@ -1,19 +1,19 @@
 //! What the walker tells, and where it goes.
 //!
-//! Rules of this file: a place (`here`) says which column the next value belongs to; the walker announces every field
+//! Rules of this file: a place (`target`) says which column the next value belongs to; the walker announces every field
 //! that is not in a run, so the place is always the value's own.
 
 use std::convert::Infallible;
 
-use kwire::decode::{Alike, Text, Visitor};
+use kwire::decode::{Text, UniformLayout, Visitor};
 use kwire::plan::{Literal, Primitive, Struct};
 
-use super::{BLOCK, Fill};
+use super::{BLOCK, BatchBuilder};
 use crate::column::{Block, Data};
-use crate::dictionary::signed;
-use crate::layout::{Node, Slot};
+use crate::layout::{StructLayout, Target};
+use crate::text::signed;
 
-impl<'a, 'l> Fill<'a, 'l> {
+impl<'a, 'l> BatchBuilder<'a, 'l> {
     /// The value of the place is not null.
     #[inline]
     fn valid(&mut self, column: usize) {
@@ -23,7 +23,7 @@ impl<'a, 'l> Fill<'a, 'l> {
     }
 
     fn scalar(&mut self, value: &Literal) {
-        if let Slot::Column(column) = self.here {
+        if let Target::Column(column) = self.target {
             self.valid(column);
             if let Data::Fixed(values) = &mut self.columns[column].data {
                 values.push(value);
@@ -32,7 +32,7 @@ impl<'a, 'l> Fill<'a, 'l> {
     }
 
     fn content(&mut self, bytes: &[u8]) {
-        if let Slot::Column(column) = self.here {
+        if let Target::Column(column) = self.target {
             self.valid(column);
             match &mut self.columns[column].data {
                 Data::Text(text) => text.push(bytes),
@@ -42,13 +42,13 @@ impl<'a, 'l> Fill<'a, 'l> {
         }
     }
 
-    /// Structs alike that cannot be taken at once.
-    fn one_by_one(&mut self, plan: &'a Struct, node: &'l Node, bytes: &'a [u8], alike: &Alike) {
-        for bytes in bytes.chunks_exact(alike.size()) {
-            self.here = Slot::Path;
+    /// Structs layout that cannot be taken at once.
+    fn push_each(&mut self, plan: &'a Struct, node: &'l StructLayout, bytes: &'a [u8], layout: &UniformLayout) {
+        for bytes in bytes.chunks_exact(layout.size()) {
+            self.target = Target::Path;
             let Ok(mut body) = self.begin_struct(plan);
             for (part, position) in node.parts.iter().enumerate() {
-                let bytes = bytes.get(alike.place(part)).unwrap_or_default();
+                let bytes = bytes.get(layout.range(part)).unwrap_or_default();
                 if node.runs[*position] == usize::MAX {
                     self.int32s(&mut body, plan, *position, bytes);
                 } else {
@@ -63,17 +63,29 @@ impl<'a, 'l> Fill<'a, 'l> {
     fn element(&self) -> usize {
         self.layout.element.unwrap_or_default()
     }
+
+    /// Return the number of values in a column, `usize::MAX` for a constant one.
+    fn column_len(&self, column: usize) -> usize {
+        match &self.columns[column].data {
+            Data::Constant => usize::MAX,
+            Data::Fixed(values) => values.len(),
+            Data::Text(text) => text.len(),
+            Data::Keys(keys) => keys.keys.len(),
+            Data::List(list) => list.len() + list.pending.len(),
+            Data::Struct(group) => self.groups[*group].count,
+        }
+    }
 }
 
-impl<'a, 'l> Visitor<'a> for Fill<'a, 'l> {
+impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
     type Value = ();
-    type Struct = Option<&'l Node>;
+    type Struct = Option<&'l StructLayout>;
     /// The place of its elements.
-    type Array = Slot;
+    type Array = Target;
     type Error = Infallible;
 
     const RUNS: bool = true;
-    const BLIND: bool = true;
+    const DISCARDS: bool = true;
 
     fn integer(&mut self, value: i64) -> Result<(), Infallible> {
         self.scalar(&Literal::Int(value));
@@ -101,46 +113,46 @@ impl<'a, 'l> Visitor<'a> for Fill<'a, 'l> {
     }
     fn null(&mut self) -> Result<(), Infallible> {
         // No array on the way to the rows: no rows.
-        if let Slot::Column(column) = self.here {
+        if let Target::Column(column) = self.target {
             self.push_null(column);
         }
         Ok(())
     }
 
     fn packed(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<(), Infallible> {
-        match self.here {
-            Slot::Rows => {
-                self.units[self.layout.rows].count += bytes.len() / kind.size();
+        match self.target {
+            Target::Rows => {
+                self.groups[self.layout.rows].count += bytes.len() / kind.size();
                 let element = self.element();
                 if let Data::Fixed(values) = &mut self.columns[element].data {
                     values.extend_from_packed(bytes);
                 }
             }
-            Slot::Column(column) => {
+            Target::Column(column) => {
                 self.valid(column);
                 self.push_list(column, bytes);
             }
-            Slot::Skip | Slot::Path => {}
+            Target::Skip | Target::Path => {}
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn run(&mut self, node: &mut Option<&'l Node>, _: &'a Struct, position: usize, bytes: &'a [u8]) {
+    fn run(&mut self, node: &mut Option<&'l StructLayout>, _: &'a Struct, position: usize, bytes: &'a [u8]) {
         if let Some(run) = node.and_then(|node| node.runs.get(position)) {
             self.push_run(*run, bytes);
         }
     }
 
     #[inline(always)]
-    fn int32s(&mut self, node: &mut Option<&'l Node>, _: &'a Struct, position: usize, bytes: &'a [u8]) {
-        match node.and_then(|node| node.slots.get(position)) {
-            Some(Slot::Column(column)) => {
+    fn int32s(&mut self, node: &mut Option<&'l StructLayout>, _: &'a Struct, position: usize, bytes: &'a [u8]) {
+        match node.and_then(|node| node.targets.get(position)) {
+            Some(Target::Column(column)) => {
                 self.valid(*column);
                 self.push_list(*column, bytes);
             }
-            Some(Slot::Rows) => {
-                self.here = Slot::Rows;
+            Some(Target::Rows) => {
+                self.target = Target::Rows;
                 let Ok(()) = self.packed(Primitive::Int32, bytes);
             }
             _ => {}
@@ -148,96 +160,96 @@ impl<'a, 'l> Visitor<'a> for Fill<'a, 'l> {
     }
 
     #[inline]
-    fn alike(&mut self, plan: &'a Struct, count: usize, bytes: &'a [u8], alike: &Alike) {
+    fn uniform_structs(&mut self, plan: &'a Struct, count: usize, bytes: &'a [u8], layout: &UniformLayout) {
         let Some(Some(node)) = self.layout.nodes.get(plan.index) else {
             return;
         };
         if !node.in_blocks {
-            return self.one_by_one(plan, node, bytes, alike);
+            return self.push_each(plan, node, bytes, layout);
         }
-        if self.units[node.unit].loose {
-            self.convert_loose(node.unit);
+        if self.groups[node.group].has_pending {
+            self.convert_pending(node.group);
         }
-        let unit = &mut self.units[node.unit];
-        unit.node = plan.index;
-        unit.count += count;
-        unit.in_blocks += count;
-        unit.blocks.push(Block {
+        let group = &mut self.groups[node.group];
+        group.node = plan.index;
+        group.count += count;
+        group.in_blocks += count;
+        group.blocks.push(Block {
             bytes,
             count,
-            alike: *alike,
+            layout: *layout,
         });
-        if unit.in_blocks >= BLOCK {
-            self.convert_blocks(node.unit);
+        if group.in_blocks >= BLOCK {
+            self.convert_blocks(node.group);
         }
     }
 
     #[inline]
     fn enter(&mut self, plan: &'a Struct, position: usize) -> bool {
         let node = self.layout.nodes.get(plan.index).and_then(Option::as_ref);
-        self.here = node.map_or(Slot::Skip, |node| node.slots[position]);
-        self.here != Slot::Skip
+        self.target = node.map_or(Target::Skip, |node| node.targets[position]);
+        self.target != Target::Skip
     }
 
-    fn begin_array(&mut self, count: usize) -> Result<Slot, Infallible> {
-        match self.here {
-            Slot::Path | Slot::Skip => {}
-            Slot::Rows => {
-                self.units[self.layout.rows].count += count;
-                self.here = Slot::Column(self.element());
+    fn begin_array(&mut self, count: usize) -> Result<Target, Infallible> {
+        match self.target {
+            Target::Path | Target::Skip => {}
+            Target::Rows => {
+                self.groups[self.layout.rows].count += count;
+                self.target = Target::Column(self.element());
             }
-            Slot::Column(column) => {
+            Target::Column(column) => {
                 self.valid(column);
                 // Empty ones among them have been told as lists of fixed-size elements.
                 self.convert_lists(column);
                 if let Data::List(list) = &mut self.columns[column].data {
                     let end = list.end() + count;
                     list.offsets.push(signed(end));
-                    self.here = Slot::Column(list.child);
+                    self.target = Target::Column(list.child);
                 }
             }
         }
-        Ok(self.here)
+        Ok(self.target)
     }
     #[inline(always)]
-    fn item(&mut self, place: &mut Slot, _: usize, (): ()) {
-        self.here = *place;
+    fn item(&mut self, place: &mut Target, _: usize, (): ()) {
+        self.target = *place;
     }
-    fn end_array(&mut self, _: Slot) -> Result<(), Infallible> {
+    fn end_array(&mut self, _: Target) -> Result<(), Infallible> {
         Ok(())
     }
 
     #[inline(always)]
-    fn begin_struct(&mut self, plan: &'a Struct) -> Result<Option<&'l Node>, Infallible> {
-        if let Slot::Column(column) = self.here {
+    fn begin_struct(&mut self, plan: &'a Struct) -> Result<Option<&'l StructLayout>, Infallible> {
+        if let Target::Column(column) = self.target {
             self.valid(column);
         }
         let node = self.layout.nodes.get(plan.index).and_then(Option::as_ref);
-        if let Some(unit) = node.and_then(|node| self.units.get_mut(node.unit)) {
-            unit.loose = true;
-            if unit.in_blocks > 0 {
-                self.convert_blocks(node.map_or(0, |node| node.unit));
+        if let Some(group) = node.and_then(|node| self.groups.get_mut(node.group)) {
+            group.has_pending = true;
+            if group.in_blocks > 0 {
+                self.convert_blocks(node.map_or(0, |node| node.group));
             }
         }
         Ok(node)
     }
-    fn field(&mut self, _: &mut Option<&'l Node>, _: &'a Struct, _: usize, (): ()) {}
-    fn tagged_field(&mut self, _: &mut Option<&'l Node>, _: &'a Struct, _: usize, (): ()) {}
-    fn unknown_tags(&mut self, _: &mut Option<&'l Node>, _: &'a Struct, _: &[u8]) -> Result<(), Infallible> {
+    fn field(&mut self, _: &mut Option<&'l StructLayout>, _: &'a Struct, _: usize, (): ()) {}
+    fn tagged_field(&mut self, _: &mut Option<&'l StructLayout>, _: &'a Struct, _: usize, (): ()) {}
+    fn unknown_tags(&mut self, _: &mut Option<&'l StructLayout>, _: &'a Struct, _: &[u8]) -> Result<(), Infallible> {
         Ok(())
     }
     #[inline(always)]
-    fn end_struct(&mut self, node: Option<&'l Node>, _: &'a Struct) -> Result<(), Infallible> {
+    fn end_struct(&mut self, node: Option<&'l StructLayout>, _: &'a Struct) -> Result<(), Infallible> {
         let Some(node) = node else {
             return Ok(());
         };
         if node.level {
             let rows = self.rows();
-            self.units[node.unit].ends.push(rows);
+            self.groups[node.group].ends.push(rows);
         }
-        self.units[node.unit].count += 1;
+        self.groups[node.group].count += 1;
         for column in &node.tagged {
-            if self.columns[*column].len(&self.units) < self.units[node.unit].count {
+            if self.column_len(*column) < self.groups[node.group].count {
                 self.push_default(*column);
             }
         }

@@ -1,31 +1,26 @@
 //! Structs side by side whose lists have the same lengths, gone through as one.
 //!
 //! Rules of this file: the partitions of a topic differ in their numbers and hardly ever in their lengths. Where the
-//! lengths of a struct are byte for byte those of the one before it, which was checked, so are all its places: what is
+//! lengths of a struct are byte for byte those of the one before it, which was checked, so are all its ranges: what is
 //! left to check is that its bytes are there. Anything unusual (a tag, a long list, a bad length) is not alike, and is
 //! left to those who look closely.
 
-use crate::plan::{Step, StepKind, Struct};
-
-/// More parts than this are not worth a look.
-const MOST_PARTS: usize = 8;
-/// A word of length bytes is compared at once.
-const WORD: u32 = 4;
+use crate::plan::{LENGTH_WORD as WORD, MAX_PARTS, StepKind, Struct, parts};
 
 /// Where the parts of a struct are: of each run of fixed-size fields, and of the elements of each list of int32, in the
 /// order of the wire.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Alike {
+pub struct UniformLayout {
     /// Bytes of the struct.
     size: u32,
     /// From where to where, counted from its start.
-    places: [(u32, u32); MOST_PARTS],
+    ranges: [(u32, u32); MAX_PARTS],
 }
 
 /// What makes another struct like this one.
 #[derive(Default)]
 pub(crate) struct Checks {
-    checks: [Check; MOST_PARTS + 1],
+    checks: [Check; MAX_PARTS + 1],
     count: usize,
 }
 
@@ -37,26 +32,7 @@ struct Check {
     mask: u32,
 }
 
-/// Whether structs of these steps may be gone through as one.
-pub(crate) fn is_flat(steps: &[Step], smallest: usize) -> bool {
-    let parts = parts(steps).take_while(|step| step.kind != StepKind::Other).count();
-    smallest >= WORD as usize && parts <= MOST_PARTS && steps.iter().all(|step| step.kind != StepKind::Other)
-}
-
-/// The steps at which a run or a list begins.
-fn parts(steps: &[Step]) -> impl Iterator<Item = &Step> {
-    let mut position = 0;
-    std::iter::from_fn(move || {
-        let step = steps.get(position)?;
-        position += match step.kind {
-            StepKind::Fixed(_) => step.fields as usize,
-            _ => 1,
-        };
-        Some(step)
-    })
-}
-
-impl Alike {
+impl UniformLayout {
     /// Bytes of the struct; never 0.
     #[inline(always)]
     pub fn size(&self) -> usize {
@@ -65,19 +41,19 @@ impl Alike {
 
     /// Where a part is.
     #[inline(always)]
-    pub fn place(&self, part: usize) -> std::ops::Range<usize> {
-        let (start, end) = self.places.get(part).copied().unwrap_or_default();
+    pub fn range(&self, part: usize) -> std::ops::Range<usize> {
+        let (start, end) = self.ranges.get(part).copied().unwrap_or_default();
         start as usize..end as usize
     }
 
-    /// The struct with which `rest` begins, and how many like it, at most `most`, stand side by side there; None where
+    /// The struct with which `rest` begins, and how many like it, at max `max`, stand side by side there; None where
     /// it is not of the usual kind.
     #[inline]
-    pub(crate) fn find(plan: &Struct, rest: &[u8], most: usize) -> Option<(Self, usize)> {
+    pub(crate) fn find(plan: &Struct, rest: &[u8], max: usize) -> Option<(Self, usize)> {
         let mut found = Self::default();
         let mut checks = Checks::default();
         let mut at = 0u32;
-        let mut places = found.places.iter_mut();
+        let mut ranges = found.ranges.iter_mut();
         for step in parts(&plan.steps) {
             let (start, end) = match step.kind {
                 StepKind::Fixed(_) => (at, at.checked_add(step.run)?),
@@ -99,7 +75,7 @@ impl Alike {
                 }
                 StepKind::Other => return None,
             };
-            *places.next()? = (start, end);
+            *ranges.next()? = (start, end);
             at = end;
         }
         if plan.flexible {
@@ -115,7 +91,7 @@ impl Alike {
         }
         checks.end_before(at);
         // One at least: itself.
-        Some((found, checks.count(rest, at as usize, most).max(1)))
+        Some((found, checks.count(rest, at as usize, max).max(1)))
     }
 }
 
@@ -134,7 +110,7 @@ impl Checks {
         let last = end.saturating_sub(WORD);
         for check in self.checks.get_mut(..self.count).unwrap_or_default() {
             if check.at > last {
-                // By three bytes at most: only single ones stand so near the end.
+                // By three bytes at max: only single ones stand so near the end.
                 let bits = 8 * (check.at - last);
                 *check = Check {
                     at: last,
@@ -145,22 +121,22 @@ impl Checks {
         }
     }
 
-    /// How many structs of `size` bytes pass, at most `most`, from the start of `rest`.
+    /// How many structs of `size` bytes pass, at max `max`, from the start of `rest`.
     #[inline(always)]
-    fn count(&self, rest: &[u8], size: usize, most: usize) -> usize {
+    fn count(&self, rest: &[u8], size: usize, max: usize) -> usize {
         // Of a number that is known they stay in registers.
         match self.checks {
-            [one, ..] if self.count == 1 => count(&[one], rest, size, most),
-            [one, two, ..] if self.count == 2 => count(&[one, two], rest, size, most),
-            [one, two, three, ..] if self.count == 3 => count(&[one, two, three], rest, size, most),
-            [one, two, three, four, ..] if self.count == 4 => count(&[one, two, three, four], rest, size, most),
-            _ => count(self.checks.get(..self.count).unwrap_or_default(), rest, size, most),
+            [one, ..] if self.count == 1 => count(&[one], rest, size, max),
+            [one, two, ..] if self.count == 2 => count(&[one, two], rest, size, max),
+            [one, two, three, ..] if self.count == 3 => count(&[one, two, three], rest, size, max),
+            [one, two, three, four, ..] if self.count == 4 => count(&[one, two, three, four], rest, size, max),
+            _ => count(self.checks.get(..self.count).unwrap_or_default(), rest, size, max),
         }
     }
 }
 
 #[inline(always)]
-fn count(checks: &[Check], rest: &[u8], size: usize, most: usize) -> usize {
+fn count(checks: &[Check], rest: &[u8], size: usize, max: usize) -> usize {
     let same = |bytes: &[u8]| {
         let differences = checks.iter().fold(0, |differences, check| {
             let word = bytes.get(check.at as usize..).and_then(|bytes| bytes.first_chunk());
@@ -169,6 +145,6 @@ fn count(checks: &[Check], rest: &[u8], size: usize, most: usize) -> usize {
         });
         differences == 0
     };
-    let alike = rest.chunks_exact(size).take(most);
+    let alike = rest.chunks_exact(size).take(max);
     alike.take_while(|bytes| same(bytes)).count()
 }

@@ -1,34 +1,34 @@
 //! The parts of an element that has changed.
 //!
 //! Rules of this file: the old bytes are walked beside the new ones. They were good then; were they not, nothing would be
-//! found, and all be decoded anew.
+//! changes, and all be decoded anew.
 
-use super::Remembering;
-use super::array::{Shape, array_again};
-use super::found::FoundArray;
+use super::array::{ArrayType, incremental_array};
+use super::changes::ArrayChanges;
 use super::keys::Keys;
-use super::search::OldArray;
-use crate::decode::{end_of_struct, fixed, pass_over_struct, size_of_value, value};
+use super::search::PreviousArray;
+use super::visitor::IncrementalVisitor;
+use crate::decode::{end_of_struct, fixed, size_of_value, skip_struct, value};
 use crate::error::Stop;
 use crate::plan::{Length, Primitive, StepKind, Struct, Type};
 use crate::reader::Reader;
 
 /// Goes into an element that has changed.
-pub(super) struct Again<'k> {
+pub(super) struct ElementDecoder<'k> {
     pub(super) keys: &'k Keys,
-    /// Whether anything in it was found again that was worth looking for.
-    pub(super) anything: bool,
+    /// Whether reused in it was changes again that was worth looking for.
+    pub(super) reused: bool,
 }
 
-impl Again<'_> {
+impl ElementDecoder<'_> {
     /// A struct of which the bytes before are known.
-    pub(super) fn structure<'a, V: Remembering<'a>>(
+    pub(super) fn structure<'a, V: IncrementalVisitor<'a>>(
         &mut self,
         plan: &'a Struct,
         reader: &mut Reader<'a>,
         visitor: &mut V,
         old: &[u8],
-        kept: V::Kept,
+        kept: V::Previous,
     ) -> Result<V::Value, Stop<V::Error>> {
         let mut body = visitor.begin_struct(plan).map_err(Stop::Visitor)?;
         let mut old = Reader::new(old);
@@ -51,18 +51,18 @@ impl Again<'_> {
         visitor.end_struct(body, plan).map_err(Stop::Visitor)
     }
 
-    fn field<'a, V: Remembering<'a>>(
+    fn field<'a, V: IncrementalVisitor<'a>>(
         &mut self,
         plan: &'a Struct,
         position: usize,
         reader: &mut Reader<'a>,
         visitor: &mut V,
         old: &mut Reader<'_>,
-        kept: V::Kept,
+        kept: V::Previous,
     ) -> Result<V::Value, Stop<V::Error>> {
         let kind = &plan.fields[position].kind;
         let before = old.rest();
-        let part = visitor.part(kept, plan, position);
+        let part = visitor.previous_field(kept, plan, position);
         if let Type::Array(length, element) = kind
             && let Type::Struct(inner) = &element.kind
             && let Some(part) = part
@@ -72,26 +72,26 @@ impl Again<'_> {
             old.skip(size);
             if before.get(..size).is_some_and(|bytes| reader.rest().starts_with(bytes)) {
                 reader.skip(size);
-                return Ok(visitor.again(part));
+                return Ok(visitor.reuse(part));
             }
-            let shape = Shape {
+            let shape = ArrayType {
                 length: *length,
                 smallest: element.smallest,
                 inner,
             };
-            let elements = OldArray::new(before, &ends, part, visitor);
-            let mut found = FoundArray::default();
-            let made = array_again(shape, self.keys, reader, visitor, elements.as_ref(), None, &mut found);
-            self.anything |= found.stayed.iter().filter(|stayed| **stayed).count() > found.changed.len();
+            let elements = PreviousArray::new(before, &ends, part, visitor);
+            let mut changes = ArrayChanges::default();
+            let made = incremental_array(shape, self.keys, reader, visitor, elements.as_ref(), None, &mut changes);
+            self.reused |= changes.retained.iter().filter(|retained| **retained).count() > changes.changed.len();
             return made;
         }
-        // The bytes before were good then, so they have a size now; had they none, nothing would be found.
+        // The bytes before were good then, so they have a size now; had they none, nothing would be changes.
         let size = size_of_value(kind, before).unwrap_or_default();
         old.skip(size);
         match (part, before.get(..size)) {
             (Some(part), Some(bytes)) if size > 0 && reader.rest().starts_with(bytes) => {
                 reader.skip(size);
-                Ok(visitor.again(part))
+                Ok(visitor.reuse(part))
             }
             _ => value(kind, reader, visitor),
         }
@@ -108,7 +108,7 @@ fn ends_of<'x>(length: Length, inner: &'x Struct, array: &'x [u8]) -> Option<Vec
     let mut ends = Vec::with_capacity(count.min(array.len()) + 1);
     ends.push(reader.offset());
     for _ in 0..count {
-        pass_over_struct(inner, &mut reader)?;
+        skip_struct(inner, &mut reader)?;
         ends.push(reader.offset());
     }
     Some(ends)

@@ -6,22 +6,22 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::Remembering;
-use super::found::FoundArray;
+use super::changes::ArrayChanges;
 use super::keys::{Key, key_of};
+use super::visitor::IncrementalVisitor;
 use crate::plan::Struct;
 
 /// The elements of an array of the frame before.
-pub(super) struct OldArray<'o, K> {
+pub(super) struct PreviousArray<'o, K> {
     bytes: &'o [u8],
     /// Where each begins in `bytes`, and the last one ends.
     pub(super) ends: &'o [usize],
     pub(super) kept: K,
 }
 
-impl<'o, K: Copy> OldArray<'o, K> {
+impl<'o, K: Copy> PreviousArray<'o, K> {
     /// None for one that was null or empty.
-    pub(super) fn new<'a, V: Remembering<'a, Kept = K>>(
+    pub(super) fn new<'a, V: IncrementalVisitor<'a, Previous = K>>(
         bytes: &'o [u8],
         ends: &'o [usize],
         kept: K,
@@ -50,43 +50,43 @@ impl<'o, K: Copy> OldArray<'o, K> {
 
 /// An element of the array before that this one seems to be.
 #[derive(Clone, Copy)]
-pub(super) struct Partner {
+pub(super) struct Match {
     pub(super) index: usize,
     /// Whether it has not changed.
-    pub(super) whole: bool,
+    pub(super) unchanged: bool,
 }
 
 /// Where to look for the next element in the array before.
 pub(super) struct Search<'o, 's, K> {
-    pub(super) old: Option<&'s OldArray<'o, K>>,
+    pub(super) old: Option<&'s PreviousArray<'o, K>>,
     key: Option<Key>,
     /// Where the next one is expected.
     at: usize,
     /// By key, the first element that has it; made when one is not where it is expected.
     by_key: Option<HashMap<&'o [u8], usize>>,
     last: Option<usize>,
-    found: &'s mut FoundArray,
+    changes: &'s mut ArrayChanges,
 }
 
 impl<'o, 's, K: Copy> Search<'o, 's, K> {
-    pub(super) fn new(old: Option<&'s OldArray<'o, K>>, key: Option<Key>, found: &'s mut FoundArray) -> Self {
-        found.stayed = vec![false; old.map_or(0, OldArray::count)];
+    pub(super) fn new(old: Option<&'s PreviousArray<'o, K>>, key: Option<Key>, changes: &'s mut ArrayChanges) -> Self {
+        changes.retained = vec![false; old.map_or(0, PreviousArray::count)];
         Self {
             old,
             key,
             at: 0,
             by_key: None,
             last: None,
-            found,
+            changes,
         }
     }
 
     fn is_free(&self, index: usize) -> bool {
-        self.found.stayed.get(index) == Some(&false)
+        self.changes.retained.get(index) == Some(&false)
     }
 
     /// The elements from `at` on with which `rest` begins, at most so many.
-    pub(super) fn stretch(&self, rest: &[u8], most: usize) -> Range<usize> {
+    pub(super) fn common_run(&self, rest: &[u8], most: usize) -> Range<usize> {
         let nothing = self.at..self.at;
         let Some(old) = self.old else { return nothing };
         if !self.is_free(self.at) {
@@ -101,37 +101,37 @@ impl<'o, 's, K: Copy> Search<'o, 's, K> {
         self.at..end
     }
 
-    pub(super) fn stayed(&mut self, same: Range<usize>) {
+    pub(super) fn retained(&mut self, same: Range<usize>) {
         if same.is_empty() {
             return;
         }
-        self.goes_on_at(same.start);
+        self.mark_position(same.start);
         self.last = same.clone().last();
         self.at = same.end;
-        if let Some(stayed) = self.found.stayed.get_mut(same) {
-            stayed.fill(true);
+        if let Some(retained) = self.changes.retained.get_mut(same) {
+            retained.fill(true);
         }
     }
 
-    fn goes_on_at(&mut self, index: usize) {
-        self.found.moved |= self.last.is_some_and(|last| index < last);
+    fn mark_position(&mut self, index: usize) {
+        self.changes.moved |= self.last.is_some_and(|last| index < last);
     }
 
     /// Which element of the array before this one is, changed or not.
-    pub(super) fn partner(&mut self, plan: &Struct, rest: &[u8]) -> Option<Partner> {
+    pub(super) fn find_match(&mut self, plan: &Struct, rest: &[u8]) -> Option<Match> {
         let old = self.old?;
         let Some(key) = self.key else {
             // Without a key, the place is all that there is.
-            return self.is_free(self.at).then_some(Partner {
+            return self.is_free(self.at).then_some(Match {
                 index: self.at,
-                whole: false,
+                unchanged: false,
             });
         };
         let wanted = key_of(plan, key, rest)?;
         if self.is_free(self.at) && key_of(plan, key, old.element(self.at)) == Some(wanted) {
-            return Some(Partner {
+            return Some(Match {
                 index: self.at,
-                whole: false,
+                unchanged: false,
             });
         }
         let by_key = self.by_key.get_or_insert_with(|| {
@@ -147,34 +147,34 @@ impl<'o, 's, K: Copy> Search<'o, 's, K> {
         if !self.is_free(index) {
             return None;
         }
-        let whole = rest.starts_with(old.element(index));
-        if whole {
+        let unchanged = rest.starts_with(old.element(index));
+        if unchanged {
             self.at = index;
         }
-        Some(Partner { index, whole })
+        Some(Match { index, unchanged })
     }
 
-    pub(super) fn old_element<'a, V: Remembering<'a, Kept = K>>(
+    pub(super) fn previous_element_of<'a, V: IncrementalVisitor<'a, Previous = K>>(
         &self,
         index: usize,
         plan: &'a Struct,
         visitor: &V,
     ) -> Option<(&'o [u8], K)> {
         let old = self.old?;
-        let kept = visitor.element(old.kept, index)?;
+        let kept = visitor.previous_element(old.kept, index)?;
         visitor.is_struct(kept, plan).then(|| (old.element(index), kept))
     }
 
-    pub(super) fn changed(&mut self, partner: Option<usize>, index: usize) {
-        let Some(partner) = partner else {
-            self.found.added.push(index);
+    pub(super) fn changed(&mut self, find_match: Option<usize>, index: usize) {
+        let Some(find_match) = find_match else {
+            self.changes.added.push(index);
             return;
         };
-        self.goes_on_at(partner);
-        self.found.changed.push((partner, index));
-        self.found.stayed[partner] = true;
-        self.last = Some(partner);
-        self.at = partner + 1;
+        self.mark_position(find_match);
+        self.changes.changed.push((find_match, index));
+        self.changes.retained[find_match] = true;
+        self.last = Some(find_match);
+        self.at = find_match + 1;
     }
 }
 

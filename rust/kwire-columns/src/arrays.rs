@@ -1,6 +1,6 @@
 //! Filled columns into Arrow arrays.
 //!
-//! Rules of this file: what stands above the rows is repeated here, by the length of its run of rows, so that filling
+//! Rules of this file: what stands above the rows is repeated target_here, by the length of its run of rows, so that filling
 //! meets it once. Columns of nothing but zeros, which are many, need not be written at all: fresh memory is zero.
 
 use std::sync::Arc;
@@ -15,15 +15,16 @@ use arrow_buffer::{
 use arrow_schema::{ArrowError, DataType, Fields};
 use kwire::plan::{Literal, Primitive};
 
-use crate::column::{Column, Data, Fixed, Text};
-use crate::dictionary::signed;
-use crate::fill::{Fill, lengths};
+use crate::builder::{BatchBuilder, lengths};
+use crate::column::{Column, Data, Fixed};
+use crate::error::Fault;
 use crate::layout::{Kind, Layout};
+use crate::text::{Text, signed};
 
 type Made = Result<ArrayRef, ArrowError>;
 
 /// Makes arrays of what was filled.
-pub(crate) struct Finish<'l> {
+pub(crate) struct ArrayBuilder<'l> {
     layout: &'l Layout,
     columns: Vec<Option<Column<'l>>>,
     /// For each level, where the rows of its structs end.
@@ -33,10 +34,10 @@ pub(crate) struct Finish<'l> {
     pub(crate) rows: usize,
 }
 
-impl<'l> Finish<'l> {
-    pub(crate) fn new(mut fill: Fill<'_, 'l>, bad_rows: &[usize]) -> Self {
-        fill.convert();
-        let rows = fill.rows();
+impl<'l> ArrayBuilder<'l> {
+    pub(crate) fn new(mut builder: BatchBuilder<'_, 'l>, bad_rows: &[usize]) -> Self {
+        builder.convert();
+        let rows = builder.rows();
         let good = (!bad_rows.is_empty()).then(|| {
             let mut bits = BooleanBufferBuilder::new(rows);
             bits.append_n(rows, true);
@@ -45,7 +46,7 @@ impl<'l> Finish<'l> {
             }
             NullBuffer::new(bits.finish())
         });
-        let columns = fill.columns.into_iter().map(|column| {
+        let columns = builder.columns.into_iter().map(|column| {
             // Nothing waits any more, so nothing refers to the frames.
             let data = match column.data {
                 Data::Constant => Data::Constant,
@@ -55,9 +56,9 @@ impl<'l> Finish<'l> {
                 Data::List(list) => Data::List(crate::column::List {
                     offsets: list.offsets,
                     child: list.child,
-                    waiting: Vec::new(),
+                    pending: Vec::new(),
                 }),
-                Data::Struct(unit) => Data::Struct(unit),
+                Data::Struct(group) => Data::Struct(group),
             };
             Some(Column {
                 data,
@@ -65,9 +66,9 @@ impl<'l> Finish<'l> {
             })
         });
         Self {
-            layout: fill.layout,
+            layout: builder.layout,
             columns: columns.collect(),
-            ends: fill.units.into_iter().map(|unit| unit.ends).collect(),
+            ends: builder.groups.into_iter().map(|group| group.ends).collect(),
             good,
             rows,
         }
@@ -90,11 +91,11 @@ impl<'l> Finish<'l> {
     }
 
     /// One of the batch's columns.
-    pub(crate) fn top(&mut self, column: usize, unit: usize) -> Made {
-        if self.layout.units[unit].level && !self.layout.columns[column].constant {
-            let ends = std::mem::take(&mut self.ends[unit]);
+    pub(crate) fn output_column(&mut self, column: usize, group: usize) -> Made {
+        if self.layout.groups[group].level && !self.layout.columns[column].constant {
+            let ends = std::mem::take(&mut self.ends[group]);
             let made = self.repeated(column, &ends, true);
-            self.ends[unit] = ends;
+            self.ends[group] = ends;
             return made;
         }
         let good = self.good.clone();
@@ -126,8 +127,8 @@ impl<'l> Finish<'l> {
                 let child = self.array(list.child, end, None)?;
                 self.list(index, OffsetBuffer::new(list.offsets.into()), child, nulls)?
             }
-            Data::Struct(unit) => {
-                let columns = self.layout.units[unit].columns.clone();
+            Data::Struct(group) => {
+                let columns = self.layout.groups[group].columns.clone();
                 let children = columns.into_iter().map(|column| self.array(column, count, None));
                 let children = children.collect::<Result<Vec<_>, _>>()?;
                 self.structs(index, children, nulls)?
@@ -168,8 +169,8 @@ impl<'l> Finish<'l> {
                 let values = text_array(keys.dictionary.entries, None, layout.kind == Kind::StringKeys)?;
                 keyed(repeat(&keys.keys, ends, self.rows), nulls, values)?
             }
-            Data::Struct(unit) => {
-                let columns = self.layout.units[unit].columns.clone();
+            Data::Struct(group) => {
+                let columns = self.layout.groups[group].columns.clone();
                 let children = columns.into_iter().map(|column| self.repeated(column, ends, false));
                 let children = children.collect::<Result<Vec<_>, _>>()?;
                 self.structs(index, children, nulls)?
@@ -213,8 +214,8 @@ impl<'l> Finish<'l> {
                 let offsets = OffsetBuffer::new(vec![0; count + 1].into());
                 self.list(index, offsets, child, outer)?
             }
-            Kind::Struct { unit } => {
-                let columns = self.layout.units[unit].columns.clone();
+            Kind::Struct { group } => {
+                let columns = self.layout.groups[group].columns.clone();
                 let children = columns.into_iter().map(|column| self.array(column, count, None));
                 let children = children.collect::<Result<Vec<_>, _>>()?;
                 self.structs(index, children, outer)?
@@ -328,12 +329,12 @@ fn repeat_bits(bits: &BooleanBuffer, ends: &[usize], rows: usize) -> BooleanBuff
 }
 
 /// The columns that say what was wrong: for each bad row its kind, offset and path.
-pub(crate) fn errors(faults: &[crate::Fault], rows: usize) -> Result<[ArrayRef; 3], ArrowError> {
+pub(crate) fn error_columns(faults: &[Fault], rows: usize) -> Result<[ArrayRef; 3], ArrowError> {
     if faults.is_empty() {
         let kinds = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         return Ok([kinds, DataType::Int64, DataType::Utf8].map(|data_type| new_null_array(&data_type, rows)));
     }
-    let nulls = |present: &dyn Fn(&crate::Fault) -> bool| {
+    let nulls = |present: &dyn Fn(&Fault) -> bool| {
         let mut bits = BooleanBufferBuilder::new(rows);
         bits.append_n(rows, false);
         let present = faults.iter().filter(|fault| present(fault));

@@ -1,17 +1,17 @@
-//! Runs, lists and structs alike that wait to be converted: together they cost a choice and a loop, not one each.
+//! Runs, lists and structs layout that wait to be converted: together they cost a choice and a loop, not one each.
 //!
-//! Rules of this file: what waits is a slice of a frame, so it is all converted before the frames go. Of one unit, what
+//! Rules of this file: what waits is a slice of a frame, so it is all converted before the frames go. Of one group, what
 //! came outside of blocks is converted before any block, and the other way round, so that the order stays.
 
-use super::{BLOCK, Fill, Unit};
+use super::{BLOCK, BatchBuilder, ColumnGroup};
 use crate::column::{Column, Data, Fixed, List};
-use crate::layout::Slot;
+use crate::layout::Target;
 
-impl<'a> Fill<'a, '_> {
+impl<'a> BatchBuilder<'a, '_> {
     /// Convert all that waits.
     pub(crate) fn convert(&mut self) {
-        for unit in 0..self.units.len() {
-            self.convert_blocks(unit);
+        for group in 0..self.groups.len() {
+            self.convert_blocks(group);
         }
         for run in 0..self.runs.len() {
             self.convert_run(run);
@@ -19,20 +19,20 @@ impl<'a> Fill<'a, '_> {
         for list in 0..self.lists.len() {
             self.convert_lists(self.lists[list]);
         }
-        for unit in &mut self.units {
-            unit.loose = false;
+        for group in &mut self.groups {
+            group.has_pending = false;
         }
     }
 
     #[inline(never)]
     pub(super) fn convert_run(&mut self, run: usize) {
-        let waiting = &mut self.runs[run];
+        let pending = &mut self.runs[run];
         for (column, offset) in &self.layout.runs[run].parts {
             if let Data::Fixed(values) = &mut self.columns[*column].data {
-                values.extend_from_runs(waiting, *offset);
+                values.extend_from_runs(pending, *offset);
             }
         }
-        waiting.clear();
+        pending.clear();
     }
 
     #[inline(never)]
@@ -47,13 +47,13 @@ impl<'a> Fill<'a, '_> {
     }
 
     #[inline(never)]
-    pub(super) fn convert_blocks(&mut self, unit: usize) {
-        let Unit {
+    pub(super) fn convert_blocks(&mut self, group: usize) {
+        let ColumnGroup {
             blocks,
             in_blocks,
             node,
             ..
-        } = &mut self.units[unit];
+        } = &mut self.groups[group];
         let (Some(last), Some(Some(node))) = (blocks.last(), self.layout.nodes.get(*node)) else {
             return;
         };
@@ -71,7 +71,7 @@ impl<'a> Fill<'a, '_> {
                         values.extend_from_blocks(blocks, part, *offset, room);
                     }
                 }
-            } else if let Slot::Column(column) = node.slots[*position] {
+            } else if let Target::Column(column) = node.targets[*position] {
                 if let Some(validity) = &mut self.columns[column].validity {
                     validity.append_n_non_nulls(*in_blocks);
                 }
@@ -84,26 +84,26 @@ impl<'a> Fill<'a, '_> {
         *in_blocks = 0;
     }
 
-    /// Runs and lists of a unit that wait outside of blocks.
+    /// Runs and lists of a group that wait outside of blocks.
     #[cold]
-    pub(super) fn convert_loose(&mut self, unit: usize) {
+    pub(super) fn convert_pending(&mut self, group: usize) {
         let layout = self.layout;
-        for run in &layout.units[unit].runs {
+        for run in &layout.groups[group].runs {
             self.convert_run(*run);
         }
-        for column in &layout.units[unit].columns {
+        for column in &layout.groups[group].columns {
             self.convert_lists(*column);
         }
-        self.units[unit].loose = false;
+        self.groups[group].has_pending = false;
     }
 
     #[inline(always)]
     pub(super) fn push_run(&mut self, run: usize, bytes: &'a [u8]) {
-        let Some(waiting) = self.runs.get_mut(run) else {
+        let Some(pending) = self.runs.get_mut(run) else {
             return;
         };
-        waiting.push(bytes);
-        if waiting.len() == BLOCK {
+        pending.push(bytes);
+        if pending.len() == BLOCK {
             self.convert_run(run);
         }
     }
@@ -117,8 +117,8 @@ impl<'a> Fill<'a, '_> {
         else {
             return;
         };
-        list.waiting.push(bytes);
-        if list.waiting.len() == BLOCK {
+        list.pending.push(bytes);
+        if list.pending.len() == BLOCK {
             self.convert_lists(column);
         }
     }

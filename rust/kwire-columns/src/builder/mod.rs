@@ -4,27 +4,28 @@
 //! taken out again to there, and one row that says so is put in its stead. What waits to be converted is in `waiting`,
 //! what the walker tells in `visit`.
 
-mod visit;
-mod waiting;
+mod pending;
+mod visitor;
 
 use arrow_buffer::NullBufferBuilder;
 use kwire::plan::Literal;
 
-use crate::column::{Block, Column, Data, Fixed, Keys, List, Room, Text};
-use crate::layout::{Kind, Layout, Slot};
+use crate::column::{Block, Column, Data, Fixed, Keys, List, Room};
+use crate::layout::{Kind, Layout, Target};
+use crate::text::Text;
 
 /// So many runs or lists wait before they are converted: few enough to stay in the nearest cache with what they refer
 /// to, enough that choosing the conversion costs nothing.
 const BLOCK: usize = 256;
 
 /// Columns on their way.
-pub(crate) struct Fill<'a, 'l> {
+pub(crate) struct BatchBuilder<'a, 'l> {
     pub(crate) layout: &'l Layout,
     pub(crate) columns: Vec<Column<'a>>,
-    pub(crate) units: Vec<Unit<'a>>,
+    pub(crate) groups: Vec<ColumnGroup<'a>>,
     runs: Vec<Vec<&'a [u8]>>,
-    here: Slot,
-    /// How long the units were when the last good body ended.
+    target: Target,
+    /// How long the groups were when the last good body ended.
     kept: Vec<usize>,
     lists: Vec<usize>,
     dictionaries: Vec<usize>,
@@ -34,20 +35,20 @@ pub(crate) struct Fill<'a, 'l> {
 
 /// So many structs, with one value in each column.
 #[derive(Default)]
-pub(crate) struct Unit<'a> {
+pub(crate) struct ColumnGroup<'a> {
     /// Structs that wait to be converted, and how many.
     blocks: Vec<Block<'a>>,
     in_blocks: usize,
     /// The plan's struct that they are.
     node: usize,
-    /// Whether runs or lists may be waiting: then they come before any block.
-    loose: bool,
+    /// Whether runs or lists may be pending: then they come before any block.
+    has_pending: bool,
     pub(crate) count: usize,
     /// For a level: for each struct, how many rows there are up to its end.
     pub(crate) ends: Vec<usize>,
 }
 
-impl<'a, 'l> Fill<'a, 'l> {
+impl<'a, 'l> BatchBuilder<'a, 'l> {
     /// `total`: bytes of all frames.
     pub(crate) fn new(layout: &'l Layout, total: usize) -> Self {
         let columns = layout.columns.iter().map(|column| {
@@ -57,7 +58,7 @@ impl<'a, 'l> Fill<'a, 'l> {
                 Kind::String | Kind::Bytes => Data::Text(Text::new()),
                 Kind::StringKeys | Kind::BytesKeys => Data::Keys(Keys::new()),
                 Kind::List { child } => Data::List(List::new(child)),
-                Kind::Struct { unit } => Data::Struct(unit),
+                Kind::Struct { group } => Data::Struct(group),
             };
             // Values in runs are never null, whatever the declaration allows in other versions.
             let validity = (column.nullable && !column.in_run && !column.constant).then(|| NullBufferBuilder::new(0));
@@ -70,10 +71,10 @@ impl<'a, 'l> Fill<'a, 'l> {
         };
         Self {
             layout,
-            units: layout.units.iter().map(|_| Unit::default()).collect(),
+            groups: layout.groups.iter().map(|_| ColumnGroup::default()).collect(),
             runs: layout.runs.iter().map(|_| Vec::with_capacity(BLOCK)).collect(),
-            here: Slot::Skip,
-            kept: vec![0; layout.units.len()],
+            target: Target::Skip,
+            kept: vec![0; layout.groups.len()],
             lists: which(|data| matches!(data, Data::List(_))),
             dictionaries: which(|data| matches!(data, Data::Keys(_))),
             columns,
@@ -88,12 +89,12 @@ impl<'a, 'l> Fill<'a, 'l> {
 
     /// How many rows there are.
     pub(crate) fn rows(&self) -> usize {
-        self.units[self.layout.rows].count
+        self.groups[self.layout.rows].count
     }
 
     /// A body begins.
     pub(crate) fn begin(&mut self, body: &'a [u8]) {
-        self.here = Slot::Path;
+        self.target = Target::Path;
         self.room.done += self.body.len();
         self.body = body;
     }
@@ -105,38 +106,38 @@ impl<'a, 'l> Fill<'a, 'l> {
                 keys.dictionary.keep();
             }
         }
-        for (kept, unit) in self.kept.iter_mut().zip(&self.units) {
-            *kept = unit.count;
+        for (kept, group) in self.kept.iter_mut().zip(&self.groups) {
+            *kept = group.count;
         }
     }
 
     /// Take out what a bad body has brought, and put one row in its stead.
     #[cold]
-    pub(crate) fn replace_by_nothing(&mut self) {
+    pub(crate) fn replace_by_null_row(&mut self) {
         self.convert();
         let (levels, rows) = (&self.layout.levels, self.layout.rows);
-        for unit in levels.iter().copied().chain([rows]) {
-            self.truncate_unit(unit, self.kept[unit]);
+        for group in levels.iter().copied().chain([rows]) {
+            self.truncate_unit(group, self.kept[group]);
         }
         for column in &self.dictionaries {
             if let Data::Keys(keys) = &mut self.columns[*column].data {
                 keys.dictionary.forget();
             }
         }
-        self.push_nothing(rows);
-        for unit in levels {
-            self.push_nothing(*unit);
+        self.push_missing(rows);
+        for group in levels {
+            self.push_missing(*group);
             let end = self.rows();
-            self.units[*unit].ends.push(end);
+            self.groups[*group].ends.push(end);
         }
         self.keep();
     }
 
-    fn truncate_unit(&mut self, unit: usize, count: usize) {
-        self.units[unit].count = count;
-        self.units[unit].ends.truncate(count);
+    fn truncate_unit(&mut self, group: usize, count: usize) {
+        self.groups[group].count = count;
+        self.groups[group].ends.truncate(count);
         let layout = self.layout;
-        for column in &layout.units[unit].columns {
+        for column in &layout.groups[group].columns {
             self.truncate(*column, count);
         }
     }
@@ -156,23 +157,23 @@ impl<'a, 'l> Fill<'a, 'l> {
                 let (child, end) = (list.child, list.end());
                 self.truncate(child, end);
             }
-            Data::Struct(unit) => {
-                let unit = *unit;
-                self.truncate_unit(unit, len);
+            Data::Struct(group) => {
+                let group = *group;
+                self.truncate_unit(group, len);
             }
         }
     }
 
     /// A struct that is not there: zeros, and null where there is one.
-    fn push_nothing(&mut self, unit: usize) {
-        self.convert_blocks(unit);
-        self.units[unit].loose = true;
-        self.units[unit].count += 1;
+    fn push_missing(&mut self, group: usize) {
+        self.convert_blocks(group);
+        self.groups[group].has_pending = true;
+        self.groups[group].count += 1;
         let layout = self.layout;
-        for run in &layout.units[unit].runs {
+        for run in &layout.groups[group].runs {
             self.push_run(*run, &[]);
         }
-        for column in &layout.units[unit].columns {
+        for column in &layout.groups[group].columns {
             if !layout.columns[*column].in_run {
                 self.push_null(*column);
             }
@@ -191,9 +192,9 @@ impl<'a, 'l> Fill<'a, 'l> {
             Data::Text(text) => text.push(&[]),
             Data::Keys(keys) => keys.keys.push(0),
             Data::List(_) => self.push_list(column, &[]),
-            Data::Struct(unit) => {
-                let unit = *unit;
-                self.push_nothing(unit);
+            Data::Struct(group) => {
+                let group = *group;
+                self.push_missing(group);
             }
         }
     }
