@@ -1,46 +1,47 @@
-//! The native module `kwire._kwire`: the kwire crate, handed to Python.
+//! The native module `kwire._kwire`: the kwire crates for Python.
 //!
-//! Rules of this crate: `unsafe` stands in the files named for it and nowhere else; everything that can be wrong with
-//! bytes or values is found by the kwire crate, everything Python-shaped is here.
+//! `unsafe` code is confined to the modules named `unsafe_*`. The kwire crate checks bytes and values; this crate builds
+//! and reads Python objects.
 
 #![deny(unsafe_code)]
 
 mod columns;
 mod errors;
+mod immutable_bytes;
 mod memo;
 mod memory;
 mod plan;
 mod response_cache;
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code, reason = "is an allocator")]
-mod unsafe_allocator;
 #[allow(unsafe_code, reason = "takes Arrow data over from other libraries")]
 mod unsafe_arrow;
-#[allow(unsafe_code, reason = "writes slots of objects that it allocates")]
+#[allow(unsafe_code, reason = "writes the slots of objects that it allocates")]
 mod unsafe_builder;
-#[allow(unsafe_code, reason = "writes a bytes object while it is still nobody else's")]
+#[allow(unsafe_code, reason = "writes a bytes object before anyone else can see it")]
 mod unsafe_bytes;
-#[allow(unsafe_code, reason = "sends tables of pointers from call to call")]
+#[allow(unsafe_code, reason = "sends tables of pointers to other threads between calls")]
 mod unsafe_caches;
-#[allow(unsafe_code, reason = "knows where the interpreter keeps its small integers")]
+#[allow(unsafe_code, reason = "computes the addresses of the interpreter's small integers")]
 mod unsafe_constants;
-#[allow(unsafe_code, reason = "makes templates of objects, and uuids")]
+#[allow(unsafe_code, reason = "reads slots of objects of the previous message")]
+mod unsafe_incremental;
+#[allow(unsafe_code, reason = "makes object templates, and uuids without their constructor")]
 mod unsafe_layout;
-#[allow(
-    unsafe_code,
-    reason = "takes the collector's header from classes whose instances need none"
-)]
+#[allow(unsafe_code, reason = "removes the garbage collector's header from struct classes")]
 mod unsafe_objects;
-#[allow(unsafe_code, reason = "hints to the processor")]
+#[allow(unsafe_code, reason = "calls an intrinsic of the processor")]
 mod unsafe_prefetch;
-#[allow(unsafe_code, reason = "reads slots of objects that were built before")]
-mod unsafe_remembered;
 #[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]
 mod unsafe_source;
 
+use mimalloc::MiMalloc;
 use pyo3::prelude::*;
 
-/// The engine behind `kwire`; its functions are public through that package only.
+/// Decoding many small frames into columns allocates and frees large buffers in every call. mimalloc keeps them, where
+/// the system's allocator returns them to the kernel, which clears them again page by page.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// The engine behind `kwire`. Its classes and functions are public only through that package.
 #[pymodule(gil_used = true)]
 mod _kwire {
     #[pymodule_export]
