@@ -1,6 +1,6 @@
-//! The plans of all declared messages, bytes from the fuzzer: two bytes choose a plan, the rest is a body.
+//! Fuzz the plans of all declared messages. Two bytes of the input choose a plan, the rest is a body.
 //!
-//! `python -m fuzz.run` writes the plans, and knows this form when it makes corpora and regressions.
+//! `python -m fuzz.run` writes the plans. Its corpora and regressions have this format.
 
 #![no_main]
 

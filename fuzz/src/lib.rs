@@ -1,9 +1,9 @@
-//! What holds for every plan and all bytes. The fuzz targets look for a counter-example; `rust/kwire/tests/regressions.rs`
-//! includes this file and holds the code to it with those that were found.
+//! Properties of every plan and all bytes. The fuzz targets search for counterexamples.
+//! `rust/kwire/tests/regressions.rs` includes this file and checks those that were found.
 
 use kwire::{Plan, Value, validate};
 
-/// An input is a plan, a line feed, and a body.
+/// Check an input: a plan, a line feed, and a body.
 pub fn check(input: &[u8]) {
     let mut parts = input.splitn(2, |byte| *byte == b'\n');
     let (text, body) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -24,7 +24,8 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// Reading and checking agree; what was read is written, and read again as the same, in fewer bytes or as many.
+/// Check that decoding and validation agree, and that a decoded body encodes to at most as many bytes, which decode to
+/// the same value.
 pub fn check_body(plan: &Plan, body: &[u8]) {
     let value = match Value::decode(plan, body) {
         Ok(value) => value,

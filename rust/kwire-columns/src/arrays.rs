@@ -1,7 +1,7 @@
-//! Filled columns into Arrow arrays.
+//! Turn filled columns into Arrow arrays.
 //!
-//! Rules of this file: what stands above the rows is repeated target_here, by the length of its run of rows, so that filling
-//! meets it once. Columns of nothing but zeros, which are many, need not be written at all: fresh memory is zero.
+//! Fields above the rows are collected once and repeated here for each of their rows. Columns that are all zero, which
+//! are frequent, are not written at all: newly allocated memory is zero.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use crate::text::{Text, signed};
 
 type Made = Result<ArrayRef, ArrowError>;
 
-/// Makes arrays of what was filled.
+/// Makes the arrays of a batch.
 pub(crate) struct ArrayBuilder<'l> {
     layout: &'l Layout,
     columns: Vec<Option<Column<'l>>>,
     /// For each level, where the rows of its structs end.
     ends: Vec<Vec<usize>>,
-    /// Which rows are bodies, not errors; None when all are.
+    /// The rows that are not errors. `None` if there are no errors.
     pub(crate) good: Option<NullBuffer>,
     pub(crate) rows: usize,
 }
@@ -47,7 +47,7 @@ impl<'l> ArrayBuilder<'l> {
             NullBuffer::new(bits.finish())
         });
         let columns = builder.columns.into_iter().map(|column| {
-            // Nothing waits any more, so nothing refers to the frames.
+            // Nothing is pending any more, so nothing borrows from the frames.
             let data = match column.data {
                 Data::Constant => Data::Constant,
                 Data::Fixed(values) => Data::Fixed(values),
@@ -74,7 +74,7 @@ impl<'l> ArrayBuilder<'l> {
         }
     }
 
-    /// The index of the frame that each row comes from.
+    /// Return the index of the frame of each row.
     pub(crate) fn frames(&self) -> ArrayRef {
         let frame = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let frames: Vec<u32> = match self.layout.levels.first() {
@@ -90,7 +90,7 @@ impl<'l> ArrayBuilder<'l> {
         Arc::new(PrimitiveArray::<types::UInt32Type>::new(frames.into(), None))
     }
 
-    /// One of the batch's columns.
+    /// Return a column of the batch.
     pub(crate) fn output_column(&mut self, column: usize, group: usize) -> Made {
         if self.layout.groups[group].level && !self.layout.columns[column].constant {
             let ends = std::mem::take(&mut self.ends[group]);
@@ -103,15 +103,15 @@ impl<'l> ArrayBuilder<'l> {
     }
 
     fn nulls(validity: Option<NullBuffer>, outer: Option<NullBuffer>) -> Option<NullBuffer> {
-        // What is null outside is null inside already, where there is null inside.
+        // A column with its own validity is null wherever the outer struct is null.
         validity.or(outer)
     }
 
-    /// A column as it is. `outer`: where the whole struct is null.
+    /// Return a column as it is. `outer` is the validity of the enclosing struct.
     fn array(&mut self, index: usize, count: usize, outer: Option<NullBuffer>) -> Made {
         let layout = &self.layout.columns[index];
         let Some(Column { data, validity }) = self.columns[index].take() else {
-            return Err(ArrowError::InvalidArgumentError("a column twice".into())); // not reached
+            return Err(ArrowError::InvalidArgumentError("a column twice".into())); // unreachable
         };
         let nulls = Self::nulls(validity.and_then(|mut validity| validity.finish()), outer);
         Ok(match data {
@@ -138,7 +138,7 @@ impl<'l> ArrayBuilder<'l> {
 
     fn list(&self, index: usize, offsets: OffsetBuffer<i32>, child: ArrayRef, nulls: Option<NullBuffer>) -> Made {
         let DataType::List(field) = &self.layout.columns[index].data_type else {
-            return Err(ArrowError::InvalidArgumentError("no list".into())); // not reached
+            return Err(ArrowError::InvalidArgumentError("no list".into())); // unreachable
         };
         Ok(Arc::new(ListArray::try_new(Arc::clone(field), offsets, child, nulls)?))
     }
@@ -151,11 +151,11 @@ impl<'l> ArrayBuilder<'l> {
         Ok(Arc::new(StructArray::try_new(fields, children, nulls)?))
     }
 
-    /// A column of a level, each value as often as there are rows below it.
+    /// Return a column of a level, with each value repeated for the rows below it.
     fn repeated(&mut self, index: usize, ends: &[usize], outermost: bool) -> Made {
         let layout = &self.layout.columns[index];
         let Some(Column { data, validity }) = self.columns[index].take() else {
-            return Err(ArrowError::InvalidArgumentError("a column twice".into())); // not reached
+            return Err(ArrowError::InvalidArgumentError("a column twice".into())); // unreachable
         };
         let nulls = validity.and_then(|mut validity| validity.finish()).map(|nulls| {
             let bits = repeat_bits(nulls.inner(), ends, self.rows);
@@ -175,12 +175,12 @@ impl<'l> ArrayBuilder<'l> {
                 let children = children.collect::<Result<Vec<_>, _>>()?;
                 self.structs(index, children, nulls)?
             }
-            // There are no others above the rows.
+            // There are no other columns above the rows.
             Data::Text(_) | Data::List(_) => new_null_array(&layout.data_type, self.rows),
         })
     }
 
-    /// The same value everywhere.
+    /// Return a column that has the same value in every row.
     fn constant(&mut self, index: usize, count: usize, outer: Option<NullBuffer>) -> Made {
         let layout = &self.layout.columns[index];
         if layout.default == Literal::Null && layout.nullable {
@@ -251,7 +251,7 @@ fn text_array(text: Text, nulls: Option<NullBuffer>, is_string: bool) -> Made {
 }
 
 fn keyed(keys: Vec<i32>, nulls: Option<NullBuffer>, values: ArrayRef) -> Made {
-    // Where all is null there may be no value that the keys could name.
+    // If all keys are null, the dictionary may be empty, and keys of 0 would be out of range.
     if values.is_empty() && !keys.is_empty() {
         let data_type = DataType::Dictionary(Box::new(DataType::Int32), Box::new(values.data_type().clone()));
         return Ok(new_null_array(&data_type, keys.len()));
@@ -299,11 +299,11 @@ fn repeat_fixed(values: Fixed, ends: &[usize], rows: usize) -> Fixed {
     }
 }
 
-/// Each value up to its end.
+/// Repeat each value up to its end.
 fn repeat<T: ArrowNativeType>(values: &[T], ends: &[usize], rows: usize) -> Vec<T> {
     let zero = T::default();
     if values.iter().all(|value| *value == zero) {
-        // Comes from the system as it is, unwritten.
+        // Allocated as zeroed memory, which is not written.
         return vec![zero; rows];
     }
     let mut repeated = Vec::with_capacity(rows);
@@ -328,7 +328,7 @@ fn repeat_bits(bits: &BooleanBuffer, ends: &[usize], rows: usize) -> BooleanBuff
     repeated.finish()
 }
 
-/// The columns that say what was wrong: for each bad row its kind, offset and path.
+/// Return the kind, offset, and path columns of the errors.
 pub(crate) fn error_columns(faults: &[Fault], rows: usize) -> Result<[ArrayRef; 3], ArrowError> {
     if faults.is_empty() {
         let kinds = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));

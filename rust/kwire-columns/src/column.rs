@@ -1,8 +1,8 @@
-//! Columns while they are filled.
+//! Columns that are being filled.
 //!
-//! Rules of this file: values arrive as bytes that the walker has checked. Fixed-size fields and packed lists wait in
-//! line, by reference, and are converted a block at a time, column by column: a tight loop for each instead of a
-//! decision for each value. A reference to nothing stands for a value that is not there and reads as zero.
+//! Values arrive as bytes that have been checked. Runs of fixed-size fields and packed lists are collected as slices
+//! and converted a block at a time, column by column, so that the type of a column is tested once a block. An empty
+//! slice stands for a missing struct and reads as zeros.
 
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
 use kwire::decode::UniformLayout;
@@ -11,26 +11,26 @@ use kwire::plan::{Literal, Primitive};
 use crate::dictionary::Dictionary;
 use crate::text::{Text, signed, unsigned};
 
-/// One column of a group: of a level, of the rows, or of structs inside.
+/// A column of a group.
 pub(crate) struct Column<'a> {
     pub(crate) data: Data<'a>,
-    /// Whether each value is one; None where none can be null.
+    /// The validity of each value. `None` if no value can be null.
     pub(crate) validity: Option<NullBufferBuilder>,
 }
 
-/// What a column holds.
+/// The values of a column.
 pub(crate) enum Data<'a> {
-    /// The same everywhere: this version has no such field.
+    /// The same value in every row, because this version lacks the field.
     Constant,
     Fixed(Fixed),
     Text(Text),
     Keys(Keys),
     List(List<'a>),
-    /// A struct's fields are columns of their own, in the group of this number.
+    /// The index of the group with the columns of a struct's fields.
     Struct(usize),
 }
 
-/// Values of one fixed size.
+/// Values of a fixed size.
 pub(crate) enum Fixed {
     Bool(BooleanBufferBuilder),
     Int8(Vec<i8>),
@@ -40,33 +40,33 @@ pub(crate) enum Fixed {
     Uint16(Vec<u16>),
     Uint32(Vec<u32>),
     Float64(Vec<f64>),
-    /// As they are: bytes, not numbers.
+    /// The bytes as they are, in native order.
     Uuid(Vec<i128>),
 }
 
-/// Structs side by side, and where their parts are.
+/// Consecutive structs of the same layout.
 pub(crate) struct Block<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) count: usize,
     pub(crate) layout: UniformLayout,
 }
 
-/// Strings or bytes by their place in a dictionary.
+/// Strings or bytes as keys of a dictionary.
 pub(crate) struct Keys {
     pub(crate) keys: Vec<i32>,
     pub(crate) dictionary: Dictionary,
 }
 
-/// Lists of the values of another column.
+/// Lists. Their values are in another column.
 pub(crate) struct List<'a> {
-    /// Zero, then where each ends.
+    /// Zero, then the end of each list.
     pub(crate) offsets: Vec<i32>,
     pub(crate) child: usize,
-    /// Lists of fixed-size elements, not yet converted.
+    /// Lists of fixed-size elements that have not been converted yet.
     pub(crate) pending: Vec<&'a [u8]>,
 }
 
-/// Part of a run of fields; zero where the run is not there.
+/// Return bytes of a run, zeros if the run is missing.
 #[inline(always)]
 fn part<const N: usize>(run: &[u8], offset: usize) -> [u8; N] {
     run.get(offset..)
@@ -118,7 +118,7 @@ impl Fixed {
         }
     }
 
-    /// One value out of each run, at an offset.
+    /// Append one value of each run.
     pub(crate) fn extend_from_runs(&mut self, runs: &[&[u8]], offset: usize) {
         match self {
             Self::Bool(bits) => runs.iter().for_each(|run| bits.append(part(run, offset) != [0])),
@@ -133,7 +133,7 @@ impl Fixed {
         }
     }
 
-    /// One value out of each struct of the blocks, at an offset of a part.
+    /// Append one value of each struct of the blocks, at an offset in one of its parts.
     pub(crate) fn extend_from_blocks(&mut self, blocks: &[Block<'_>], part: usize, offset: usize, room: Room) {
         macro_rules! numbers {
             ($values:ident, $from:expr) => {
@@ -165,7 +165,7 @@ impl Fixed {
         }
     }
 
-    /// Values that stand side by side.
+    /// Append consecutive values.
     #[inline]
     pub(crate) fn extend_from_packed(&mut self, bytes: &[u8]) {
         macro_rules! numbers {
@@ -194,7 +194,7 @@ impl Fixed {
         }
     }
 
-    /// A value from elsewhere; zero where it is of another type.
+    /// Append a literal, or zero if it has another type.
     pub(crate) fn push(&mut self, value: &Literal) {
         macro_rules! push {
             ($values:ident) => {
@@ -248,17 +248,17 @@ impl List<'_> {
         }
     }
 
-    /// How many lists there are, besides those that wait.
+    /// Return the number of converted lists.
     pub(crate) fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Where the elements of the next list begin, nothing pending.
+    /// Return where the elements of the next list begin. Nothing may be pending.
     pub(crate) fn end(&self) -> usize {
         self.offsets.last().map_or(0, |end| unsigned(*end))
     }
 
-    /// The lists that wait, and their values.
+    /// Convert the pending lists.
     pub(crate) fn convert(&mut self, values: Option<&mut Fixed>) {
         if let Some(values) = values {
             self.offsets.reserve(self.pending.len());
@@ -267,19 +267,19 @@ impl List<'_> {
                 self.offsets.push(signed(values.len()));
             }
         } else {
-            // Lists of others wait only when they are empty.
+            // Pending lists of elements without a fixed size are empty.
             let end = signed(self.end());
             self.offsets.resize(self.offsets.len() + self.pending.len(), end);
             self.pending.clear();
         }
     }
 
-    /// The lists at one place of structs in blocks.
+    /// Append a list of each struct of the blocks.
     pub(crate) fn extend_from_blocks(&mut self, values: &mut Vec<i32>, blocks: &[Block<'_>], part: usize, room: Room) {
         for (block, places) in places(values, blocks, |block| block.layout.range(part).len() / 4, room) {
             let place = block.layout.range(part);
             let (size, at) = (block.layout.size(), place.start);
-            // Lists are short and of few lengths: each has a loop of its own.
+            // Most lists are short, so each short length gets a loop of its own.
             match place.len() {
                 0 => {}
                 4 => lists::<1>(block.bytes, size, at, places),
@@ -309,7 +309,7 @@ impl List<'_> {
     }
 }
 
-/// Lists of `N` numbers, one at the same place of each row.
+/// Copy a list of `N` numbers from each row.
 #[inline]
 fn lists<const N: usize>(rows: &[u8], size: usize, at: usize, places: &mut [i32]) {
     for (row, places) in rows.chunks_exact(size).zip(places.as_chunks_mut::<N>().0) {
@@ -320,7 +320,7 @@ fn lists<const N: usize>(rows: &[u8], size: usize, at: usize, places: &mut [i32]
     }
 }
 
-/// Offsets at the end of a column for what comes out of each block: `each` for each of its structs.
+/// Append room for the values of each block, `each` for one struct, and return it with the block.
 fn places<'v, 'b, 'a, T: Copy + Default>(
     values: &'v mut Vec<T>,
     blocks: &'b [Block<'a>],
@@ -339,18 +339,18 @@ fn places<'v, 'b, 'a, T: Copy + Default>(
     })
 }
 
-/// How much is still to come, so that memory is asked for once.
+/// The progress through the frames, from which the final size of a column is estimated.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
-    /// Bytes of frames before the first values.
+    /// Bytes of frames before the first value.
     pub(crate) start: usize,
-    /// Bytes of frames that have been read.
+    /// Bytes of frames read so far.
     pub(crate) done: usize,
     pub(crate) total: usize,
 }
 
 impl Room {
-    /// Make room for `count` more values, and for what is to come if it is like what came.
+    /// Reserve room for `count` values, and for the rest of the frames if they have as many values for each byte.
     #[inline]
     pub(crate) fn make<T>(self, values: &mut Vec<T>, count: usize) {
         if values.capacity() - values.len() < count {
@@ -362,7 +362,7 @@ impl Room {
     fn make_more<T>(self, values: &mut Vec<T>, count: usize) {
         let to_come = self.total.saturating_sub(self.done);
         let so_far = values.len().saturating_add(count) as u128;
-        // A little more than what follows from that, and never more than there can be.
+        // Slightly more than the estimate, but never more than the remaining bytes can hold.
         let read = self.done.saturating_sub(self.start) as u128 + 1;
         let expected = so_far * (to_come as u128 + to_come as u128 / 32) / read;
         let expected = usize::try_from(expected).unwrap_or(usize::MAX).min(to_come / 4);

@@ -1,7 +1,7 @@
-//! Strings that repeat, each kept once.
+//! A dictionary of repeated strings.
 //!
-//! Rules of this file: what comes from the wire is looked up by a hash with a secret seed, so that nobody can make all
-//! of them collide; what a bad frame brought along is taken out again, at the cost of what it brought.
+//! The hash has a random seed, so that clients cannot provoke collisions. Entries of an invalid frame are removed
+//! again, in time proportional to their number.
 
 use ahash::RandomState;
 use hashbrown::HashTable;
@@ -13,13 +13,13 @@ pub(crate) struct Dictionary {
     pub(crate) entries: Text,
     table: HashTable<Place>,
     hasher: RandomState,
-    /// How many entries good frames have brought.
+    /// The number of entries of valid frames.
     kept: usize,
-    /// Where the last one was found: frames of one cluster name their topics in the same order.
+    /// The index of the last key. Frames of one cluster usually name topics in the same order.
     last: usize,
 }
 
-/// The hash of an entry, so that it need not be read again, and its index.
+/// The hash of an entry, stored so that growing the table does not read the entry, and its index.
 struct Place {
     hash: u64,
     index: i32,
@@ -36,7 +36,7 @@ impl Dictionary {
         }
     }
 
-    /// The key of a string, which is entered if it is new.
+    /// Return the key of a string, which is added if it is new.
     #[inline]
     pub(crate) fn key(&mut self, text: &[u8]) -> i32 {
         let next = self.last.wrapping_add(1);
@@ -67,12 +67,12 @@ impl Dictionary {
         index
     }
 
-    /// What was entered until now stays.
+    /// Keep all entries added so far.
     pub(crate) fn keep(&mut self) {
         self.kept = self.entries.len();
     }
 
-    /// What was entered since then goes.
+    /// Remove the entries added since the last `keep`.
     pub(crate) fn forget(&mut self) {
         for index in self.kept..self.entries.len() {
             let hash = self.hasher.hash_one(self.entries.get(index).unwrap_or_default());

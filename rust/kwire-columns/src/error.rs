@@ -1,4 +1,4 @@
-//! Why a batch cannot be made, and what is wrong with the frame of a row.
+//! Errors of batches, and of single frames.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use arrow_schema::ArrowError;
 /// A path that does not lead to an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowsError {
-    /// The message's name.
+    /// The name of the message.
     pub message: String,
-    /// What was asked for.
+    /// The requested path.
     pub rows: String,
-    /// What there is, besides the empty path: a row for each body.
+    /// The valid paths, besides the empty one, which makes each body a row.
     pub paths: Vec<String>,
 }
 
@@ -23,15 +23,15 @@ impl fmt::Display for RowsError {
 
 impl std::error::Error for RowsError {}
 
-/// Why there is no batch. Bad bodies are no reason.
+/// Why a batch cannot be made. Invalid bodies are not an error.
 #[derive(Debug)]
 pub enum BatchError {
-    /// So many bytes that Arrow's 32-bit offsets might not do.
+    /// The frames exceed [`MAX_BYTES`].
     TooLarge {
-        /// All frames' bytes together.
+        /// The total size of all frames.
         bytes: usize,
     },
-    /// Arrow refuses what was made.
+    /// Arrow rejects the arrays.
     Arrow(ArrowError),
 }
 
@@ -46,8 +46,8 @@ impl fmt::Display for BatchError {
 
 impl std::error::Error for BatchError {}
 
-/// The most bytes of frames, a byte counted for each frame, that one batch takes: so neither the elements of lists nor
-/// the bytes of strings nor the rows are too many for 32 bits.
+/// The maximum size of all frames of a batch in bytes, plus one for each frame. It ensures that Arrow's 32-bit offsets
+/// can count the rows, the elements of lists, and the bytes of strings.
 pub const MAX_BYTES: usize = i32::MAX as usize;
 
 /// What is wrong with the frame of a row.

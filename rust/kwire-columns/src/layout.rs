@@ -1,8 +1,8 @@
-//! Which value goes where: a plan and a shape, laid out as columns.
+//! The assignment of fields to columns.
 //!
-//! Rules of this file: worked out once for a plan and a path to the rows, then only read. Columns stand in groups: a
-//! group has one value in each of its columns for each struct that it stands for. There is a group for each struct on the
-//! way to the rows (a level), one for the rows, and one for each struct inside a column.
+//! A layout is computed once for a plan and a path to the rows. Columns belong to groups. A group has one value in each
+//! of its columns for each struct that it stands for. There is a group for each struct on the path to the rows (a
+//! level), one for the rows, and one for each struct inside a column.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,34 +13,34 @@ use kwire::plan::{Literal, Primitive, Struct, Type};
 use crate::error::RowsError;
 use crate::shape::{Shape, bare, body};
 
-/// Names that no field has.
+/// Column names that no field may take.
 pub(crate) const RESERVED: [&str; 4] = ["frame", "error_kind", "error_offset", "error_path"];
 
-/// Everything that filling needs to know.
+/// The columns of a batch and where their values come from.
 pub(crate) struct Layout {
     pub(crate) columns: Vec<ColumnLayout>,
     pub(crate) groups: Vec<GroupLayout>,
-    /// By index of the plan's structs; None for those that are not looked at.
+    /// By index of the plan's structs. `None` for structs that are skipped.
     pub(crate) nodes: Vec<Option<StructLayout>>,
     pub(crate) runs: Vec<Run>,
-    /// Units from the message down to the last before the rows.
+    /// The groups of the levels, from the message to the last one above the rows.
     pub(crate) levels: Vec<usize>,
     /// The group of the rows.
     pub(crate) rows: usize,
-    /// The rows' only column, where they are no structs.
+    /// The only column of the rows if they are not structs.
     pub(crate) element: Option<usize>,
-    /// The batch's columns, `frame` and the error's left out.
+    /// The columns of the batch, except for `frame` and the errors.
     pub(crate) output: Vec<OutputColumn>,
 }
 
 pub(crate) struct ColumnLayout {
     pub(crate) kind: Kind,
     pub(crate) nullable: bool,
-    /// What it holds where a message leaves it out, or lacks it.
+    /// The value where a message omits the field or the version lacks it.
     pub(crate) default: Literal,
-    /// Whether this version lacks it.
+    /// Whether this version lacks the field.
     pub(crate) constant: bool,
-    /// Whether its values come in runs.
+    /// Whether the values come in runs.
     pub(crate) in_run: bool,
     pub(crate) data_type: DataType,
 }
@@ -61,42 +61,42 @@ pub(crate) struct GroupLayout {
     pub(crate) columns: Vec<usize>,
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) runs: Vec<usize>,
-    /// The column of which this is the inside.
+    /// The column whose values are the structs of this group.
     pub(crate) inside: Option<usize>,
-    /// Whether it is on the way to the rows: then it is told where its rows end.
+    /// Whether the group is a level, which records where its rows end.
     pub(crate) level: bool,
 }
 
-/// How to take a struct of the plan.
+/// How to read a struct of the plan.
 pub(crate) struct StructLayout {
     pub(crate) group: usize,
-    /// By position.
+    /// The target of each field by position.
     pub(crate) targets: Vec<Target>,
-    /// By position: the run that begins there.
+    /// By position: the run that starts there, or `usize::MAX`.
     pub(crate) runs: Vec<usize>,
-    /// Tagged columns: they get their default when no tag brought them a value.
+    /// The columns of tagged fields, which get the default if the tag is missing.
     pub(crate) tagged: Vec<usize>,
-    /// The positions at which runs and other fields begin.
+    /// The positions at which runs and other fields start.
     pub(crate) parts: Vec<usize>,
-    /// Whether its group is told where rows end.
+    /// Whether its group is a level.
     pub(crate) level: bool,
-    /// Whether several of them at once can be taken as a block.
+    /// Whether consecutive structs can be taken as a block.
     pub(crate) in_blocks: bool,
 }
 
-/// Where a field goes.
+/// Where the value of a field goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Nowhere.
+    /// The field is not read.
     Skip,
-    /// It is on the way to the rows.
+    /// The field is on the path to the rows.
     Path,
-    /// Its elements are the rows, and no structs.
+    /// The elements of the field are the rows, and they are not structs.
     Rows,
     Column(usize),
 }
 
-/// Fields of fixed size side by side, and the columns they go to.
+/// A run of fixed-size fields: the columns of its fields, and their offsets in the run.
 #[derive(Default)]
 pub(crate) struct Run {
     pub(crate) parts: Vec<(usize, usize)>,
@@ -108,10 +108,10 @@ pub(crate) struct OutputColumn {
     pub(crate) group: usize,
 }
 
-/// Where in the message a group stands.
+/// The relation of a group to the rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Above the rows: repeated for each of them, so strings go by key and arrays are left out.
+    /// Above the rows. Its values repeat for each row, so strings become dictionary keys and arrays are omitted.
     Above,
     /// In the rows.
     Row,
@@ -152,7 +152,7 @@ impl Layout {
     }
 }
 
-/// Every path that rows can have.
+/// Collect all valid paths to rows.
 pub(crate) fn array_paths(declared: &Struct, before: &str, paths: &mut Vec<String>) {
     for field in &declared.fields {
         let path = if before.is_empty() {
@@ -176,7 +176,7 @@ pub(crate) fn array_paths(declared: &Struct, before: &str, paths: &mut Vec<Strin
 struct Builder<'s> {
     shape: &'s Shape,
     layout: Layout,
-    /// For each of the top columns, what to put before a name that is taken.
+    /// For each output column the prefix to use if its name is taken.
     prefixes: Vec<String>,
 }
 
@@ -186,7 +186,8 @@ impl Builder<'_> {
         self.layout.groups.len() - 1
     }
 
-    /// Lay out a struct on the way to the rows, or the rows. None when the path leads nowhere.
+    /// Add the columns of a struct on the path to the rows, or of the rows. Returns `None` if the path does not lead to
+    /// an array.
     fn add_level(&mut self, declared: &Struct, planned: Option<&Struct>, path: &[&str], prefix: &str) -> Option<()> {
         let group = self.group();
         let Some((first, rest)) = path.split_first() else {
@@ -206,7 +207,7 @@ impl Builder<'_> {
             format!("{prefix}_{first}")
         };
         let mut target = Target::Path;
-        // First the columns of this level, so that they stand first.
+        // The columns of this level come before those of lower levels.
         self.fields(declared, planned, group, Place::Above, Some(first));
         self.add_output_columns(group, prefix);
         match kind {
@@ -263,7 +264,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The columns of a struct's fields, but for the one on the way, and how to fill them.
+    /// Add the columns of a struct's fields, except for the field `way` on the path, and record how to fill them.
     fn fields(&mut self, declared: &Struct, planned: Option<&Struct>, group: usize, place: Place, way: Option<&str>) {
         let mut targets = vec![Target::Skip; planned.map_or(0, |planned| planned.named().count())];
         let mut tagged = Vec::new();
@@ -326,7 +327,7 @@ impl Builder<'_> {
         runs
     }
 
-    /// A column for values of a declared type, or None where it has none: arrays above the rows.
+    /// Add a column for values of a declared type. Returns `None` for arrays above the rows, which have no column.
     fn column(&mut self, declared: &Type, planned: Option<&Type>, default: Literal, place: Place) -> Option<usize> {
         let (kind, nullable) = bare(declared);
         let planned_kind = planned.map(|kind| bare(kind).0);
@@ -358,7 +359,7 @@ impl Builder<'_> {
                 let fields: Fields = fields.map(|(name, column)| self.field(name, *column)).collect();
                 (Kind::Struct { group }, DataType::Struct(fields))
             }
-            Type::Maybe(_) => return None, // not reached: bare types are no maybes
+            Type::Maybe(_) => return None, // unreachable: bare types are not maybes
         };
         self.layout.columns.push(ColumnLayout {
             kind,
@@ -380,13 +381,14 @@ impl Builder<'_> {
         annotated(Field::new(name, column.data_type.clone(), column.nullable))
     }
 
-    /// Names of the batch's columns. The nearer to the row, the shorter: a name that is taken below gets the path of its
-    /// struct before it.
+    /// Make the names of the output columns unique. The closer to the row, the shorter: a name that is taken below gets
+    /// the path of its struct as a prefix.
     fn name_columns(&mut self) {
         let mut taken: HashSet<String> = RESERVED.into_iter().map(String::from).collect();
         let groups: Vec<usize> = self.layout.levels.iter().copied().chain([self.layout.rows]).collect();
         for group in groups.into_iter().rev() {
-            // All plain names of a struct before those with a prefix, so that one's prefix does not take another's name.
+            // All names of a struct that are free come before those that need a prefix, so that a prefixed name does
+            // not take another field's name.
             let (mut free, mut clashing) = (Vec::new(), Vec::new());
             for (index, top) in self
                 .layout
@@ -414,7 +416,7 @@ impl Builder<'_> {
     }
 }
 
-/// Tell a uuid from other sixteen bytes.
+/// Mark 16-byte values as Arrow uuids.
 pub(crate) fn annotated(field: Field) -> Field {
     if *field.data_type() == DataType::FixedSizeBinary(16) {
         let uuid = [("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())];

@@ -1,4 +1,4 @@
-//! Many bodies of one Kafka message into one Arrow record batch.
+//! Decode many bodies of one Kafka message into one Arrow record batch.
 //!
 //! ```
 //! use kwire::Plan;
@@ -8,12 +8,12 @@
 //! let shape = Shape::parse("Brokers v0 <brokers:[<node_id:int32 host:string>]>", &[])?;
 //! let columns = Columns::new(plan, None, &shape, "brokers")?;
 //! let batch = columns.batch(&[Some(b"\0\0\0\x01\0\0\0\x07\0\x01h"), Some(b"\0\0\0\x01\0")])?;
-//! assert_eq!(batch.num_rows(), 2); // a broker, and a body that ends too soon
+//! assert_eq!(batch.num_rows(), 2); // a broker, and an error for the truncated body
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The walker of the kwire crate finds what there is and what is wrong with it; a visitor (`builder`) puts it into columns
-//! as they were laid out (`layout`) for a plan, a shape (`shape`) and a path to the rows; `finished` makes arrays of them.
+//! `layout` assigns the fields of a plan and a shape (`shape`) to columns. The decoder of the kwire crate checks the bytes
+//! and calls a visitor (`builder`) that fills the columns. `arrays` turns them into Arrow arrays.
 
 #![forbid(unsafe_code)]
 
@@ -40,7 +40,7 @@ use crate::builder::BatchBuilder;
 use crate::error::Fault;
 use crate::layout::Layout;
 
-/// How to make columns of one message at one version.
+/// The columns of one message in one version.
 pub struct Columns {
     plan: Plan,
     header: Option<Plan>,
@@ -49,8 +49,10 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// `header`: what stands before each body, if anything does. `rows`: the array whose elements are the rows, as
-    /// names with dots between them; empty for a row for each body.
+    /// Lay out the columns.
+    ///
+    /// `header` is the plan of what precedes each body. `rows` is the array whose elements are the rows, as field names
+    /// separated by dots. If it is empty, each body is a row.
     pub fn new(plan: Plan, header: Option<Plan>, shape: &Shape, rows: &str) -> Result<Self, RowsError> {
         let layout = Layout::new(&plan, shape, rows)?;
         let schema = schema(&layout);
@@ -62,12 +64,12 @@ impl Columns {
         })
     }
 
-    /// What batches look like; the same for every version of a message.
+    /// Return the schema of batches. It is the same for every version of a message.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Frames, None for those that are missing, as one batch.
+    /// Decode frames into a batch. A frame of `None` is missing and becomes an error row.
     pub fn batch(&self, frames: &[Option<&[u8]>]) -> Result<RecordBatch, BatchError> {
         let sizes = frames
             .iter()
@@ -137,7 +139,7 @@ impl Columns {
 fn schema(layout: &Layout) -> SchemaRef {
     let [frame, kind, offset, path] = layout::RESERVED;
     let mut fields = vec![Field::new(frame, DataType::UInt32, false)];
-    // The row of a bad frame is null in all of them.
+    // All columns are null in the row of an invalid frame.
     fields.extend(layout.output.iter().map(|output| {
         let data_type = layout.columns[output.column].data_type.clone();
         layout::annotated(Field::new(&output.name, data_type, true))

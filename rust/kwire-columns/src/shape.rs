@@ -1,23 +1,24 @@
-//! What a message looks like in all its versions together.
+//! The fields of a message in all its versions.
 //!
-//! Rules of this file: columns are the same whatever the version, so that batches of several versions go into one
-//! table. A plan says only what one version has; a shape says which fields there are, of what type, in which order, and
-//! what they hold where a version lacks them.
+//! Columns do not depend on the version, so that batches of several versions fit into one table. A plan describes one
+//! version. A shape lists all fields, their types and order, and their values in versions that lack them.
 
 use kwire::plan::{Literal, Primitive, Struct, Type};
 use kwire::{Plan, PlanError};
 
-/// The fields of a message, whatever the version.
+/// The fields of a message in all versions.
 #[derive(Clone, Debug)]
 pub struct Shape {
     declared: Plan,
-    /// For each struct, by its index, what fields hold when they are absent; others hold their type's zero.
+    /// For each struct, by index, the defaults of absent fields. Other fields default to the zero of their type.
     defaults: Vec<Struct>,
 }
 
 impl Shape {
-    /// `text`: a plan with every field of every version, none of them tagged, in the order of declaration. `defaults`:
-    /// for each struct that it opens, in that order, a plan of absent fields only, with their defaults.
+    /// Parse a shape.
+    ///
+    /// `text` is a plan with every field of every version in the order of declaration, none of them tagged. `defaults`
+    /// has for each struct that it opens, in that order, a plan of absent fields with their defaults.
     pub fn parse(text: &str, defaults: &[&str]) -> Result<Self, PlanError> {
         let declared: Plan = text.parse()?;
         let defaults = defaults.iter().map(|text| text.parse().map(|plan: Plan| plan.root));
@@ -35,7 +36,7 @@ impl Shape {
         &self.declared.name
     }
 
-    /// What a field holds in versions without it.
+    /// Return the value of a field in versions that lack it.
     pub(crate) fn default(&self, body: &Struct, name: &str, kind: &Type) -> Literal {
         let defaults = self.defaults.get(body.index).map_or(&[][..], |body| &body.absent);
         let given = defaults.iter().find(|absent| *absent.name == *name);
@@ -43,7 +44,7 @@ impl Shape {
     }
 }
 
-/// The value of a type that says nothing.
+/// Return the zero of a type.
 fn zero(kind: &Type) -> Literal {
     match kind {
         Type::Primitive(Primitive::Bool) => Literal::Bool(false),
@@ -59,7 +60,7 @@ fn zero(kind: &Type) -> Literal {
     }
 }
 
-/// What stands inside nulls: the type itself, and whether there may be null in its place.
+/// Return the type without maybes, and whether it can be null.
 pub(crate) fn bare(kind: &Type) -> (&Type, bool) {
     match kind {
         Type::Maybe(inner) => (bare(inner).0, true),
@@ -69,7 +70,7 @@ pub(crate) fn bare(kind: &Type) -> (&Type, bool) {
     }
 }
 
-/// The struct that a type is, nulls aside.
+/// Return the struct of a type, nullable or not.
 pub(crate) fn body(kind: &Type) -> Option<&Struct> {
     match bare(kind).0 {
         Type::Struct(body) | Type::NullableStruct(body) => Some(body),

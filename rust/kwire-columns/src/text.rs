@@ -2,7 +2,7 @@
 
 /// Strings or bytes, one after the other.
 pub(crate) struct Text {
-    /// Zero, then where each ends.
+    /// Zero, then the end of each value.
     pub(crate) offsets: Vec<i32>,
     pub(crate) bytes: Vec<u8>,
 }
@@ -37,7 +37,7 @@ impl Text {
     }
 }
 
-/// As Arrow counts. No batch has so much in it that this does not fit: the door sees to it.
+/// Convert to Arrow's index type. Always fits, because the size of a batch is limited.
 #[inline(always)]
 pub(crate) fn signed(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)

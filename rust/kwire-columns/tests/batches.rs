@@ -1,4 +1,4 @@
-//! Batches out of bytes written by hand: what goes where, and what a bad frame leaves behind.
+//! Batches of handwritten bodies: the columns of valid frames, and the rows of invalid ones.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type};
@@ -24,7 +24,7 @@ fn list(numbers: &[i32]) -> Vec<u8> {
     bytes
 }
 
-/// A partition, with an unknown tag where `tag` says so.
+/// Encode a partition, with an unknown tag if `tag` is true.
 fn partition(index: i32, replicas: &[i32], isr: &[i32], tag: bool) -> Vec<u8> {
     let mut bytes = index.to_be_bytes().to_vec();
     bytes.extend(list(replicas));
@@ -67,8 +67,8 @@ fn names(batch: &RecordBatch, column: &str) -> Vec<Option<String>> {
 }
 
 #[test]
-fn rows_keep_their_order_whatever_they_look_like() {
-    // UniformLayout, unlike, with a tag, with a list too long for one byte, alike again.
+fn rows_of_any_layout_keep_their_order() {
+    // The same layout, another one, a tag, a list too long for a one-byte length, and the same layout again.
     let long: Vec<i32> = (0..126).collect();
     let partitions = [
         partition(0, &[1, 2, 3], &[1, 2, 3], false),
@@ -109,7 +109,7 @@ fn rows_keep_their_order_whatever_they_look_like() {
 }
 
 #[test]
-fn a_bad_frame_leaves_one_row_and_no_name() {
+fn an_invalid_frame_adds_one_row_and_no_dictionary_entry() {
     let good = frame(&[topic("good", &[partition(0, &[1], &[1], false)])]);
     let spoilt = frame(&[
         topic(
@@ -149,7 +149,7 @@ fn a_bad_frame_leaves_one_row_and_no_name() {
 }
 
 #[test]
-fn a_tagged_field_holds_what_its_tag_says() {
+fn a_tagged_field_has_the_value_of_its_tag() {
     let mut body = frame(&[]);
     body.pop();
     body.extend([1, 3, 8, 0, 0, 0, 0, 0, 0, 0, 5]);
@@ -159,7 +159,7 @@ fn a_tagged_field_holds_what_its_tag_says() {
 }
 
 #[test]
-fn paths_that_lead_nowhere_are_refused() {
+fn paths_without_an_array_are_rejected() {
     let plan: Plan = TOPICS.parse().expect(TOPICS);
     let shape = Shape::parse(SHAPE, &DEFAULTS).expect(SHAPE);
     for rows in [
@@ -184,7 +184,7 @@ fn paths_that_lead_nowhere_are_refused() {
 }
 
 #[test]
-fn more_than_arrow_counts_is_refused_before_it_is_read() {
+fn frames_beyond_the_size_limit_are_rejected_unread() {
     let megabytes = vec![0; 1 << if cfg!(miri) { 12 } else { 20 }];
     let frames = vec![Some(&megabytes[..]); (1 << 31) / megabytes.len()];
     let refused = columns("topics").batch(&frames);

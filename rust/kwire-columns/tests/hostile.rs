@@ -1,6 +1,6 @@
-//! What bytes may cost: memory in proportion to the input, whatever counts claim and however bodies end.
+//! Memory bounds: a batch takes memory in proportion to the input, whatever counts it states and wherever bodies end.
 //!
-//! An allocator counts what the thread that asks has allocated, so tests may run side by side.
+//! The allocator counts per thread, so tests can run in parallel.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -15,18 +15,18 @@ thread_local! {
     static PEAK: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: hands every call on to the system's allocator; the counters need no allocation of their own.
+// SAFETY: every call is passed to the system's allocator unchanged. The counters do not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.get().saturating_add(layout.size());
         HELD.set(held);
         PEAK.set(PEAK.get().max(held));
-        // SAFETY: as the caller's.
+        // SAFETY: the caller's obligations are the same.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         HELD.set(HELD.get().saturating_sub(layout.size()));
-        // SAFETY: as the caller's.
+        // SAFETY: the caller's obligations are the same.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -36,7 +36,7 @@ static ALLOCATOR: Counting = Counting;
 
 const SIZE: usize = if cfg!(miri) { 1 << 12 } else { 1 << 18 };
 
-/// The most bytes that were held at once, for each byte of the frames.
+/// Return the largest number of bytes allocated at the same time, for each byte of the frames.
 fn cost(body: &str, rows: &str, frames: &[Option<&[u8]>]) -> usize {
     let plan: Plan = format!("Test v0 {body}").parse().expect(body);
     let shape = Shape::parse(&format!("Test v0 {}", body.replace("compact", "")), &[]).expect(body);
@@ -45,7 +45,7 @@ fn cost(body: &str, rows: &str, frames: &[Option<&[u8]>]) -> usize {
     HELD.set(0);
     PEAK.set(0);
     drop(columns.batch(frames).expect(body));
-    // What is held once, whatever the size.
+    // Without the constant overhead.
     PEAK.get().saturating_sub(1 << 16) / size
 }
 
@@ -57,7 +57,7 @@ fn counted(element: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn counts_that_lie_cost_nothing() {
+fn large_counts_allocate_nothing() {
     let mut body = i32::MAX.to_be_bytes().to_vec();
     body.extend(vec![0; SIZE]);
     for (plan, rows) in [
@@ -70,9 +70,9 @@ fn counts_that_lie_cost_nothing() {
 }
 
 #[test]
-fn the_smallest_rows_cost_what_their_columns_take() {
+fn small_rows_allocate_their_columns() {
     for (plan, element, most) in [
-        // A byte of the row, and what stands above it and beside it for each: some forty bytes, twice while it grows.
+        // One byte for the row, and about forty for the fields of the message and other columns, twice while they grow.
         ("{a:[{b:int8}] c:string d:int64}", &b"\x01"[..], 160),
         (
             "{a:[{b:int32 e:[int32]}] c:string d:int64}",
@@ -89,17 +89,17 @@ fn the_smallest_rows_cost_what_their_columns_take() {
 }
 
 #[test]
-fn bodies_that_end_too_soon_are_let_go() {
+fn columns_of_truncated_bodies_are_released() {
     let mut body = counted(b"\0\0\0\x01\0\0\0\0");
     body.extend(b"\x7f\xffx");
     let frames = vec![Some(&body[..]); 20];
-    // All columns of one body and none of the twenty.
+    // The columns of one body at a time, and of none of the twenty in the end.
     let cost = cost("{a:[{b:int32 e:[int32]}] c:string}", "a", &frames);
     assert!(cost < 6, "{cost}");
 }
 
 #[test]
-fn many_small_bad_frames_cost_a_row_each() {
+fn invalid_frames_allocate_one_row() {
     let frames = vec![Some(&b"\x7f"[..]); SIZE / 8];
     let cost = cost("{a:[{b:int32 e:[int32]}] c:string}", "a", &frames);
     assert!(cost < 200, "{cost}");

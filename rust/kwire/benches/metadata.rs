@@ -1,7 +1,9 @@
-//! The crate by itself on `MetadataResponse`: `cargo bench -p kwire`, or `cargo bench -p kwire -- 'decode/b v12'` for one.
+//! Benchmarks of the crate on `MetadataResponse`. Run all with `cargo bench -p kwire`, one with `cargo bench -p kwire
+//! -- 'decode/b v12'`.
 //!
-//! Sizes as in `benches/workloads.py`: (a) is 10 brokers and 100 topics of 10 partitions, (b) is 30 brokers and 5,000
-//! topics of 20. Throughput is in bytes of the body. Values are freed within the time that decoding takes.
+//! The sizes are those of `benches/workloads.py`: (a) has 10 brokers and 100 topics of 10 partitions, (b) has 30
+//! brokers and 5,000 topics of 20 partitions. Throughput is in bytes of the body. The time of decoding includes
+//! dropping the values.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -39,8 +41,8 @@ fn workloads() -> [Workload; 3] {
     })
 }
 
-/// Writes answers as a broker would: hosts of 35 characters, topics of 30, three replicas in Kafka's placement, all of
-/// them in sync, none offline.
+/// Writes responses like those of a broker: hosts of 35 characters, topics of 30, and three replicas in Kafka's
+/// assignment, all in sync and none offline.
 struct Metadata {
     flexible: bool,
     out: Vec<u8>,
@@ -116,7 +118,7 @@ impl Metadata {
             .extend(i32::try_from(value).expect("a small one").to_be_bytes());
     }
 
-    /// Of an array, or with one more of a compact string.
+    /// Write the length of an array, or length + 1 of a compact string.
     fn length(&mut self, length: usize) {
         if self.flexible {
             self.uvarint(length + 1);
@@ -169,7 +171,7 @@ fn parse(criterion: &mut Criterion) {
 
 fn bodies(criterion: &mut Criterion) {
     for Workload { name, plan, body } in &workloads() {
-        // What is measured must be right.
+        // Check that the results are correct before measuring.
         let value = Value::decode(plan, body).expect("a body");
         assert_eq!(validate(plan, body), Ok(()));
         assert_eq!(value.encode(plan).as_ref(), Ok(body));

@@ -1,8 +1,7 @@
-//! Whatever holds the values into bytes.
+//! Encode the values of a source by a plan.
 //!
-//! Rules of this file: the walker owns everything that can be wrong with a value (ranges, nulls, lengths, tags); a
-//! source only answers what it holds. Errors are as exact as decode's: the first wrong value in the order of the wire,
-//! with its path.
+//! The encoder checks everything that can be wrong with a value: ranges, nulls, lengths, and tags. A source only
+//! returns what it holds. An error names the first wrong value in wire order, with its path.
 
 use crate::error::{EncodeError, EncodeKind};
 use crate::plan::{Element, Length, Literal, Plan, Primitive, StepKind, Struct, Tagged, Type};
@@ -11,60 +10,60 @@ use crate::sink::{Pending, put_uvarint};
 
 pub use crate::sink::Sink;
 
-/// The result of everything that can meet a wrong value.
+/// The result of everything that can find a wrong value.
 pub type Encoded<T> = Result<T, Box<EncodeError>>;
 
-/// Holds the values to write. A node is a value somewhere in it.
+/// Holds the values to encode. A node is a value somewhere in it.
 ///
-/// Every method that asks for a type answers `WrongType` when the node has another, and `NullNotAllowed` for null.
+/// Every method that reads a type returns `WrongType` if the node has another type, and `NullNotAllowed` for null.
 pub trait Source<'s> {
     /// A value.
     type Node: Copy;
-    /// A struct whose type is known to be right.
+    /// A struct that has been checked to be of the right type.
     type Body: Copy;
 
-    /// Whether it is null.
+    /// Return whether a node is null.
     fn is_null(&self, node: Self::Node) -> bool;
-    /// An integer; `OutOfRange` when it does not fit 64 bits.
+    /// Read an integer. Returns `OutOfRange` if it does not fit 64 bits.
     fn integer(&self, node: Self::Node) -> Encoded<i64>;
-    /// A bool.
+    /// Read a bool.
     fn boolean(&self, node: Self::Node) -> Encoded<bool>;
-    /// A double.
+    /// Read a double.
     fn float(&self, node: Self::Node) -> Encoded<f64>;
-    /// The bytes of a uuid.
+    /// Read the bytes of a uuid.
     fn uuid(&self, node: Self::Node) -> Encoded<[u8; 16]>;
-    /// Show a string's UTF-8; `InvalidUtf8` when it has none.
+    /// Pass the UTF-8 of a string to `show`. Returns `InvalidUtf8` if it has none.
     fn string<T>(&self, node: Self::Node, show: impl FnOnce(&[u8]) -> Encoded<T>) -> Encoded<T>;
-    /// Bytes.
+    /// Read bytes.
     fn bytes(&self, node: Self::Node) -> Encoded<&'s [u8]>;
-    /// The number of elements of an array.
+    /// Return the number of elements of an array.
     fn array(&self, node: Self::Node) -> Encoded<usize>;
-    /// An element of an array.
+    /// Return an element of an array.
     fn item(&self, array: Self::Node, index: usize) -> Self::Node;
-    /// See that a node is such a struct, and that the fields it has beyond the plan's may be left out: else
-    /// `NotInVersion`, with the field's name pushed on the path.
+    /// Check that a node is an instance of this struct, and that every field this version lacks is at its default or
+    /// ignorable. Otherwise returns `NotInVersion` with the field's name in the path.
     fn structure(&self, node: Self::Node, plan: &Struct) -> Encoded<Self::Body>;
-    /// A field of a struct, by [`crate::plan::Field::position`].
+    /// Return a field of a struct by [`crate::plan::Field::position`].
     fn field(&self, body: Self::Body, position: usize) -> Self::Node;
-    /// The unknown tags of a struct in the form of [`crate::decode::Visitor::unknown_tags`].
+    /// Return the unknown tags of a struct in the form of [`crate::decode::Visitor::unknown_tags`].
     fn unknown_tags(&self, body: Self::Body, plan: &Struct) -> Encoded<&'s [u8]>;
-    /// Append all elements of an array of fixed-size values, when the source has a faster way than one by one.
+    /// Append all elements of an array of fixed-size values, if the source has a faster way than one by one.
     ///
-    /// False when it has not, or met a value that it would rather have looked at closely; then `out` is as before.
+    /// Returns false, and leaves `out` unchanged, if it has none or if a value needs the encoder's checks.
     fn packed(&self, _array: Self::Node, _kind: Primitive, _out: &mut impl Sink) -> bool {
         false
     }
-    /// Whether two nodes are one value, told by identity; a partition's ISR mostly is its very replicas.
+    /// Return whether two nodes are the same object. The ISR of a partition is often the same object as its replicas.
     #[inline(always)]
     fn is_identical(&self, _a: Self::Node, _b: Self::Node) -> bool {
         false
     }
 
-    /// What follows goes to another buffer: places in the one before are of no use there.
+    /// Called when encoding continues in another buffer, so that offsets into the previous one must not be used.
     fn buffer_changed(&mut self) {}
 }
 
-/// Append a whole message to `out`; after an error `out` holds some of it.
+/// Append a message to `out`. After an error, `out` holds part of it.
 pub fn encode<'s, S: Source<'s>, O: Sink>(plan: &Plan, source: &mut S, root: S::Node, out: &mut O) -> Encoded<()> {
     structure(&plan.root, source, root, out)
 }
@@ -73,7 +72,7 @@ fn structure<'s, S: Source<'s>, O: Sink>(plan: &Struct, source: &mut S, node: S:
     inlined_structure(plan, source, node, out)
 }
 
-/// The same without a call, for loops.
+/// Inlined variant of `structure` for loops.
 #[inline(always)]
 fn inlined_structure<'s, S: Source<'s>, O: Sink>(
     plan: &Struct,
@@ -114,7 +113,7 @@ fn inlined_structure<'s, S: Source<'s>, O: Sink>(
     Ok(())
 }
 
-/// A value of fixed size.
+/// Encode a value of fixed size.
 #[inline(always)]
 fn fixed<'s, S: Source<'s>, O: Sink>(
     kind: Primitive,
@@ -140,7 +139,7 @@ fn fixed<'s, S: Source<'s>, O: Sink>(
     Ok(())
 }
 
-/// The value when it fits, in the lower bytes.
+/// Return the value as its low bytes if it fits `N`.
 #[inline(always)]
 fn fit<N: TryFrom<i64>>(value: i64) -> Encoded<u64> {
     if N::try_from(value).is_ok() {
@@ -158,8 +157,8 @@ fn unfit<N>(value: i64) -> Box<EncodeError> {
     )
 }
 
-/// An array of int32 that cannot be null: mostly the few brokers of a partition. `before` is the array before it, as
-/// written, if it was short.
+/// Encode an int32 array that cannot be null; most hold the few replicas of a partition. `before` is the last short
+/// array and its encoded bytes.
 #[inline(always)]
 fn int32_array<'s, S: Source<'s>, O: Sink>(
     compact: bool,
@@ -176,7 +175,7 @@ fn int32_array<'s, S: Source<'s>, O: Sink>(
         return Ok(());
     }
     let count = source.array(node)?;
-    // What fits a word together with its count.
+    // Three elements and their count fit into one word.
     if count > 3 {
         pending.flush(out);
         return long_int32_array(compact, count, source, node, out);
@@ -297,7 +296,7 @@ fn array<'s, S: Source<'s>, O: Sink>(
 ) -> Encoded<()> {
     let count = source.array(node)?;
     put_length(length, count, true, out)?;
-    // One reservation an array; what it is too small for grows by doubling.
+    // One reservation for each array. If it is too small, the buffer grows by doubling.
     out.reserve(count.saturating_mul(element.smallest));
     match &element.kind {
         Type::Primitive(kind) => {
@@ -348,14 +347,14 @@ fn tags<'s, S: Source<'s>, O: Sink>(
     let mut known = Vec::with_capacity(plan.tagged.len());
     for Tagged { tag, field, default } in &plan.tagged {
         let held = source.field(body, field.position);
-        // A value of another type is not the default; writing it, in its turn, says what is wrong.
+        // A value of another type is not the default. Encoding it below returns the error.
         if !is_default(&field.kind, source, held, default).unwrap_or(false) {
             known.push((*tag, field, held));
         }
     }
     put_uvarint(out, u32::try_from(known.len() + unknown.len()).unwrap_or(u32::MAX));
     let mut unknown = unknown.into_iter().peekable();
-    // A value is written here first, since its size stands before it.
+    // A tagged value is encoded into this buffer, because its size precedes it.
     let mut content: Vec<u8> = Vec::with_capacity(if known.is_empty() { 0 } else { 256 });
     for (tag, field, held) in known {
         while let Some((_, entry)) = unknown.next_if(|(unknown, _)| *unknown < tag) {
@@ -379,7 +378,7 @@ fn tags<'s, S: Source<'s>, O: Sink>(
     Ok(())
 }
 
-/// Whether a value is the field's default; an error when it has not even the field's type.
+/// Return whether a value is the field's default. Returns an error if it has another type.
 fn is_default<'s, S: Source<'s>>(kind: &Type, source: &S, node: S::Node, default: &Literal) -> Encoded<bool> {
     if source.is_null(node) {
         return Ok(matches!(default, Literal::Null));
@@ -420,7 +419,7 @@ fn put_null<O: Sink>(length: Length, wide: bool, out: &mut O) {
     }
 }
 
-/// Unknown tags taken apart: number, and the whole entry.
+/// Split unknown tags into tag numbers and entries.
 fn entries(raw: &[u8]) -> Encoded<Vec<(u32, &[u8])>> {
     let mut entries: Vec<(u32, &[u8])> = Vec::new();
     let mut rest = raw;

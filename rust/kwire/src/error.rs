@@ -1,32 +1,32 @@
-//! What can be wrong with bytes, with values and with plans.
+//! Errors of decoding, encoding, and parsing plans.
 //!
-//! Rules of this file: an error says kind and place at once; the path is gathered while the walkers unwind, innermost
-//! element first, so that the way down costs nothing. Text is made when somebody prints.
+//! An error has its kind and offset from the start. The path is added while the call stack unwinds, innermost element
+//! first, so that successful calls do not pay for it. Text is formatted only on display.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Why bytes are not a body of the message that a plan describes.
+/// Why bytes are not a body of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeKind {
-    /// A value goes on beyond the end of its message or tag.
+    /// A value extends beyond the end of its message or tag.
     Truncated,
-    /// So many elements could not fit into what is left, however small.
+    /// The remaining bytes are fewer than the smallest elements of this count take.
     CountExceedsInput,
     /// A length or count below -1.
     NegativeLength,
     /// A compact string of more than 32,767 bytes.
     TooLong,
-    /// Null, where the field knows none.
+    /// Null in a field that is not nullable.
     NullNotAllowed,
-    /// A string that is not UTF-8.
+    /// A string that is not valid UTF-8.
     InvalidUtf8,
     /// A varint of more than 32 bits.
     VarintOverflow,
-    /// A tag that is not greater than the one before.
+    /// A tag that is not greater than the previous one.
     TagOrder,
-    /// A tagged value that does not fill its size.
+    /// A tagged value that does not use all bytes of its size.
     TagSize,
     /// A nullable struct that begins with neither 1 nor -1.
     InvalidMarker,
@@ -35,7 +35,7 @@ pub enum DecodeKind {
 }
 
 impl DecodeKind {
-    /// The name that the Python exceptions carry.
+    /// Return the kind as the Python exceptions name it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Truncated => "truncated",
@@ -53,28 +53,28 @@ impl DecodeKind {
     }
 }
 
-/// Why a value cannot be written.
+/// Why a value cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EncodeKind {
     /// A number that does not fit its field.
     OutOfRange,
-    /// More bytes than the length before them can say.
+    /// More bytes or elements than the length prefix can express.
     TooLong,
-    /// Null, where the field knows none.
+    /// Null in a field that is not nullable.
     NullNotAllowed,
-    /// A value in a field that this version does not have.
+    /// A value other than the default in a field that this version lacks.
     NotInVersion,
-    /// A value of another type than the field's.
+    /// A value of another type than the field.
     WrongType,
-    /// A string that has no UTF-8.
+    /// A string that has no UTF-8 encoding.
     InvalidUtf8,
-    /// An unknown tag with the number of a known one, or in a version without tags.
+    /// An unknown tag with the number of a declared one, or in a version without tags.
     TagClash,
 }
 
 impl EncodeKind {
-    /// The name that the Python exceptions carry.
+    /// Return the kind as the Python exceptions name it.
     pub fn name(self) -> &'static str {
         match self {
             Self::OutOfRange => "out_of_range",
@@ -88,21 +88,21 @@ impl EncodeKind {
     }
 }
 
-/// One step from a message down to a value.
+/// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathElement {
-    /// Into a field.
+    /// A field.
     Name(Arc<str>),
-    /// Into an element of an array.
+    /// An element of an array.
     Index(usize),
 }
 
-/// The way from a message down to a value; gathered from the inner end.
+/// The path from a message to a value. It is collected from the inner end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path(Vec<PathElement>);
 
 impl Path {
-    /// The elements from the message down.
+    /// Iterate over the elements, outermost first.
     pub fn iter(&self) -> impl Iterator<Item = &PathElement> {
         self.0.iter().rev()
     }
@@ -125,18 +125,18 @@ impl fmt::Display for Path {
     }
 }
 
-/// The peer's fault: bytes that are no such message.
+/// The bytes are not a valid body of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// What is wrong.
     pub kind: DecodeKind,
-    /// Where the faulty value begins, in bytes from the start of the input.
+    /// Where the invalid value starts, in bytes from the start of the input.
     pub offset: usize,
-    /// Which value it is.
+    /// The path of the value.
     pub path: Path,
-    /// Bytes that the value needed, where the fault is one of length.
+    /// The bytes that the value needs, if too few or too many are left.
     pub wanted: Option<u64>,
-    /// Bytes that were left in its message or tag, likewise.
+    /// The bytes that are left in its message or tag, in the same cases.
     pub left: Option<usize>,
 }
 
@@ -157,12 +157,12 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Why decoding stopped: because of the bytes, or because a visitor could not go on (out of memory, say).
+/// Why decoding stopped: invalid bytes, or an error of the visitor, such as lack of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop<E> {
-    /// The bytes are wrong. Boxed, so that the happy path returns one word.
+    /// The bytes are invalid. Boxed, so that a result without an error takes one word.
     Bytes(Box<DecodeError>),
-    /// The visitor's own reason.
+    /// The error of the visitor.
     Visitor(E),
 }
 
@@ -216,19 +216,19 @@ impl<E> Stop<E> {
     }
 }
 
-/// The caller's fault: a value that cannot be written.
+/// A value cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodeError {
     /// What is wrong.
     pub kind: EncodeKind,
-    /// Which value it is.
+    /// The path of the value.
     pub path: Path,
-    /// The rest of the sentence, for a person.
+    /// What was expected and what was found.
     pub reason: String,
 }
 
 impl EncodeError {
-    /// An error at the place where the walker stands; it adds the path.
+    /// Create an error without a path. The encoder adds the path.
     #[cold]
     pub fn new(kind: EncodeKind, reason: impl Into<String>) -> Box<Self> {
         Box::new(Self {
@@ -238,7 +238,7 @@ impl EncodeError {
         })
     }
 
-    /// The same error, one field further out.
+    /// Prepend a field to the path.
     #[cold]
     #[must_use]
     pub fn in_field(mut self: Box<Self>, name: &Arc<str>) -> Box<Self> {
@@ -269,12 +269,12 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// The plan's author's fault: a text that is no plan.
+/// A text is not a valid plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError {
-    /// Where in the text, in bytes.
+    /// The offset in the text in bytes.
     pub offset: usize,
-    /// What is wrong there.
+    /// What was expected there.
     pub reason: String,
 }
 

@@ -1,6 +1,6 @@
 //! A codec for Kafka's protocol that is driven by plans.
 //!
-//! A plan says, in one line of text, what a message looks like in one version:
+//! A plan is one line of text that describes a message in one version:
 //!
 //! ```
 //! use kwire::{Plan, Value};
@@ -11,11 +11,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Plan text is parsed (`parse`) into a [`Plan`] (`plan`); one walker reads bytes by it into whatever a
-//! [`decode::Visitor`] builds, another writes bytes by it out of whatever an [`encode::Source`] holds. [`Value`] is the
-//! visitor and source of this crate's own tests; Python objects are another pair, in a crate of their own. A visitor whose
-//! values can be used again is spared what stood in the frame before (`remember`). This crate knows no Python: it is tested, fuzzed and measured with plans
-//! and bytes alone.
+//! The parser (`parse`) turns text into a [`Plan`] (`plan`). The decoder reads bytes by a plan and calls a
+//! [`decode::Visitor`], which builds the values. The encoder reads values from an [`encode::Source`] and writes bytes.
+//! [`Value`] is the visitor and source of this crate's tests; Python objects and Arrow columns have theirs in other crates.
+//! `incremental` decodes a frame that resembles the previous one and reuses its values. The crate does not depend on Python:
+//! it is tested, fuzzed, and measured with plans and bytes alone.
 
 #![forbid(unsafe_code)]
 

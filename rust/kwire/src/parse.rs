@@ -1,14 +1,14 @@
-//! Plan texts into plans; `docs/plans.md` has the grammar.
+//! The parser of plans. `docs/plans.md` has the grammar.
 //!
-//! Rules of this file: recursive descent with a bounded depth, one look ahead, every error with its place. Whatever
-//! the text, parsing takes time and memory in proportion to it and never panics.
+//! A recursive-descent parser of bounded depth with one token of lookahead. For any text it takes time and memory in
+//! proportion to the length, and it never panics.
 
 use std::sync::Arc;
 
 use crate::error::PlanError;
 use crate::plan::{Absent, Element, Field, Length, Literal, Plan, Primitive, Struct, Tagged, Type};
 
-/// How deep structs, arrays and maybes may stand in each other. Kafka's messages need 9.
+/// The maximum nesting of structs, arrays, and maybes. Kafka's messages need 9.
 const MAX_DEPTH: usize = 64;
 
 type Result<T> = std::result::Result<T, PlanError>;
@@ -79,7 +79,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What comes next as long as `part` holds; may be empty.
+    /// Take characters as long as `part` accepts them. The result may be empty.
     fn take_while(&mut self, part: impl Fn(u8) -> bool) -> &'t str {
         let length = self
             .rest()
@@ -161,7 +161,8 @@ impl<'t> Parser<'t> {
                 });
                 continue;
             }
-            // Plain fields, then tagged ones ascending, then absent ones: so a plan has one text.
+            // Fields come in one order, so that a plan has one text: plain, then tagged in ascending order, then
+            // absent.
             if !absent.is_empty() {
                 self.position = start;
                 return Err(self.error("fields of this version come before those that it lacks"));
@@ -328,7 +329,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Pairs of hex digits up to the closing quote; characters of `between` may stand among them.
+    /// Parse pairs of hex digits up to the closing quote. Characters of `between` may separate the digits.
     fn hex_digits(&mut self, between: &str) -> Result<Vec<u8>> {
         let inside = self.take_while(|byte| byte.is_ascii_hexdigit() || between.contains(char::from(byte)));
         self.expect("\"")?;
@@ -342,7 +343,7 @@ impl<'t> Parser<'t> {
             .collect())
     }
 
-    /// A text as JSON writes it, in ASCII, up to the closing quote.
+    /// Parse an ASCII JSON string up to the closing quote.
     fn text(&mut self) -> Result<Box<str>> {
         let mut units: Vec<u16> = Vec::new();
         loop {
@@ -384,7 +385,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Whether a default is a value of a type.
+/// Return whether a default is a value of a type.
 fn agrees(kind: &Type, default: &Literal) -> bool {
     match (kind, default) {
         (Type::Primitive(Primitive::Bool), Literal::Bool(_))

@@ -1,73 +1,74 @@
-//! Plans: what the walkers follow.
+//! Plans: what the decoder and encoder follow.
 //!
-//! Rules of this file: a plan is data, complete and checked once it exists; whoever holds one need not check again that
-//! tags ascend or that array elements have bytes. Its text form (`Display`) parses back to the same plan.
+//! The parser checks a plan completely, so its users need not check again that tags ascend or that array elements have
+//! bytes. `Display` writes a text that parses to the same plan.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// One message at one version.
+/// A message in one version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The message's name.
     pub name: Box<str>,
-    /// The version.
+    /// The version of the message.
     pub version: u16,
-    /// Its body.
+    /// The body of the message.
     pub root: Struct,
-    /// How many structs the plan opens, the root included.
+    /// The number of structs in the plan, including the root.
     pub structs: usize,
 }
 
-/// A struct: its fields in the order of the wire.
+/// A struct: its fields in wire order.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(
     clippy::struct_excessive_bools,
     reason = "each is the answer to another question of the walkers"
 )]
 pub struct Struct {
-    /// The how-manieth struct that the text opens; 0 is the root.
+    /// The index of the struct in the order in which the text opens them. The root is 0.
     pub index: usize,
-    /// Whether it ends with a tag section.
+    /// Whether the struct ends with a tag section.
     pub flexible: bool,
-    /// Fields on the wire.
+    /// The plain fields.
     pub fields: Vec<Field>,
-    /// Tagged fields, ascending.
+    /// The tagged fields, in ascending order of tags.
     pub tagged: Vec<Tagged>,
-    /// Fields that this version lacks.
+    /// The fields that this version lacks.
     pub absent: Vec<Absent>,
-    /// How to go through `fields`, one for one.
+    /// How to read each of `fields`.
     pub(crate) steps: Vec<Step>,
-    /// The fewest bytes that it takes.
+    /// The smallest encoded size in bytes.
     pub(crate) smallest: usize,
-    /// Whether it holds no other struct: then it is worth remembering by its bytes.
+    /// Whether it contains no other struct. Such structs are cached by their bytes.
     pub(crate) leaf: bool,
-    /// Whether it is one run and nothing else: then every one has the same size.
+    /// Whether it is a single run of fixed-size fields, so that every instance has the same size.
     pub(crate) fixed: bool,
-    /// Whether it is runs and lists of int32 and nothing else, and not many: then several with lists of the same lengths
-    /// are gone through as one.
+    /// Whether it consists of a few runs and int32 arrays only. Neighbors whose arrays have the same lengths are then
+    /// decoded together.
     pub(crate) flat: bool,
 }
 
-/// A field on the wire.
+/// A field that every instance has on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// Its name.
     pub name: Arc<str>,
     /// Its type.
     pub kind: Type,
-    /// Its place among the fields, then the tagged ones, of its struct: what visitors and sources know it by.
+    /// The position of the field in its struct, tagged fields after plain ones. Visitors and sources identify fields by
+    /// it.
     pub position: usize,
 }
 
 /// A field in the tag section.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tagged {
-    /// Its number.
+    /// The tag number.
     pub tag: u32,
-    /// Name, type, position.
+    /// The name, type, and position.
     pub field: Field,
-    /// The value that is not written, and that stands where the tag is missing.
+    /// The value that is not encoded and that a missing tag stands for.
     pub default: Literal,
 }
 
@@ -76,30 +77,30 @@ pub struct Tagged {
 pub struct Absent {
     /// Its name.
     pub name: Arc<str>,
-    /// Whether a value set in it is dropped silently.
+    /// Whether a value other than the default is dropped silently when encoding.
     pub ignorable: bool,
-    /// What it holds.
+    /// The value of the field in decoded messages.
     pub default: Literal,
 }
 
-/// How the walkers go through the field at the same place of `fields`.
+/// How to read the field at the same index of `fields`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) kind: StepKind,
-    /// Bytes taken by this field and the fixed ones right behind it, when it is fixed itself.
+    /// The size in bytes of this field and the fixed-size fields that follow it. 0 unless this field has a fixed size.
     pub(crate) run: u32,
-    /// How many fields those are.
+    /// The number of those fields.
     pub(crate) fields: u32,
 }
 
-/// The field's type in one byte, so that the walkers jump once.
+/// The type of a field in one byte, so that the decoder needs one jump.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum StepKind {
     /// A value of fixed size.
     Fixed(Primitive),
-    /// An array of int32, Kafka's lists of brokers and partitions.
+    /// An int32 array that is not nullable, such as the replicas of a partition.
     Int32Array { compact: bool },
-    /// Another type.
+    /// Any other type.
     Other,
 }
 
@@ -119,7 +120,7 @@ pub enum Primitive {
 }
 
 impl Primitive {
-    /// All of them.
+    /// All primitive types.
     pub const ALL: [Self; 9] = [
         Self::Bool,
         Self::Int8,
@@ -132,7 +133,7 @@ impl Primitive {
         Self::Uuid,
     ];
 
-    /// As plans write it.
+    /// Return the name in plans.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -147,7 +148,7 @@ impl Primitive {
         }
     }
 
-    /// Bytes on the wire.
+    /// Return the encoded size in bytes.
     #[inline]
     pub fn size(self) -> usize {
         match self {
@@ -165,39 +166,39 @@ impl Primitive {
 pub enum Type {
     /// A value of fixed size.
     Primitive(Primitive),
-    /// UTF-8 behind its length.
+    /// A length, then UTF-8.
     String(Length),
-    /// Bytes behind their number.
+    /// A length, then bytes.
     Bytes(Length),
     /// A count, then elements.
     Array(Length, Box<Element>),
-    /// A struct in place.
+    /// A struct without a prefix.
     Struct(Box<Struct>),
-    /// A marker, 1 or -1, then the struct if 1.
+    /// A marker byte of 1, then the struct, or of -1 for null.
     NullableStruct(Box<Struct>),
-    /// KIP-4's `MaybeOf`: a control byte, then the value unless 0.
+    /// KIP-4's `MaybeOf`: a control byte, then the value unless the byte is 0.
     Maybe(Box<Self>),
 }
 
-/// How a length is written.
+/// How a length is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length {
-    /// An unsigned varint of length + 1, rather than int16 (strings) or int32.
+    /// Whether the length is an unsigned varint of length + 1, instead of int16 (strings) or int32.
     pub compact: bool,
-    /// Whether there may be null in its place.
+    /// Whether null is allowed.
     pub nullable: bool,
 }
 
-/// What an array holds.
+/// The elements of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Element {
-    /// Its type.
+    /// The type of an element.
     pub kind: Type,
-    /// The fewest bytes that one takes; never 0.
+    /// The smallest encoded size of an element in bytes. Never 0.
     pub(crate) smallest: usize,
 }
 
-/// A default as plans write it.
+/// A default, as plans write it.
 #[derive(Clone, Debug)]
 pub enum Literal {
     /// `null`
@@ -216,7 +217,7 @@ pub enum Literal {
     Uuid([u8; 16]),
     /// `[]`
     EmptyArray,
-    /// `{}`: a struct whose every field is at its default; only where the field is absent
+    /// `{}`: a struct with every field at its default. Only absent fields have it.
     Struct,
 }
 
@@ -226,7 +227,7 @@ impl PartialEq for Literal {
             (Self::Null, Self::Null) | (Self::EmptyArray, Self::EmptyArray) | (Self::Struct, Self::Struct) => true,
             (Self::Bool(a), Self::Bool(b)) => a == b,
             (Self::Int(a), Self::Int(b)) => a == b,
-            // By bits, as everywhere in this crate: a NaN equals itself.
+            // Floats are compared by bits in all of this crate, so that NaN equals itself.
             (Self::Float(a), Self::Float(b)) => a.to_bits() == b.to_bits(),
             (Self::Text(a), Self::Text(b)) => a == b,
             (Self::Bytes(a), Self::Bytes(b)) => a == b,
@@ -237,7 +238,7 @@ impl PartialEq for Literal {
 }
 
 impl Type {
-    /// The fewest bytes that a value takes.
+    /// Return the smallest encoded size of a value in bytes.
     pub(crate) fn smallest(&self) -> usize {
         match self {
             Self::Primitive(primitive) => primitive.size(),
@@ -271,7 +272,7 @@ impl Type {
 }
 
 impl Struct {
-    /// A struct of these parts; works out steps and sizes. `fields` and `tagged` have their positions already.
+    /// Create a struct and compute its steps and sizes. The positions of `fields` and `tagged` must be set.
     pub(crate) fn new(
         index: usize,
         flexible: bool,
@@ -287,7 +288,7 @@ impl Struct {
             .chain(tagged.iter().map(|t| &t.field))
             .any(|field| field.kind.holds_struct());
         let steps = steps(&fields);
-        let flat = is_flat(&steps, smallest);
+        let flat = can_be_uniform(&steps, smallest);
         let fixed = !flexible && steps.first().is_some_and(|step| step.fields as usize == fields.len());
         Self {
             index,
@@ -303,26 +304,26 @@ impl Struct {
         }
     }
 
-    /// The fewest bytes that it takes.
+    /// Return the smallest encoded size in bytes.
     pub fn smallest(&self) -> usize {
         self.smallest
     }
 
-    /// This struct, and every one inside it, in the order in which the text opens them.
-    pub fn each_struct<'p>(&'p self, tell: &mut impl FnMut(&'p Self)) {
-        fn inside<'p>(kind: &'p Type, tell: &mut impl FnMut(&'p Struct)) {
+    /// Call `visit` for this struct and all structs inside it, in the order in which the text opens them.
+    pub fn each_struct<'p>(&'p self, visit: &mut impl FnMut(&'p Self)) {
+        fn inside<'p>(kind: &'p Type, visit: &mut impl FnMut(&'p Struct)) {
             match kind {
-                Type::Struct(body) | Type::NullableStruct(body) => body.each_struct(tell),
-                Type::Array(_, element) => inside(&element.kind, tell),
-                Type::Maybe(inner) => inside(inner, tell),
+                Type::Struct(body) | Type::NullableStruct(body) => body.each_struct(visit),
+                Type::Array(_, element) => inside(&element.kind, visit),
+                Type::Maybe(inner) => inside(inner, visit),
                 Type::Primitive(_) | Type::String(_) | Type::Bytes(_) => {}
             }
         }
-        tell(self);
-        self.named().for_each(|field| inside(&field.kind, tell));
+        visit(self);
+        self.named().for_each(|field| inside(&field.kind, visit));
     }
 
-    /// Fields and tagged fields by position.
+    /// Iterate over plain and tagged fields by position.
     pub fn named(&self) -> impl Iterator<Item = &Field> {
         self.fields.iter().chain(self.tagged.iter().map(|tagged| &tagged.field))
     }
@@ -338,11 +339,11 @@ fn steps(fields: &[Field]) -> Vec<Step> {
         fields.len()
     ];
     let (mut run, mut count) = (0u32, 0u32);
-    // From the end, since a run is told to its first field.
+    // Backwards, because the first field of a run holds the size of the run.
     for (field, step) in fields.iter().zip(&mut steps).rev() {
         match &field.kind {
             Type::Primitive(kind) => {
-                // Sixteen bytes a field at the most: no text is long enough to overflow this.
+                // Cannot saturate: a field has at most 16 bytes, and no text is long enough.
                 run = run.saturating_add(u32::try_from(kind.size()).unwrap_or(u32::MAX));
                 count = count.saturating_add(1);
                 *step = Step {
@@ -373,13 +374,13 @@ pub(crate) const MAX_PARTS: usize = 8;
 /// Lengths are compared as words of this many bytes, so a struct of uniform layout has at least as many.
 pub(crate) const LENGTH_WORD: u32 = 4;
 
-/// Whether structs of these steps may be gone through as one.
-fn is_flat(steps: &[Step], smallest: usize) -> bool {
+/// Return whether structs with these steps can have a uniform layout.
+fn can_be_uniform(steps: &[Step], smallest: usize) -> bool {
     let parts = parts(steps).take_while(|step| step.kind != StepKind::Other).count();
     smallest >= LENGTH_WORD as usize && parts <= MAX_PARTS && steps.iter().all(|step| step.kind != StepKind::Other)
 }
 
-/// The steps at which a run or a list begins.
+/// Iterate over the first steps of runs and the steps of other fields.
 pub(crate) fn parts(steps: &[Step]) -> impl Iterator<Item = &Step> {
     let mut position = 0;
     std::iter::from_fn(move || {

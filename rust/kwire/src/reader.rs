@@ -1,17 +1,17 @@
-//! A bounded reader: bytes from here to the end of a message, or of a tag.
+//! A bounded reader of the bytes of a message or of a tagged value.
 //!
-//! Rules of this file: nothing is read without a look at what is left; a length becomes a child reader or a slice,
-//! never a number that somebody trusts later. Offsets are counted from the start of the whole input.
+//! Every read checks the remaining length. A length becomes a slice or a child reader, never a number that later code
+//! trusts. Offsets count from the start of the whole input.
 
 use crate::error::{DecodeKind, Stop};
 
-/// The longest string that Kafka's own code accepts, whatever its length field could say.
+/// The longest string in bytes that Kafka accepts, whatever the length prefix can express.
 pub(crate) const MAX_STRING: usize = 0x7fff;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
-    /// Offset of the byte after `rest`.
+    /// The offset of the byte after `rest`.
     end: usize,
 }
 
@@ -25,8 +25,8 @@ impl<'a> Reader<'a> {
 
     #[inline(always)]
     pub(crate) fn offset(&self) -> usize {
-        // Never wraps, as `rest` ends at `end`. Said so, it costs nothing where only an error would need it: a
-        // subtraction that may panic has to be done where it stands.
+        // Never wraps, because `rest` ends at `end`. A checked subtraction could panic, so it could not be moved to the
+        // error paths, which alone need the value.
         self.end.wrapping_sub(self.rest.len())
     }
 
@@ -40,19 +40,19 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// Go on after bytes that are known to be there; more than are left means all of them.
+    /// Skip bytes that are known to be there. Skips to the end if fewer are left.
     #[inline(always)]
     pub(crate) fn skip(&mut self, count: usize) {
         self.rest = self.rest.get(count..).unwrap_or_default();
     }
 
-    /// Go on at `rest`, which must end where this reader's ends.
+    /// Continue at `rest`, which must be a suffix of this reader's bytes.
     #[inline(always)]
     pub(crate) fn continue_at(&mut self, rest: &'a [u8]) {
         self.rest = rest;
     }
 
-    /// `count` bytes, when they are there.
+    /// Take `count` bytes if they are there.
     #[inline(always)]
     pub(crate) fn try_take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// `count` bytes; short of them, the error stands at `start`, where the value began.
+    /// Take `count` bytes. An error names `start`, the offset of the value.
     #[inline(always)]
     pub(crate) fn take<E>(&mut self, count: usize, start: usize) -> Result<&'a [u8], Stop<E>> {
         match self.rest.split_at_checked(count) {
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A child that ends after `count` bytes.
+    /// Take `count` bytes as a reader of its own.
     #[inline]
     pub(crate) fn child<E>(&mut self, count: usize, start: usize) -> Result<Self, Stop<E>> {
         let rest = self.take(count, start)?;
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An unsigned varint of at most 32 bits.
+    /// Read an unsigned varint of at most 32 bits.
     #[inline(always)]
     pub(crate) fn uvarint<E>(&mut self) -> Result<u32, Stop<E>> {
         match self.rest.split_first() {
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// By value, since a reader whose address goes to a call cannot stay in registers.
+    /// Takes the reader by value: if its address escaped, it could not stay in registers.
     #[inline(never)]
     fn long_uvarint<E>(mut self) -> Result<(u32, Self), Stop<E>> {
         let start = self.offset();
@@ -124,11 +124,11 @@ impl<'a> Reader<'a> {
                 return Ok((value, self));
             }
         }
-        // Fewer than five bytes were left: the fifth would have ended it, one way or the other.
+        // Fewer than five bytes were left. A fifth byte ends the loop in any case.
         Err(Stop::short(start, 1, 0))
     }
 
-    /// The length of a string, bytes or array; None for null.
+    /// Read the length of a string, bytes, or an array. Returns `None` for null.
     #[inline(always)]
     pub(crate) fn length<E>(&mut self, compact: bool, nullable: bool, wide: bool) -> Result<Option<usize>, Stop<E>> {
         let start = self.offset();

@@ -1,20 +1,18 @@
-//! Where encoded bytes go, and how few calls they take to get there.
-//!
-//! Rules of this file: a sink only takes bytes; what they are is the walker's to know.
+//! Where encoded bytes go.
 
-/// Takes the bytes: a `Vec`, or a buffer that belongs to somebody's heap.
+/// A buffer that the encoder appends to.
 pub trait Sink {
-    /// How many bytes it holds.
+    /// Return the number of bytes written.
     fn len(&self) -> usize;
-    /// Whether it holds none.
+    /// Return whether nothing has been written.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Get ready for so many more.
+    /// Make room for `additional` more bytes.
     fn reserve(&mut self, additional: usize);
-    /// Append.
+    /// Append bytes.
     fn put(&mut self, bytes: &[u8]);
-    /// Append a few bytes whose number the compiler knows.
+    /// Append an array of bytes.
     #[inline(always)]
     fn put_array<const N: usize>(&mut self, bytes: [u8; N]) {
         self.put(&bytes);
@@ -25,9 +23,9 @@ pub trait Sink {
         let bytes = word.to_be_bytes();
         self.put(bytes.get(16usize.saturating_sub(count)..).unwrap_or(&bytes));
     }
-    /// Append bytes that it holds already.
+    /// Append a copy of bytes written earlier.
     fn repeat(&mut self, held: std::ops::Range<usize>);
-    /// Drop all bytes from `len` on.
+    /// Remove all bytes from `len` on.
     fn truncate(&mut self, len: usize);
 }
 
@@ -59,7 +57,8 @@ pub(crate) fn put_uvarint(out: &mut impl Sink, mut value: u32) {
     out.put_array([value.to_le_bytes()[0]]);
 }
 
-/// Bytes on their way to a sink, gathered in a register: to ask the sink for each field costs more than the field.
+/// Bytes on their way to a sink, collected in a register. Calling the sink for each field costs more than encoding the
+/// field.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
     pub(crate) word: u128,

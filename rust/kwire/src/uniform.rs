@@ -1,30 +1,30 @@
-//! Structs side by side whose lists have the same lengths, gone through as one.
+//! Consecutive structs of the same layout, decoded together.
 //!
-//! Rules of this file: the partitions of a topic differ in their numbers and hardly ever in their lengths. Where the
-//! lengths of a struct are byte for byte those of the one before it, which was checked, so are all its ranges: what is
-//! left to check is that its bytes are there. Anything unusual (a tag, a long list, a bad length) is not alike, and is
-//! left to those who look closely.
+//! The partitions of a topic differ in their numbers but rarely in the lengths of their arrays. If all length bytes of
+//! a struct equal those of the struct before it, which has been checked, its parts have the same offsets; only the
+//! bounds are left to check. Anything unusual, such as a tag, a long array, or an invalid length, is left to the
+//! general decoder.
 
 use crate::plan::{LENGTH_WORD as WORD, MAX_PARTS, StepKind, Struct, parts};
 
-/// Where the parts of a struct are: of each run of fixed-size fields, and of the elements of each list of int32, in the
-/// order of the wire.
+/// The offsets of the parts of a struct in wire order: each run of fixed-size fields, and the elements of each int32
+/// array.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UniformLayout {
-    /// Bytes of the struct.
+    /// The size of the struct in bytes.
     size: u32,
-    /// From where to where, counted from its start.
+    /// The start and end of each part, relative to the struct.
     ranges: [(u32, u32); MAX_PARTS],
 }
 
-/// What makes another struct like this one.
+/// What the bytes of another struct must satisfy to have the same layout.
 #[derive(Default)]
 pub(crate) struct Checks {
     checks: [Check; MAX_PARTS + 1],
     count: usize,
 }
 
-/// Bytes that must be the same.
+/// Bytes at an offset that must have a certain value.
 #[derive(Clone, Copy, Default)]
 struct Check {
     at: u32,
@@ -33,21 +33,21 @@ struct Check {
 }
 
 impl UniformLayout {
-    /// Bytes of the struct; never 0.
+    /// Return the size of the struct in bytes. Never 0.
     #[inline(always)]
     pub fn size(&self) -> usize {
         self.size.max(1) as usize
     }
 
-    /// Where a part is.
+    /// Return the range of a part.
     #[inline(always)]
     pub fn range(&self, part: usize) -> std::ops::Range<usize> {
         let (start, end) = self.ranges.get(part).copied().unwrap_or_default();
         start as usize..end as usize
     }
 
-    /// The struct with which `rest` begins, and how many like it, at max `max`, stand side by side there; None where
-    /// it is not of the usual kind.
+    /// Determine the layout of the struct at the start of `rest`, and count the structs of that layout, at most `max`.
+    /// Returns `None` if the struct needs the general decoder.
     #[inline]
     pub(crate) fn find(plan: &Struct, rest: &[u8], max: usize) -> Option<(Self, usize)> {
         let mut found = Self::default();
@@ -90,13 +90,13 @@ impl UniformLayout {
             return None;
         }
         checks.end_before(at);
-        // One at least: itself.
+        // At least one: the struct itself.
         Some((found, checks.count(rest, at as usize, max).max(1)))
     }
 }
 
 impl Checks {
-    /// Bytes at a place must be what they are now.
+    /// Require the bytes at an offset to have their current value.
     #[inline(always)]
     fn add(&mut self, at: u32, word: u32, mask: u32) -> Option<()> {
         *self.checks.get_mut(self.count)? = Check { at, word, mask };
@@ -104,13 +104,13 @@ impl Checks {
         Some(())
     }
 
-    /// Words that would go on behind the end begin earlier.
+    /// Move words that would extend beyond the end to the front.
     #[inline(always)]
     fn end_before(&mut self, end: u32) {
         let last = end.saturating_sub(WORD);
         for check in self.checks.get_mut(..self.count).unwrap_or_default() {
             if check.at > last {
-                // By three bytes at max: only single ones stand so near the end.
+                // By three bytes at most: only single length bytes are so close to the end.
                 let bits = 8 * (check.at - last);
                 *check = Check {
                     at: last,
@@ -121,10 +121,10 @@ impl Checks {
         }
     }
 
-    /// How many structs of `size` bytes pass, at max `max`, from the start of `rest`.
+    /// Count the structs of `size` bytes from the start of `rest` that pass, at most `max`.
     #[inline(always)]
     fn count(&self, rest: &[u8], size: usize, max: usize) -> usize {
-        // Of a number that is known they stay in registers.
+        // With a constant number, the checks stay in registers.
         match self.checks {
             [one, ..] if self.count == 1 => count(&[one], rest, size, max),
             [one, two, ..] if self.count == 2 => count(&[one, two], rest, size, max),

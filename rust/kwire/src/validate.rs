@@ -1,10 +1,10 @@
-//! Checks bytes and builds nothing.
+//! Validate bytes without building values.
 
 use crate::decode::{Discard, decode, decode_prefix};
 use crate::error::{DecodeError, Stop};
 use crate::plan::Plan;
 
-/// Everything that `decode` would refuse, at the cost of looking; allocates nothing unless it fails.
+/// Check that `decode` would succeed. Allocates nothing unless it fails.
 pub fn validate(plan: &Plan, input: &[u8]) -> Result<(), Box<DecodeError>> {
     decode(plan, input, &mut Discard).map_err(|stop| match stop {
         Stop::Bytes(error) => error,
@@ -12,7 +12,7 @@ pub fn validate(plan: &Plan, input: &[u8]) -> Result<(), Box<DecodeError>> {
     })
 }
 
-/// The same for a message that other bytes may follow: where it ends.
+/// Check a message that other bytes may follow, such as a header. Returns where it ends.
 pub fn validate_prefix(plan: &Plan, input: &[u8]) -> Result<usize, Box<DecodeError>> {
     match decode_prefix(plan, input, &mut Discard) {
         Ok(((), end)) => Ok(end),

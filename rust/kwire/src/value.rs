@@ -1,7 +1,6 @@
-//! Messages as plain Rust values: what tests, fuzzing and benchmarks of this crate decode to and encode from.
+//! Messages as plain Rust values, for the tests, fuzzing, and benchmarks of this crate.
 //!
-//! Rules of this file: a value borrows from the input what it can, and knows only what is on the wire: fields that a
-//! version lacks do not exist here.
+//! A value borrows from the input where it can. It has no fields that the version lacks.
 
 use std::convert::Infallible;
 
@@ -10,16 +9,16 @@ use crate::encode::{Encoded, Sink, Source, encode};
 use crate::error::{DecodeError, EncodeError, EncodeKind, Stop};
 use crate::plan::{Literal, Plan, Primitive, Struct};
 
-/// A value on the wire.
+/// A value as it is on the wire.
 #[derive(Clone, Debug)]
 pub enum Value<'a> {
-    /// Null, or an absent maybe.
+    /// Null or an absent maybe.
     Null,
     /// A bool.
     Bool(bool),
     /// An integer of any width.
     Int(i64),
-    /// A double; equal to another by bits.
+    /// A double. Compared by bits.
     Float(f64),
     /// A uuid.
     Uuid([u8; 16]),
@@ -27,9 +26,9 @@ pub enum Value<'a> {
     Text(&'a str),
     /// Bytes.
     Bytes(&'a [u8]),
-    /// An array of fixed-size values, as on the wire.
+    /// An array of fixed-size values, still encoded.
     Packed(Primitive, &'a [u8]),
-    /// Another array.
+    /// An array of other values.
     Array(Box<[Self]>),
     /// A struct: its fields by position, then in flexible versions its unknown tags ([`Value::Tags`] or null).
     Struct(Box<[Self]>),
@@ -50,7 +49,7 @@ impl PartialEq for Value<'_> {
             (Self::Packed(a, x), Self::Packed(b, y)) => a == b && x == y,
             (Self::Array(a), Self::Array(b)) | (Self::Struct(a), Self::Struct(b)) => a == b,
             (Self::Tags(a), Self::Tags(b)) => a == b,
-            // One array in its two forms: what a default or a bool other than 0 and 1 makes, and what else the wire says.
+            // The two forms of the same array. Defaults and arrays with bools other than 0 and 1 are not packed.
             (Self::Packed(kind, bytes), Self::Array(items)) | (Self::Array(items), Self::Packed(kind, bytes)) => {
                 let mut equal = items.len() == bytes.len() / kind.size();
                 let Ok(()) = unpack(*kind, bytes, &mut Tree, |index, item| {
@@ -80,7 +79,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Builds values.
+/// The visitor that builds values.
 struct Tree;
 
 impl<'a> Visitor<'a> for Tree {
@@ -112,7 +111,7 @@ impl<'a> Visitor<'a> for Tree {
     }
     fn packed(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Value<'a>, Infallible> {
         if kind == Primitive::Bool && bytes.iter().any(|byte| *byte > 1) {
-            // Any non-zero byte is true, and is written back as 1.
+            // Every non-zero byte is true and is encoded as 1.
             return Ok(Value::Array(bytes.iter().map(|byte| Value::Bool(*byte != 0)).collect()));
         }
         Ok(Value::Packed(kind, bytes))
@@ -157,10 +156,10 @@ impl<'a> Visitor<'a> for Tree {
     }
 }
 
-/// A default as a value.
+/// Return a default as a value.
 fn literal(default: &Literal) -> Value<'_> {
     match default {
-        // No tagged field has a struct for its default: the parser sees to that.
+        // The parser allows no tagged field with a struct as its default.
         Literal::Null | Literal::Struct => Value::Null,
         Literal::Bool(value) => Value::Bool(*value),
         Literal::Int(value) => Value::Int(*value),
@@ -172,10 +171,10 @@ fn literal(default: &Literal) -> Value<'_> {
     }
 }
 
-/// Answers for values.
+/// The source that reads values.
 struct Held<'v>(std::marker::PhantomData<&'v Value<'v>>);
 
-/// A node: a value in a tree, or an element of a packed array.
+/// A value of a tree, or an element of a packed array.
 #[derive(Clone, Copy)]
 enum Node<'v> {
     Tree(&'v Value<'v>),
@@ -183,7 +182,7 @@ enum Node<'v> {
 }
 
 impl<'v> Node<'v> {
-    /// The value, as itself or made from the wire's bytes.
+    /// Read the value. Elements of packed arrays are decoded first.
     fn with<T>(self, wanted: &str, read: impl FnOnce(&Value<'v>) -> Option<T>) -> Encoded<T> {
         let found = match self {
             Self::Tree(value) => read(value),

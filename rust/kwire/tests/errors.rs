@@ -1,4 +1,4 @@
-//! Every kind of error: what it is, where it stands, what was wanted and what was left.
+//! Every kind of error, with its offset, its path, and the bytes wanted and left.
 
 use kwire::{DecodeError, DecodeKind, EncodeError, EncodeKind, Plan, Value, validate};
 
@@ -6,20 +6,20 @@ fn plan(body: &str) -> Plan {
     format!("Test v0 {body}").parse().expect(body)
 }
 
-/// Why bytes are refused; `validate` must say the same.
-fn refused(body: &str, input: &[u8]) -> DecodeError {
+/// Return the error for invalid bytes. `validate` must return the same.
+fn decode_error(body: &str, input: &[u8]) -> DecodeError {
     let plan = plan(body);
     let error = Value::decode(&plan, input).expect_err(body);
     assert_eq!(validate(&plan, input), Err(error.clone()), "{body}");
     *error
 }
 
-/// Kind, offset, path, wanted, left.
+/// The kind, offset, path, bytes wanted, and bytes left of an error.
 type Fault<'a> = (DecodeKind, usize, &'a str, Option<u64>, Option<usize>);
 
 #[track_caller]
-fn assert_refused(body: &str, input: &[u8], expected: Fault<'_>) {
-    let error = refused(body, input);
+fn assert_decode_error(body: &str, input: &[u8], expected: Fault<'_>) {
+    let error = decode_error(body, input);
     let path = error.path.to_string();
     assert_eq!(
         (error.kind, error.offset, &*path, error.wanted, error.left),
@@ -40,7 +40,7 @@ fn truncated() {
         ("{a:int64}", b"\0", 0, "a", 8, 1),
         ("{a:float64}", b"\0\0\0\0\0\0\0", 0, "a", 8, 7),
         ("{a:uuid}", b"\0", 0, "a", 16, 1),
-        // A length is a value too, and what it promises stands where it stands.
+        // An error inside a value names the offset of its length prefix.
         ("{a:string}", b"\0", 0, "a", 2, 1),
         ("{a:int8 b:string}", b"\x01\0\x03hi", 1, "b", 3, 2),
         ("{a:bytes}", b"\0\0\0", 0, "a", 4, 3),
@@ -61,7 +61,7 @@ fn truncated() {
             2,
             1,
         ),
-        // Tag sections: their count, a tag, a size, a content.
+        // Tag sections: the count, a tag, a size, and the content.
         ("<>", b"", 0, "", 1, 0),
         ("<a:int8>", b"\x01", 1, "", 1, 0),
         ("<a#5:int8=0>", b"\x01\x85\x80", 1, "", 1, 0),
@@ -69,11 +69,11 @@ fn truncated() {
         ("<a#5:int8=0>", b"\x01\x05\x02\x01", 3, "a", 2, 1),
         ("<a#5:int8=0>", b"\x01\x06\x80", 2, "", 1, 0),
         ("<a#5:int8=0>", b"\x01\x06\x02\x01", 3, "", 2, 1),
-        // A tagged value ends where its tag ends, whatever comes behind.
+        // A tagged value must not read beyond the end of its tag.
         ("<a#5:int32=0>", b"\x01\x05\x03\0\0\0\0\0\0", 3, "a", 4, 3),
         ("<a#5:compact_string=\"\">", b"\x01\x05\x03\x04hi!", 3, "a", 3, 2),
     ] {
-        assert_refused(body, input, (Truncated, offset, path, Some(wanted), Some(left)));
+        assert_decode_error(body, input, (Truncated, offset, path, Some(wanted), Some(left)));
     }
 }
 
@@ -105,7 +105,7 @@ fn count_exceeds_input() {
         ("{a:[[int8]]}", b"\0\0\0\x01\0\0\0\x01", 4, "a[0]", 1, 0),
         ("<>", b"\x02\0\0\x01", 0, "", 4, 3),
         ("{a:<>}", b"\xff\xff\xff\xff\x0f\0", 0, "a", 0x1_ffff_fffe, 1),
-        // A child reader counts what is left in it.
+        // In a tagged value, only its own bytes count as left.
         (
             "<a#0:compact[int32]=[]>",
             b"\x01\0\x05\x03\0\0\0\0\0\0\0\0",
@@ -115,12 +115,12 @@ fn count_exceeds_input() {
             4,
         ),
     ] {
-        assert_refused(body, input, (CountExceedsInput, offset, path, Some(wanted), Some(left)));
+        assert_decode_error(body, input, (CountExceedsInput, offset, path, Some(wanted), Some(left)));
     }
 }
 
 #[test]
-fn kinds_that_are_not_about_length() {
+fn errors_without_lengths() {
     use DecodeKind::{InvalidMarker, InvalidUtf8, NegativeLength, NullNotAllowed, TagOrder, TooLong, VarintOverflow};
     let too_long = [b"\x81\x80\x02".to_vec(), vec![b'a'; 0x8000]].concat();
     for (kind, body, input, offset, path) in [
@@ -136,7 +136,7 @@ fn kinds_that_are_not_about_length() {
         (NullNotAllowed, "{a:compact[int8]}", b"\0", 0, "a"),
         (NullNotAllowed, "{a:[compact_string]}", b"\0\0\0\x02\x01\0", 5, "a[1]"),
         (TooLong, "{a:compact_string}", &too_long, 0, "a"),
-        // Said before anybody looks at what is left.
+        // The length is checked before the remaining bytes.
         (TooLong, "{a:compact_string}", b"\x81\x80\x02", 0, "a"),
         (InvalidUtf8, "{a:int8 b:string}", b"\0\0\x01\xff", 1, "b"),
         (InvalidUtf8, "{a:compact_string}", b"\x04\xed\xa0\x80", 0, "a"),
@@ -155,27 +155,27 @@ fn kinds_that_are_not_about_length() {
         (InvalidMarker, "{a:{b:int8}?}", b"\0", 0, "a"),
         (InvalidMarker, "{a:int8 b:[<>?]}", b"\0\0\0\0\x02\xff\x02", 6, "b[1]"),
     ] {
-        assert_refused(body, input, (kind, offset, path, None, None));
+        assert_decode_error(body, input, (kind, offset, path, None, None));
     }
 }
 
 #[test]
 fn tag_size_and_trailing_bytes() {
     let expected = (DecodeKind::TagSize, 3, "a", Some(4), Some(3));
-    assert_refused("<a#5:int8=0>", b"\x01\x05\x04\x01\0\0\0", expected);
+    assert_decode_error("<a#5:int8=0>", b"\x01\x05\x04\x01\0\0\0", expected);
     let expected = (DecodeKind::TagSize, 4, "s[0].a", Some(2), Some(1));
-    assert_refused("{s:compact[<a#0:<>?=null>]}", b"\x02\x01\0\x02\xff\0", expected);
-    assert_refused(
+    assert_decode_error("{s:compact[<a#0:<>?=null>]}", b"\x02\x01\0\x02\xff\0", expected);
+    assert_decode_error(
         "{a:int8}",
         b"\x01\x02\x03",
         (DecodeKind::TrailingBytes, 1, "", Some(0), Some(2)),
     );
-    assert_refused("{}", b"\0", (DecodeKind::TrailingBytes, 0, "", Some(0), Some(1)));
-    assert_refused("<>", b"\0\0", (DecodeKind::TrailingBytes, 1, "", Some(0), Some(1)));
+    assert_decode_error("{}", b"\0", (DecodeKind::TrailingBytes, 0, "", Some(0), Some(1)));
+    assert_decode_error("<>", b"\0\0", (DecodeKind::TrailingBytes, 1, "", Some(0), Some(1)));
 }
 
 #[test]
-fn decode_errors_in_words() {
+fn decode_error_text() {
     for (body, input, text) in [
         (
             "{a:[{b:int32}]}",
@@ -195,12 +195,12 @@ fn decode_errors_in_words() {
         ),
         ("<>", b"\x02\x05\0\x05\0", "tag_order at byte 3"),
     ] {
-        assert_eq!(refused(body, input).to_string(), text);
+        assert_eq!(decode_error(body, input).to_string(), text);
     }
 }
 
 #[track_caller]
-fn assert_unwritable(body: &str, value: &Value<'_>, kind: EncodeKind, path: &str) -> Box<EncodeError> {
+fn assert_encode_error(body: &str, value: &Value<'_>, kind: EncodeKind, path: &str) -> Box<EncodeError> {
     let error = value.encode(&plan(body)).expect_err(body);
     assert_eq!((error.kind, &*error.path.to_string()), (kind, path), "{body} {value:?}");
     error
@@ -210,9 +210,9 @@ fn structure<'a>(fields: impl Into<Box<[Value<'a>]>>) -> Value<'a> {
     Value::Struct(fields.into())
 }
 
-/// What a source says of its own values (strings without UTF-8, fields that a version lacks) has no place in a `Value`.
+/// Errors that only a source can find (strings without UTF-8, fields that a version lacks) cannot occur in a `Value`.
 #[test]
-fn values_that_cannot_be_written() {
+fn encode_errors() {
     use EncodeKind::{NullNotAllowed, OutOfRange, TagClash, TooLong, WrongType};
     let long = "a".repeat(0x8000);
     let tags = |raw: &[u8]| Value::Tags(raw.into());
@@ -273,20 +273,20 @@ fn values_that_cannot_be_written() {
         (WrongType, "<>", vec![tags(b"\x07\x02\0")], "unknown_tags"),
         (WrongType, "<>", vec![tags(b"\xff\xff\xff\xff\xff\xff")], "unknown_tags"),
     ] {
-        assert_unwritable(body, &structure(fields), kind, path);
+        assert_encode_error(body, &structure(fields), kind, path);
     }
-    assert_unwritable("{}", &Value::Int(0), WrongType, "");
+    assert_encode_error("{}", &Value::Int(0), WrongType, "");
 }
 
 #[test]
-fn encode_errors_in_words() {
-    let error = assert_unwritable(
+fn encode_error_text() {
+    let error = assert_encode_error(
         "{a:[int8]}",
         &structure([Value::Array([Value::Int(128)].into())]),
         EncodeKind::OutOfRange,
         "a[0]",
     );
     assert_eq!(error.to_string(), "a[0]: out_of_range: 128 does not fit 1 bytes");
-    let error = assert_unwritable("{a:int8}", &structure([Value::Null]), EncodeKind::NullNotAllowed, "a");
+    let error = assert_encode_error("{a:int8}", &structure([Value::Null]), EncodeKind::NullNotAllowed, "a");
     assert_eq!(error.to_string(), "a: null_not_allowed: an integer is wanted");
 }

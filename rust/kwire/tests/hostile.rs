@@ -1,6 +1,7 @@
-//! What bytes may cost: memory in proportion to the input, whatever counts and lengths claim, and none to validate.
+//! Memory bounds: decoding takes memory in proportion to the input, whatever counts and lengths it states. Validation
+//! takes none.
 //!
-//! An allocator counts what the thread that asks has allocated, so tests may run side by side.
+//! The allocator counts per thread, so tests can run in parallel.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -14,18 +15,18 @@ thread_local! {
     static PEAK: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: hands every call on to the system's allocator; the counters need no allocation of their own.
+// SAFETY: every call is passed to the system's allocator unchanged. The counters do not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.get().saturating_add(layout.size());
         HELD.set(held);
         PEAK.set(PEAK.get().max(held));
-        // SAFETY: as the caller's.
+        // SAFETY: the caller's obligations are the same.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         HELD.set(HELD.get().saturating_sub(layout.size()));
-        // SAFETY: as the caller's.
+        // SAFETY: the caller's obligations are the same.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -33,7 +34,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `work` gives, and the most bytes that it held at once.
+/// Return the result of `work` and the largest number of bytes allocated at the same time.
 fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     HELD.set(0);
     PEAK.set(0);
@@ -47,7 +48,7 @@ fn repeat(element: &[u8]) -> Vec<u8> {
     element.repeat(SIZE / element.len())
 }
 
-/// Elements behind a classic count, or a compact one.
+/// Return an array of these elements with a classic or compact count.
 fn array(compact: bool, element: &[u8]) -> Vec<u8> {
     let count = u32::try_from(SIZE / element.len()).expect("a small one");
     let head = if compact {
@@ -68,13 +69,13 @@ fn uvarint(mut value: u32) -> Vec<u8> {
     out
 }
 
-/// A tag section of that many unknown tags, each holding one byte.
+/// Return a tag section of `count` unknown tags of one byte each.
 fn tags(count: u32) -> Vec<u8> {
     let entries = (0..count).flat_map(|tag| [uvarint(tag), vec![1, 0xff]].concat());
     uvarint(count).into_iter().chain(entries).collect()
 }
 
-/// Bodies of about `SIZE` bytes that become as much as bodies can.
+/// Return bodies of about `SIZE` bytes whose values take much memory.
 fn greedy() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("{a:[int8]}", array(false, b"\0")),
@@ -110,7 +111,7 @@ fn greedy() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn decoding_holds_less_than_64_times_the_input() {
+fn decoding_allocates_less_than_64_times_the_input() {
     for (body, input) in greedy() {
         let plan: Plan = format!("Greedy v0 {body}").parse().expect(body);
         let (decoded, peak) = peak(|| Value::decode(&plan, &input));
@@ -124,7 +125,7 @@ fn decoding_holds_less_than_64_times_the_input() {
 }
 
 #[test]
-fn validating_holds_nothing() {
+fn validation_allocates_nothing() {
     for (body, input) in greedy() {
         let plan: Plan = format!("Greedy v0 {body}").parse().expect(body);
         let (validated, peak) = peak(|| validate(&plan, &input));
@@ -132,9 +133,9 @@ fn validating_holds_nothing() {
     }
 }
 
-/// The last byte is missing: everything before it is built, or looked at, in vain.
+/// The last byte is missing, so that everything before it is decoded first.
 #[test]
-fn an_error_at_the_very_end_holds_no_more() {
+fn an_error_at_the_last_byte_allocates_no_more() {
     for (body, input) in greedy() {
         let plan: Plan = format!("Greedy v0 {body}").parse().expect(body);
         let short = &input[..input.len() - 1];
@@ -150,7 +151,7 @@ fn an_error_at_the_very_end_holds_no_more() {
 }
 
 #[test]
-fn claims_cost_nothing() {
+fn large_counts_allocate_nothing() {
     const MOST: &[u8] = b"\x7f\xff\xff\xff";
     const MOST_COMPACT: &[u8] = b"\xff\xff\xff\xff\x0f";
     for (body, input) in [
@@ -171,7 +172,7 @@ fn claims_cost_nothing() {
         ("<a#7:compact[int8]=[]>", b"\x01\x07\x05\xff\xff\xff\xff\x0f"),
     ] {
         let plan: Plan = format!("Claims v0 {body}").parse().expect(body);
-        // With a few bytes behind the claim, and with none.
+        // With and without bytes after the count.
         for input in [input, &[input, &[0; 100]].concat()] {
             let (decoded, peak) = peak(|| Value::decode(&plan, input));
             let kind = decoded.expect_err(body).kind;
@@ -187,7 +188,7 @@ fn claims_cost_nothing() {
 }
 
 #[test]
-fn plans_hold_memory_in_proportion_to_their_text() {
+fn parsing_allocates_in_proportion_to_the_text() {
     let numbered = |item: fn(usize) -> String, count: usize| (0..count).map(item).collect::<Vec<_>>().join(" ");
     let count = SIZE / 64;
     for text in [

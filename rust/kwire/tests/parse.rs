@@ -1,15 +1,15 @@
-//! Plan texts: what is read, what is refused and where, and that nothing is too much.
+//! The plan parser: what it accepts, what it rejects and at which offset, and its limits.
 
 use kwire::Plan;
 use kwire::plan::{Literal, Primitive, Type};
 
-fn refused(text: &str) -> (usize, String) {
+fn parse_error(text: &str) -> (usize, String) {
     let error = text.parse::<Plan>().expect_err(text);
     (error.offset, error.reason)
 }
 
-/// The blocks of `docs/plans.md` that are marked so, a vector of lines each.
-fn blocks_of_the_page(mark: &str) -> Vec<Vec<String>> {
+/// Return the lines of each block of `docs/plans.md` with this mark.
+fn blocks_of_the_document(mark: &str) -> Vec<Vec<String>> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plans.md");
     let page = std::fs::read_to_string(page).expect(page);
     let fence = format!("```{mark}\n");
@@ -19,8 +19,8 @@ fn blocks_of_the_page(mark: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn plans_on_the_page_are_printed_as_they_are() {
-    let plans: Vec<String> = blocks_of_the_page("plan").concat();
+fn plans_of_the_document_print_unchanged() {
+    let plans: Vec<String> = blocks_of_the_document("plan").concat();
     assert!(plans.len() > 5);
     for text in plans {
         let plan: Plan = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -29,20 +29,20 @@ fn plans_on_the_page_are_printed_as_they_are() {
 }
 
 #[test]
-fn texts_that_the_page_refuses_are_refused_there_and_for_that_reason() {
-    let lines = blocks_of_the_page("refused").concat();
+fn invalid_plans_of_the_document_have_the_documented_error() {
+    let lines = blocks_of_the_document("refused").concat();
     assert!(lines.len() > 30);
     for pair in lines.chunks(2) {
         let [text, complaint] = pair else {
             panic!("a text without its caret: {pair:?}")
         };
         let (indent, reason) = complaint.split_once("^ ").expect(complaint);
-        assert_eq!(refused(text), (indent.len(), reason.to_owned()), "{text}");
+        assert_eq!(parse_error(text), (indent.len(), reason.to_owned()), "{text}");
     }
 }
 
 #[test]
-fn every_kind_of_mistake_has_its_place() {
+fn errors_name_the_offset_of_the_mistake() {
     const UNFINISHED: &str = "a printable ASCII character, an escape or the closing quote is wanted";
     for (text, offset, reason) in [
         ("", 0, "a name is wanted"),
@@ -123,18 +123,18 @@ fn every_kind_of_mistake_has_its_place() {
         ("Name v0 {-a=u\"\"}", 15, "a uuid has 16 bytes"),
         ("Name v0 {}\n", 10, "the plan ends here, the text goes on"),
     ] {
-        assert_eq!(refused(text), (offset, reason.to_owned()), "{text}");
+        assert_eq!(parse_error(text), (offset, reason.to_owned()), "{text}");
     }
 }
 
 #[test]
-fn an_error_says_where_in_words() {
+fn error_text() {
     let error = "Name v0 {a:int33}".parse::<Plan>().expect_err("int33");
     assert_eq!(error.to_string(), "plan, character 11: int33 is no type");
 }
 
 #[test]
-fn what_is_nested_ten_thousand_deep_is_refused() {
+fn deep_nesting_is_rejected() {
     for (opening, innermost, closing) in [
         ("{a:", "int8", "}"),
         ("<a:", "int8", ">"),
@@ -145,23 +145,26 @@ fn what_is_nested_ten_thousand_deep_is_refused() {
         let nested = |depth: usize| format!("Name v0 {}{innermost}{}", opening.repeat(depth), closing.repeat(depth));
         nested(20).parse::<Plan>().expect("20 are not too deep");
         for text in [nested(10_000), format!("Name v0 {}", opening.repeat(10_000))] {
-            let (offset, reason) = refused(&text);
+            let (offset, reason) = parse_error(&text);
             assert_eq!(reason, "types stand in each other more than 64 deep");
             assert!(offset < 1_000, "noticed as soon as it is too deep");
         }
     }
     for array in ["[", "compact[", "maybe("] {
-        let (_, reason) = refused(&format!("Name v0 {{a:{}", array.repeat(10_000)));
+        let (_, reason) = parse_error(&format!("Name v0 {{a:{}", array.repeat(10_000)));
         assert_eq!(reason, "types stand in each other more than 64 deep");
     }
 }
 
 #[test]
-fn sixty_four_deep_is_deep_enough_and_the_last() {
+fn nesting_of_64_is_the_maximum() {
     let arrays = |depth: usize| format!("Name v0 {{a:{}int8{}}}", "[".repeat(depth), "]".repeat(depth));
-    // The message and the innermost type are two of them.
+    // The message and the innermost type count as well.
     arrays(62).parse::<Plan>().expect("64 in all");
-    assert_eq!(refused(&arrays(63)).1, "types stand in each other more than 64 deep");
+    assert_eq!(
+        parse_error(&arrays(63)).1,
+        "types stand in each other more than 64 deep"
+    );
 }
 
 const EVERYTHING: &str = concat!(
@@ -170,7 +173,7 @@ const EVERYTHING: &str = concat!(
 );
 
 #[test]
-fn every_beginning_of_a_plan_is_refused() {
+fn every_prefix_of_a_plan_is_rejected() {
     EVERYTHING.parse::<Plan>().expect("a plan");
     for length in 0..EVERYTHING.len() {
         assert!(
@@ -181,9 +184,9 @@ fn every_beginning_of_a_plan_is_refused() {
     }
 }
 
-/// One character changed, whichever: a plan that says so, or an error within the text; never a panic.
+/// After any change of a character, the text is a plan that prints as itself, or has an error within the text.
 #[test]
-fn every_change_is_read_or_refused() {
+fn every_changed_character_parses_or_fails() {
     let step = if cfg!(miri) { 13 } else { 1 };
     for place in (0..EVERYTHING.len()).step_by(step) {
         for character in ('\0'..='\u{7f}').chain(['\u{2603}', '\u{1f600}']).step_by(step) {
@@ -198,7 +201,7 @@ fn every_change_is_read_or_refused() {
 }
 
 #[test]
-fn a_plan_holds_what_its_text_says() {
+fn a_plan_has_the_fields_of_its_text() {
     let plan: Plan = EVERYTHING.parse().expect("a plan");
     assert_eq!((&*plan.name, plan.version, plan.structs), ("Every", 7, 3));
     let root = &plan.root;
@@ -241,7 +244,7 @@ fn a_plan_holds_what_its_text_says() {
 }
 
 #[test]
-fn literals_are_read_in_every_spelling_and_printed_in_one() {
+fn literals_print_in_canonical_form() {
     for (text, printed) in [
         ("+5", "5"),
         ("007", "7"),

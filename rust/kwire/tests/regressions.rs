@@ -1,4 +1,4 @@
-//! What fuzzing once found, one test a file of `fuzz/regressions/plans`, with its story.
+//! Inputs found by fuzzing, one test for each file in `fuzz/regressions/plans`.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn replay(name: &str) {
 }
 
 #[test]
-fn every_file_has_a_test_of_its_name() {
+fn every_file_has_a_test() {
     for file in folder().read_dir().expect("the folder") {
         let name = file.expect("a file").file_name().into_string().expect("ASCII");
         assert!(
@@ -25,20 +25,20 @@ fn every_file_has_a_test_of_its_name() {
     }
 }
 
-/// Fields could stand in any order and were printed in one, so a plan's own text opened its structs in another order and
-/// was another plan; Python paired the structs with the wrong classes. Now there is one order, and no other is read.
+/// Fields were accepted in any order but printed in one. The printed plan opened its structs in another order, and
+/// Python paired them with the wrong classes. Now only one order is accepted.
 #[test]
 fn tags_that_do_not_ascend() {
     replay("tags_that_do_not_ascend");
 }
 
-/// An empty array that was written although it is its tag's default was not the array that the default is.
+/// An encoded empty array that equals the default of its tag did not compare equal to the default.
 #[test]
 fn a_default_that_is_written() {
     replay("a_default_that_is_written");
 }
 
-/// A bool of 2 is true and is written as 1, and the array of it was not the one that came back.
+/// A bool of 2 is true and is encoded as 1. An array of it did not compare equal after a round trip.
 #[test]
 fn a_bool_of_two() {
     replay("a_bool_of_two");

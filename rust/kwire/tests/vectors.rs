@@ -1,11 +1,11 @@
-//! What Kafka's own classes, real clients and real brokers wrote, through this crate alone.
+//! Bytes written by Kafka's own classes, by clients, and by brokers, decoded and encoded by this crate alone.
 
 use kwire::{Plan, Value, validate};
 
 mod cases;
 
 #[test]
-fn every_plan_is_printed_as_it_was_written() {
+fn plans_print_unchanged() {
     for line in cases::some_lines("plans") {
         let (_, text) = line.split_once(' ').expect("dialect and plan");
         let plan: Plan = text.parse().expect(text);
@@ -14,7 +14,7 @@ fn every_plan_is_printed_as_it_was_written() {
 }
 
 #[test]
-fn every_body_is_read_and_written_again() {
+fn bodies_round_trip() {
     let lines = cases::some_lines("bodies");
     assert!(lines.len() > if cfg!(miri) { 10 } else { 10_000 }, "{}", lines.len());
     let plans = cases::plans_of(&lines);
@@ -34,9 +34,9 @@ fn every_body_is_read_and_written_again() {
     }
 }
 
-/// The smaller half: what a longer body does differently at its end, its middle has seen.
+/// Only short bodies: a longer one does nothing at its end that a shorter one does not.
 #[test]
-fn every_beginning_of_a_body_is_refused() {
+fn every_prefix_of_a_body_is_rejected() {
     let mut lines = cases::some_lines("bodies");
     lines.retain(|line| line.len() < if cfg!(miri) { 100 } else { 500 });
     let plans = cases::plans_of(&lines);
@@ -52,7 +52,7 @@ fn every_beginning_of_a_body_is_refused() {
 }
 
 #[test]
-fn every_damaged_body_has_the_error_that_the_reference_finds() {
+fn damaged_bodies_have_the_error_of_the_reference() {
     let lines = cases::some_lines("damaged");
     let plans = cases::plans_of(&lines);
     for line in &lines {

@@ -1,8 +1,7 @@
-//! Bodies of one message, one after the other, into columns.
+//! Fill columns from bodies.
 //!
-//! Rules of this file: columns on their way are always whole up to the last good body. A body that turns out bad is
-//! taken out again to there, and one row that says so is put in its stead. What waits to be converted is in `waiting`,
-//! what the walker tells in `visit`.
+//! The columns are complete up to the last valid body. The values of an invalid body are removed, and one null row
+//! takes its place. `pending` converts collected slices, `visitor` receives values from the decoder.
 
 mod pending;
 mod visitor;
@@ -14,18 +13,18 @@ use crate::column::{Block, Column, Data, Fixed, Keys, List, Room};
 use crate::layout::{Kind, Layout, Target};
 use crate::text::Text;
 
-/// So many runs or lists wait before they are converted: few enough to stay in the nearest cache with what they refer
-/// to, enough that choosing the conversion costs nothing.
+/// The number of runs or lists that are converted together: few enough that they and the bytes they refer to stay in
+/// the first-level cache, enough that selecting the conversion costs nothing.
 const BLOCK: usize = 256;
 
-/// Columns on their way.
+/// Columns that are being filled.
 pub(crate) struct BatchBuilder<'a, 'l> {
     pub(crate) layout: &'l Layout,
     pub(crate) columns: Vec<Column<'a>>,
     pub(crate) groups: Vec<ColumnGroup<'a>>,
     runs: Vec<Vec<&'a [u8]>>,
     target: Target,
-    /// How long the groups were when the last good body ended.
+    /// The size of each group after the last valid body.
     kept: Vec<usize>,
     lists: Vec<usize>,
     dictionaries: Vec<usize>,
@@ -33,23 +32,23 @@ pub(crate) struct BatchBuilder<'a, 'l> {
     room: Room,
 }
 
-/// So many structs, with one value in each column.
+/// A number of structs, with one value in each column for each of them.
 #[derive(Default)]
 pub(crate) struct ColumnGroup<'a> {
-    /// Structs that wait to be converted, and how many.
+    /// Pending blocks, and the number of structs in them.
     blocks: Vec<Block<'a>>,
     in_blocks: usize,
-    /// The plan's struct that they are.
+    /// The index of the plan's struct that the blocks hold.
     node: usize,
-    /// Whether runs or lists may be pending: then they come before any block.
+    /// Whether runs or lists may be pending. They precede all blocks.
     has_pending: bool,
     pub(crate) count: usize,
-    /// For a level: for each struct, how many rows there are up to its end.
+    /// For a level: the number of rows up to the end of each struct.
     pub(crate) ends: Vec<usize>,
 }
 
 impl<'a, 'l> BatchBuilder<'a, 'l> {
-    /// `total`: bytes of all frames.
+    /// Create empty columns. `total` is the size of all frames in bytes.
     pub(crate) fn new(layout: &'l Layout, total: usize) -> Self {
         let columns = layout.columns.iter().map(|column| {
             let data = match column.kind {
@@ -60,7 +59,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
                 Kind::List { child } => Data::List(List::new(child)),
                 Kind::Struct { group } => Data::Struct(group),
             };
-            // Values in runs are never null, whatever the declaration allows in other versions.
+            // Values in runs are never null in this version, whatever the declaration allows in others.
             let validity = (column.nullable && !column.in_run && !column.constant).then(|| NullBufferBuilder::new(0));
             Column { data, validity }
         });
@@ -87,19 +86,19 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         }
     }
 
-    /// How many rows there are.
+    /// Return the number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.groups[self.layout.rows].count
     }
 
-    /// A body begins.
+    /// Begin a body.
     pub(crate) fn begin(&mut self, body: &'a [u8]) {
         self.target = Target::Path;
         self.room.done += self.body.len();
         self.body = body;
     }
 
-    /// A good body has ended.
+    /// Finish a valid body.
     pub(crate) fn keep(&mut self) {
         for column in &self.dictionaries {
             if let Data::Keys(keys) = &mut self.columns[*column].data {
@@ -111,7 +110,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         }
     }
 
-    /// Take out what a bad body has brought, and put one row in its stead.
+    /// Remove the values of an invalid body and add one null row.
     #[cold]
     pub(crate) fn replace_by_null_row(&mut self) {
         self.convert();
@@ -164,7 +163,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         }
     }
 
-    /// A struct that is not there: zeros, and null where there is one.
+    /// Add a missing struct: zeros, and null where possible.
     fn push_missing(&mut self, group: usize) {
         self.convert_blocks(group);
         self.groups[group].has_pending = true;
@@ -180,7 +179,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         }
     }
 
-    /// Null, or zero where there is none.
+    /// Add a null, or a zero if the column cannot be null.
     fn push_null(&mut self, column: usize) {
         let Column { data, validity } = &mut self.columns[column];
         if let Some(validity) = validity {
@@ -199,7 +198,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         }
     }
 
-    /// What stands where a tag is missing.
+    /// Add the default of a missing tag.
     #[cold]
     fn push_default(&mut self, column: usize) {
         let default = &self.layout.columns[column].default;
@@ -220,13 +219,13 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
             Data::Text(text) => text.push(bytes),
             Data::Keys(keys) => keys.push(bytes),
             Data::List(_) => self.push_list(column, &[]),
-            // A tagged struct is null by default.
+            // The default of a tagged struct is null.
             Data::Constant | Data::Struct(_) => {}
         }
     }
 }
 
-/// The rows of each struct of a level.
+/// Iterate over the number of rows of each struct of a level.
 pub(crate) fn lengths(ends: &[usize]) -> impl Iterator<Item = usize> + '_ {
     let mut before = 0;
     ends.iter().map(move |end| {

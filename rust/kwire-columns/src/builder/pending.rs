@@ -1,14 +1,14 @@
-//! Runs, lists and structs layout that wait to be converted: together they cost a choice and a loop, not one each.
+//! Conversion of collected runs, lists, and structs of uniform layout.
 //!
-//! Rules of this file: what waits is a slice of a frame, so it is all converted before the frames go. Of one group, what
-//! came outside of blocks is converted before any block, and the other way round, so that the order stays.
+//! Pending slices borrow from the frames, so they are all converted before the frames are released. To keep the order
+//! of a group, its pending runs and lists are converted before the next block, and blocks before the next run or list.
 
 use super::{BLOCK, BatchBuilder, ColumnGroup};
 use crate::column::{Column, Data, Fixed, List};
 use crate::layout::Target;
 
 impl<'a> BatchBuilder<'a, '_> {
-    /// Convert all that waits.
+    /// Convert everything that is pending.
     pub(crate) fn convert(&mut self) {
         for group in 0..self.groups.len() {
             self.convert_blocks(group);
@@ -84,7 +84,7 @@ impl<'a> BatchBuilder<'a, '_> {
         *in_blocks = 0;
     }
 
-    /// Runs and lists of a group that wait outside of blocks.
+    /// Convert the pending runs and lists of a group.
     #[cold]
     pub(super) fn convert_pending(&mut self, group: usize) {
         let layout = self.layout;
@@ -108,7 +108,7 @@ impl<'a> BatchBuilder<'a, '_> {
         }
     }
 
-    /// A list of fixed-size elements, or an empty one of others.
+    /// Add a list of fixed-size elements, or an empty list of any elements.
     #[inline(always)]
     pub(super) fn push_list(&mut self, column: usize, bytes: &'a [u8]) {
         let Some(Column {
@@ -124,7 +124,7 @@ impl<'a> BatchBuilder<'a, '_> {
     }
 }
 
-/// A column of lists and that of their elements.
+/// Return a list column and the column of its values.
 fn list_and_values<'c, 'a>(
     columns: &'c mut [Column<'a>],
     column: usize,

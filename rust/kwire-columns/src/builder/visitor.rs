@@ -1,7 +1,7 @@
-//! What the walker tells, and where it goes.
+//! The visitor that fills columns.
 //!
-//! Rules of this file: a place (`target`) says which column the next value belongs to; the walker announces every field
-//! that is not in a run, so the place is always the value's own.
+//! `target` is the column of the next value. The decoder calls `enter` before every field that is not part of a run, so
+//! the target is always that of the current field.
 
 use std::convert::Infallible;
 
@@ -14,7 +14,7 @@ use crate::layout::{StructLayout, Target};
 use crate::text::signed;
 
 impl<'a, 'l> BatchBuilder<'a, 'l> {
-    /// The value of the place is not null.
+    /// Record that a value is not null.
     #[inline]
     fn valid(&mut self, column: usize) {
         if let Some(validity) = &mut self.columns[column].validity {
@@ -42,7 +42,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         }
     }
 
-    /// Structs layout that cannot be taken at once.
+    /// Add structs of uniform layout that cannot be taken as a block.
     fn push_each(&mut self, plan: &'a Struct, node: &'l StructLayout, bytes: &'a [u8], layout: &UniformLayout) {
         for bytes in bytes.chunks_exact(layout.size()) {
             self.target = Target::Path;
@@ -59,7 +59,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         }
     }
 
-    /// The column of rows that are no structs.
+    /// Return the column of rows that are not structs.
     fn element(&self) -> usize {
         self.layout.element.unwrap_or_default()
     }
@@ -80,7 +80,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
 impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
     type Value = ();
     type Struct = Option<&'l StructLayout>;
-    /// The place of its elements.
+    /// The target of its elements.
     type Array = Target;
     type Error = Infallible;
 
@@ -112,7 +112,7 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
         Ok(())
     }
     fn null(&mut self) -> Result<(), Infallible> {
-        // No array on the way to the rows: no rows.
+        // A null array on the path to the rows has no rows.
         if let Target::Column(column) = self.target {
             self.push_null(column);
         }
@@ -200,7 +200,7 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
             }
             Target::Column(column) => {
                 self.valid(column);
-                // Empty ones among them have been told as lists of fixed-size elements.
+                // Empty lists are pending like lists of fixed-size elements.
                 self.convert_lists(column);
                 if let Data::List(list) = &mut self.columns[column].data {
                     let end = list.end() + count;

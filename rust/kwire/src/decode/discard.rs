@@ -1,4 +1,4 @@
-//! A visitor that builds nothing, for validation and for fields that nobody reads.
+//! A visitor that builds nothing, for validation and for fields that are not read.
 
 use super::visitor::{Text, Visitor};
 use crate::plan::{Primitive, Struct};

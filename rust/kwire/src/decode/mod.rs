@@ -1,8 +1,8 @@
-//! Bytes into whatever a visitor builds.
+//! Decode bytes by a plan into what a visitor builds.
 //!
-//! Rules of this file: the walker owns everything that can be wrong with bytes (bounds, counts, nulls, UTF-8, tags,
-//! markers); a visitor only builds, so no visitor accepts what another refuses. The walker is compiled once for each
-//! visitor, which is chosen at the door.
+//! The decoder checks everything that can be wrong with bytes: bounds, counts, nulls, UTF-8, tags, and markers. A
+//! visitor only builds, so no visitor can accept what another one rejects. The decoder is compiled once for each
+//! visitor.
 
 mod discard;
 mod runs;
@@ -19,7 +19,7 @@ use crate::plan::{Element, Length, Plan, Primitive, StepKind, Struct, Type};
 use crate::reader::{MAX_STRING, Reader};
 pub use crate::uniform::UniformLayout;
 
-/// Walk a whole message.
+/// Decode a message that takes all of `input`.
 pub fn decode<'a, V: Visitor<'a>>(
     plan: &'a Plan,
     input: &'a [u8],
@@ -33,7 +33,7 @@ pub fn decode<'a, V: Visitor<'a>>(
     }
 }
 
-/// Walk a whole message that other bytes may follow: a header, say. The value, and where it ends.
+/// Decode a message that other bytes may follow, such as a header. Returns the value and where it ends.
 pub fn decode_prefix<'a, V: Visitor<'a>>(
     plan: &'a Plan,
     input: &'a [u8],
@@ -49,15 +49,15 @@ pub(crate) fn structure<'a, V: Visitor<'a>>(
     reader: &mut Reader<'a>,
     visitor: &mut V,
 ) -> Result<V::Value, Stop<V::Error>> {
-    // A copy, so that the place stays in registers between calls.
+    // A local copy, so that the reader stays in registers between calls.
     let mut cursor = *reader;
     let value = inlined_structure(plan, &mut cursor, visitor);
     *reader = cursor;
     value
 }
 
-/// The same without a call, for loops. What is not inlined into it gets copies: a reader or a body whose address goes to
-/// a call lives in memory from then on, which costs more than the fields.
+/// Inlined variant of `structure` for loops. Callees that are not inlined must get copies of the reader: once its
+/// address escapes, LLVM keeps it in memory, which costs more than decoding the fields.
 #[inline(always)]
 fn inlined_structure<'a, V: Visitor<'a>>(
     plan: &'a Struct,
@@ -71,7 +71,7 @@ fn inlined_structure<'a, V: Visitor<'a>>(
     }
     for (position, step) in plan.steps.iter().enumerate() {
         let mut put = |visitor: &mut V, value| visitor.field(&mut body, plan, position, value);
-        // Every arm stores its own value: one place for all would ask each again whether it is an error.
+        // Every arm stores its own value. Storing it once after the match would test each result for an error again.
         let done = match step.kind {
             StepKind::Fixed(kind) => fixed(kind, reader, visitor, put),
             StepKind::Int32Array { compact } => {
@@ -96,20 +96,20 @@ fn inlined_structure<'a, V: Visitor<'a>>(
     visitor.end_struct(body, plan).map_err(Stop::Visitor)
 }
 
-/// How many bytes the value takes with which `rest` begins; None for bytes that are none.
+/// Return the encoded size of the value at the start of `rest`, `None` if it is invalid.
 pub(crate) fn size_of_value<'a>(kind: &'a Type, rest: &'a [u8]) -> Option<usize> {
     let mut reader = Reader::new(rest);
     value(kind, &mut reader, &mut Discard).ok()?;
     Some(reader.offset())
 }
 
-/// Go behind a struct; None for bytes that are none.
+/// Skip a struct. Returns `None` if it is invalid.
 #[inline]
 pub(crate) fn skip_struct<'a>(plan: &'a Struct, reader: &mut Reader<'a>) -> Option<()> {
     structure(plan, reader, &mut Discard).ok()
 }
 
-/// A value of fixed size, handed on to `put`.
+/// Decode a value of fixed size and pass it to `put`.
 #[inline(always)]
 pub(crate) fn fixed<'a, V: Visitor<'a>, T>(
     kind: Primitive,
@@ -138,7 +138,7 @@ pub(crate) fn fixed<'a, V: Visitor<'a>, T>(
     }
 }
 
-/// Show a visitor the elements of a packed array, one by one, for those that take them apart.
+/// Decode the elements of a packed array one by one, for visitors that need them.
 #[inline(always)]
 pub fn unpack<'a, V: Visitor<'a>>(
     kind: Primitive,
@@ -151,14 +151,14 @@ pub fn unpack<'a, V: Visitor<'a>>(
         match fixed(kind, &mut reader, visitor, |_, value| take(index, value)) {
             Ok(()) => {}
             Err(Stop::Visitor(error)) => return Err(error),
-            // Not reached: that many whole elements are there.
+            // Unreachable: the bytes are a whole number of elements.
             Err(Stop::Bytes(_)) => break,
         }
     }
     Ok(())
 }
 
-/// An array of fixed-size values.
+/// Decode an array of fixed-size values.
 #[inline(always)]
 fn packed<'a, V: Visitor<'a>>(
     length: Length,
@@ -175,7 +175,7 @@ fn packed<'a, V: Visitor<'a>>(
     visitor.packed(kind, bytes).map_err(Stop::Visitor)
 }
 
-/// How many bytes so many smallest elements take: a count is believed only when they fit into what is left.
+/// Check that `count` elements of the smallest size fit into the remaining bytes, and return their size.
 #[inline(always)]
 pub(crate) fn check_count<E>(
     count: usize,
@@ -265,7 +265,7 @@ fn array<'a, V: Visitor<'a>>(
     let size = check_count(count, element.smallest, start, *reader)?;
     match &element.kind {
         Type::Struct(body) => {
-            // Elements of fixed size: the array is these bytes.
+            // Structs of a fixed size: the size of the array is known before it is decoded.
             let fixed = if body.fixed { reader.rest().get(..size) } else { None };
             if let Some(bytes) = fixed
                 && let Some(value) = visitor.cached_array(body, bytes)
@@ -301,7 +301,7 @@ fn array<'a, V: Visitor<'a>>(
     }
 }
 
-/// A struct that is an element of an array, by memory or by its bytes.
+/// Decode a struct that is an element of an array, unless the visitor has cached it.
 #[inline(always)]
 pub(crate) fn item<'a, V: Visitor<'a>>(
     plan: &'a Struct,

@@ -1,7 +1,7 @@
-//! The walk for visitors that take bytes by the run: fixed-size fields side by side, lists of int32, structs alike.
+//! The decoder for visitors that take runs of fixed-size fields, int32 arrays, and structs of uniform layout as bytes.
 //!
-//! Rules of this file: one look at the bounds for each run; which field of it is short is found out when one is. Calls
-//! get copies of the reader, so that the place itself stays in a register, from struct to struct.
+//! The bounds of a run are checked once. Only if that fails, the decoder determines which field is truncated. Callees
+//! get copies of the reader, so that it stays in a register from struct to struct.
 
 use super::discard::Discard;
 use super::visitor::Visitor;
@@ -11,7 +11,7 @@ use crate::plan::{Length, Primitive, StepKind, Struct, Type};
 use crate::reader::Reader;
 use crate::uniform::UniformLayout;
 
-/// Go through the fields of a struct.
+/// Decode the fields of a struct.
 #[inline(always)]
 pub(super) fn runs<'a, V: Visitor<'a>>(
     plan: &'a Struct,
@@ -66,7 +66,7 @@ pub(super) fn runs<'a, V: Visitor<'a>>(
     end_of_struct(plan, reader, visitor, body)
 }
 
-/// One field of a run is short: find out which.
+/// Determine which field of a truncated run is truncated.
 #[cold]
 #[inline(never)]
 fn short_run<E>(plan: &Struct, start: usize, mut reader: Reader<'_>) -> Stop<E> {
@@ -77,11 +77,11 @@ fn short_run<E>(plan: &Struct, start: usize, mut reader: Reader<'_>) -> Stop<E> 
             return stop.in_field(&field.name);
         }
     }
-    // Not reached: were no field short, the run would not be.
+    // Unreachable: if no field is truncated, the run is not.
     Stop::short(reader.offset(), 0, reader.left())
 }
 
-/// Check a value and build nothing of it.
+/// Check a value without building it.
 #[inline(never)]
 fn skip_value<'a, E>(kind: &'a Type, reader: &mut Reader<'a>) -> Result<(), Stop<E>> {
     value(kind, reader, &mut Discard).map_err(|stop| match stop {
@@ -90,8 +90,8 @@ fn skip_value<'a, E>(kind: &'a Type, reader: &mut Reader<'a>) -> Result<(), Stop
     })
 }
 
-/// The elements of an array of int32 that is well-formed and, if compact, has less than 127 elements: nearly every one.
-/// None, and nothing taken, for any other, which then is looked at closely.
+/// Take the elements of a valid int32 array that has less than 127 elements if compact. Returns `None`, and takes
+/// nothing, for other arrays, which the general decoder handles.
 #[inline(always)]
 fn short_array<'a>(compact: bool, reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     let (prefix, size) = if compact {
@@ -108,11 +108,11 @@ fn short_array<'a>(compact: bool, reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     Some(bytes)
 }
 
-/// The elements of an array of int32, and what follows.
+/// Decode an int32 array of any form. Returns its elements and the reader behind them.
 #[inline(never)]
 fn int32s<E>(length: Length, mut reader: Reader<'_>) -> Result<(&[u8], Reader<'_>), Stop<E>> {
     let start = reader.offset();
-    // Null is an error here already.
+    // Null is an error here, because the length is not nullable.
     let count = reader
         .length(length.compact, length.nullable, true)?
         .unwrap_or_default();
@@ -121,7 +121,7 @@ fn int32s<E>(length: Length, mut reader: Reader<'_>) -> Result<(&[u8], Reader<'_
     Ok((bytes, reader))
 }
 
-/// Go through the structs of an array.
+/// Decode the structs of an array.
 pub(super) fn runs_of_structs<'a, V: Visitor<'a>>(
     plan: &'a Struct,
     count: usize,

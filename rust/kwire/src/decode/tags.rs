@@ -1,7 +1,6 @@
 //! The tag section at the end of a flexible struct (KIP-482).
 //!
-//! Rules of this file: tags come in rising order, each takes exactly the size that it states, and what the plan does not
-//! know is kept, in shortest form.
+//! Tags ascend, and each value takes exactly the size it states. Unknown tags are kept, in shortest form.
 
 use super::discard::Discard;
 use super::value;
@@ -11,7 +10,7 @@ use crate::plan::{Field, Struct};
 use crate::reader::Reader;
 use crate::sink::put_uvarint;
 
-/// The tag section, where there is one. Nearly all are empty: one byte.
+/// Decode the tag section if there is one. Most are empty, which is one byte.
 #[inline(always)]
 pub(crate) fn end_of_struct<'a, V: Visitor<'a>>(
     plan: &'a Struct,
@@ -41,7 +40,7 @@ fn tags<'a, V: Visitor<'a>>(
 ) -> Result<V::Struct, Stop<V::Error>> {
     let start = reader.offset();
     let count = reader.uvarint()?;
-    // A tag takes two bytes at least: its number and its size.
+    // A tag takes at least two bytes: its number and its size.
     let wanted = u64::from(count) * 2;
     if wanted > reader.left() as u64 {
         return Err(Stop::sized(DecodeKind::CountExceedsInput, start, wanted, reader.left()));

@@ -1,11 +1,11 @@
-//! What is told of a message: the pieces that the walker finds, to whatever builds something out of them.
+//! The interface between the decoder and what builds the values.
 //!
-//! Rules of this file: no piece is shown before it is known to be good, and a visitor has no part in judging it.
+//! The decoder passes a value to the visitor only after it has checked it.
 
 use crate::plan::{Primitive, Struct};
 use crate::uniform::UniformLayout;
 
-/// A string that is known to be UTF-8, and whether it is known to be ASCII. Only the walker makes one.
+/// A string that has been checked to be UTF-8. Only the decoder creates it.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     bytes: &'a [u8],
@@ -14,7 +14,7 @@ pub struct Text<'a> {
 
 impl<'a> Text<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Option<Self> {
-        // Nearly all is ASCII, which is found out much faster than UTF-8 is checked.
+        // Most strings are ASCII, which is checked much faster than UTF-8.
         let ascii = bytes.is_ascii();
         if ascii || std::str::from_utf8(bytes).is_ok() {
             Some(Self { bytes, ascii })
@@ -23,113 +23,114 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The string. It is checked a second time; visitors in a hurry take the bytes.
+    /// Return the string. This checks UTF-8 a second time; `as_bytes` does not.
     pub fn as_str(&self) -> &'a str {
         std::str::from_utf8(self.bytes).unwrap_or_default()
     }
 
-    /// Its UTF-8.
+    /// Return the UTF-8 bytes.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Whether every byte is below 0x80.
+    /// Return whether every byte is below 0x80.
     pub fn is_ascii(&self) -> bool {
         self.ascii
     }
 }
 
-/// Builds something out of what the walker finds.
+/// Builds values from what the decoder finds.
 ///
-/// A struct is begun with all its tagged and absent fields at their defaults, gets its fields in the order of the
-/// wire, and is ended; an array likewise. Positions are those of [`Field::position`](crate::plan::Field::position).
+/// A struct begins with all its tagged and absent fields at their defaults, gets its fields in wire order, and ends.
+/// The same holds for arrays. Positions are those of [`Field::position`](crate::plan::Field::position).
 pub trait Visitor<'a> {
-    /// What a value becomes.
+    /// A decoded value.
     type Value;
-    /// A struct on its way.
+    /// A struct that is being built.
     type Struct;
-    /// An array on its way.
+    /// An array that is being built.
     type Array;
-    /// Why a visitor cannot go on.
+    /// Why the visitor cannot continue.
     type Error;
 
-    /// Whether it builds nothing: then unknown tags need not be gathered.
+    /// Whether the visitor builds nothing. Unknown tags are then not collected.
     const DISCARDS: bool = false;
-    /// Whether it takes fixed-size fields by the run and short lists of int32 as they are (`run`, `int32s`), rather than
-    /// value by value, and says before every other field whether it wants it (`enter`).
+    /// Whether the visitor takes runs of fixed-size fields and short int32 arrays as bytes (`run`, `int32s`) instead of
+    /// value by value, and chooses which other fields to read (`enter`).
     const RUNS: bool = false;
 
-    /// An integer of any width.
+    /// Build an integer of any width.
     fn integer(&mut self, value: i64) -> Result<Self::Value, Self::Error>;
-    /// A bool.
+    /// Build a bool.
     fn boolean(&mut self, value: bool) -> Result<Self::Value, Self::Error>;
-    /// A double.
+    /// Build a double.
     fn float(&mut self, value: f64) -> Result<Self::Value, Self::Error>;
-    /// A uuid.
+    /// Build a uuid.
     fn uuid(&mut self, bytes: [u8; 16]) -> Result<Self::Value, Self::Error>;
-    /// A string.
+    /// Build a string.
     fn string(&mut self, text: Text<'a>) -> Result<Self::Value, Self::Error>;
-    /// Bytes.
+    /// Build bytes.
     fn bytes(&mut self, bytes: &'a [u8]) -> Result<Self::Value, Self::Error>;
-    /// Null, or an absent maybe.
+    /// Build null or an absent maybe.
     fn null(&mut self) -> Result<Self::Value, Self::Error>;
-    /// An array of fixed-size elements; `bytes` are exactly theirs.
+    /// Build an array of fixed-size elements from their bytes.
     fn packed(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Self::Value, Self::Error>;
 
-    /// An array of `count` other elements begins. Their smallest size times `count` is known to be there.
+    /// Begin an array of `count` other elements. The input has at least `count` times their smallest size.
     fn begin_array(&mut self, count: usize) -> Result<Self::Array, Self::Error>;
-    /// Its next element.
+    /// Add the next element.
     fn item(&mut self, array: &mut Self::Array, index: usize, value: Self::Value);
-    /// Its end.
+    /// Finish an array.
     fn end_array(&mut self, array: Self::Array) -> Result<Self::Value, Self::Error>;
 
-    /// A struct begins.
+    /// Begin a struct.
     fn begin_struct(&mut self, plan: &'a Struct) -> Result<Self::Struct, Self::Error>;
-    /// A field that stands on the wire in every such struct.
+    /// Set a plain field.
     fn field(&mut self, body: &mut Self::Struct, plan: &'a Struct, position: usize, value: Self::Value);
-    /// A field that was tagged, in the place of its default.
+    /// Replace the default of a tagged field.
     fn tagged_field(&mut self, body: &mut Self::Struct, plan: &'a Struct, position: usize, value: Self::Value);
-    /// Tags that the plan does not know: tag, size, content, one after the other, in shortest form. Not shown to the
-    /// blind.
+    /// Set the tags that the plan does not declare: tag, size, content, one after the other, in shortest form. Not
+    /// called if `DISCARDS`.
     fn unknown_tags(&mut self, body: &mut Self::Struct, plan: &'a Struct, raw: &[u8]) -> Result<(), Self::Error>;
-    /// Its end.
+    /// Finish a struct.
     fn end_struct(&mut self, body: Self::Struct, plan: &'a Struct) -> Result<Self::Value, Self::Error>;
 
-    /// With `RUNS`: fixed-size fields side by side, the first of them at `position`; `bytes` are exactly theirs.
+    /// With `RUNS`: take a run of fixed-size fields, the first of which is at `position`, from their bytes.
     #[inline(always)]
     fn run(&mut self, _body: &mut Self::Struct, _plan: &'a Struct, _position: usize, _bytes: &'a [u8]) {}
-    /// With `RUNS`: a list of int32 that cannot be null; `bytes` are exactly its elements'.
+    /// With `RUNS`: take an int32 array that is not nullable from the bytes of its elements.
     #[inline(always)]
     fn int32s(&mut self, _body: &mut Self::Struct, _plan: &'a Struct, _position: usize, _bytes: &'a [u8]) {}
-    /// With `RUNS`: so many structs, elements of an array, side by side and with their parts at the same places: all are
-    /// runs and lists of int32. They are not shown in any other way.
+    /// With `RUNS`: take `count` consecutive elements of an array that have the same layout. All their parts are runs
+    /// and int32 arrays. No other method is called for them.
     #[inline(always)]
     fn uniform_structs(&mut self, _plan: &'a Struct, _count: usize, _bytes: &'a [u8], _alike: &UniformLayout) {}
-    /// With `RUNS`: another field comes next, or a tagged one. Whether to show it; its bytes are checked either way.
+    /// With `RUNS`: return whether to read the next field that is not part of a run. Its bytes are checked in either
+    /// case.
     #[inline(always)]
     fn enter(&mut self, _plan: &'a Struct, _position: usize) -> bool {
         true
     }
 
-    /// An array that was built before from just these bytes, which are all of its elements: structs without structs
-    /// inside, of fixed size.
+    /// Return the array built earlier from the same bytes. `bytes` are all elements of the array: structs of a fixed
+    /// size that contain no structs.
     #[inline(always)]
     fn cached_array(&mut self, _plan: &'a Struct, _bytes: &'a [u8]) -> Option<Self::Value> {
         None
     }
-    /// An array for which `cached_array` had nothing was built.
+    /// Store an array that `cached_array` did not find.
     #[inline(always)]
     fn cache_array(&mut self, _plan: &'a Struct, _bytes: &'a [u8], _value: &Self::Value) {}
 
-    /// A value that was built before from bytes with which `rest` begins, and how many they are.
+    /// Return a value built earlier from the bytes at the start of `rest`, and the number of these bytes.
     ///
-    /// What a struct becomes depends on its bytes alone, and no encoding of one begins another; so equal bytes may give
-    /// the same value. Asked for structs without structs inside that are elements of an array.
+    /// A struct depends only on its bytes, and no encoding of one is a prefix of another, so equal bytes may yield the
+    /// same value. Called for array elements that contain no structs.
     #[inline(always)]
     fn cached_struct(&mut self, _plan: &'a Struct, _rest: &'a [u8]) -> Option<(Self::Value, usize)> {
         None
     }
-    /// A struct for which `cached_struct` had nothing was built out of `bytes`.
+    /// Store a struct that `cached_struct` did not find.
     #[inline(always)]
     fn cache_struct(&mut self, _plan: &'a Struct, _bytes: &'a [u8], _value: &Self::Value) {}
 }

@@ -1,7 +1,8 @@
-//! An array of structs of which the bytes before are known.
+//! Incremental decoding of an array of structs.
 //!
-//! Rules of this file: elements that are there as they were are taken in one go; those that changed are looked into, and
-//! those that are new decoded. Where nothing is changes again several times over, looking is given up until something is.
+//! Consecutive unchanged elements are reused together. Changed elements are decoded field by field, new ones as usual.
+//! After several changed elements in a row without anything to reuse, the search inside elements stops until an
+//! unchanged one is found.
 
 use super::changes::ArrayChanges;
 use super::element::ElementDecoder;
@@ -13,7 +14,7 @@ use crate::error::Stop;
 use crate::plan::{Length, Struct};
 use crate::reader::Reader;
 
-/// What an array looks like on the wire.
+/// The type of an array of structs.
 #[derive(Clone, Copy)]
 pub(super) struct ArrayType<'a> {
     pub(super) length: Length,
@@ -21,13 +22,13 @@ pub(super) struct ArrayType<'a> {
     pub(super) inner: &'a Struct,
 }
 
-/// Elements that changed and in which nothing was changes again, one after the other, after which none is looked into
-/// until one is changes unchanged.
+/// After this many changed elements in a row without reused parts, no changed element is searched until an unchanged
+/// one is found.
 const MAX_MISSES: usize = 8;
-/// The same for the parts of an element.
+/// The same limit for arrays inside an element.
 const MAX_MISSES_INSIDE: usize = 4;
 
-/// So far ahead elements are announced that are likely to be used again.
+/// How many elements ahead the next reusable element is prefetched.
 const PREFETCH_DISTANCE: usize = 12;
 
 pub(super) fn incremental_array<'a, V: IncrementalVisitor<'a>>(
@@ -52,7 +53,7 @@ pub(super) fn incremental_array<'a, V: IncrementalVisitor<'a>>(
     let mut search = Search::new(old, keys.of(shape.inner), changes);
     let mut misses = 0usize;
     let mut index = 0;
-    // Whoever wants to be told what differs gets all that can be changes; inside an element it must be worth the search.
+    // For the caller's report of changes, all matches are needed. Inside an element, the search must pay off.
     let thorough = ends.is_some();
     while index < count {
         if !thorough && misses >= MAX_MISSES_INSIDE {
@@ -68,7 +69,7 @@ pub(super) fn incremental_array<'a, V: IncrementalVisitor<'a>>(
             let mut done = first;
             for at in same {
                 let Some(kept) = visitor.previous_element(old.kept, at) else {
-                    search.old = None; // somebody has tampered with it
+                    search.old = None; // the previous message was modified
                     break;
                 };
                 if at + PREFETCH_DISTANCE < old.count() {
@@ -83,17 +84,16 @@ pub(super) fn incremental_array<'a, V: IncrementalVisitor<'a>>(
                 index += 1;
                 done = at + 1;
             }
-            search.retained(first..done);
+            search.retain(first..done);
             continue;
         }
-        let find_match = search.find_match(shape.inner, reader.rest());
-        if find_match.is_some_and(|find_match| find_match.unchanged) {
-            continue; // it goes on there
+        let matched = search.find_match(shape.inner, reader.rest());
+        if matched.is_some_and(|matched| matched.unchanged) {
+            continue; // the run continues there
         }
-        // What holds no other struct costs less to make than to look into.
-        let looked_into = find_match.filter(|_| !shape.inner.leaf && misses < MAX_MISSES);
-        let made = match looked_into
-            .and_then(|find_match| search.previous_element_of(find_match.index, shape.inner, visitor))
+        // A struct without structs costs less to decode than to compare field by field.
+        let searchable = matched.filter(|_| !shape.inner.leaf && misses < MAX_MISSES);
+        let made = match searchable.and_then(|matched| search.previous_element_of(matched.index, shape.inner, visitor))
         {
             Some((bytes, kept)) => {
                 let mut again = ElementDecoder { keys, reused: false };
@@ -104,7 +104,7 @@ pub(super) fn incremental_array<'a, V: IncrementalVisitor<'a>>(
             None if thorough => item(shape.inner, reader, visitor),
             None => {
                 misses += 1;
-                // Few are made here, so that it does not pay to remember each by its bytes.
+                // Too few elements are decoded here for the visitor's cache to pay off.
                 structure(shape.inner, reader, visitor)
             }
         };
@@ -112,7 +112,7 @@ pub(super) fn incremental_array<'a, V: IncrementalVisitor<'a>>(
             Ok(made) => visitor.item(&mut items, index, made),
             Err(stop) => return Err(stop.in_element(index)),
         }
-        search.changed(find_match.map(|find_match| find_match.index), index);
+        search.changed(matched.map(|matched| matched.index), index);
         if let Some(ends) = ends.as_deref_mut() {
             ends.push(reader.offset());
         }

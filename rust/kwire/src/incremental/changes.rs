@@ -1,52 +1,53 @@
-//! What is known of a frame: where its parts stand, and what in it differs from the one before.
-//!
-//! Rules of this file: positions, indexes and offsets, no bytes and no values.
+//! The offsets of a frame's parts, and the differences from the previous frame. Both hold positions only, no bytes or
+//! values.
 
-/// Where the outermost parts of a message stand: fields of its body, and elements of its arrays of structs.
+/// The offsets of the top-level parts of a message: the fields of its body, and the elements of its arrays of structs.
 #[derive(Clone, Debug, Default)]
 pub struct Offsets {
-    /// Where each field begins, and the last one ends.
+    /// The start of each field, then the end of the last one.
     pub(super) fields: Vec<usize>,
-    /// For each field: where each of its elements begins, and the last one ends; nothing unless it is such an array.
+    /// For each field that is an array of structs: the start of each element, then the end of the last one. Empty for
+    /// other fields.
     pub(super) elements: Vec<Vec<usize>>,
 }
 
 impl Offsets {
-    /// Forget all, and keep the memory.
+    /// Remove all offsets, but keep the allocations.
     pub(super) fn clear(&mut self, fields: usize) {
         self.fields.clear();
         self.elements.resize_with(fields, Vec::new);
         self.elements.iter_mut().for_each(Vec::clear);
     }
 
-    /// How many bytes it takes.
+    /// Return the size of the allocations in bytes.
     pub fn size(&self) -> usize {
         let elements: usize = self.elements.iter().map(Vec::capacity).sum();
         (self.fields.capacity() + elements) * size_of::<usize>()
     }
 }
 
-/// What is different from the frame before.
+/// The differences from the previous frame.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// Fields that differ, by position, ascending.
+    /// The positions of fields that differ, in ascending order.
     pub fields: Vec<usize>,
-    /// Of those, the arrays of structs, and what differs in them.
+    /// Those of them that are arrays of structs, with the differences.
     pub arrays: Vec<(usize, ArrayChanges)>,
     /// Whether the tag section differs.
     pub tags: bool,
 }
 
-/// What is different in an array of structs. All are indexes.
+/// The differences between two arrays of structs, as element indexes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArrayChanges {
-    /// New elements, in the array now.
+    /// New elements, as indexes of the current array.
     pub added: Vec<usize>,
-    /// Elements that changed: in the array before, and now.
+    /// Changed elements, as indexes of the previous and the current array.
     pub changed: Vec<(usize, usize)>,
-    /// Which elements of the array before are in this one, as they were or changed. Whoever is not was removed.
+    /// For each element of the previous array whether it is in the current one, changed or not. Other elements were
+    /// removed.
     pub retained: Vec<bool>,
-    /// Whether those that retained come in another order.
+    /// Whether retained elements have another order.
     pub moved: bool,
 }
 

@@ -1,7 +1,7 @@
-//! The parts of an element that has changed.
+//! Incremental decoding of an element that has changed.
 //!
-//! Rules of this file: the old bytes are walked beside the new ones. They were good then; were they not, nothing would be
-//! changes, and all be decoded anew.
+//! The previous bytes are read in parallel with the current ones. They were valid; if they are not any more, nothing is
+//! reused and everything is decoded.
 
 use super::array::{ArrayType, incremental_array};
 use super::changes::ArrayChanges;
@@ -13,15 +13,15 @@ use crate::error::Stop;
 use crate::plan::{Length, Primitive, StepKind, Struct, Type};
 use crate::reader::Reader;
 
-/// Goes into an element that has changed.
+/// Decodes a changed element.
 pub(super) struct ElementDecoder<'k> {
     pub(super) keys: &'k Keys,
-    /// Whether reused in it was changes again that was worth looking for.
+    /// Whether enough was reused to justify the search.
     pub(super) reused: bool,
 }
 
 impl ElementDecoder<'_> {
-    /// A struct of which the bytes before are known.
+    /// Decode a struct, given the bytes and the value of the previous one.
     pub(super) fn structure<'a, V: IncrementalVisitor<'a>>(
         &mut self,
         plan: &'a Struct,
@@ -85,7 +85,7 @@ impl ElementDecoder<'_> {
             self.reused |= changes.retained.iter().filter(|retained| **retained).count() > changes.changed.len();
             return made;
         }
-        // The bytes before were good then, so they have a size now; had they none, nothing would be changes.
+        // The previous bytes were valid, so they have a size. If they do not, nothing is reused.
         let size = size_of_value(kind, before).unwrap_or_default();
         old.skip(size);
         match (part, before.get(..size)) {
@@ -98,7 +98,7 @@ impl ElementDecoder<'_> {
     }
 }
 
-/// Where the structs of an array begin and the last one ends, counted from the array's first byte.
+/// Return where each struct of an array starts and the last one ends, relative to the first byte of the array.
 fn ends_of<'x>(length: Length, inner: &'x Struct, array: &'x [u8]) -> Option<Vec<usize>> {
     let mut reader = Reader::new(array);
     let count = reader

@@ -1,28 +1,28 @@
-//! By what the elements of an array are told apart.
+//! The keys that identify elements of an array.
 //!
-//! Rules of this file: a key is a run of bytes of the element, so that it is compared without being decoded; where its
-//! fields do not stand side by side there is none.
+//! A key is a contiguous range of an element's bytes, so it can be compared without decoding it. A struct whose key
+//! fields are not adjacent has no key here.
 
 use crate::decode::size_of_value;
 use crate::plan::{Plan, StepKind, Struct};
 
-/// By which fields the elements of an array are told apart: for each struct of a plan, the first and the last, which
-/// stand side by side.
+/// The key fields of each struct of a plan: the first and the last, which are adjacent.
 pub struct Keys(Vec<Option<Key>>);
 
-/// Where the key of a struct stands.
+/// The location of the key in a struct.
 #[derive(Clone, Copy)]
 pub(super) enum Key {
-    /// From byte to byte, in every such struct.
+    /// A byte range that is the same in every instance.
     At(usize, usize),
-    /// From field to field.
+    /// The first and the last field.
     Fields(usize, usize),
 }
 
 impl Keys {
-    /// `names`: for each struct, in the order in which the plan opens them, the names of its key's fields. Those that
-    /// this version lacks do not count. Without a key, or where its fields are scattered, the place tells elements
-    /// apart.
+    /// Create the keys from the names of the key fields, for each struct in the order in which the plan opens them.
+    ///
+    /// Fields that the version lacks are ignored. Without a key, or if its fields are not adjacent, elements are
+    /// identified by their index.
     pub fn new<N: AsRef<str>>(plan: &Plan, names: &[Vec<N>]) -> Self {
         let mut keys = vec![None; plan.structs];
         plan.root.each_struct(&mut |body| {
@@ -62,7 +62,7 @@ fn side_by_side<N: AsRef<str>>(body: &Struct, names: &[N]) -> Option<Key> {
     Some(Key::At(start, end))
 }
 
-/// The bytes of the key of a struct with which `rest` begins.
+/// Return the bytes of the key of the struct at the start of `rest`.
 #[inline]
 pub(super) fn key_of<'b>(plan: &Struct, key: Key, rest: &'b [u8]) -> Option<&'b [u8]> {
     let (first, last) = match key {

@@ -1,15 +1,14 @@
-//! Decoding again: what stood in the frame before becomes what it became then.
+//! Incremental decoding: reuse the values of the previous frame.
 //!
-//! Rules of this file. Nothing is believed that was not compared byte by byte: neither that a field stands where it
-//! stood, nor that an element is as long as it was. What a value becomes depends on its bytes alone, and no encoding of
-//! one begins another; so when the bytes here begin with those that a value was built from, this is that value again,
-//! and what bounds it met then it meets now, being all there. Whatever is not changes that way is decoded as ever, by the
-//! same walker, so that results and errors are those of a decoding without memory.
+//! A value is reused only if its bytes have been compared. A value depends on its bytes alone, and no encoding of a
+//! value is a prefix of another one. So if the input continues with the bytes of a previous value, it continues with
+//! that value, which also passes all bounds checks, because all its bytes are there. Everything else is decoded as
+//! usual by the same functions, so results and errors do not depend on the previous frame.
 //!
-//! Elements of arrays are looked for where the last one was changes, and by key when they are not there: elements that
-//! were added, removed or put elsewhere cost one look-up each. Inside an element that has changed the same is done with
-//! its parts. Only the ends of the outermost elements are value from frame to frame; those further in are changes again by
-//! walking the old bytes, which costs less than keeping them.
+//! Elements of arrays are searched after the last match, and by key if they are not there. Added, removed, and moved
+//! elements therefore cost one look-up each. The same search is applied to the parts of changed elements. Only the
+//! offsets of top-level elements are kept from frame to frame. The offsets inside elements are computed again from the
+//! previous bytes, which costs less than keeping them.
 
 mod array;
 mod changes;
@@ -28,17 +27,18 @@ use crate::error::{DecodeKind, Stop};
 use crate::plan::{Plan, Struct, Type};
 use crate::reader::Reader;
 
-/// The frame before: its bytes, where its parts stood, and what it became.
+/// The previous frame and its value.
 pub struct PreviousFrame<'o, K> {
-    /// All of it.
+    /// The bytes of the frame.
     pub bytes: &'o [u8],
-    /// Where its parts stood.
+    /// The offsets of its parts.
     pub offsets: &'o Offsets,
-    /// What it became.
+    /// The decoded message.
     pub value: K,
 }
 
-/// Walk a unchanged message. `offsets` and `changes` are filled, and mean something only when that succeeds.
+/// Decode a message that takes all of `input`. `offsets` and `changes` are overwritten and are meaningful only on
+/// success.
 pub fn decode_incremental<'a, V: IncrementalVisitor<'a>>(
     plan: &'a Plan,
     keys: &Keys,
@@ -110,16 +110,16 @@ pub fn decode_incremental<'a, V: IncrementalVisitor<'a>>(
     visitor.end_struct(body, root).map_err(Stop::Visitor)
 }
 
-/// A field of the message before.
+/// A field of the previous message.
 #[derive(Clone, Copy)]
 struct PreviousField<'o, K> {
-    /// Its bytes.
+    /// The bytes of the field.
     bytes: &'o [u8],
-    /// Where it began.
+    /// The offset of the field in the previous frame.
     start: usize,
-    /// Where its elements begin, counted from the start of that frame.
+    /// The offsets of its elements in the previous frame.
     elements: &'o [usize],
-    /// All of that frame.
+    /// The previous frame.
     frame: &'o [u8],
     value: K,
 }
@@ -143,7 +143,7 @@ impl<'o, K: Copy> PreviousField<'o, K> {
     }
 }
 
-/// An array in the body of the message.
+/// Decode an array of structs in the body of the message.
 fn top_level_array<'a, V: IncrementalVisitor<'a>>(
     shape: ArrayType<'a>,
     keys: &Keys,

@@ -1,7 +1,7 @@
-//! Where an element of an array stood in the array before.
+//! Search for the elements of an array in the previous array.
 //!
-//! Rules of this file: each element of the array before is given out once. The next one is expected behind the last;
-//! only when it is not there are all keys written down, once an array.
+//! Each previous element is matched at most once. The next element is expected after the last match. Only if it is not
+//! there, an index of all keys is built, once for each array.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,16 +11,16 @@ use super::keys::{Key, key_of};
 use super::visitor::IncrementalVisitor;
 use crate::plan::Struct;
 
-/// The elements of an array of the frame before.
+/// The elements of an array of the previous frame.
 pub(super) struct PreviousArray<'o, K> {
     bytes: &'o [u8],
-    /// Where each begins in `bytes`, and the last one ends.
+    /// The start of each element in `bytes`, then the end of the last one.
     pub(super) ends: &'o [usize],
     pub(super) kept: K,
 }
 
 impl<'o, K: Copy> PreviousArray<'o, K> {
-    /// None for one that was null or empty.
+    /// Return the array, or `None` if it was null or empty.
     pub(super) fn new<'a, V: IncrementalVisitor<'a, Previous = K>>(
         bytes: &'o [u8],
         ends: &'o [usize],
@@ -40,7 +40,7 @@ impl<'o, K: Copy> PreviousArray<'o, K> {
             .unwrap_or_default()
     }
 
-    /// All elements from this one on.
+    /// Return the bytes of this element and all later ones.
     fn from(&self, index: usize) -> &'o [u8] {
         self.bytes
             .get(self.ends[index]..self.ends[self.count()])
@@ -48,21 +48,21 @@ impl<'o, K: Copy> PreviousArray<'o, K> {
     }
 }
 
-/// An element of the array before that this one seems to be.
+/// A previous element with the same identity as the current one.
 #[derive(Clone, Copy)]
 pub(super) struct Match {
     pub(super) index: usize,
-    /// Whether it has not changed.
+    /// Whether the bytes are equal.
     pub(super) unchanged: bool,
 }
 
-/// Where to look for the next element in the array before.
+/// The state of the search in the previous array.
 pub(super) struct Search<'o, 's, K> {
     pub(super) old: Option<&'s PreviousArray<'o, K>>,
     key: Option<Key>,
-    /// Where the next one is expected.
+    /// The index at which the next element is expected.
     at: usize,
-    /// By key, the first element that has it; made when one is not where it is expected.
+    /// The first element of each key. Built when an element is not at the expected index.
     by_key: Option<HashMap<&'o [u8], usize>>,
     last: Option<usize>,
     changes: &'s mut ArrayChanges,
@@ -85,7 +85,7 @@ impl<'o, 's, K: Copy> Search<'o, 's, K> {
         self.changes.retained.get(index) == Some(&false)
     }
 
-    /// The elements from `at` on with which `rest` begins, at most so many.
+    /// Return the elements from `at` on whose bytes `rest` starts with, at most `most`.
     pub(super) fn common_run(&self, rest: &[u8], most: usize) -> Range<usize> {
         let nothing = self.at..self.at;
         let Some(old) = self.old else { return nothing };
@@ -101,11 +101,11 @@ impl<'o, 's, K: Copy> Search<'o, 's, K> {
         self.at..end
     }
 
-    pub(super) fn retained(&mut self, same: Range<usize>) {
+    pub(super) fn retain(&mut self, same: Range<usize>) {
         if same.is_empty() {
             return;
         }
-        self.mark_position(same.start);
+        self.check_order(same.start);
         self.last = same.clone().last();
         self.at = same.end;
         if let Some(retained) = self.changes.retained.get_mut(same) {
@@ -113,15 +113,15 @@ impl<'o, 's, K: Copy> Search<'o, 's, K> {
         }
     }
 
-    fn mark_position(&mut self, index: usize) {
+    fn check_order(&mut self, index: usize) {
         self.changes.moved |= self.last.is_some_and(|last| index < last);
     }
 
-    /// Which element of the array before this one is, changed or not.
+    /// Find the previous element with the identity of the current one, changed or not.
     pub(super) fn find_match(&mut self, plan: &Struct, rest: &[u8]) -> Option<Match> {
         let old = self.old?;
         let Some(key) = self.key else {
-            // Without a key, the place is all that there is.
+            // Without a key, elements are identified by index.
             return self.is_free(self.at).then_some(Match {
                 index: self.at,
                 unchanged: false,
@@ -165,20 +165,20 @@ impl<'o, 's, K: Copy> Search<'o, 's, K> {
         visitor.is_struct(kept, plan).then(|| (old.element(index), kept))
     }
 
-    pub(super) fn changed(&mut self, find_match: Option<usize>, index: usize) {
-        let Some(find_match) = find_match else {
+    pub(super) fn changed(&mut self, matched: Option<usize>, index: usize) {
+        let Some(matched) = matched else {
             self.changes.added.push(index);
             return;
         };
-        self.mark_position(find_match);
-        self.changes.changed.push((find_match, index));
-        self.changes.retained[find_match] = true;
-        self.last = Some(find_match);
-        self.at = find_match + 1;
+        self.check_order(matched);
+        self.changes.changed.push((matched, index));
+        self.changes.retained[matched] = true;
+        self.last = Some(matched);
+        self.at = matched + 1;
     }
 }
 
-/// With how many bytes both begin.
+/// Return the length of the common prefix.
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     const BLOCK: usize = 512;
     const WORD: usize = 8;

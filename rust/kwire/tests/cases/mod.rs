@@ -1,11 +1,11 @@
-//! Plans and bodies that `python -m tests.write_rust_cases` wrote; that file says in which form.
+//! The plans and bodies that `python -m tests.write_rust_cases` writes. That module describes the format.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use kwire::Plan;
 
-/// The plans of some cases, by dialect, message and version: `kafka MetadataResponse v12`.
+/// Return the plans of some cases by dialect, message, and version, such as `kafka MetadataResponse v12`.
 pub(crate) fn plans_of(cases: &[String]) -> HashMap<String, Plan> {
     let keys: HashSet<String> = cases.iter().map(|line| case(line).0).collect();
     let mut plans = HashMap::new();
@@ -21,7 +21,7 @@ pub(crate) fn plans_of(cases: &[String]) -> HashMap<String, Plan> {
     plans
 }
 
-/// A line of a file of cases: the key of its plan, its body, and the rest.
+/// Split a line of a case file into the key of its plan, its body, and the rest.
 pub(crate) fn case(line: &str) -> (String, Vec<u8>, &str) {
     let mut parts = line.splitn(5, ' ');
     let mut next = || parts.next().unwrap_or_default();
@@ -29,7 +29,7 @@ pub(crate) fn case(line: &str) -> (String, Vec<u8>, &str) {
     (key, bytes(next()), next())
 }
 
-/// The bytes of hex digits; none of `-`.
+/// Decode hex digits. `-` stands for no bytes.
 pub(crate) fn bytes(hex: &str) -> Vec<u8> {
     let digits = hex.trim_matches('-').as_bytes().chunks_exact(2);
     digits
@@ -37,7 +37,7 @@ pub(crate) fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The lines of a file of cases.
+/// Return the lines of a case file.
 pub(crate) fn lines(name: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kwire-cases");
     let file = folder.join(name).with_extension("txt");
@@ -50,7 +50,7 @@ pub(crate) fn lines(name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// The same, but under Miri, which is slow, only a few.
+/// Return the lines of a case file, or under Miri, which is slow, a few of them.
 pub(crate) fn some_lines(name: &str) -> Vec<String> {
     lines(name)
         .into_iter()
