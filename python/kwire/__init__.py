@@ -1,7 +1,7 @@
-"""Kafka administration over the wire: messages declared once, a Rust codec, and a Python reference to prove it by.
+"""Kafka administration over the wire.
 
-``decode``, ``encode``, ``validate`` and ``plan`` are here; everything else is found where it lives and imported when
-it is asked for: ``kwire.messages``, ``kwire.reference``, ``kwire.frame``, ``kwire.errors``, ``kwire.declare``.
+Messages are declared once, as typed classes. A Rust codec executes the declarations, and a Python reference proves it
+correct. `decode`, `encode`, `validate`, and `plan` are imported at once; everything else is imported on first use.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kwire import declare, errors, frame, messages, reference
     from kwire.columnar import columns, columns_schema
+    from kwire.declare.representation import full_repr
     from kwire.decoder import Decoder
     from kwire.jsonform import from_json, to_json
 
@@ -35,6 +36,7 @@ __all__ = [
     "errors",
     "frame",
     "from_json",
+    "full_repr",
     "messages",
     "plan",
     "reference",
@@ -42,21 +44,30 @@ __all__ = [
     "validate",
 ]
 
-if not TYPE_CHECKING:  # or every misspelt name would be Any
+_MODULES = frozenset(("declare", "errors", "frame", "messages", "reference"))
+_MODULE_OF = {
+    "Decoder": "kwire.decoder",
+    "columns": "kwire.columnar",
+    "columns_schema": "kwire.columnar",
+    "from_json": "kwire.jsonform",
+    "full_repr": "kwire.declare.representation",
+    "to_json": "kwire.jsonform",
+}
+
+if not TYPE_CHECKING:  # otherwise every misspelled name would have type Any
 
     def __getattr__(name: str) -> Any:
-        """Import the rest on first use, so that ``import kwire`` stays as cheap as a codec should be."""
+        """Import a public name on first use, which keeps `import kwire` cheap."""
         from importlib import import_module
 
-        if name in ("to_json", "from_json"):
-            value = getattr(import_module("kwire.jsonform"), name)
-        elif name == "Decoder":
-            value = import_module("kwire.decoder").Decoder
-        elif name in ("columns", "columns_schema"):
-            value = getattr(import_module("kwire.columnar"), name)
-        elif name in ("declare", "errors", "frame", "messages", "reference"):
+        if name in _MODULES:
             value = import_module(f"kwire.{name}")
+        elif name in _MODULE_OF:
+            value = getattr(import_module(_MODULE_OF[name]), name)
         else:
             raise AttributeError(f"module 'kwire' has no attribute {name!r}")
         globals()[name] = value
         return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

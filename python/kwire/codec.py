@@ -36,7 +36,7 @@ def encode(message: Message, *, version: int) -> bytes:
         plan = cls.__kwire_plans__[version]
     except _NO_PLAN:
         if isinstance(message, type):
-            raise TypeError(f"message: an instance is wanted, not the class {message.__name__}") from None
+            raise TypeError(f"message: expected an instance, not the class {message.__name__}") from None
         plan = _compile(cls, version)
     return plan.encode(message)  # type: ignore[no-any-return]  # as above
 
@@ -93,7 +93,7 @@ def _engine_plan(cls: type[Message], version: int) -> Plan:
 
     source = plan_source(cls, version)
     # Defaults of absent fields: what the engine puts there, and what it compares with before it drops a value.
-    structs = tuple((s, {f.name: f.default for f in fields(s) if not f.stands_in(version)}) for s in source.structs)
+    structs = tuple((s, {f.name: f.default for f in fields(s) if not f.in_version(version)}) for s in source.structs)
     return Plan(source.text, structs)
 
 

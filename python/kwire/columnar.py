@@ -24,8 +24,8 @@ path of its struct stands before it: ``topics_error_code``, and ``message_error_
 
 from __future__ import annotations
 
-from kwire.declare.field import MISSING, zero_of
-from kwire.declare.introspect import check_version, describe, fields
+from kwire.declare.field import MISSING
+from kwire.declare.introspect import check_version, describe, fields, zero_of
 from kwire.declare.plan_text import literal, plan_source
 from kwire.declare.wire_types import (
     ArrayType,

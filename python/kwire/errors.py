@@ -147,7 +147,7 @@ class UnsupportedVersion(KwireError, ValueError):
         self.supported = supported
 
     def __str__(self) -> str:
-        return f"{self.message} has no version {self.version}: it has {self.supported}"
+        return f"version {self.version} is not supported: {self.message} has versions {self.supported}"
 
 
 class DeclarationError(KwireError, TypeError):

@@ -77,7 +77,7 @@ def _write_struct(struct: object, declared: Any, version: int, path: Path) -> di
     for f in fields(declared):
         at = (*path, f.name)
         value = getattr(struct, f.name, _UNSET)
-        if not f.stands_in(version):
+        if not f.in_version(version):
             if not f.ignorable and not _is_default(value, f):
                 raise EncodeError("not_in_version", at, f"version {version} cannot say {value!r}")
             continue
@@ -127,7 +127,7 @@ def _write_uuid(value: UUID) -> str:
 def _read_struct(document: Any, declared: Any, version: int, path: Path) -> Any:
     if not isinstance(document, dict):
         raise _refusal(document, StructType(declared), path)
-    present = {f.json_name: f for f in fields(declared) if f.stands_in(version)}
+    present = {f.json_name: f for f in fields(declared) if f.in_version(version)}
     for name in document:
         if name not in present:
             known = any(f.json_name == name for f in fields(declared))

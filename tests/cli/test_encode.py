@@ -125,7 +125,10 @@ def test_lines_say_what_they_are_and_decode_reads_them() -> None:
             {"message": "MetadataRequest", "kind": "response", "body": {"topics": None}},
             "MetadataRequest is no response",
         ),
-        ({"message": "MetadataRequest", "version": 99, "body": {}}, "MetadataRequest has no version 99: it has 0-13"),
+        (
+            {"message": "MetadataRequest", "version": 99, "body": {}},
+            "version 99 is not supported: MetadataRequest has versions 0-13",
+        ),
         (
             {"message": "MetadataRequest", "kind": "request", "body": {"topics": None}, "surplus": 7},
             "no hex in surplus",

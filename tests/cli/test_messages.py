@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from kwire import messages
-from kwire.cli.documentation import documented, purpose
+from kwire.cli.documentation import documented
+from kwire.declare.documentation import docstring
 from tests.cli.running import assert_golden
 from tests.cli.running import kwire as run
 
@@ -59,7 +60,7 @@ def test_one_version_has_its_fields_only() -> None:
 def test_every_field_is_explained() -> None:
     """The sentences come from the sources, which nothing else checks at run time."""
     for cls in messages.every():
-        assert purpose(cls)
+        assert docstring(cls)
         waiting = documented(cls)
         while waiting:
             each = waiting.pop()

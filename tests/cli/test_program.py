@@ -130,7 +130,10 @@ def test_examples_in_the_document_print_what_it_says(line: str, output: str) -> 
         (("decode", "--nothing"), "No such option"),
         (("decode", "00"), "What are these bytes?"),
         (("decode", "-m", "MetadataResponse", "00"), "MetadataResponse has versions 0-13: say which by --version."),
-        (("decode", "-m", "MetadataResponse", "-v", "99", "00"), "MetadataResponse has no version 99: it has 0-13."),
+        (
+            ("decode", "-m", "MetadataResponse", "-v", "99", "00"),
+            "version 99 is not supported: MetadataResponse has versions 0-13.",
+        ),
         (("decode", "-m", "MetadataRespons", "-v", "1", "00"), "Did you mean MetadataResponse"),
         (("decode", "-m", "metadataresponse", "-v", "1", "00"), "Did you mean MetadataResponse?"),
         (("decode", "-m", "Metadata", "-v", "1", "00"), "Did you mean MetadataRequest or MetadataResponse?"),

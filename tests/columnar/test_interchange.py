@@ -148,9 +148,9 @@ def test_a_version_that_does_not_exist_is_refused() -> None:
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        ({"cls": int}, "int: this is not a message"),
-        ({"version": True}, "version: an int is wanted, not True"),
-        ({"version": [9]}, r"version: an int is wanted, not \[9\]"),
+        ({"cls": int}, "int: this class is not a message"),
+        ({"version": True}, "version: expected an int, not True"),
+        ({"version": [9]}, r"version: expected an int, not \[9\]"),
         ({"rows": ["topics"]}, r"rows: a str is wanted, names with dots between, not \['topics'\]"),
         ({"frames": b""}, "frames: many bodies are wanted, not one of type bytes: put it into a list"),
         ({"frames": memoryview(b"body")}, "frames: many bodies are wanted, not one of type memoryview"),

@@ -172,7 +172,7 @@ def test_values_of_a_wrong_type_are_refused_with_their_path(wrong: Any, kind: st
 
 @pytest.mark.parametrize("value", [True, 1.0, "1", b"1"], ids=repr)
 def test_nothing_but_an_int_is_an_int(value: Any) -> None:
-    with pytest.raises(EncodeError, match=f"node_id: wrong_type: an int is wanted, not {type(value).__name__}"):
+    with pytest.raises(EncodeError, match=f"node_id: wrong_type: expected an int, not {type(value).__name__}"):
         Broker(node_id=value, host="h")
 
 
@@ -259,6 +259,47 @@ def test_repr_shows_how_to_make_it() -> None:
     tagged = Broker(node_id=1, host="h", unknown_tags={7: b"x"})
     assert repr(tagged) == "Broker(node_id=1, host='h', rack=None, unknown_tags={7: b'x'})"
     assert eval(repr(tagged), {"Broker": Broker}) == tagged  # it says so
+
+
+def test_repr_of_a_large_message_is_short() -> None:
+    cluster = Cluster(
+        brokers=(ONE,) * 5000,
+        grid=(tuple(range(100)), ()),
+        seal=bytes(1000),
+        unknown_tags=dict.fromkeys(range(99), b"x"),
+    )
+    assert repr(cluster) == (
+        "Cluster(brokers=<5000 Broker>, controller=None, grid=(<100 int>, ()), "
+        "id=UUID('00000000-0000-0000-0000-000000000000'), load=0.5, seal=<1000 bytes>, alive=True, "
+        "home=Broker(node_id=-1, host='', rack=None), unknown_tags=<99 tags>)"
+    )
+    assert kwire.full_repr(cluster).count("Broker(node_id=1, host='h', rack=None)") == 5000
+    assert eval(kwire.full_repr(cluster), {"Broker": Broker, "Cluster": Cluster, "UUID": UUID}) == cluster
+
+
+def test_repr_cuts_long_strings() -> None:
+    assert repr(Broker(node_id=1, host="h" * 1000)) == (
+        f"Broker(node_id=1, host=<1000 characters: '{'h' * 120}'...>, rack=None)"
+    )
+
+
+class Tree(Message, api_key=901, versions="0"):
+    branches: array[Branch]
+
+
+class Branch(Struct):
+    twigs: array[Twig]
+
+
+class Twig(Struct):
+    leaves: array[Broker]
+
+
+def test_repr_of_deeply_nested_arrays_is_bounded() -> None:
+    tree = Tree(branches=(Branch(twigs=(Twig(leaves=(ONE,) * 16),) * 16),) * 16)
+    assert len(repr(tree)) < 5000
+    assert "<Branch>" in repr(tree)
+    assert len(kwire.full_repr(tree)) > 100_000
 
 
 # Carried about.

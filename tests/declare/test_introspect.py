@@ -1,4 +1,4 @@
-"""What a declaration says, for those who derive something from it."""
+"""Introspection of declarations: fields, class keywords, and versions."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class AskResponse(Message, api_key=900, versions="0-3", flexible="2+", dialect=(
     error_code: int16
 
 
-def test_fields_say_everything() -> None:
+def test_fields_have_all_options() -> None:
     name, is_kraft = fields(Part)
     assert (name.name, name.json_name, name.type) == ("name", "name", NullableType(StringType()))
     assert (name.since, name.until, name.default, name.nullable_since) == (0, None, MISSING, 2)
-    assert [name.may_be_null(version) for version in range(4)] == [False, False, True, True]
+    assert [name.nullable_in(version) for version in range(4)] == [False, False, True, True]
     assert (is_kraft.json_name, is_kraft.default, is_kraft.ignorable) == ("isKRaft", True, True)
-    assert [is_kraft.stands_in(version) for version in range(4)] == [False, True, True, False]
+    assert [is_kraft.in_version(version) for version in range(4)] == [False, True, True, False]
 
 
-def test_defaults_are_values() -> None:
+def test_defaults_are_resolved_to_values() -> None:
     by_name = {f.name: f for f in fields(AskRequest)}
     assert list(by_name) == ["part", "parts", "id", "client", "inner"]
     assert by_name["part"].default is MISSING
@@ -54,7 +54,7 @@ def test_defaults_are_values() -> None:
     assert by_name["inner"].default == Part(name="")
 
 
-def test_messages_describe_themselves() -> None:
+def test_describe_returns_class_keywords() -> None:
     asked, answer = describe(AskRequest), describe(AskResponse)
     assert (asked.name, asked.api_key, asked.kind, asked.response) == ("AskRequest", 900, "request", "AskResponse")
     assert (answer.kind, answer.response, answer.dialects) == ("response", None, ("kafka", "kip4"))
@@ -62,7 +62,7 @@ def test_messages_describe_themselves() -> None:
     assert [asked.is_flexible(version) for version in range(4)] == [False, False, True, True]
 
 
-def test_the_header_follows_from_the_message() -> None:
+def test_header_version_follows_from_the_message() -> None:
     assert [describe(AskRequest).header_version(version) for version in range(4)] == [1, 1, 2, 2]
     assert [describe(AskResponse).header_version(version) for version in range(4)] == [0, 0, 1, 1]
     assert {describe(ApiVersionsResponse).header_version(version) for version in ApiVersionsResponse.versions} == {0}
@@ -70,15 +70,15 @@ def test_the_header_follows_from_the_message() -> None:
     assert describe(RequestHeader).kind == "header"
 
 
-def test_versions_are_checked() -> None:
+def test_check_version_rejects_undeclared_versions() -> None:
     check_version(AskRequest, 3)
-    with pytest.raises(UnsupportedVersion, match="AskRequest has no version 4: it has 0-3"):
+    with pytest.raises(UnsupportedVersion, match="version 4 is not supported: AskRequest has versions 0-3"):
         check_version(AskRequest, 4)
 
 
 @pytest.mark.parametrize("version", [True, "3", 3.0, None, [3]])
-def test_a_version_is_an_int(version: Any) -> None:
-    with pytest.raises(TypeError, match="version: an int is wanted, not "):
+def test_check_version_rejects_other_types(version: Any) -> None:
+    with pytest.raises(TypeError, match="version: expected an int, not "):
         check_version(AskRequest, version)
 
 
@@ -87,28 +87,28 @@ class Versioned(Struct):
 
 
 @pytest.mark.parametrize("cls", [Part, Versioned, Struct, Message, int])
-def test_what_is_no_message_says_so(cls: Any) -> None:
-    for refuse in (describe, lambda cls: check_version(cls, 1)):
-        with pytest.raises(DeclarationError, match=f"{cls.__name__}: this is not a message"):
-            refuse(cls)
+def test_classes_that_are_not_messages_are_rejected(cls: Any) -> None:
+    for check in (describe, lambda cls: check_version(cls, 1)):
+        with pytest.raises(DeclarationError, match=f"{cls.__name__}: this class is not a message"):
+            check(cls)
 
 
-def test_an_instance_is_no_class() -> None:
-    with pytest.raises(TypeError, match="cls: a message class is wanted, not an instance of AskResponse"):
+def test_check_version_rejects_an_instance() -> None:
+    with pytest.raises(TypeError, match="cls: expected a message class, not an instance of AskResponse"):
         check_version(AskResponse(error_code=0), 0)  # type: ignore[arg-type]  # the mistake
 
 
-def test_structs_in_a_type() -> None:
+def test_structs_in_returns_the_struct_of_a_type() -> None:
     assert structs_in(wire_type(array[nullable[Part]])) == (Part,)
     assert structs_in(wire_type(array[int32])) == ()
 
 
-def test_types_are_values() -> None:
+def test_types_compare_by_value() -> None:
     assert wire_type(array[Part]) == ArrayType(StructType(Part))
     assert hash(wire_type(array[int32])) == hash(wire_type(array[int32]))
     assert wire_type(array[int32]) != wire_type(array[int16])
 
 
-def test_kafka_writes_names_in_camel_case() -> None:
+def test_json_names_are_camel_case() -> None:
     assert camel_case("throttle_time_ms") == "throttleTimeMs"
     assert camel_case("name") == "name"

@@ -1,4 +1,4 @@
-"""Every mistake in a declaration is told with its class and its field: early where that is cheap, else on first use."""
+"""Mistakes in declarations raise DeclarationError with the class and the field."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Point(Struct):
     y: declare.int32
 
 
-def blamed(mistake: Callable[[], Any]) -> tuple[str, str | None, str]:
+def declaration_error(mistake: Callable[[], Any]) -> tuple[str, str | None, str]:
     with pytest.raises(DeclarationError) as caught:
         mistake()
     error = caught.value
@@ -29,11 +29,11 @@ def blamed(mistake: Callable[[], Any]) -> tuple[str, str | None, str]:
     return error.declaration, error.field, error.reason
 
 
-# When the class is made.
+# When the class is created
 
 
 def struct(**body: Any) -> Callable[[], Any]:
-    """A class ``Wrong`` whose fields are ``name=(type,)`` or ``name=(type, default)``."""
+    """Return a function that creates a class `Wrong` with fields `name=(type,)` or `name=(type, default)`."""
     annotations = {name: entry[0] for name, entry in body.items()}
     defaults = {name: entry[1] for name, entry in body.items() if len(entry) > 1}
     namespace = {"__module__": __name__, "__annotations__": annotations, **defaults}
@@ -47,36 +47,36 @@ def struct(**body: Any) -> Callable[[], Any]:
         ({"since": 1}, "since= needs a default="),
         ({"until": 1}, "until= needs a default="),
         ({"tag": 0}, "tag= needs a default="),
-        ({"since": -1, "default": 0}, "versions start at 0"),
-        ({"nullable_since": -1, "default": 0}, "versions start at 0"),
+        ({"since": -1, "default": 0}, "versions must not be negative"),
+        ({"nullable_since": -1, "default": 0}, "versions must not be negative"),
         ({"since": 3, "until": 2, "default": 0}, "until=2 is before since=3"),
         ({"tag": -1, "default": 0}, "tag=-1 is not an unsigned 32-bit number"),
         ({"tag": 1 << 32, "default": 0}, "tag=4294967296 is not"),
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], reason: str) -> None:
-    declaration, name, said = blamed(struct(good=(int8,), bad=(int32, field(**options))))
+def test_invalid_options_are_rejected(options: dict[str, Any], reason: str) -> None:
+    declaration, name, said = declaration_error(struct(good=(int8,), bad=(int32, field(**options))))
     assert (declaration, name) == ("Wrong", "bad")
     assert reason in said
 
 
 @pytest.mark.parametrize("name", ["unknown_tags", "_hidden"])
-def test_names_that_structs_cannot_have(name: str) -> None:
-    assert blamed(struct(**{name: (int32,)}))[:2] == ("Wrong", name)
+def test_reserved_field_names_are_rejected(name: str) -> None:
+    assert declaration_error(struct(**{name: (int32,)}))[:2] == ("Wrong", name)
 
 
 @pytest.mark.parametrize("name", ["api_key", "versions", "flexible"])
-def test_names_that_messages_cannot_have(name: str) -> None:
+def test_names_of_class_keywords_are_reserved_in_messages(name: str) -> None:
     metaclass: Any = type(Message)
     namespace = {"__module__": __name__, "__annotations__": {name: int32}}
-    assert blamed(lambda: metaclass("Wrong", (Message,), namespace, versions="0"))[:2] == ("Wrong", name)
+    assert declaration_error(lambda: metaclass("Wrong", (Message,), namespace, versions="0"))[:2] == ("Wrong", name)
     assert fields(struct(**{name: (int32,)})())[0].name == name
 
 
-def test_a_field_without_a_type() -> None:
+def test_field_without_annotation_is_rejected() -> None:
     metaclass: Any = type(Struct)
     namespace = {"__module__": __name__, "host": field(default="")}
-    assert blamed(lambda: metaclass("Wrong", (Struct,), namespace))[:2] == ("Wrong", "host")
+    assert declaration_error(lambda: metaclass("Wrong", (Struct,), namespace))[:2] == ("Wrong", "host")
 
 
 def message(**keywords: Any) -> Callable[[], Any]:
@@ -88,52 +88,55 @@ def message(**keywords: Any) -> Callable[[], Any]:
     ("keywords", "reason"),
     [
         ({"api_key": 3}, "a message needs versions="),
-        ({"versions": "3-0"}, "the lowest first"),
-        ({"versions": "one"}, "'one' is not a range of versions"),
-        ({"versions": "0-40000"}, "they go from 0 to 32767"),
+        ({"versions": "3-0"}, "expected ascending versions from 0 to 32767"),
+        ({"versions": "one"}, "'one' is not a version range"),
+        ({"versions": "0-40000"}, "expected ascending versions from 0 to 32767"),
         ({"versions": "0-3", "flexible": "4+"}, "flexible='4+' begins after versions='0-3' ends"),
-        ({"versions": "0", "flexible": "-"}, "'-' is not a range of versions"),
+        ({"versions": "0", "flexible": "-"}, "'-' is not a version range"),
         ({"versions": "0", "api_key": -1}, "api_key=-1 does not fit"),
         ({"versions": "0", "api_key": 1 << 15}, "api_key=32768 does not fit"),
     ],
 )
-def test_class_keywords_that_do_not_fit(keywords: dict[str, Any], reason: str) -> None:
-    declaration, name, said = blamed(message(**keywords))
+def test_invalid_class_keywords_are_rejected(keywords: dict[str, Any], reason: str) -> None:
+    declaration, name, said = declaration_error(message(**keywords))
     assert (declaration, name) == ("Wrong", None)
     assert reason in said
 
 
-def test_a_struct_has_no_versions() -> None:
+def test_struct_with_versions_is_rejected() -> None:
     metaclass: Any = type(Struct)
-    assert blamed(lambda: metaclass("Wrong", (Struct,), {"__module__": __name__}, versions="0"))[:2] == ("Wrong", None)
+    assert declaration_error(lambda: metaclass("Wrong", (Struct,), {"__module__": __name__}, versions="0"))[:2] == (
+        "Wrong",
+        None,
+    )
 
 
-def test_a_base_that_declares_nothing_is_no_message() -> None:
+def test_describe_rejects_a_message_without_versions() -> None:
     class Headless(Message):
         number: declare.int32
 
-    assert blamed(lambda: describe(Headless))[:2] == ("Headless", None)
+    assert declaration_error(lambda: describe(Headless))[:2] == ("Headless", None)
 
 
-# When the class is first used.
+# When the class is first used
 
 WRONG_TYPES: list[tuple[str, Any, str]] = [
-    ("int", int, "int is not a wire type: say int8 to int64"),
-    ("str", str, "str is not a wire type: say string"),
-    ("float", float, "float is not a wire type: say float64"),
+    ("int", int, "int is not a wire type: use int8 to int64"),
+    ("str", str, "str is not a wire type: use string"),
+    ("float", float, "float is not a wire type: use float64"),
     ("list", list, "list is not a wire type"),
-    ("unknown", "int33", "the type 'int33' cannot be read"),
-    ("bare array", array, "write array[int32]"),
-    ("null for a number", nullable[int32], "the wire has no null for int32"),
-    ("null for maybe", nullable[maybe[string]], "the wire has no null for MaybeType"),
-    ("null deep inside", array[maybe[nullable[bool]]], "the wire has no null for bool"),
+    ("unknown", "int33", "cannot evaluate the type 'int33'"),
+    ("bare array", array, "array needs an element type, for example array[int32]"),
+    ("null for a number", nullable[int32], "int32 cannot be null"),
+    ("null for maybe", nullable[maybe[string]], "MaybeType(StringType()) cannot be null"),
+    ("null deep inside", array[maybe[nullable[bool]]], "bool cannot be null"),
 ]
 
 
 @pytest.mark.parametrize(("wire", "reason"), [row[1:] for row in WRONG_TYPES], ids=[row[0] for row in WRONG_TYPES])
-def test_types_that_the_wire_does_not_have(wire: Any, reason: str) -> None:
+def test_types_without_wire_format_are_rejected(wire: Any, reason: str) -> None:
     wrong = struct(good=(int8,), bad=(wire,))()
-    declaration, name, said = blamed(lambda: fields(wrong))
+    declaration, name, said = declaration_error(lambda: fields(wrong))
     assert (declaration, name) == ("Wrong", "bad")
     assert reason in said
 
@@ -148,9 +151,9 @@ WRONG_OPTIONS: list[tuple[str, Any, Any, str]] = [
 @pytest.mark.parametrize(
     ("wire", "options", "reason"), [row[1:] for row in WRONG_OPTIONS], ids=[row[0] for row in WRONG_OPTIONS]
 )
-def test_options_that_do_not_go_with_the_type(wire: Any, options: Any, reason: str) -> None:
+def test_options_that_do_not_fit_the_type_are_rejected(wire: Any, options: Any, reason: str) -> None:
     wrong = struct(bad=(wire, options))()
-    declaration, name, said = blamed(lambda: fields(wrong))
+    declaration, name, said = declaration_error(lambda: fields(wrong))
     assert (declaration, name) == ("Wrong", "bad")
     assert reason in said
 
@@ -179,10 +182,10 @@ WRONG_DEFAULTS: list[tuple[str, Any, Any]] = [
 @pytest.mark.parametrize(
     ("wire", "default"), [row[1:] for row in WRONG_DEFAULTS], ids=[row[0] for row in WRONG_DEFAULTS]
 )
-def test_defaults_of_another_type(wire: Any, default: Any) -> None:
+def test_defaults_of_a_wrong_type_are_rejected(wire: Any, default: Any) -> None:
     for written in (default, field(default=default)):
         wrong = struct(bad=(wire, written))()
-        declaration, name, said = blamed(lambda wrong=wrong: fields(wrong))  # type: ignore[misc]  # bound early
+        declaration, name, said = declaration_error(lambda wrong=wrong: fields(wrong))  # type: ignore[misc]  # bound early
         assert (declaration, name) == ("Wrong", "bad")
         assert said.startswith(f"default={default!r}: ")
 
@@ -200,12 +203,24 @@ class Egg(Struct):
 
 
 def test_structs_cannot_contain_themselves() -> None:
-    assert blamed(lambda: fields(Ring)) == ("Ring", "inner", "structs cannot contain themselves: Ring -> Ring")
-    assert blamed(lambda: fields(Hen)) == ("Egg", "hen", "structs cannot contain themselves: Hen -> Egg -> Hen")
-    assert blamed(lambda: fields(Egg)) == ("Hen", "eggs", "structs cannot contain themselves: Egg -> Hen -> Egg")
+    assert declaration_error(lambda: fields(Ring)) == (
+        "Ring",
+        "inner",
+        "structs cannot contain themselves: Ring -> Ring",
+    )
+    assert declaration_error(lambda: fields(Hen)) == (
+        "Egg",
+        "hen",
+        "structs cannot contain themselves: Hen -> Egg -> Hen",
+    )
+    assert declaration_error(lambda: fields(Egg)) == (
+        "Hen",
+        "eggs",
+        "structs cannot contain themselves: Egg -> Hen -> Egg",
+    )
 
 
-def test_one_name_in_json_is_for_one_field_of_a_version() -> None:
+def test_fields_of_one_version_cannot_share_a_json_name() -> None:
     changed = struct(
         old=(int32, field(until=1, default=0, name="size")),
         new=(string, field(since=2, default="", name="size")),
@@ -215,22 +230,21 @@ def test_one_name_in_json_is_for_one_field_of_a_version() -> None:
         old=(int32, field(until=2, default=0, name="size")),
         new=(string, field(since=2, default="", name="size")),
     )
-    assert blamed(lambda: fields(overlapping())) == (
+    assert declaration_error(lambda: fields(overlapping())) == (
         "Wrong",
         "new",
-        "its name in JSON, size, is old's too in version 2",
+        "old has the same JSON name size in version 2",
     )
 
 
-def test_a_mistake_is_told_again_and_again() -> None:
-    """It is not remembered as a class without fields."""
+def test_every_use_of_a_wrong_declaration_raises() -> None:
     wrong = struct(bad=(int,))()
     for _ in range(2):
-        assert blamed(lambda: fields(wrong))[:2] == ("Wrong", "bad")
-        assert blamed(lambda: wrong(bad=1))[:2] == ("Wrong", "bad")
+        assert declaration_error(lambda: fields(wrong))[:2] == ("Wrong", "bad")
+        assert declaration_error(lambda: wrong(bad=1))[:2] == ("Wrong", "bad")
 
 
-def test_a_request_may_name_its_response_before_that_exists() -> None:
+def test_request_can_name_a_response_that_is_declared_later() -> None:
     class Ask(Request["Answer"], api_key=900, versions="0-3", flexible="2+"):
         what: declare.string
 

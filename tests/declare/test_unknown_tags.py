@@ -1,4 +1,4 @@
-"""Tagged fields that a declaration does not know: a mapping that cannot change, kept as it came."""
+"""Unknown tagged fields: an immutable mapping that round-trips."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ contents = st.dictionaries(st.integers(0, 0xFFFF_FFFF), st.binary(max_size=200),
 
 
 @given(contents)
-def test_it_is_the_mapping_it_was_made_from(content: dict[int, bytes]) -> None:
+def test_unknown_tags_equal_the_mapping_they_were_made_from(content: dict[int, bytes]) -> None:
     tags = unknown_tags(content)
     assert tags == content
     assert dict(tags) == content
@@ -35,7 +35,7 @@ def test_it_is_the_mapping_it_was_made_from(content: dict[int, bytes]) -> None:
 
 
 @given(contents)
-def test_it_travels(content: dict[int, bytes]) -> None:
+def test_unknown_tags_round_trip(content: dict[int, bytes]) -> None:
     parcel = Parcel(number=1, unknown_tags=content)
     body = kwire.encode(parcel, version=1)
     decoded = kwire.decode(Parcel, body, version=1)
@@ -43,7 +43,7 @@ def test_it_travels(content: dict[int, bytes]) -> None:
     assert decoded.unknown_tags == content
 
 
-def test_none_is_shared() -> None:
+def test_empty_unknown_tags_are_one_object() -> None:
     assert unknown_tags({}) is NO_TAGS
     assert Parcel(number=1).unknown_tags is Parcel(number=2, unknown_tags={}).unknown_tags
     for decode in (kwire.decode, kwire.reference.decode):
@@ -51,7 +51,7 @@ def test_none_is_shared() -> None:
         assert decode(Parcel, b"\x01", version=0).unknown_tags is NO_TAGS
 
 
-def test_longer_varints_than_needed_make_equal_tags() -> None:
+def test_overlong_varints_decode_to_equal_tags() -> None:
     tags = kwire.decode(Parcel, bytes.fromhex("01 8100 8500 8200 aabb"), version=1).unknown_tags
     assert tags == kwire.reference.decode(Parcel, bytes.fromhex("01 01 05 02 aabb"), version=1).unknown_tags
     assert tags == {5: b"\xaa\xbb"}
@@ -59,9 +59,9 @@ def test_longer_varints_than_needed_make_equal_tags() -> None:
     assert tags.raw == bytes.fromhex("05 02 aabb")
 
 
-def test_it_does_not_change() -> None:
+def test_unknown_tags_are_immutable() -> None:
     tags = unknown_tags({1: b"a"})
-    with pytest.raises(AttributeError, match="make new ones from a dict"):
+    with pytest.raises(AttributeError, match="create new ones from a dict"):
         tags.more = 1
     with pytest.raises(TypeError):
         tags[1] = b"b"  # type: ignore[index]  # that is the point

@@ -233,9 +233,9 @@ def test_unknown_tags_of_a_first_message_are_new_like_all_else() -> None:
 
 
 def test_it_is_made_for_a_message_and_a_version() -> None:
-    with pytest.raises(kwire.DeclarationError, match="MetadataResponseBroker: this is not a message"):
+    with pytest.raises(kwire.DeclarationError, match="MetadataResponseBroker: this class is not a message"):
         kwire.Decoder(MetadataResponseBroker, version=9)  # type: ignore[type-var]  # the mistake
-    with pytest.raises(TypeError, match="version: an int is wanted, not True"):
+    with pytest.raises(TypeError, match="version: expected an int, not True"):
         kwire.Decoder(MetadataResponse, version=True)
 
 

@@ -82,7 +82,7 @@ def elements(type: WireType, version: int) -> list[WireType]:
         case NullableType(inner=inner) | MaybeType(inner=inner):
             return elements(inner, version)
         case StructType(struct=struct):
-            return [found for f in fields(struct) if f.stands_in(version) for found in elements(f.type, version)]
+            return [found for f in fields(struct) if f.in_version(version) for found in elements(f.type, version)]
     return []
 
 
@@ -92,6 +92,6 @@ def cost(type: WireType, version: int) -> int:
         case Primitive(name=name):
             return LARGEST.get(name, 32)
         case StructType(struct=struct):
-            standing = [f for f in fields(struct) if f.tag is None and f.stands_in(version)]
+            standing = [f for f in fields(struct) if f.tag is None and f.in_version(version)]
             return struct.__basicsize__ + sum(cost(f.type, version) for f in standing)
     return 0

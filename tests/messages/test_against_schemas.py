@@ -112,7 +112,7 @@ def test_only_three_response_structs_need_a_suffix() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_field_stands_in_some_version(name: str) -> None:
+def test_every_field_is_in_some_version(name: str) -> None:
     """So that no field is invented; two places may share a struct of which each has some fields only."""
     cls = declared(name)
     standing = {part for version in cls.versions for part in _reached(cls, version)}
@@ -174,7 +174,7 @@ def _standing(
     """The fields that ``version`` has, in the order of the wire: the tagged ones behind the tag section's place."""
     if flexible is None:
         flexible = describe(struct).is_flexible(version)  # type: ignore[arg-type]  # only messages come without it
-    standing = [f for f in fields(struct) if f.stands_in(version)]
+    standing = [f for f in fields(struct) if f.in_version(version)]
     tagged = sorted((f for f in standing if f.tag is not None), key=lambda f: f.tag or 0)
     for field in standing:
         if field.tag is None:
@@ -188,7 +188,7 @@ def _standing(
 
 def _entry_and_its_parts(field: Field, version: int, flexible: bool, prefix: str, depth: int) -> Iterator[Entry]:
     compact = flexible and field.compact
-    null = field.may_be_null(version)
+    null = field.nullable_in(version)
     kind = _without_null(field.type)
     entry: Entry = {
         "path": prefix + field.json_name,
@@ -212,7 +212,7 @@ def _entry_and_its_parts(field: Field, version: int, flexible: bool, prefix: str
 def _absent(struct: type[Struct], version: int, *, prefix: str = "", depth: int = 0) -> Iterator[Entry]:
     """The fields that ``version`` lacks, in structs that it has."""
     for field in fields(struct):
-        if not field.stands_in(version):
+        if not field.in_version(version):
             yield {
                 "path": prefix + field.json_name,
                 "type": "absent",
@@ -243,7 +243,7 @@ def _structs(struct: type[Struct], prefix: str = "") -> dict[str, type[Struct]]:
 def _reached(struct: type[Struct], version: int) -> Iterator[tuple[type[Struct], str]]:
     """Every field of every struct that ``version`` puts on the wire."""
     for field in fields(struct):
-        if field.stands_in(version):
+        if field.in_version(version):
             yield struct, field.name
             for part in structs_in(field.type):
                 yield from _reached(part, version)

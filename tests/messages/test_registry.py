@@ -6,18 +6,20 @@ file to be enough.
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from kwire.declare import Message
 from kwire.declare.introspect import describe
 from kwire.errors import KwireError
-from kwire.messages import UnknownMessage, every, find, kafka, kip4, kip584, module_name
+from kwire.messages import FAMILIES, UnknownMessage, every, find, kafka, kip4, kip584, module_name, names
 from kwire.messages.headers import RequestHeader, ResponseHeader
+from kwire.messages.stubs import stub, stub_path
 
 DIALECTS = ("kafka", "kip4")
 NAMED_DIFFERENTLY_BY_TWO_RELEASES = {("kafka", 74, "request"), ("kafka", 74, "response")}
@@ -226,9 +228,32 @@ def test_half_a_question_is_a_mistake_of_the_caller(asked: dict[str, object]) ->
         find("kafka", **asked)  # type: ignore[arg-type]  # as above
 
 
-def test_a_package_says_which_message_it_lacks() -> None:
-    with pytest.raises(AttributeError, match=r"kwire\.messages\.kafka has no message PublishRequest"):
-        _ = kafka.PublishRequest
+def test_unknown_attribute_of_a_package_raises_attribute_error_with_a_suggestion() -> None:
+    package: Any = kafka
+    assert not hasattr(package, "PublishRequest")
+    with pytest.raises(AttributeError, match=r"kwire\.messages\.kafka has no message PublishRequest$"):
+        _ = package.PublishRequest
+    with pytest.raises(AttributeError, match=r"has no message MetadataRespons; did you mean MetadataResponse\?$"):
+        _ = package.MetadataRespons
+
+
+def test_from_import_of_an_unknown_name_raises_import_error_with_a_suggestion() -> None:
+    with pytest.raises(ImportError, match=r"has no message MetadataRespons; did you mean MetadataResponse\?$"):
+        from kwire.messages.kafka import MetadataRespons  # type: ignore[attr-defined]  # noqa: F401  a typo
+    with pytest.raises(ImportError, match="cannot import name 'metadata_respons'"):
+        from kwire.messages.kafka import metadata_respons  # type: ignore[attr-defined]  # noqa: F401  a typo
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_dir_of_a_package_lists_its_messages(family: str) -> None:
+    package = importlib.import_module(f"kwire.messages.{family}")
+    assert set(names(package.__name__)) <= set(dir(package))
+    assert all(getattr(package, name).__name__ == name for name in names(package.__name__))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_stub_of_a_package_is_current(family: str) -> None:
+    assert stub_path(family).read_text("utf-8") == stub(family), "run python -m kwire.messages.stubs"
 
 
 # What a look-up imports

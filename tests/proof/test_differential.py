@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kwire
 from kwire import codec as engine
 from kwire import reference
 from kwire.declare.introspect import fields
@@ -68,7 +69,7 @@ def test_a_value_becomes_the_same_bytes_and_the_bytes_the_same_value(case: tuple
     by_reference = reference.decode(cls, body, version=version)
     assert by_engine == message == by_reference
     assert hash(by_engine) == hash(message) == hash(by_reference)
-    assert repr(by_engine) == repr(message) == repr(by_reference)
+    assert kwire.full_repr(by_engine) == kwire.full_repr(message) == kwire.full_repr(by_reference)
     # Equality forgives 1.0 for 1 and True for 1; the next bytes do not.
     assert engine.encode(by_reference, version=version) == body == reference.encode(by_engine, version=version)
 
@@ -147,5 +148,5 @@ def test_absent_fields_hold_their_defaults(case: tuple[Any, int, Any]) -> None:
     cls, version, message = case
     decoded = engine.decode(cls, engine.encode(message, version=version), version=version)
     for f in fields(cls):
-        if not f.stands_in(version):
+        if not f.in_version(version):
             assert repr(getattr(decoded, f.name)) == repr(f.default)

@@ -9,8 +9,7 @@ from hypothesis import given
 
 from kwire import DeclarationError, codec, reference
 from kwire.declare import Message, Struct, array, field, int16, int32, maybe, nullable, string, zero
-from kwire.declare.field import zero_of
-from kwire.declare.introspect import fields
+from kwire.declare.introspect import fields, zero_of
 from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, StructType, WireType
 from kwire.reference.layout import Layout, layout_of
 from tests.random_declarations import message_classes, versions
@@ -71,8 +70,8 @@ def test_no_value_is_smaller_than_the_smallest(cls: Any, version: int) -> None:
 
 
 def smallest_instance(cls: Any, version: int) -> Any:
-    standing = [f for f in fields(cls) if f.stands_in(version) and f.tag is None]
-    given = {f.name: smallest_value(f.type, version, f.may_be_null(version)) for f in standing}
+    standing = [f for f in fields(cls) if f.in_version(version) and f.tag is None]
+    given = {f.name: smallest_value(f.type, version, f.nullable_in(version)) for f in standing}
     return cls(**given)
 
 

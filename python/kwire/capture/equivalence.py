@@ -167,7 +167,7 @@ def _replace(message: Any, **changes: object) -> Message:
 
 
 def _has_controller_id(cls: type[Message], version: int) -> bool:
-    return any(field.name == "controller_id" and field.stands_in(version) for field in fields(cls))
+    return any(field.name == "controller_id" and field.in_version(version) for field in fields(cls))
 
 
 def is_equivalent(before: Message, after: Message) -> bool:

@@ -74,7 +74,7 @@ def _elements(found: Iterable[_Found], path: Path) -> Iterator[_Found]:
 def _simple(struct: Any, version: int, before: Path = ()) -> Iterator[tuple[Path, Field]]:
     """The fields that fit into a cell; those of a struct in place count as fields of the struct around it."""
     for f in fields(struct):
-        if f.stands_in(version):
+        if f.in_version(version):
             bare = _bare(f.type)
             if isinstance(bare, StructType):
                 yield from _simple(bare.struct, version, (*before, f.name))
@@ -85,7 +85,7 @@ def _simple(struct: Any, version: int, before: Path = ()) -> Iterator[tuple[Path
 def _arrays(struct: Any, version: int, before: Path = ()) -> Iterator[tuple[Path, Any]]:
     """The arrays of structs, with the class of their elements."""
     for f in fields(struct):
-        if f.stands_in(version):
+        if f.in_version(version):
             bare = _bare(f.type)
             element = _struct_in_array(bare)
             if isinstance(bare, StructType):

@@ -146,7 +146,7 @@ def chosen_message(
         raise click.BadParameter(f"{cls.__name__} is no {kind}.", param_hint="--message")
     if version is not None and version not in cls.versions:
         raise click.BadParameter(
-            f"{cls.__name__} has no version {version}: it has {cls.versions}.", param_hint="--version"
+            f"version {version} is not supported: {cls.__name__} has versions {cls.versions}.", param_hint="--version"
         )
     if version is None and cls.versions.lowest == cls.versions.highest:
         version = cls.versions.lowest

@@ -246,7 +246,7 @@ class BrokerPoller:
 
 def _controller_id(message: Message, version: int) -> int | None:
     """As the message says; None where that version of it does not."""
-    told = any(field.name == "controller_id" and field.stands_in(version) for field in fields(type(message)))
+    told = any(field.name == "controller_id" and field.in_version(version) for field in fields(type(message)))
     return cast("Any", message).controller_id if told else None
 
 

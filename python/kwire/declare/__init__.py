@@ -1,14 +1,14 @@
-"""Messages are declared here: small typed classes, the one place where a message is described.
+"""Declarations of messages: small typed classes, the only description of a message.
 
     class Broker(Struct):
-        \"\"\"A broker that a client may connect to.\"\"\"
+        \"\"\"A broker that clients can connect to.\"\"\"
         node_id: int32
         host: string
         port: int32
         rack: nullable[string] = field(since=1, default=None, ignorable=True)
-        \"\"\"Where it stands; None when the broker has none configured.\"\"\"
+        \"\"\"The rack of the broker; None if not configured.\"\"\"
 
-Type checkers see ``_facade`` instead of the real classes: they stop checking class keywords once they see a metaclass.
+Array fields are tuples. Constructors also convert lists, which type checkers reject.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kwire.declare.versions import VersionRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from kwire.declare._facade import (
+    from kwire.declare._typing import (
         Message,
         Request,
         Struct,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         zero,
     )
 else:
-    import kwire.declare.native  # noqa: F401  before the first class is made
+    import kwire.declare.native  # noqa: F401  must run before the first class is created
     from kwire.declare.field import field, zero
     from kwire.declare.struct import Message, Request, Struct
     from kwire.declare.wire_types import (

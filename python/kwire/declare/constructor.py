@@ -1,8 +1,7 @@
-"""Constructors, made for a class when its first instance is.
+"""Constructors of struct classes, compiled when the first instance is created.
 
-Rules of this file: a constructor takes keywords only, refuses every value of a wrong type with the path to it, turns
-lists into tuples and nothing into anything else. Numbers out of their field's range are encode's to refuse: what a
-version can hold is known only there.
+A constructor takes keywords only, rejects values of a wrong type with the path to the value, and converts lists to
+tuples; it converts nothing else. Ranges of numbers are checked by `encode`, because they depend on the version.
 """
 
 from __future__ import annotations
@@ -27,17 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
-    from kwire.declare._facade import Struct
+    from kwire.declare._typing import Struct
     from kwire.errors import EncodeKind, PathElement
 
     Check: TypeAlias = Callable[[Any], Any]
 
 
 def make_constructor(cls: type[Struct]) -> None:
-    """Give ``cls`` its real ``__init__``."""
+    """Replace the placeholder `__init__` of a class with its constructor."""
     resolved = fields(cls)
-    # Every name in the source but those of the fields begins with an underscore, as theirs do not: a field may be
-    # called `type`, `int` or `self`.
+    # All names in the source except field names begin with an underscore: a field can be named `type`, `int`, or `self`.
     names: dict[str, Any] = {
         "_type": type,
         "_int": int,
@@ -52,7 +50,7 @@ def make_constructor(cls: type[Struct]) -> None:
     parameters, body = [], []
     for f in resolved:
         names[f"_set_{f.name}"] = getattr(cls, f.name).__set__
-        names[f"_check_{f.name}"] = _named(f)
+        names[f"_check_{f.name}"] = _field_check(f)
         if f.default is MISSING:
             parameters.append(f.name)
         else:
@@ -66,15 +64,15 @@ def make_constructor(cls: type[Struct]) -> None:
     parameters.append("unknown_tags=_no_tags")
     body.append("    _set_unknown_tags(_self, unknown_tags if unknown_tags is _no_tags else _tags(unknown_tags))")
     source = f"def __init__(_self, /, *, {', '.join(parameters)}):\n" + "\n".join(body)
-    exec(compile(source, f"<constructor of {cls.__qualname__}>", "exec"), names)  # noqa: S102  names were checked when the class was made; that is what makes it fast
+    exec(compile(source, f"<constructor of {cls.__qualname__}>", "exec"), names)  # noqa: S102  field names are identifiers; compiled code is fastest
     constructor = names["__init__"]
     constructor.__qualname__ = f"{cls.__qualname__}.__init__"
     constructor.__module__ = cls.__module__
-    cls.__init__ = constructor  # type: ignore[method-assign]  # replaces the one that waited for the first instance
+    cls.__init__ = constructor  # type: ignore[method-assign]  # replaces the placeholder
 
 
 def _exact_type(type: WireType) -> str | None:
-    """The Python type whose values need no further look, by name."""
+    """Return the name of the Python type whose exact instances need no further check, or None."""
     match type:
         case Primitive(is_integer=True):
             return "int"
@@ -89,20 +87,20 @@ def _exact_type(type: WireType) -> str | None:
     return None
 
 
-def _named(f: Field) -> Check:
+def _field_check(f: Field) -> Check:
     check = _check(f.type)
 
     def check_field(value: Any) -> Any:
         try:
             return check(value)
-        except _Refused as refused:
-            raise EncodeError(refused.kind, (f.name, *refused.path), refused.reason) from None
+        except _WrongValue as wrong:
+            raise EncodeError(wrong.kind, (f.name, *wrong.path), wrong.reason) from None
 
     return check_field
 
 
-class _Refused(Exception):
-    """A wrong value on its way up to the field that holds it."""
+class _WrongValue(Exception):
+    """A wrong value inside a field; the path is completed on the way up."""
 
     def __init__(self, reason: str, *, null: bool = False) -> None:
         self.kind: EncodeKind = "null_not_allowed" if null else "wrong_type"
@@ -136,13 +134,13 @@ def _check(type: WireType) -> Check:
     raise TypeError(f"{type!r} has no check")
 
 
-def _instances_of(wanted: type, said: str) -> Check:
+def _instances_of(expected: type, description: str) -> Check:
     def check(value: Any) -> Any:
-        if isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool)):
+        if isinstance(value, expected) and (expected is bool or not isinstance(value, bool)):
             return value
         if value is None:
-            raise _Refused(f"{said} is wanted, not None", null=True)
-        raise _Refused(f"{said} is wanted, not {type(value).__name__}")
+            raise _WrongValue(f"expected {description}, not None", null=True)
+        raise _WrongValue(f"expected {description}, not {type(value).__name__}")
 
     return check
 
@@ -153,17 +151,17 @@ def _array_of(element: WireType) -> Check:
     def check_array(value: Any) -> Any:
         if not isinstance(value, (tuple, list)):
             if value is None:
-                raise _Refused("a tuple or list is wanted, not None", null=True)
-            raise _Refused(f"a tuple or list is wanted, not {type(value).__name__}")
+                raise _WrongValue("expected a tuple, not None", null=True)
+            raise _WrongValue(f"expected a tuple, not {type(value).__name__}: convert it with tuple(...)")
         index = 0
         try:
-            for index, item in enumerate(value):  # noqa: B007  the handler below says which
+            for index, item in enumerate(value):  # noqa: B007  used in the handler below
                 check(item)
-            # Arrays in arrays may hold lists too, so their checked form is kept; other elements stay as they are.
+            # Nested arrays may be lists too, so their converted form is kept; other elements are not converted.
             if isinstance(element, (ArrayType, NullableType, MaybeType)):
                 return tuple([check(item) for item in value])
-        except _Refused as refused:
-            refused.path = (index, *refused.path)
+        except _WrongValue as wrong:
+            wrong.path = (index, *wrong.path)
             raise
         return value if type(value) is tuple else tuple(value)
 

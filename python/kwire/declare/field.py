@@ -1,29 +1,22 @@
-"""One field of a struct: what the author wrote, and what it means once its type is known.
+"""Fields of a struct: the options of `field()`, and `Field` once the type is resolved.
 
-Rules of this file: ``field()`` only remembers; rules that need no type are checked by ``check_options`` when the class
-is made, those that need one by ``resolve_default`` when the class is first used.
+`field()` only stores its arguments. `Options.problem` checks what needs no type, when the class is created;
+`introspect` checks the rest when the class is first used.
 """
 
 from __future__ import annotations
 
-from kwire.declare.wire_types import (
-    ArrayType,
-    BytesType,
-    MaybeType,
-    NullableType,
-    Primitive,
-    StringType,
-    StructType,
-    WireType,
-)
+from kwire.declare.wire_types import NullableType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from kwire.declare.wire_types import WireType
+
 
 class _Sentinel:
-    """A value with a name and no other meaning."""
+    """A unique value, identified by its name."""
 
     __slots__ = ("name",)
 
@@ -38,14 +31,14 @@ class _Sentinel:
 
 
 MISSING = _Sentinel("MISSING")
-"""The default of a field that has none, and so must be given."""
+"""The default of a required field."""
 
 zero = _Sentinel("zero")
-"""As a default: the zero of the field's own type; for a struct, the struct whose every field is at its default."""
+"""As a default: the zero of the field's type; for a struct, the struct with every field at its default."""
 
 
 class Options:
-    """What stands in the brackets of ``field()``."""
+    """The arguments of `field()`."""
 
     __slots__ = ("compact", "default", "ignorable", "name", "nullable_since", "since", "tag", "until")
 
@@ -69,10 +62,10 @@ class Options:
         self.compact = compact
         self.name = name
 
-    def complaint(self) -> str | None:
-        """What is wrong with these options whatever the field's type, or None."""
+    def problem(self) -> str | None:
+        """Return what is wrong with the options, whatever the type of the field, or None."""
         if self.since < 0 or self.nullable_since < 0:
-            return "versions start at 0"
+            return "versions must not be negative"
         if self.until is not None and self.until < self.since:
             return f"until={self.until} is before since={self.since}"
         if self.tag is not None and not 0 <= self.tag <= 0xFFFF_FFFF:
@@ -80,7 +73,7 @@ class Options:
         if self.default is MISSING:
             for option in ("since", "until", "tag"):
                 if getattr(self, option) not in (None, 0) or (option == "tag" and self.tag == 0):
-                    return f"{option}= needs a default=, for the messages in which the field does not stand"
+                    return f"{option}= needs a default=, the value in versions without the field"
         return None
 
 
@@ -98,19 +91,27 @@ def field(
     compact: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Say more about a field than its type.
+    """Declare options of a field.
 
-    ``default``: the value where the field does not stand; ``zero`` for the type's own. ``since``, ``until``: first and
-    last version that has the field. ``tag``: it travels as this tagged field. ``ignorable``: where a version lacks the
-    field, a value set in it is dropped, not refused. ``nullable_since``: null is allowed from this version on.
-    ``compact=False``: keeps the classic length in flexible versions. ``name``: in Kafka's JSON form, when it is not
-    the camelCase of the field's.
+    Args:
+        default: the value when the field is not given or not in the version; `zero` is the zero of the field's type.
+            A field without a default is required.
+        since: the first version with the field; needs a default.
+        until: the last version with the field; needs a default.
+        tag: the tag, if the field is a tagged field; needs a default.
+        ignorable: drop a value when the version lacks the field, instead of raising EncodeError.
+        nullable_since: the first version that allows null.
+        compact: False for a field that keeps the classic length encoding in flexible versions.
+        name: the name in Kafka's JSON form, if it is not the camelCase of the field's name.
     """
     return Options(default, since, until, tag, ignorable, nullable_since, compact, name)
 
 
 class Field:
-    """A field whose type is known. ``until`` None means to the end; ``default`` is a value, or ``MISSING``."""
+    """A field with its resolved type.
+
+    `until` is None if the newest version has the field. `default` is MISSING if the field is required.
+    """
 
     __slots__ = (
         "compact",
@@ -137,12 +138,12 @@ class Field:
         self.compact = options.compact
         self.json_name = options.name or camel_case(name)
 
-    def stands_in(self, version: int) -> bool:
-        """Whether ``version`` has this field."""
+    def in_version(self, version: int) -> bool:
+        """Return whether `version` has the field."""
         return self.since <= version and (self.until is None or version <= self.until)
 
-    def may_be_null(self, version: int) -> bool:
-        """Whether ``version`` can say null for it (MaybeOf's absence not counted)."""
+    def nullable_in(self, version: int) -> bool:
+        """Return whether `version` allows null. An absent MaybeOf does not count as null."""
         return isinstance(self.type, NullableType) and version >= self.nullable_since
 
     def __repr__(self) -> str:
@@ -150,7 +151,7 @@ class Field:
 
 
 def camel_case(name: str) -> str:
-    """``node_id`` -> ``nodeId``, as Kafka spells names in JSON."""
+    """Return a field name as in Kafka's JSON form: `node_id` becomes `nodeId`."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
@@ -159,36 +160,10 @@ _ZERO_UUID: Any = None
 
 
 def zero_uuid() -> Any:
-    """The uuid of sixteen zero bytes, Kafka's "none"; always the same object."""
-    global _ZERO_UUID  # noqa: PLW0603  made on first use: importing uuid costs more than all the messages
+    """Return the UUID of 16 zero bytes, Kafka's `Uuid.ZERO_UUID`; always the same object."""
+    global _ZERO_UUID  # noqa: PLW0603  importing uuid takes longer than importing all messages
     if _ZERO_UUID is None:
         from uuid import UUID
 
         _ZERO_UUID = UUID(int=0)
     return _ZERO_UUID
-
-
-def zero_of(type: WireType) -> Any:
-    """The value of ``type`` that says nothing."""
-    match type:
-        case Primitive(name="bool"):
-            return False
-        case Primitive(name="float64"):
-            return 0.0
-        case Primitive(name="uuid"):
-            return zero_uuid()
-        case Primitive():
-            return 0
-        case StringType():
-            return ""
-        case BytesType():
-            return b""
-        case ArrayType():
-            return ()
-        case NullableType() | MaybeType():
-            return None
-        case StructType(struct=struct):
-            from kwire.declare.introspect import fields
-
-            return struct(**{f.name: zero_of(f.type) for f in fields(struct) if f.default is MISSING})
-    raise TypeError(f"{type!r} has no zero")

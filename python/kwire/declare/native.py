@@ -1,7 +1,7 @@
-"""The native object layer, where the compiled module is at hand.
+"""Connection of struct classes to the compiled module, if it is installed.
 
-Rules of this file: the only place where ``kwire.declare`` touches ``kwire._kwire``. Without it classes work all the
-same, slower: the pure-Python methods of ``Struct`` say what the native ones must do.
+Only this module of `kwire.declare` imports `kwire._kwire`. Without it, classes behave the same but are slower: the
+Python methods of `Struct` specify what the native ones do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A message at one version as the line of text that the engine is given. ``docs/plans.md`` has the grammar.
+"""Plans: one version of a message as a line of text for the engine. `docs/plans.md` has the grammar.
 
-Rules of this file: the text says all that the engine needs to know about bytes, and a person can read it. What only
-Python needs (the classes, in the order in which the text opens them) goes beside it.
+The text is readable and describes the bytes completely. The classes, which only Python needs, are kept beside it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PlanSource:
-    """``text``: the line. ``structs``: for each struct that the line opens, in that order, its class."""
+    """A plan: its text, and the class of each struct in the order in which the text opens them."""
 
     __slots__ = ("structs", "text")
 
@@ -37,7 +36,12 @@ class PlanSource:
 
 
 def plan_source(cls: type[Message], version: int) -> PlanSource:
-    """Raises UnsupportedVersion, or DeclarationError for what cannot be said on the wire."""
+    """Return the plan of one version of a message.
+
+    Raises:
+        UnsupportedVersion: the class does not declare `version`.
+        DeclarationError: the wire format cannot express the declaration.
+    """
     facts = describe(cls)
     check_version(cls, version)
     writer = _Writer(version, facts.is_flexible(version))
@@ -53,27 +57,29 @@ class _Writer:
 
     def struct(self, cls: type[Struct]) -> str:
         self.structs.append(cls)
-        standing = [f for f in fields(cls) if f.stands_in(self.version)]
-        plain = [f"{f.name}:{self.type(cls, f, f.type)}" for f in standing if f.tag is None]
-        tagged = [self.tagged(cls, f) for f in self.by_tag(cls, standing)]
+        present = [f for f in fields(cls) if f.in_version(self.version)]
+        plain = [f"{f.name}:{self.type(cls, f, f.type)}" for f in present if f.tag is None]
+        tagged = [self.tagged(cls, f) for f in self.by_tag(cls, present)]
         absent = [
             f"{'~' if f.ignorable else '-'}{f.name}={literal(f.default)}"
             for f in fields(cls)
-            if not f.stands_in(self.version)
+            if not f.in_version(self.version)
         ]
         opening, closing = "<>" if self.flexible else "{}"
         return opening + " ".join(plain + tagged + absent) + closing
 
-    def by_tag(self, cls: type[Struct], standing: list[Field]) -> list[Field]:
-        """The tagged fields, ascending; refuses tags that the version cannot have, or has twice."""
+    def by_tag(self, cls: type[Struct], present: list[Field]) -> list[Field]:
+        """Return the tagged fields by ascending tag. Reject duplicate tags and tags in a version that is not flexible."""
         tags: dict[int, Field] = {}
-        for f in standing:
+        for f in present:
             if f.tag is None:
                 continue
             if not self.flexible:
-                raise DeclarationError(cls.__name__, f.name, f"version {self.version} is not flexible: no tags")
+                raise DeclarationError(
+                    cls.__name__, f.name, f"version {self.version} is not flexible and cannot have tagged fields"
+                )
             if f.tag in tags:
-                raise DeclarationError(cls.__name__, f.name, f"tag {f.tag} is {tags[f.tag].name}'s already")
+                raise DeclarationError(cls.__name__, f.name, f"tag {f.tag} is already used by {tags[f.tag].name}")
             tags[f.tag] = f
         return [tags[tag] for tag in sorted(tags)]
 
@@ -94,11 +100,11 @@ class _Writer:
                     raise DeclarationError(
                         cls.__name__,
                         f.name,
-                        f"its elements have no bytes in version {self.version}: no count can be believed",
+                        f"its elements are empty in version {self.version}, so its count cannot be checked",
                     )
                 return f"{'compact' if compact else ''}[{self.type(cls, f, element)}]"
             case NullableType(inner=inner):
-                null = "?" if type is not f.type or f.may_be_null(self.version) else ""
+                null = "?" if type is not f.type or f.nullable_in(self.version) else ""
                 return self.type(cls, f, inner) + null
             case MaybeType(inner=inner):
                 return f"maybe({self.type(cls, f, inner)})"
@@ -108,7 +114,7 @@ class _Writer:
 
 
 def minimum_size(type: WireType, version: int, flexible: bool) -> int:
-    """The fewest bytes that a value of ``type`` takes."""
+    """Return the smallest number of bytes of a value of a type."""
     match type:
         case Primitive(size=size):
             return size
@@ -121,13 +127,13 @@ def minimum_size(type: WireType, version: int, flexible: bool) -> int:
         case NullableType(inner=inner):
             return minimum_size(inner, version, flexible)
         case StructType(struct=struct):
-            standing = (f for f in fields(struct) if f.tag is None and f.stands_in(version))
-            return int(flexible) + sum(minimum_size(f.type, version, flexible) for f in standing)
+            present = (f for f in fields(struct) if f.tag is None and f.in_version(version))
+            return int(flexible) + sum(minimum_size(f.type, version, flexible) for f in present)
     raise TypeError(f"{type!r} has no size")
 
 
 def literal(value: Any) -> str:
-    """A default as plans write it."""
+    """Return a default value as plans write it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -135,7 +141,7 @@ def literal(value: Any) -> str:
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, float):
-        return repr(value).replace("e+", "e")  # one form for both languages
+        return repr(value).replace("e+", "e")  # the same form as in Rust
     if isinstance(value, str):
         from json import dumps
 
@@ -147,5 +153,5 @@ def literal(value: Any) -> str:
     if isinstance(value, Struct):
         return "{}"
     if value is MISSING:
-        raise TypeError("a required field stands in every version")
+        raise TypeError("a required field has no default")
     return f'u"{value}"'

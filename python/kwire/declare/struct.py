@@ -1,9 +1,8 @@
-"""The classes that declarations are made of: ``Struct``, ``Message``, ``Request``.
+"""The base classes of declarations: `Struct`, `Message`, and `Request`.
 
-Rules of this file: making a class is cheap (names, slots and the checks that need no type); everything that needs the
-types of the fields, the constructor included, is made when the class is first used, because a program imports many
-messages and uses few. Instances are immutable and hold immutable things only, hence are acyclic, hence need no
-attention from the garbage collector: the native object layer relies on that.
+Creating a class only collects names and makes slots. Everything that needs field types, including the constructor, is
+created on first use, because a program imports many messages and uses few. Instances are immutable, hold only immutable
+values, and therefore never form cycles; the native object layer relies on this.
 """
 
 from __future__ import annotations
@@ -22,10 +21,24 @@ if TYPE_CHECKING:
 
 _RESERVED = frozenset(("unknown_tags",))
 _RESERVED_IN_MESSAGES = frozenset(("unknown_tags", "api_key", "versions", "flexible"))
+_HOOKS = frozenset(
+    (
+        "__copy__",
+        "__dataclass_fields__",
+        "__dataclass_params__",
+        "__deepcopy__",
+        "__match_args__",
+        "__post_init__",
+        "__reduce__",
+        "__rich_repr__",
+        "__signature__",
+    )
+)
+"""Attributes for other libraries. `dir()` and `help()` of a class leave them out."""
 
 
 class Declared:
-    """A field as the class body has it: its name, its annotation unread, its options."""
+    """A field as written in the class body: its name, its unevaluated annotation, and its options."""
 
     __slots__ = ("annotation", "name", "options", "scope")
 
@@ -36,16 +49,31 @@ class Declared:
         self.scope = scope
 
 
-class StructMeta(type):
-    """Makes a class with slots out of annotated names.
+class _ClassDocumentation:
+    """`__doc__` of struct classes: the docstring followed by the list of fields, generated on access."""
 
-    Class keywords of messages: ``api_key``, ``versions``, ``flexible``, ``dialect``, ``header_version``; of any
-    struct: ``key=`` the fields by which elements of an array are told apart, where their order says nothing (Kafka's
-    mapKey); ``weakref=True`` where instances must be weakly referable.
-    """
+    def __get__(self, cls: Any, owner: object) -> str | None:
+        if cls is None:
+            return "The metaclass of declarations: turns annotated names into slots."
+        text: str | None = cls.__dict__.get("__doc__")
+        if not cls.__kwire_fields__:
+            return text
+        from kwire.declare.documentation import class_documentation
+
+        return class_documentation(cls, text)
+
+    def __set__(self, cls: type, value: str | None) -> None:
+        type.__dict__["__doc__"].__set__(cls, value)
+
+
+class StructMeta(type):
+    # Class keywords of messages: api_key, versions, flexible, dialect, and header_version. Class keywords of every
+    # struct: `key` names the fields that identify an element of an array whose order has no meaning (Kafka's mapKey),
+    # and `weakref=True` allows weak references to instances.
 
     __kwire_fields__: tuple[Declared, ...]
     __kwire_key__: tuple[str, ...]
+    __doc__ = _ClassDocumentation()
 
     def __new__(
         cls,
@@ -72,14 +100,14 @@ class StructMeta(type):
         if key is not None:
             namespace["__kwire_key__"] = _key(name, declared, (key,) if isinstance(key, str) else key)
         if bases:
-            # Seeded in every class: a class that lacked its own would run its base's constructor.
+            # Every class gets its own: otherwise a derived class would run the constructor of its base.
             namespace["__init__"] = _first_construction
         self = super().__new__(cls, name, bases, namespace)
         keywords = (api_key, versions, flexible, dialect, header_version)
         if keywords != (None,) * len(keywords):
             _declare_message(self, *keywords)
         elif hasattr(self, "__kwire_plans__"):
-            # A message derived from a declared one: its plans make instances of its own.
+            # A class derived from a message: its plans must create its own instances.
             self.__kwire_plans__ = {}
         _adopt(self, declared)
         return self
@@ -89,18 +117,21 @@ class StructMeta(type):
 
     def __setattr__(cls, name: str, value: object) -> None:
         if name in ("api_key", "versions", "flexible"):
-            raise AttributeError(f"{cls.__name__}.{name} is part of the declaration")
+            raise AttributeError(f"{cls.__name__}.{name} is part of the declaration and cannot be changed")
         super().__setattr__(name, value)
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in super().__dir__() if name not in _HOOKS and not name.startswith("__kwire_")]
 
 
 def _declared_fields(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> tuple[Declared, ...]:
-    """The fields of a class: its bases', then its own in the order of the body, taken out of ``namespace``."""
+    """Return the inherited fields, then those of the class body in order, which are removed from `namespace`."""
     declared: dict[str, Declared] = {}
     for base in bases:
         for inherited in getattr(base, "__kwire_fields__", ()):
             declared[inherited.name] = inherited
     if "__annotate_func__" in namespace or "__annotate__" in namespace:
-        raise DeclarationError(name, None, "write 'from __future__ import annotations' at the top of its module")
+        raise DeclarationError(name, None, "add 'from __future__ import annotations' at the top of the module")
     is_message = any(getattr(base, "__kwire_is_message__", False) for base in bases)
     reserved = _RESERVED_IN_MESSAGES if is_message else _RESERVED
     scope: dict[str, Any] | None = None
@@ -109,26 +140,26 @@ def _declared_fields(name: str, bases: tuple[type, ...], namespace: dict[str, An
         if isinstance(annotation, str) and annotation.startswith("ClassVar"):
             continue
         if attribute in reserved:
-            raise DeclarationError(name, attribute, "this name is taken: every instance has an attribute of that name")
+            raise DeclarationError(name, attribute, "this name is reserved: every instance has this attribute")
         if attribute.startswith("_"):
-            raise DeclarationError(name, attribute, "names of fields do not begin with an underscore")
+            raise DeclarationError(name, attribute, "field names must not begin with an underscore")
         options = namespace.pop(attribute, NO_OPTIONS)
         if not isinstance(options, Options):
             options = Options(options, 0, None, None, False, 0, True, None)
-        complaint = options.complaint()
-        if complaint:
-            raise DeclarationError(name, attribute, complaint)
+        problem = options.problem()
+        if problem:
+            raise DeclarationError(name, attribute, problem)
         if scope is None and isinstance(annotation, str):
             scope = _enclosing_structs(sys._getframe(2))
         declared[attribute] = Declared(attribute, annotation, options, scope)
     for attribute, value in namespace.items():
         if isinstance(value, Options):
-            raise DeclarationError(name, attribute, "a field needs a type: write its annotation")
+            raise DeclarationError(name, attribute, "a field needs a type: add an annotation")
     return tuple(declared.values())
 
 
 def _enclosing_structs(frame: Any) -> dict[str, Any]:
-    """What a class body inside a function can name beyond its module: the structs and types made there so far."""
+    """Return the structs and types of an enclosing function, which annotations may name besides module globals."""
     if frame.f_locals is frame.f_globals:
         return {}
     return {name: value for name, value in frame.f_locals.items() if isinstance(value, (StructMeta, WireType))}
@@ -138,7 +169,7 @@ def _key(name: str, declared: tuple[Declared, ...], key: tuple[str, ...]) -> tup
     names = {d.name for d in declared}
     for part in key:
         if part not in names:
-            raise DeclarationError(name, part, "key= names a field that there is not")
+            raise DeclarationError(name, part, "key= names an unknown field")
     return key
 
 
@@ -154,10 +185,10 @@ def _declare_message(
     dialect: str | tuple[str, ...] | None,
     header_version: int | None,
 ) -> None:
-    """Give ``cls`` what makes it a message; refuse what does not fit together."""
+    """Check the class keywords of a message and store them on the class."""
     name = cls.__name__
     if not getattr(cls, "__kwire_is_message__", False):
-        raise DeclarationError(name, None, "api_key=, versions= and their like belong to a Message, not to a Struct")
+        raise DeclarationError(name, None, "api_key=, versions=, and flexible= are for a Message, not for a Struct")
     if versions is None:
         raise DeclarationError(name, None, "a message needs versions=")
     try:
@@ -166,7 +197,7 @@ def _declare_message(
     except ValueError as error:
         raise DeclarationError(name, None, str(error)) from None
     if api_key is not None and not 0 <= api_key <= 0x7FFF:
-        raise DeclarationError(name, None, f"api_key={api_key} does not fit the header's int16")
+        raise DeclarationError(name, None, f"api_key={api_key} does not fit the int16 of the header")
     if flexible_range is not None and flexible_range.lowest > supported.highest:
         raise DeclarationError(name, None, f"flexible={flexible!r} begins after versions={versions!r} ends")
     declare = super(StructMeta, cls).__setattr__
@@ -179,17 +210,17 @@ def _declare_message(
 
 
 def _adopt(cls: StructMeta, declared: tuple[Declared, ...]) -> None:
-    """Hand the class to the native object layer, where there is one, before it has instances."""
+    """Pass the class to the native object layer, if available, before it has instances."""
     if _native_adopt is not None and declared:
         _native_adopt(cls, tuple(d.name for d in declared))
 
 
 _native_adopt: Any = None
-"""Set by ``kwire.declare.native`` while this package is imported."""
+"""Set by `kwire.declare.native` while this package is imported."""
 
 
 def _first_construction(self: Any, /, **values: Any) -> None:
-    """Stands for a constructor until the first instance is made, then makes the real one for ``type(self)``."""
+    """Replace itself with the real constructor of `type(self)` when the first instance is created."""
     from kwire.declare.constructor import make_constructor
 
     make_constructor(type(self))
@@ -197,35 +228,39 @@ def _first_construction(self: Any, /, **values: Any) -> None:
 
 
 class _DataclassFields:
-    """Serves ``__dataclass_fields__``, so that a struct is a dataclass to those who ask, at no cost to the others."""
+    """Descriptor that builds `__dataclass_fields__` on first access, so that structs are dataclasses at no cost."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
         if not owner.__kwire_fields__:
             raise AttributeError("__dataclass_fields__")
-        from kwire.declare.dataclass_face import dataclass_fields
+        from kwire.declare.dataclass_interface import dataclass_fields
 
         return dataclass_fields(owner)
 
 
 class _DataclassParameters:
     def __get__(self, instance: object, owner: StructMeta) -> Any:
-        from kwire.declare.dataclass_face import dataclass_parameters
+        from kwire.declare.dataclass_interface import dataclass_parameters
 
         return dataclass_parameters()
 
 
 class _Signature:
     def __get__(self, instance: object, owner: Any) -> Any:
-        from kwire.declare.dataclass_face import signature
+        from kwire.declare.dataclass_interface import signature
 
         return signature(owner)
 
 
 class Struct(metaclass=StructMeta):
-    """A part of a message: annotated names become fields, in the order of the wire.
+    """A part of a message. Annotated names become fields, in wire order.
 
-    Instances are immutable, compare and hash by value, pickle, and are dataclasses to all who ask. ``unknown_tags``
-    holds the tagged fields that the declaration does not know, as ``UnknownTags``.
+    Instances are immutable, compare and hash by value, can be pickled, and are dataclasses. The constructor takes
+    keywords only. Array fields are tuples; the constructor also converts lists, which type checkers reject.
+    `unknown_tags` holds the tagged fields that the declaration does not know.
+
+    `repr()` shortens long arrays, strings, and bytes. `kwire.full_repr()` shows everything, and `kwire.to_json()`
+    returns Kafka's JSON form.
     """
 
     __slots__ = ("unknown_tags",)
@@ -239,29 +274,28 @@ class Struct(metaclass=StructMeta):
     __match_args__: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        """Complete what tools for dataclasses make around the constructor: they fill the fields and call this."""
+        """Set `unknown_tags` after a dataclass library has set the fields without calling the constructor."""
         if not hasattr(self, "unknown_tags"):
             object.__setattr__(self, "unknown_tags", NO_TAGS)
 
     def __setattr__(self, name: str, value: object) -> None:
-        _refuse_change(f"cannot assign to field {name!r}")
+        _raise_frozen(f"cannot assign to field {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        _refuse_change(f"cannot delete field {name!r}")
+        _raise_frozen(f"cannot delete field {name!r}")
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return _compared(self) == _compared(other)
+        return _comparison_key(self) == _comparison_key(other)
 
     def __hash__(self) -> int:
-        return hash(_compared(self))
+        return hash(_comparison_key(self))
 
     def __repr__(self) -> str:
-        parts = [f"{d.name}={getattr(self, d.name)!r}" for d in type(self).__kwire_fields__]
-        if self.unknown_tags:
-            parts.append(f"unknown_tags={self.unknown_tags!r}")
-        return f"{type(self).__qualname__}({', '.join(parts)})"
+        from kwire.declare.representation import short_repr
+
+        return short_repr(self)  # type: ignore[arg-type]  # type checkers see `_typing.Struct`
 
     def __rich_repr__(self) -> Any:
         from kwire.declare.introspect import fields
@@ -287,10 +321,19 @@ class Struct(metaclass=StructMeta):
         return _unpickle, (type(self), values, tuple(self.unknown_tags.items()))
 
 
-class Message(Struct):
-    """A body that travels behind a header. ``api_key``: Kafka's number for the API, -1 for the headers themselves.
+def _generated_repr() -> None:
+    """Stand-in for the `__repr__` that `@dataclass` generates: `pprint` formats only dataclasses that have one."""
 
-    ``versions``: those declared, ``flexible``: those with compact lengths and tag sections, or None.
+
+_generated_repr.__qualname__ = "__create_fn__.<locals>.__repr__"
+Struct.__repr__.__wrapped__ = _generated_repr  # type: ignore[attr-defined]  # functions accept attributes
+
+
+class Message(Struct):
+    """The body of a request or response.
+
+    `api_key` is Kafka's number of the API, -1 for headers. `versions` is the range of declared versions, `flexible` the
+    range of versions with compact lengths and tagged fields, or None.
     """
 
     __slots__ = ()
@@ -302,7 +345,7 @@ class Message(Struct):
 
 
 class _RequestBase:
-    """``Request["XResponse"]`` in a list of bases: the base ``Request``, and the name of the response."""
+    """`Request["XResponse"]` in a list of bases: the base class `Request` and the name of the response."""
 
     __slots__ = ("response",)
 
@@ -314,7 +357,7 @@ class _RequestBase:
 
 
 class Request(Message):
-    """A message that is answered: ``class XRequest(Request["XResponse"], ...)``."""
+    """A message that has a response: `class XRequest(Request["XResponse"], ...)`."""
 
     __slots__ = ()
 
@@ -328,14 +371,14 @@ class Request(Message):
                 cls.__kwire_response__ = base.response
 
 
-# What stands annotated in these bases is for whoever checks this file; `typing.get_type_hints` of a struct would try to
-# make sense of it, and fail for want of `ClassVar`.
+# These annotations serve only mypy. `typing.get_type_hints` of a struct would fail on them, since `ClassVar` is not
+# imported at run time.
 for _base in (Struct, Message):
     _base.__annotations__.clear()
 
 
-def _compared(instance: Any) -> tuple[object, ...]:
-    """What equality and hash are about: every field and the unknown tags; a NaN stands for its bits."""
+def _comparison_key(instance: Any) -> tuple[object, ...]:
+    """Return every field and the unknown tags, with each NaN replaced by its bits."""
     values = [_comparable(getattr(instance, d.name)) for d in type(instance).__kwire_fields__]
     return (*values, instance.unknown_tags)
 
@@ -350,7 +393,7 @@ def _comparable(value: object) -> object:
     return value
 
 
-def _refuse_change(text: str) -> None:
+def _raise_frozen(text: str) -> None:
     from dataclasses import FrozenInstanceError
 
     raise FrozenInstanceError(text)

@@ -1,8 +1,7 @@
-"""Tagged fields that a declaration does not know, kept as they came.
+"""Tagged fields that a declaration does not know.
 
-Rules of this file: the bytes are held raw, in the form of the wire (tag, size, content, one after the other), and are
-taken apart only when somebody looks: a frame may carry ten thousand of them. Nearly every object has none and shares
-``NO_TAGS``.
+The fields are kept as raw bytes (tag, size, and content of each) and parsed on first access, because a frame can carry
+ten thousand of them. Objects without unknown tags share `NO_TAGS`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class UnknownTags(Mapping["int", "bytes"]):
     _by_tag: dict[int, bytes] | None
 
     def __init__(self, raw: bytes = b"") -> None:
-        """``raw``: entries as on the wire, without their count, already known to be in order and whole."""
+        """Wrap entries as on the wire, without their count. The caller guarantees that they are valid and in order."""
         object.__setattr__(self, "_raw", raw)
         object.__setattr__(self, "_by_tag", None)
 
@@ -33,8 +32,8 @@ class UnknownTags(Mapping["int", "bytes"]):
         """The entries as on the wire, without their count."""
         return self._raw
 
-    def _taken_apart(self) -> dict[int, bytes]:
-        """The same as a dict, made when first asked for: look-ups in ten thousand tags must not read them all."""
+    def _parsed(self) -> dict[int, bytes]:
+        """Return the entries as a dict, which is built once so that look-ups do not parse all entries."""
         by_tag = self._by_tag
         if by_tag is None:
             by_tag = dict(_entries(self._raw))
@@ -42,16 +41,16 @@ class UnknownTags(Mapping["int", "bytes"]):
         return by_tag
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("unknown tags do not change: make new ones from a dict")
+        raise AttributeError("unknown tags are immutable: create new ones from a dict")
 
     def __getitem__(self, tag: int) -> bytes:
-        return self._taken_apart()[tag]
+        return self._parsed()[tag]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._taken_apart())
+        return iter(self._parsed())
 
     def __len__(self) -> int:
-        return len(self._taken_apart())
+        return len(self._parsed())
 
     def __bool__(self) -> bool:
         return bool(self.raw)
@@ -65,27 +64,32 @@ class UnknownTags(Mapping["int", "bytes"]):
         return hash((UnknownTags, self.raw))
 
     def __repr__(self) -> str:
-        return repr(self._taken_apart())
+        return repr(self._parsed())
 
     def __reduce__(self) -> Any:
         return UnknownTags, (self.raw,)
 
 
 NO_TAGS = UnknownTags()
-"""The unknown tags of nearly every object."""
+"""The shared empty mapping."""
 
 
 def unknown_tags(tags: object) -> UnknownTags:
-    """Unknown tags out of any mapping of tag to bytes. Raises TypeError or ValueError for another thing."""
+    """Convert a mapping of tag to bytes.
+
+    Raises:
+        TypeError: `tags` is not a mapping of int to bytes.
+        ValueError: a tag is out of range.
+    """
     if isinstance(tags, UnknownTags):
         return tags if tags.raw else NO_TAGS
     if not isinstance(tags, Mapping):
-        raise TypeError(f"unknown_tags is a mapping of tag to bytes, not {type(tags).__name__}")
+        raise TypeError(f"expected a mapping of tag to bytes, not {type(tags).__name__}")
     raw = bytearray()
     for tag in sorted(tags):
         content = tags[tag]
         if not isinstance(tag, int) or isinstance(tag, bool) or not isinstance(content, bytes):
-            raise TypeError("unknown_tags maps int to bytes")
+            raise TypeError("expected a mapping of int to bytes")
         if not 0 <= tag <= 0xFFFF_FFFF:
             raise ValueError(f"tag {tag} is not an unsigned 32-bit number")
         raw += _uvarint(tag) + _uvarint(len(content)) + content

@@ -1,4 +1,4 @@
-"""Ranges of versions, as declarations write them: ``0``, ``0-13``, ``9+``."""
+"""Version ranges as declarations write them: `0`, `0-13`, `9+`."""
 
 from __future__ import annotations
 
@@ -7,27 +7,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_VERSION = 0x7FFF
-"""Versions travel as int16."""
+"""The largest version: headers store it as an int16."""
 
 
 class VersionRange:
-    """Versions from ``lowest`` to ``highest``, both included; ``9+`` is open to the greatest int16."""
+    """Versions from `lowest` to `highest`, both included. `9+` ends at `MAX_VERSION`."""
 
     __slots__ = ("highest", "lowest")
 
     def __init__(self, text: str) -> None:
-        """Read ``text``; raises ValueError where it is not a range."""
+        """Parse `text`.
+
+        Raises:
+            ValueError: the text is not a range.
+        """
         first, dash, last = text.partition("-")
         if text.endswith("+"):
             first, last = text[:-1], str(MAX_VERSION)
         elif not dash:
             last = first
         if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
-            raise ValueError(f"{text!r} is not a range of versions: write '0', '0-13' or '9+'")
+            raise ValueError(f"{text!r} is not a version range: expected a form like '0', '0-13', or '9+'")
         self.lowest = int(first)
         self.highest = int(last)
         if not self.lowest <= self.highest <= MAX_VERSION:
-            raise ValueError(f"{text!r} is not a range of versions: they go from 0 to {MAX_VERSION}, the lowest first")
+            raise ValueError(f"{text!r} is not a version range: expected ascending versions from 0 to {MAX_VERSION}")
 
     def __contains__(self, version: object) -> bool:
         return isinstance(version, int) and self.lowest <= version <= self.highest

@@ -1,9 +1,8 @@
-"""The types a field may have, as data.
+"""Field types as data: `int32`, `array[...]`, `nullable[...]`, and the others.
 
-Rules of this file: a type is an immutable value that says what stands on the wire and nothing about how to read or
-write it. The names that declarations use (``int32``, ``array[...]``, ``nullable[...]``) are defined at the end; a type
-checker sees them as ordinary hints instead (``_facade``). Nothing here imports ``typing``: it would cost a small
-program more than all the messages it uses.
+A type is an immutable value that describes the wire format, not how to read or write it. Type checkers see the names at
+the end of this file as ordinary hints (`_typing`). This module does not import `typing`, which takes longer to import
+than all messages of a small program.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from kwire.declare._facade import Struct
+    from kwire.declare._typing import Struct
 
 
 class WireType:
-    """The base of all types; compared and hashed by value."""
+    """Base class of all types. Types compare and hash by value."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -33,14 +32,14 @@ class WireType:
         return f"{type(self).__name__}({', '.join(map(repr, self._key()))})"
 
     def __call__(self) -> Any:
-        """Types are never called; but ``typing`` takes an object for a type only when it is callable."""
-        raise TypeError(f"{self!r} describes bytes; it makes no values")
+        """Raise TypeError. `typing` accepts only callable objects as types."""
+        raise TypeError(f"{self!r} describes a wire format and cannot be called")
 
 
 class Primitive(WireType):
-    """A value of fixed size. ``name``: as declarations and plans write it; ``size``: bytes on the wire.
+    """A value of fixed size.
 
-    Integers have ``lowest`` and ``highest``; for the others both are None.
+    `name` is the name in declarations and plans, `size` the number of bytes. Only integers have `lowest` and `highest`.
     """
 
     __slots__ = ("highest", "lowest", "name", "size")
@@ -60,19 +59,19 @@ class Primitive(WireType):
 
 
 class StringType(WireType):
-    """UTF-8 behind its length."""
+    """A length followed by UTF-8."""
 
     __slots__ = ()
 
 
 class BytesType(WireType):
-    """Any bytes behind their number."""
+    """A length followed by bytes."""
 
     __slots__ = ()
 
 
 class ArrayType(WireType):
-    """A count, then that many ``element``; a tuple in Python."""
+    """A count followed by that many elements; a tuple in Python."""
 
     __slots__ = ("element",)
 
@@ -81,7 +80,7 @@ class ArrayType(WireType):
 
 
 class NullableType(WireType):
-    """``inner`` or null, by the null that the wire has for it: length -1, compact 0, or a struct's marker."""
+    """`inner` or null: length -1, compact length 0, or the marker byte of a struct."""
 
     __slots__ = ("inner",)
 
@@ -90,7 +89,7 @@ class NullableType(WireType):
 
 
 class MaybeType(WireType):
-    """KIP-4's MaybeOf: one control byte, 0 for absent, then ``inner``."""
+    """KIP-4's MaybeOf: one control byte, 0 if absent, followed by `inner`."""
 
     __slots__ = ("inner",)
 
@@ -99,7 +98,7 @@ class MaybeType(WireType):
 
 
 class StructType(WireType):
-    """Another declared struct, in place."""
+    """A nested struct."""
 
     __slots__ = ("struct",)
 
@@ -129,7 +128,7 @@ PRIMITIVES = {p.name: p for p in (int8, int16, int32, int64, uint16, uint32, flo
 
 
 class _Constructor:
-    """What stands before the brackets in ``array[...]``, ``nullable[...]`` and ``maybe[...]``."""
+    """`array`, `nullable`, or `maybe`, to be subscripted with the type inside."""
 
     __slots__ = ("name", "wrap")
 
@@ -150,7 +149,11 @@ maybe = _Constructor("maybe", MaybeType)
 
 
 def wire_type(hint: object) -> WireType:
-    """The type that an annotation stands for. Raises TypeError, whose text completes a DeclarationError."""
+    """Return the type of an annotation.
+
+    Raises:
+        TypeError: the annotation is not a wire type; the text is the reason for a DeclarationError.
+    """
     if isinstance(hint, WireType):
         return hint
     if hint is bool:
@@ -160,7 +163,7 @@ def wire_type(hint: object) -> WireType:
     if isinstance(hint, type) and hasattr(hint, "__kwire_fields__"):
         return StructType(hint)
     if isinstance(hint, _Constructor):
-        raise TypeError(f"{hint.name} needs to know of what: write {hint.name}[int32]")
+        raise TypeError(f"{hint.name} needs an element type, for example {hint.name}[int32]")
     spelled = getattr(hint, "__name__", None) or repr(hint)
     wanted = {"int": "int8 to int64, uint16 or uint32", "str": "string", "float": "float64"}.get(spelled)
-    raise TypeError(f"{spelled} is not a wire type" + (f": say {wanted}" if wanted else ""))
+    raise TypeError(f"{spelled} is not a wire type" + (f": use {wanted}" if wanted else ""))

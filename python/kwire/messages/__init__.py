@@ -1,9 +1,10 @@
-"""All messages: declarations in ``kafka/``, ``kip4/``, ``kip584/``, ``headers``, and how to find one.
+"""Message declarations in `kafka/`, `kip4/`, `kip584/`, and `headers`, and functions to find them.
 
-Rules of this package: one file an API, and no list of them anywhere. A class is found by convention: its name without
-``Request`` or ``Response``, in snake case, is its module (``DescribeTopicPartitionsResponse`` is in
-``describe_topic_partitions``, ``TopicMetadataRequest_V1`` in ``topic_metadata_v1``). A look-up by name imports one
-module; the first look-up by key imports all of them, once.
+Each API is one file, and no list of files or names exists. A message is found by convention: its name without `Request`
+or `Response`, in snake case, is its module (`DescribeTopicPartitionsResponse` is in `describe_topic_partitions`,
+`TopicMetadataRequest_V1` in `topic_metadata_v1`). A look-up by name imports one module; the first look-up by key
+imports all modules. The `.pyi` files of the packages only re-export names for type checkers; `python -m
+kwire.messages.stubs` writes them.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ FAMILIES = ("kafka", "kip4", "kip584")
 """The packages that hold declarations."""
 
 _FAMILIES_OF = {"kafka": ("kafka",), "kip4": ("kip4", "kip584", "kafka")}
-"""Where to look for the name of a message of a dialect, in this order."""
+"""The packages with messages of a dialect, in search order."""
 
 
 class UnknownMessage(KwireError, LookupError):
-    """No such message is declared. ``dialect``, ``api_key``, ``version``, ``kind``, ``name``: what was asked for."""
+    """No such message is declared. The attributes are the arguments of the look-up."""
 
     def __init__(
         self,
@@ -62,9 +63,18 @@ def find(
     kind: Kind | None = None,
     name: str | None = None,
 ) -> type[Message]:
-    """The message class of ``"kafka"`` or ``"kip4"``, by ``name``, or by ``api_key``, ``kind`` and ``version``.
+    """Return a message class, by `name`, or by `api_key`, `kind`, and optionally `version`.
 
-    Without ``version`` the class with the newest versions. Raises UnknownMessage.
+    Args:
+        dialect: `"kafka"` or `"kip4"`.
+        api_key: the key of the API.
+        version: a version that the class declares; by default, the class with the newest versions is returned.
+        kind: `"request"`, `"response"`, or `"header"`.
+        name: the name of the class, such as `"MetadataResponse"`.
+
+    Raises:
+        UnknownMessage: no such message is declared.
+        TypeError: neither `name` nor both `api_key` and `kind` are given.
     """
     if dialect not in _FAMILIES_OF:
         raise UnknownMessage(dialect, api_key, version, kind, name)
@@ -80,7 +90,7 @@ def find(
 
 
 def every(dialect: str | None = None) -> tuple[type[Message], ...]:
-    """Every declared message, of one dialect or of all, by key, kind and newest version first; headers last."""
+    """Return every declared message of one or all dialects, sorted by key, kind, and newest version; headers last."""
     from kwire.declare.introspect import describe
 
     found: dict[type[Message], None] = {}
@@ -92,15 +102,38 @@ def every(dialect: str | None = None) -> tuple[type[Message], ...]:
 
 
 def resolve(package: str, name: str) -> Any:
-    """What ``from kwire.messages.kafka import Name`` finds; the packages' ``__getattr__``."""
+    """Return a message of a package. Implements `__getattr__` of the packages.
+
+    Raises:
+        AttributeError: the package has no such message.
+        ImportError: as AttributeError, in a `from` import, whose own error would not suggest a name.
+    """
     module = _import(f"{package}.{module_name(name)}") if name[:1].isupper() else None
-    if module is None or not hasattr(module, name):
-        raise AttributeError(f"{package} has no message {name}")
-    return getattr(module, name)
+    if module is not None and hasattr(module, name):
+        return getattr(module, name)
+    text = f"{package} has no message {name}"
+    if not name[:1].isupper():
+        raise AttributeError(text)
+    if close := _similar(name, names(package)):
+        text += f"; did you mean {close}?"
+    if sys._getframe(2).f_code.co_name == "_handle_fromlist":  # noqa: SLF001  called by a `from` import
+        raise ImportError(text, name=package)
+    raise AttributeError(text)
+
+
+def names(package: str) -> list[str]:
+    """Return the names of all messages of a package. Imports all of its modules."""
+    return sorted(cls.__name__ for cls in _messages_of(package))
+
+
+def _similar(name: str, candidates: list[str]) -> str | None:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, candidates, n=1, cutoff=0.8)), None)
 
 
 def module_name(name: str) -> str:
-    """The module of a message class: ``TopicMetadataRequest_V1`` -> ``topic_metadata_v1``."""
+    """Return the module of a message class: `topic_metadata_v1` for `TopicMetadataRequest_V1`."""
     stem, underscore, suffix = name.partition("_")
     for kind in ("Request", "Response"):
         stem = stem.removesuffix(kind)
@@ -116,14 +149,14 @@ def _find_by_name(dialect: str, name: str) -> type[Message]:
     for family in (*_FAMILIES_OF[dialect], "headers"):
         module = _import(f"{__name__}.{family}" + ("" if family == "headers" else f".{module_name(name)}"))
         cls = getattr(module, name, None)
-        # A struct may bear the very name that leads to its module: KIP-4's TopicMetadata does.
+        # A struct can have the name that leads to its module, such as TopicMetadata of KIP-4.
         if module is not None and _is_message_of(cls, module.__name__) and dialect in describe(cls).dialects:
             return cls
     raise UnknownMessage(dialect, name=name)
 
 
 def _is_message_of(value: object, module: str) -> TypeGuard[type[Message]]:
-    """Whether ``value`` is a message that ``module`` declares, and not a struct or something imported."""
+    """Return whether `value` is a message declared in `module`, not a struct or an imported name."""
     from kwire.declare.struct import Message
 
     return (
@@ -135,7 +168,7 @@ def _is_message_of(value: object, module: str) -> TypeGuard[type[Message]]:
 
 
 def _import(module: str) -> ModuleType | None:
-    """A module of declarations, or None where there is no such file; a mistake inside it is not hidden."""
+    """Import a module, or return None if it does not exist. Errors inside the module propagate."""
     from importlib import import_module
 
     try:
@@ -146,20 +179,20 @@ def _import(module: str) -> ModuleType | None:
         raise
 
 
-_made_index: Index | None = None
+_cached_index: Index | None = None
 
 
 def _index() -> Index:
-    """(dialect, key, kind) -> classes, the one with the newest versions first."""
-    global _made_index  # noqa: PLW0603  made on first use, since it imports every message
-    if _made_index is None:
+    """Return the classes by dialect, key, and kind, the class with the newest versions first."""
+    global _cached_index  # noqa: PLW0603  built on first use because it imports every message
+    if _cached_index is None:
         index: Index = {}
         for cls in _declared_everywhere():
             _enter(index, cls)
         for classes in index.values():
             classes.sort(key=lambda cls: (cls.versions.highest, cls.versions.lowest, cls.__name__), reverse=True)
-        _made_index = index
-    return _made_index
+        _cached_index = index
+    return _cached_index
 
 
 def _enter(index: Index, cls: type[Message]) -> None:
@@ -171,13 +204,20 @@ def _enter(index: Index, cls: type[Message]) -> None:
 
 
 def _declared_everywhere() -> list[type[Message]]:
+    headers = f"{__name__}.headers"
+    found = [value for value in vars(_import(headers)).values() if _is_message_of(value, headers)]
+    for family in FAMILIES:
+        found += _messages_of(f"{__name__}.{family}")
+    return found
+
+
+def _messages_of(package: str) -> list[type[Message]]:
+    """Return the messages that the modules of a package declare."""
     from pkgutil import iter_modules
 
-    names = [f"{__name__}.headers"]
-    for family in FAMILIES:
-        package = _import(f"{__name__}.{family}")
-        if package is not None:
-            names += [f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__)]
-    for name in names:
-        _import(name)
-    return [value for name in names for value in vars(sys.modules[name]).values() if _is_message_of(value, name)]
+    found = []
+    imported = _import(package)
+    for entry in iter_modules(imported.__path__) if imported is not None else ():
+        module = f"{package}.{entry.name}"
+        found += [value for value in vars(_import(module)).values() if _is_message_of(value, module)]
+    return found

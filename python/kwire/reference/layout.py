@@ -62,7 +62,7 @@ class Layout:
         self.tagged: dict[int, Placed] = {}
         self.absent: list[Field] = []
         for f in fields(struct):
-            if not f.stands_in(version):
+            if not f.in_version(version):
                 self.absent.append(f)
             elif f.tag is None:
                 self.standing.append(self._place(f))

@@ -53,7 +53,7 @@ def messages(cls: type[M], *, version: int) -> SearchStrategy[M]:
 
 
 def _structs(cls: Any, version: int, flexible: bool) -> SearchStrategy[Any]:
-    placed = [f for f in fields(cls) if f.stands_in(version)]
+    placed = [f for f in fields(cls) if f.in_version(version)]
     values = {f.name: _values_of(f, version, flexible) for f in placed}
     if flexible:
         values["unknown_tags"] = _unknown_tags(frozenset(f.tag for f in placed if f.tag is not None))
@@ -62,7 +62,7 @@ def _structs(cls: Any, version: int, flexible: bool) -> SearchStrategy[Any]:
 
 def _values_of(f: Field, version: int, flexible: bool) -> SearchStrategy[Any]:
     type = f.type
-    if isinstance(type, NullableType) and not f.may_be_null(version):
+    if isinstance(type, NullableType) and not f.nullable_in(version):
         type = type.inner
     made = _values(type, version, flexible)
     # A tagged field at its default is another case to a codec: it is not written.

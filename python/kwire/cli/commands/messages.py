@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from kwire.cli.colors import Choice, paint_for
-from kwire.cli.documentation import documented, purpose
+from kwire.cli.documentation import documented
 from kwire.cli.names import DIALECTS, UnknownName, named_both
 from kwire.cli.options import colour, complete_message
 from kwire.cli.records import json_text
 from kwire.cli.tables import GAP, Column, print_table
+from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import every
 
@@ -107,7 +108,7 @@ def _facts(cls: type[Message]) -> dict[str, Any]:
 
 def _document(cls: type[Message], version: int | None) -> dict[str, Any]:
     fields = [_field_document(each) for each in documented(cls, version)]
-    return {**_facts(cls), "text": purpose(cls), "fields": fields}
+    return {**_facts(cls), "text": docstring(cls), "fields": fields}
 
 
 def _field_document(each: Documented) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def _pages(cls: type[Message], version: int | None, paint: Paint) -> Iterator[st
     about = f"{key}{facts['kind']}, versions {facts['versions']}{flexible}, dialect {', '.join(facts['dialects'])}"
     yield paint("title", facts["name"]) + paint("quiet", f": {about}")
     width = shutil.get_terminal_size((WIDTH_ELSEWHERE, 0)).columns if sys.stdout.isatty() else WIDTH_ELSEWHERE
-    for paragraph in purpose(cls).split("\n\n"):
+    for paragraph in docstring(cls).split("\n\n"):
         yield from textwrap.wrap(paragraph, width)
     rows = list(_rows(documented(cls, version), 0))
     if not rows:

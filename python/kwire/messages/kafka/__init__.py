@@ -1,4 +1,4 @@
-"""Messages of Apache Kafka as shipped (dialect ``kafka``), declared from what 3.9 and 4.4 carry; one file an API."""
+"""Messages of Apache Kafka 3.9 to 4.4 (dialect `kafka`), one file per API."""
 
 from __future__ import annotations
 
@@ -11,3 +11,9 @@ def __getattr__(name: str) -> Any:
     from kwire.messages import resolve
 
     return resolve(__name__, name)
+
+
+def __dir__() -> list[str]:
+    from kwire.messages import names
+
+    return sorted({*globals(), *names(__name__)})

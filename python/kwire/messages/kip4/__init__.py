@@ -1,4 +1,4 @@
-"""Messages of the KIP-4 drafts (dialect ``kip4``); one file an API and layout."""
+"""Messages of the KIP-4 drafts (dialect `kip4`), one file per API and layout."""
 
 from __future__ import annotations
 
@@ -11,3 +11,9 @@ def __getattr__(name: str) -> Any:
     from kwire.messages import resolve
 
     return resolve(__name__, name)
+
+
+def __dir__() -> list[str]:
+    from kwire.messages import names
+
+    return sorted({*globals(), *names(__name__)})

@@ -1,4 +1,4 @@
-"""Messages of KIP-584 as drafted (dialect ``kip4``); one file an API."""
+"""Messages of the KIP-584 draft (dialect `kip4`), one file per API."""
 
 from __future__ import annotations
 
@@ -11,3 +11,9 @@ def __getattr__(name: str) -> Any:
     from kwire.messages import resolve
 
     return resolve(__name__, name)
+
+
+def __dir__() -> list[str]:
+    from kwire.messages import names
+
+    return sorted({*globals(), *names(__name__)})

@@ -1,9 +1,11 @@
-"""To those who know dataclasses, structs are dataclasses."""
+"""Structs are dataclasses for `dataclasses`, pydantic, msgspec, cattrs, rich, and pprint."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+import pprint
+import pydoc
 import typing
 from typing import Any
 from uuid import UUID
@@ -15,6 +17,8 @@ import pytest
 from rich.pretty import pretty_repr
 
 from kwire.declare import Struct, array, field, int16, int32, maybe, nullable, string, uuid, zero
+from kwire.declare.dataclass_interface import FieldMetadata
+from kwire.declare.documentation import docstring, field_texts
 from kwire.messages.kafka.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -181,3 +185,62 @@ def test_rich_leaves_out_what_is_at_its_default() -> None:
     assert pretty_repr(Everything(small=1)) == "Everything(small=1)"
     tagged = dataclasses.replace(BROKER, unknown_tags={1: b"a"})
     assert pretty_repr(tagged) == "MetadataResponseBroker(node_id=1, host='h', port=9092, unknown_tags={1: b'a'})"
+
+
+# pprint
+
+
+def test_pprint_breaks_a_message_into_lines() -> None:
+    assert pprint.pformat(ANSWER, width=60).startswith("MetadataResponse(throttle_time_ms=0,\n")
+    assert len(pprint.pformat(ANSWER, width=60).splitlines()) > 10
+
+
+# Documentation
+
+
+def test_field_metadata_has_text_and_versions() -> None:
+    metadata = {f.name: f.metadata for f in dataclasses.fields(MetadataResponse)}
+    assert metadata["cluster_authorized_operations"]["since"] == 8
+    assert metadata["cluster_authorized_operations"]["until"] == 10
+    assert metadata["brokers"]["until"] is None
+    assert metadata["brokers"]["tag"] is None
+    assert metadata["topics"]["doc"].startswith(field_texts(MetadataResponse)["topics"][:20])
+    assert all(each["doc"] for each in metadata.values())
+    assert set(metadata["brokers"]) == set(FieldMetadata.KEYS)
+    assert dict(metadata["brokers"])["json_name"] == "brokers"
+    assert "no such key" not in metadata["brokers"]
+
+
+def test_help_shows_fields_and_no_hooks() -> None:
+    shown = pydoc.plain(pydoc.render_doc(MetadataResponse))
+    for f in dataclasses.fields(MetadataResponse):
+        assert f"{f.name}: " in shown
+    assert "Response, API key 3, versions 0-13, flexible 9+." in shown
+    assert "cluster_id: nullable[string], v2+, default None" in shown
+    assert field_texts(MetadataResponse)["cluster_id"].splitlines()[0] in shown
+    for hook in ("__kwire_", "__dataclass", "__post_init__", "__rich_repr__", "__signature__", "__match_args__"):
+        assert hook not in shown
+
+
+def test_class_documentation_lists_inherited_fields() -> None:
+    class Local(MetadataResponseBroker):
+        """A broker with a name."""
+
+        name: string = ""
+
+    assert Local.__doc__ is not None
+    assert Local.__doc__.startswith("A broker with a name.\n\nFields:\n    node_id: int32, all versions\n")
+    assert "    name: string, all versions, default ''" in Local.__doc__
+    assert docstring(Local) == "A broker with a name."
+    assert Bare.__doc__ is None
+    Local.__doc__ = "Changed."
+    assert Local.__doc__.startswith("Changed.\n\nFields:")
+
+
+def test_class_documentation_survives_a_wrong_declaration() -> None:
+    class Wrong(Struct):
+        """A mistake."""
+
+        number: int  # not a wire type
+
+    assert "int is not a wire type" in (Wrong.__doc__ or "")

@@ -1,7 +1,7 @@
-"""What a type checker sees of ``kwire.declare``; never imported by a running program.
+"""`kwire.declare` as type checkers see it; never imported at run time.
 
-The field types are ordinary hints, so that constructors, attributes, patterns and ``decode(type[T]) -> T`` are checked
-like those of any frozen dataclass.
+Type checkers stop checking class keywords when a class has a metaclass, so they get these classes instead. Field types
+are ordinary hints: constructors, attributes, patterns, and `decode(type[T]) -> T` are checked as for frozen dataclasses.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from uuid import UUID
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kwire.declare.field import Field
-    from kwire.declare.struct import Declared
     from kwire.declare.versions import VersionRange
 
 _T = TypeVar("_T")
@@ -50,13 +48,13 @@ def field(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class _HasFields:
-    """The class that bears the decorator has no fields of its own to checkers, and ``unknown_tags`` is one."""
+    """Carries the decorator. `Struct` derives from it so that `unknown_tags` counts as a field."""
 
 
 class Struct(_HasFields):
     unknown_tags: Mapping[int, bytes] = field(default=...)
-    __kwire_fields__: ClassVar[tuple[Declared, ...]]
-    __kwire_resolved__: ClassVar[tuple[Field, ...]]
+    __kwire_fields__: ClassVar[tuple[Any, ...]]
+    __kwire_resolved__: ClassVar[tuple[Any, ...]]
     __kwire_key__: ClassVar[tuple[str, ...]]
     __kwire_dataclass_fields__: ClassVar[dict[str, Any]]
 

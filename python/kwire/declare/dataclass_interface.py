@@ -1,20 +1,21 @@
-"""The face that structs show to those who know dataclasses: ``dataclasses``, pydantic, msgspec, cattrs, rich, IDEs.
+"""The dataclass interface of structs, for `dataclasses`, pydantic, msgspec, cattrs, rich, and IDEs.
 
-Rules of this file: nothing here runs until somebody asks a struct whether it is a dataclass. Then its annotations
-become real hints, ranges included, since those who ask read them next.
+Nothing here runs before a library reads `__dataclass_fields__`. The annotations of the class then become real type
+hints with ranges, because such libraries read them next.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
+from kwire.declare.documentation import field_texts
 from kwire.declare.field import MISSING, Field
 from kwire.declare.introspect import fields
-from kwire.declare.struct import StructMeta
 from kwire.declare.unknown_tags import NO_TAGS
 from kwire.declare.wire_types import (
     ArrayType,
@@ -28,11 +29,11 @@ from kwire.declare.wire_types import (
 )
 
 if TYPE_CHECKING:
-    from kwire.declare._facade import Struct
+    from kwire.declare._typing import Struct
 
 
 class Between:
-    """Bounds in the shape of ``annotated_types.Interval``: those who honour it look at the attributes."""
+    """Bounds with the attributes of `annotated_types.Interval`, used if that package is not installed."""
 
     __slots__ = ("ge", "le")
 
@@ -54,7 +55,7 @@ def _bounds(lowest: int, highest: int) -> Any:
 
 @cache
 def hint(type: WireType) -> Any:
-    """The ordinary Python hint of a wire type: ``int`` with its bounds, ``tuple[Broker, ...]``, ``str | None``."""
+    """Return the Python type hint of a wire type: `int` with its bounds, `tuple[Broker, ...]`, or `str | None`."""
     match type:
         case Primitive(is_integer=True, lowest=int(lowest), highest=int(highest)):
             return Annotated[int, _bounds(lowest, highest)]
@@ -78,33 +79,63 @@ def hint(type: WireType) -> Any:
 
 
 def dataclass_fields(cls: type[Struct]) -> dict[str, Any]:
-    """What ``dataclasses.fields`` reads; also turns the class's annotations into hints."""
+    """Return `__dataclass_fields__` of a class, and turn its annotations into type hints."""
     made: dict[str, Any] | None = cls.__dict__.get("__kwire_dataclass_fields__")
     if made is None:
-        made = {f.name: _dataclass_field(f) for f in fields(cls)}
-        made["_unknown_tags"] = _carried_by_replace()
+        made = {f.name: _dataclass_field(cls, f) for f in fields(cls)}
+        made["_unknown_tags"] = _unknown_tags_field()
         for base in cls.__mro__:
-            annotations = base.__dict__.get("__annotations__")  # noqa: RUF063  the dictionary itself, to change it
-            if isinstance(base, StructMeta) and annotations:
+            annotations = base.__dict__.get("__annotations__")  # noqa: RUF063  modified in place
+            if "__kwire_fields__" in base.__dict__ and annotations:
                 annotations.update({name: made[name].type for name in annotations if name in made})
         cls.__kwire_dataclass_fields__ = made
     return made
 
 
-def _dataclass_field(f: Field) -> Any:
+def _dataclass_field(cls: type[Struct], f: Field) -> Any:
     default = dataclasses.MISSING if f.default is MISSING else f.default
-    made: Any = dataclasses.field(default=default, kw_only=True)
+    made: Any = dataclasses.field(default=default, kw_only=True, metadata=FieldMetadata(cls, f))
     made.name = f.name
     made.type = hint(f.type)
-    # dataclasses.fields() shows only what bears this mark.
-    made._field_type = dataclasses._FIELD  # type: ignore[attr-defined]  # private, and the only way
+    # dataclasses.fields() returns only fields with this mark.
+    made._field_type = dataclasses._FIELD  # type: ignore[attr-defined]  # private, but there is no other way
     return made
 
 
-def _carried_by_replace() -> Any:
-    """What makes ``dataclasses.replace``, which goes by the values of the dict, keep the unknown tags.
+class FieldMetadata(Mapping[str, Any]):
+    """The metadata of a dataclass field: its text and the options of its declaration.
 
-    To others it is not a field: it bears no mark, and its key is private (which is what msgspec goes by).
+    Keys: `doc`, `since`, `until`, `tag`, `nullable_since`, `ignorable`, and `json_name`. `doc` is read from the source
+    code on access.
+    """
+
+    KEYS = ("doc", "since", "until", "tag", "nullable_since", "ignorable", "json_name")
+
+    def __init__(self, cls: type[Struct], field: Field) -> None:
+        self._cls = cls
+        self._field = field
+
+    def __getitem__(self, key: str) -> Any:
+        if key == "doc":
+            return field_texts(self._cls).get(self._field.name, "")
+        if key not in self.KEYS:
+            raise KeyError(key)
+        return getattr(self._field, key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.KEYS)
+
+    def __len__(self) -> int:
+        return len(self.KEYS)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def _unknown_tags_field() -> Any:
+    """Return the entry that makes `dataclasses.replace` keep the unknown tags.
+
+    `dataclasses.fields` skips it because it has no mark, and msgspec skips it because its key is private.
     """
     made: Any = dataclasses.field(default=NO_TAGS, kw_only=True)
     made.name = "unknown_tags"
@@ -113,17 +144,17 @@ def _carried_by_replace() -> Any:
 
 @cache
 def dataclass_parameters() -> Any:
-    """What ``@dataclass(frozen=True, kw_only=True, slots=True)`` would leave on a class."""
+    """Return the `__dataclass_params__` of a frozen dataclass."""
 
     @dataclasses.dataclass(frozen=True)
     class Frozen:
         pass
 
-    return Frozen.__dataclass_params__  # type: ignore[attr-defined]  # dataclasses sets it
+    return Frozen.__dataclass_params__  # type: ignore[attr-defined]  # set by dataclasses
 
 
 def signature(cls: type[Struct]) -> inspect.Signature:
-    """The constructor's signature, without making the constructor."""
+    """Return the signature of the constructor without compiling the constructor."""
     parameters = [
         inspect.Parameter(
             f.name,

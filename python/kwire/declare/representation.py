@@ -1,0 +1,89 @@
+"""`repr` of structs, short by default.
+
+The short form is bounded, whatever the message holds: long arrays become `<5000 MetadataResponseTopic>`, long strings
+and bytes are cut, and structs beyond `MAX_LENGTH` characters become `<MetadataResponseTopic>`. Small values are shown
+in full, as the call that creates them.
+"""
+
+from __future__ import annotations
+
+from kwire.declare.unknown_tags import UnknownTags
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kwire.declare._typing import Struct
+
+MAX_ELEMENTS = 16
+"""Longer arrays are shown as their length and the type of their elements."""
+MAX_BYTES = 32
+"""Longer bytes are shown as their length."""
+MAX_CHARACTERS = 120
+"""Longer strings are cut."""
+MAX_LENGTH = 2000
+"""Once a `repr` has this many characters, nested structs and arrays are no longer opened."""
+
+
+def short_repr(instance: Struct) -> str:
+    """Return the bounded form, which `repr()` returns."""
+    return _Writer(MAX_LENGTH).struct(instance)
+
+
+def full_repr(message: Struct) -> str:
+    """Return the `repr` of a message or struct without any shortening."""
+    return _Writer(None).struct(message)
+
+
+def short_value(value: object) -> str:
+    """Return the bounded form of any value that a field can hold."""
+    return _Writer(MAX_LENGTH).value(value)
+
+
+class _Writer:
+    """Writes values. `left`: characters until nested values are no longer opened, None for no limit."""
+
+    def __init__(self, left: int | None) -> None:
+        self.left = left
+
+    def struct(self, instance: Any) -> str:
+        parts = [f"{d.name}={self.value(getattr(instance, d.name))}" for d in type(instance).__kwire_fields__]
+        if instance.unknown_tags:
+            parts.append(f"unknown_tags={self.value(instance.unknown_tags)}")
+        self.spend(sum(len(d.name) + 3 for d in type(instance).__kwire_fields__))
+        return f"{type(instance).__qualname__}({', '.join(parts)})"
+
+    def value(self, value: object) -> str:
+        if isinstance(value, tuple):
+            return self.array(value)
+        if hasattr(type(value), "__kwire_fields__"):
+            return self.struct(value) if self.left is None or self.left > 0 else f"<{type(value).__qualname__}>"
+        if isinstance(value, UnknownTags):
+            if self.left is not None and len(value) > MAX_ELEMENTS:
+                return f"<{len(value)} tags>"
+            return "{" + ", ".join(f"{tag}: {self.value(content)}" for tag, content in value.items()) + "}"
+        if self.left is None:
+            return repr(value)
+        if isinstance(value, bytes) and len(value) > MAX_BYTES:
+            text = f"<{len(value)} bytes>"
+        elif isinstance(value, str) and len(value) > MAX_CHARACTERS:
+            text = f"<{len(value)} characters: {value[:MAX_CHARACTERS]!r}...>"
+        else:
+            text = repr(value)
+        self.spend(len(text))
+        return text
+
+    def array(self, values: tuple[object, ...]) -> str:
+        if values and self.left is not None and (len(values) > MAX_ELEMENTS or self.left <= 0):
+            return f"<{len(values)} {_element_name(values)}>"
+        elements = [self.value(value) for value in values]
+        return f"({', '.join(elements)}{',' if len(elements) == 1 else ''})"
+
+    def spend(self, characters: int) -> None:
+        if self.left is not None:
+            self.left -= characters
+
+
+def _element_name(values: tuple[object, ...]) -> str:
+    first = next((value for value in values if value is not None), None)
+    return "None" if first is None else type(first).__qualname__
