@@ -22,7 +22,7 @@ from benches.bare_kazoo import make_room, write_in_transactions
 from benches.figure import Figure
 from benches.zookeeper import taking_turns
 from kwire.cluster.controller.controller import Controller
-from kwire.cluster.controller.state_loader import Loader
+from kwire.cluster.controller.state_loader import StateLoader
 from kwire.cluster.controller.topic_map import TopicMap
 from kwire.cluster.zookeeper import (
     BrokerRegistration,
@@ -32,7 +32,7 @@ from kwire.cluster.zookeeper import (
     TopicRegistration,
     connect,
 )
-from kwire.cluster.zookeeper.brokers import Endpoint
+from kwire.cluster.zookeeper.brokers import BrokerEndpoint
 from kwire.cluster.zookeeper.store import make_path
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 from kwire.messages.kip4.create_topic_v2 import TopicCreation
@@ -66,7 +66,7 @@ async def over(hosts: str, bare: Any, turns: int) -> list[Figure]:
     try:
         await make_path(store, BrokerRegistration.root)
         for broker in BROKERS:
-            registration = BrokerRegistration((Endpoint("PLAINTEXT", "127.0.0.1", 9092 + broker),))
+            registration = BrokerRegistration((BrokerEndpoint("PLAINTEXT", "127.0.0.1", 9092 + broker),))
             await store.create(BrokerRegistration.path(broker), registration.encode(), ephemeral=True)
         return [await creating(store, bare, turns), await taking_over(store, bare, turns), await memory(store)]
     finally:
@@ -100,18 +100,18 @@ async def creating(store: Store, bare: Any, turns: int) -> Figure:
             ]
             batches.append(asyncio.ensure_future(controller.create_topics(batch)))
         for outcomes in batches:
-            assert all(outcome.refusal is None for outcome in await outcomes)
-        while any(controller.behind.values()):  # noqa: ASYNC110 - told by three tasks, in a few turns of the loop
+            assert all(outcome.error is None for outcome in await outcomes)
+        while any(controller.pending_updates.values()):  # noqa: ASYNC110 - told by three tasks, in a few turns of the loop
             await asyncio.sleep(0)
 
     def bare_kazoo() -> None:
         write_in_transactions(bare, [f"{prefix}-{number}" for number in range(TOPICS)], PARTITIONS)
 
     ratio, detail = await taking_turns(ours, bare_kazoo, turns, prepare)
-    for name in (await controller.topic_names()).alive[TOPICS:]:
+    for name in (await controller.list_topics()).alive[TOPICS:]:
         await controller.delete_topics([name])
-    await controller.settled()
-    await controller.settled()
+    await controller.drain()
+    await controller.drain()
     await controller.stop()
     name = f"controller: {TOPICS} topics of {PARTITIONS} partitions created, time beside bare kazoo"
     return Figure(name, ratio, "x", 1.5, 1.15, False, detail)
@@ -157,11 +157,11 @@ async def taking_over(store: Store, bare: Any, turns: int) -> Figure:
 async def memory(store: Store) -> Figure:
     """The state as it is read from ZooKeeper, everything it holds counted."""
     names = await store.children(TopicRegistration.root)
-    loader = Loader(store, lambda _: None, lambda _: None)
+    loader = StateLoader(store, lambda _: None, lambda _: None)
     await loader.topics(names[:5])
     gc.collect()
     tracemalloc.start()
-    state = TopicMap().replaced((await loader.topics(names)).topics)
+    state = TopicMap().updated((await loader.topics(names)).topics)
     gc.collect()
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

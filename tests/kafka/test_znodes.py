@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 from kwire import frame
 from kwire.cluster.zookeeper import (
+    ActiveController,
+    BrokerEndpoint,
     BrokerRegistration,
     ClusterId,
-    ConfigChange,
-    Controller,
+    ConfigChangeNotification,
     ControllerEpoch,
     Create,
     DeletionMarker,
-    Endpoint,
     EntityConfig,
     PartitionReassignment,
     PartitionState,
-    PreferredElection,
-    Reassignment,
-    Set,
+    PreferredReplicaElection,
+    ReassignPartitions,
+    SetData,
     TopicPartition,
     TopicRegistration,
     connect,
@@ -78,10 +78,10 @@ def test_we_read_what_a_real_broker_wrote(kafka39: Kafka39) -> None:
         store = await connect(kafka39.zookeeper)
         [broker] = kafka39.brokers
         registration = BrokerRegistration.decode((await store.get("/brokers/ids/1")).data)
-        assert registration.endpoints == (Endpoint("PLAINTEXT", "127.0.0.1", broker.port),)
+        assert registration.endpoints == (BrokerEndpoint("PLAINTEXT", "127.0.0.1", broker.port),)
         assert (registration.version, registration.unknown, registration.rack) == (5, (), None)
-        node = await store.get(Controller.path())
-        controller = Controller.decode(node.data)
+        node = await store.get(ActiveController.path())
+        controller = ActiveController.decode(node.data)
         assert (controller.broker_id, controller.is_migrating, controller.unknown) == (1, False, ())
         assert controller.encode() == node.data
         assert ControllerEpoch.decode((await store.get(ControllerEpoch.path())).data).epoch >= 1
@@ -119,16 +119,22 @@ def test_a_real_controller_obeys_what_we_write(kafka39: Kafka39) -> None:
         await store.set(TopicRegistration.path(name), grown.encode(), node.stat.version)
         await until(lambda: partitions(port, name) == {0: 1, 1: 1, 2: 1})
 
-        reassignment = Reassignment((PartitionReassignment(name, 0, (1,)),))
-        await store.create(Reassignment.path(), reassignment.encode())
-        await until_gone(store, Reassignment.path())
-        await store.create(PreferredElection.path(), PreferredElection((TopicPartition(name, 0),)).encode())
-        await until_gone(store, PreferredElection.path())
+        reassignment = ReassignPartitions((PartitionReassignment(name, 0, (1,)),))
+        await store.create(ReassignPartitions.path(), reassignment.encode())
+        await until_gone(store, ReassignPartitions.path())
+        await store.create(
+            PreferredReplicaElection.path(), PreferredReplicaElection((TopicPartition(name, 0),)).encode()
+        )
+        await until_gone(store, PreferredReplicaElection.path())
 
         await store.multi(
             [
-                Set(EntityConfig.path("topics", name), EntityConfig({"retention.ms": "111000"}).encode()),
-                Create(ConfigChange.path(), ConfigChange(f"topics/{name}").encode(), sequential=True),
+                SetData(EntityConfig.path("topics", name), EntityConfig({"retention.ms": "111000"}).encode()),
+                Create(
+                    ConfigChangeNotification.path(),
+                    ConfigChangeNotification(f"topics/{name}").encode(),
+                    sequential=True,
+                ),
             ]
         )
         log = kafka39.folder / "broker-1" / "log"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.settings import ControllerSettings
 from kwire.cluster.node.metadata_cache import MetadataCache
-from kwire.cluster.zookeeper.brokers import BrokerRegistration, Endpoint
+from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration
 from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper
 from kwire.cluster.zookeeper.store import make_path
 from kwire.cluster.zookeeper.topics import PartitionState, TopicRegistration
@@ -93,7 +93,7 @@ class Cluster:
         store = self.memory.session()
         broker = self.brokers[broker_id] = LiveBroker(broker_id, store)
         await make_path(store, BrokerRegistration.root)
-        registration = BrokerRegistration((Endpoint("PLAINTEXT", f"h{broker_id}", 9092),), rack=rack)
+        registration = BrokerRegistration((BrokerEndpoint("PLAINTEXT", f"h{broker_id}", 9092),), rack=rack)
         await store.create(BrokerRegistration.path(broker_id), registration.encode(), ephemeral=True)
         if runs_controller:
             broker.controller = Controller(store, broker_id, self.send, self.settings, random.Random(broker_id))
@@ -138,10 +138,10 @@ class Cluster:
         while True:
             controller = await self.elected()
             await asyncio.sleep(0)
-            await controller.settled()
-            if controller.waiting == 0 and not self.unreachable:
-                await until(lambda one=controller: not any(one.behind.values()) or not one.is_active)  # type: ignore[misc] # mypy knows no defaults of lambdas
-                if controller.is_active and controller.waiting == 0:
+            await controller.drain()
+            if controller.queue_size == 0 and not self.unreachable:
+                await until(lambda one=controller: not any(one.pending_updates.values()) or not one.is_active)  # type: ignore[misc] # mypy knows no defaults of lambdas
+                if controller.is_active and controller.queue_size == 0:
                     return controller
 
     # What ZooKeeper says
@@ -238,4 +238,4 @@ def move(topic: str, **partitions: tuple[int, ...]) -> TopicReassignment:
 
 async def codes(outcomes: Awaitable[list[Outcome]]) -> dict[str, int]:
     """What became of each topic."""
-    return {one.topic: one.refusal.code if one.refusal else ErrorCode.NO_ERROR for one in await outcomes}
+    return {one.topic: one.error.code if one.error else ErrorCode.NO_ERROR for one in await outcomes}

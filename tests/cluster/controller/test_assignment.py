@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.cluster.controller.assignment import assign, extend, rack_alternated
+from kwire.cluster.controller.assignment import alternate_racks, assign_added_replicas, assign_replicas
 from kwire.cluster.controller.errors import AdminError
 
 RACKS = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
 
 
 def test_brokers_are_taken_from_each_rack_in_turn() -> None:
-    assert rack_alternated(RACKS) == [0, 3, 1, 5, 4, 2]
+    assert alternate_racks(RACKS) == [0, 3, 1, 5, 4, 2]
 
 
 def test_the_worked_example_of_kafka() -> None:
-    assert assign(RACKS, 7, 3, random.Random(1), start_index=0) == [
+    assert assign_replicas(RACKS, 7, 3, random.Random(1), start_index=0) == [
         (0, 3, 1),
         (3, 1, 5),
         (1, 5, 4),
@@ -33,7 +33,7 @@ def test_the_worked_example_of_kafka() -> None:
 
 def test_the_example_in_kafkas_comment_without_racks() -> None:
     """Ten partitions with three replicas on five brokers, from broker 0 on (``AdminUtils``)."""
-    assigned = assign(dict.fromkeys(range(5)), 10, 3, random.Random(1), start_index=0)
+    assigned = assign_replicas(dict.fromkeys(range(5)), 10, 3, random.Random(1), start_index=0)
     assert assigned[:5] == [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1)]
     assert assigned[5:] == [(0, 2, 3), (1, 3, 4), (2, 4, 0), (3, 0, 1), (4, 1, 2)]
 
@@ -83,9 +83,9 @@ def test_it_follows_the_rules_as_restated(
     start = data.draw(st.integers(0, len(racks) - 1))
     known = {broker: rack for broker, rack in racks.items() if rack is not None}
     aware = len(known) == len(racks)
-    brokers = rack_alternated(known) if aware else sorted(racks)
+    brokers = alternate_racks(known) if aware else sorted(racks)
     expected = restated(brokers, known if aware else None, partitions, factor, start, start, first)
-    got = assign(racks, partitions, factor, random.Random(0), start_index=start, first_partition=first)
+    got = assign_replicas(racks, partitions, factor, random.Random(0), start_index=start, first_partition=first)
     assert got == expected
 
 
@@ -94,7 +94,7 @@ def test_replicas_are_distinct_leaders_are_even_and_racks_are_used_first(
     racks: dict[int, str | None], partitions: int, data: st.DataObject, rng: random.Random
 ) -> None:
     factor = data.draw(st.integers(1, len(racks)))
-    assigned = assign(racks, partitions, factor, rng)
+    assigned = assign_replicas(racks, partitions, factor, rng)
     assert len(assigned) == partitions
     leaders = Counter(replicas[0] for replicas in assigned)
     assert max(leaders.values()) - (min(leaders.values()) if len(leaders) == len(racks) else 0) <= 1
@@ -113,9 +113,9 @@ def test_added_partitions_go_on_where_the_first_ones_stopped(
     factor = data.draw(st.integers(1, brokers))
     start = data.draw(st.integers(0, brokers - 1))
     racks: dict[int, str | None] = dict.fromkeys(range(10, 10 + brokers))
-    fixed = assign(racks, existing, factor, random.Random(0), start_index=start)
-    more = extend(racks, fixed[0], existing, added, factor, random.Random(0))
-    expected = assign(racks, added, factor, random.Random(0), start_index=start, first_partition=existing)
+    fixed = assign_replicas(racks, existing, factor, random.Random(0), start_index=start)
+    more = assign_added_replicas(racks, fixed[0], existing, added, factor, random.Random(0))
+    expected = assign_replicas(racks, added, factor, random.Random(0), start_index=start, first_partition=existing)
     assert more == expected
 
 
@@ -124,9 +124,9 @@ def test_added_partitions_go_on_where_the_first_ones_stopped(
 )
 def test_what_cannot_be_assigned_is_refused(partitions: int, factor: int, code: int) -> None:
     with pytest.raises(AdminError) as refused:
-        assign({1: None, 2: None, 3: None}, partitions, factor, random.Random(0))
+        assign_replicas({1: None, 2: None, 3: None}, partitions, factor, random.Random(0))
     assert refused.value.code == code
 
 
 def test_one_broker_can_hold_one_replica_each() -> None:
-    assert assign({7: "a"}, 3, 1, random.Random(0)) == [(7,)] * 3
+    assert assign_replicas({7: "a"}, 3, 1, random.Random(0)) == [(7,)] * 3

@@ -12,17 +12,17 @@ import pytest
 
 from kwire.cluster.controller import change_handlers
 from kwire.cluster.controller.errors import NotController
-from kwire.cluster.zookeeper import BrokerRegistration, Endpoint
+from kwire.cluster.controller.events import ChangeEvent, ReloadEvent
+from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration
 from kwire.cluster.zookeeper.admin_requests import (
     PartitionReassignment,
-    PreferredElection,
-    Reassignment,
+    PreferredReplicaElection,
+    ReassignPartitions,
     TopicPartition,
 )
-from kwire.cluster.zookeeper.configs import ConfigChange, EntityConfig
-from kwire.cluster.zookeeper.controllers import Controller as ControllerNode
-from kwire.cluster.zookeeper.controllers import ControllerEpoch
-from kwire.cluster.zookeeper.notifications import IsrChange
+from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
+from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
+from kwire.cluster.zookeeper.notifications import IsrChangeNotification
 from kwire.cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from tests.cluster.controller.clusters import Cluster, cluster_of, codes, creation, move, run, until
@@ -44,8 +44,8 @@ def test_the_first_to_stand_is_controller_and_the_next_one_has_a_higher_epoch() 
         async with cluster_of(1, 2, 3, controllers=(1, 2, 3)) as cluster:
             first = cluster.active
             assert first.epoch == 1
-            office = ControllerNode.decode(cluster.memory.tree.node(ControllerNode.path()).data)
-            assert office.broker_id == first.broker_id
+            context = ActiveController.decode(cluster.memory.tree.node(ActiveController.path()).data)
+            assert context.broker_id == first.broker_id
             await first.create_topics([creation("a", (1, 2, 3))])
             await cluster.kill(first.broker_id)
             await settled(cluster)
@@ -53,7 +53,7 @@ def test_the_first_to_stand_is_controller_and_the_next_one_has_a_higher_epoch() 
             assert (second.epoch, cluster.memory.tree.node(ControllerEpoch.path()).data) == (2, b"2")
             assert cluster.state("a", 0).controller_epoch == (2 if first.broker_id == 1 else 1)
             with pytest.raises(NotController):
-                await first.topic_names()
+                await first.list_topics()
 
     run(work())
 
@@ -62,7 +62,7 @@ def test_a_controller_whose_node_somebody_removed_gives_way() -> None:
     async def work() -> None:
         async with cluster_of(1, 2, 3, controllers=(1, 2)) as cluster:
             before = cluster.active
-            cluster.tool.delete(ControllerNode.path())
+            cluster.tool.delete(ActiveController.path())
             await until(lambda: before.epoch != 1)
             after = await cluster.calm()
             assert after.epoch == 2
@@ -75,7 +75,7 @@ def test_a_controller_that_stops_leaves_office_at_once() -> None:
         async with cluster_of(1, 2, controllers=(1, 2)) as cluster:
             first = cluster.active
             await first.stop()
-            assert first.ended
+            assert first.is_stopped
             assert not first.is_active
             second = await cluster.calm()
             assert second is not first
@@ -149,7 +149,7 @@ def test_a_broker_that_does_not_answer_delays_nobody_and_is_told_later() -> None
                 await controller.create_topics([creation(f"t{number}", (1, 2, 3))])
             await until(lambda: len(cluster.brokers[1].metadata.topics) == 5)
             assert not cluster.brokers[2].metadata.topics
-            assert controller.behind[2] > 0
+            assert controller.pending_updates[2] > 0
             cluster.deaf.clear()
             cluster.heard.set()
             cluster.unreachable.clear()
@@ -239,15 +239,15 @@ def test_a_reassignment_and_an_election_that_a_tool_asks_for() -> None:
                 PartitionReassignment("a", 1, (3, 2)),
                 PartitionReassignment("b", 0, ()),
             )
-            cluster.write(Reassignment.path(), Reassignment(wanted).encode())
+            cluster.write(ReassignPartitions.path(), ReassignPartitions(wanted).encode())
             await settled(cluster)
-            assert not cluster.exists(Reassignment.path())
+            assert not cluster.exists(ReassignPartitions.path())
             assert dict(cluster.registration("a").partitions) == {0: (3, 2), 1: (3, 2)}
             assert [cluster.state("a", 0).leader, cluster.state("a", 1).leader] == [3, 2]
-            election = PreferredElection((TopicPartition("a", 1), TopicPartition("nosuch", 3)))
-            cluster.write(PreferredElection.path(), election.encode())
+            election = PreferredReplicaElection((TopicPartition("a", 1), TopicPartition("nosuch", 3)))
+            cluster.write(PreferredReplicaElection.path(), election.encode())
             await settled(cluster)
-            assert not cluster.exists(PreferredElection.path())
+            assert not cluster.exists(PreferredReplicaElection.path())
             assert cluster.state("a", 1).leader == 3
 
     run(work())
@@ -260,14 +260,18 @@ def test_states_and_settings_that_others_write_are_read_when_they_tell() -> None
             state = cluster.state("a", 0)
             led = PartitionState(2, state.leader_epoch + 1, (2, 1), 1)
             cluster.write(PartitionState.path("a", 0), led.encode())
-            cluster.tool.create(IsrChange.path(), IsrChange((TopicPartition("a", 0),)).encode(), sequential=True)
+            cluster.tool.create(
+                IsrChangeNotification.path(), IsrChangeNotification((TopicPartition("a", 0),)).encode(), sequential=True
+            )
             cluster.write(EntityConfig.path("topics", "a"), EntityConfig({"retention.ms": "9"}).encode())
-            cluster.tool.create(ConfigChange.path(), ConfigChange("topics/a").encode(), sequential=True)
+            cluster.tool.create(
+                ConfigChangeNotification.path(), ConfigChangeNotification("topics/a").encode(), sequential=True
+            )
             await settled(cluster)
             topic = await cluster.active.describe_topic("a")
             assert topic.partitions[0].leader == 2
             assert dict(topic.config) == {"retention.ms": "9"}
-            assert not cluster.memory.tree.node(IsrChange.root).children
+            assert not cluster.memory.tree.node(IsrChangeNotification.root).children
 
     run(work())
 
@@ -305,9 +309,9 @@ BAD = [
     ),
     ("/config/changes/config_change_1", b'"\\ud800"', ""),
     (f"/brokers/topics/{'x' * 250}", b'{"version":1,"partitions":{"0":[1]}}', ""),
-    ("/brokers/ids/2147483648", BrokerRegistration((Endpoint("PLAINTEXT", "h", 1),)).encode(), ""),
-    ("/brokers/ids/78", BrokerRegistration((Endpoint("PLAINTEXT", "h" * 40_000, 1),)).encode(), ""),
-    ("/brokers/ids/79", BrokerRegistration((Endpoint("PLAINTEXT", "h", 1),), rack="\ud800").encode(), "rack"),
+    ("/brokers/ids/2147483648", BrokerRegistration((BrokerEndpoint("PLAINTEXT", "h", 1),)).encode(), ""),
+    ("/brokers/ids/78", BrokerRegistration((BrokerEndpoint("PLAINTEXT", "h" * 40_000, 1),)).encode(), ""),
+    ("/brokers/ids/79", BrokerRegistration((BrokerEndpoint("PLAINTEXT", "h", 1),), rack="\ud800").encode(), "rack"),
 ]
 
 
@@ -321,7 +325,11 @@ def test_a_node_that_nobody_can_read_is_reported_and_the_rest_works(
             await cluster.active.create_topics([creation("good", (3, 1, 2)), creation("fine", (3, 1))])
             cluster.write(path, data)
             if path.startswith("/brokers/topics/good"):
-                cluster.tool.create(IsrChange.path(), IsrChange((TopicPartition("good", 0),)).encode(), sequential=True)
+                cluster.tool.create(
+                    IsrChangeNotification.path(),
+                    IsrChangeNotification((TopicPartition("good", 0),)).encode(),
+                    sequential=True,
+                )
             if found_by == "a new controller":
                 await cluster.kill(cluster.active.broker_id)
             for _ in range(3):
@@ -347,12 +355,12 @@ def test_what_nobody_foresaw_is_logged_and_does_not_end_the_term(
 ) -> None:
     fails = True
 
-    async def look_that_fails(office: ControllerContext, what: str) -> None:
+    async def failing_handler(context: ControllerContext, event: ReloadEvent | ChangeEvent) -> None:
         nonlocal fails
-        if fails and what in {"", TopicRegistration.root}:
+        if fails and event in {ReloadEvent(), ChangeEvent(TopicRegistration.root)}:
             fails = False
             raise ZeroDivisionError
-        await change_handlers.look(office, what)
+        await change_handlers.process_event(context, event)
 
     async def work() -> None:
         nonlocal fails
@@ -369,7 +377,7 @@ def test_what_nobody_foresaw_is_logged_and_does_not_end_the_term(
             assert await codes(cluster.active.create_topics([creation("b", (2, 1))])) == {"b": 0}
 
     fails = False
-    monkeypatch.setattr("kwire.cluster.controller.controller.look", look_that_fails)
+    monkeypatch.setattr("kwire.cluster.controller.controller.process_event", failing_handler)
     run(work())
     assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ZeroDivisionError]
 
@@ -381,15 +389,19 @@ def test_a_deletion_that_waited_for_a_move_follows_when_the_move_is_called_off()
             await controller.create_topics([creation("a", (1, 2))])
             await cluster.kill(3)
             await cluster.calm()
-            cluster.write(Reassignment.path(), Reassignment((PartitionReassignment("a", 0, (1, 3)),)).encode())
+            cluster.write(
+                ReassignPartitions.path(), ReassignPartitions((PartitionReassignment("a", 0, (1, 3)),)).encode()
+            )
             await settled(cluster)
             assert await codes(controller.delete_topics(["a"])) == {"a": 0}
             await settled(cluster)
             assert cluster.topics() == ["a"]
-            cluster.write(Reassignment.path(), Reassignment((PartitionReassignment("a", 0, (1, 2)),)).encode())
+            cluster.write(
+                ReassignPartitions.path(), ReassignPartitions((PartitionReassignment("a", 0, (1, 2)),)).encode()
+            )
             await settled(cluster)
             assert cluster.topics() == []
-            assert not cluster.exists(Reassignment.path())
+            assert not cluster.exists(ReassignPartitions.path())
 
     run(work())
 
@@ -405,7 +417,7 @@ def test_a_deletion_asked_for_behind_a_reassignment_takes_place() -> None:
                 asyncio.ensure_future(each)
                 for each in (
                     controller.delete_topics(["nosuch"]),
-                    controller.reassign([move("a", p0=(2,))]),
+                    controller.reassign_partitions([move("a", p0=(2,))]),
                     controller.delete_topics(["a"]),
                 )
             ]
@@ -420,15 +432,19 @@ def test_old_notes_of_changed_settings_are_removed() -> None:
     async def work() -> None:
         async with cluster_of(1) as cluster:
             await cluster.active.create_topics([creation("a", (1,))])
-            cluster.tool.create(ConfigChange.path(), ConfigChange("topics/a").encode(), sequential=True)
+            cluster.tool.create(
+                ConfigChangeNotification.path(), ConfigChangeNotification("topics/a").encode(), sequential=True
+            )
             await settled(cluster)
-            (old,) = cluster.memory.tree.node(ConfigChange.root).children
-            office = cluster.active._office
-            assert office is not None
-            office.known_notes[f"{ConfigChange.root}/{old}"] = int((time.time() - 3600) * 1000)
-            cluster.tool.create(ConfigChange.path(), ConfigChange("topics/a").encode(), sequential=True)
+            (old,) = cluster.memory.tree.node(ConfigChangeNotification.root).children
+            context = cluster.active._context
+            assert context is not None
+            context.config_changes[f"{ConfigChangeNotification.root}/{old}"] = int((time.time() - 3600) * 1000)
+            cluster.tool.create(
+                ConfigChangeNotification.path(), ConfigChangeNotification("topics/a").encode(), sequential=True
+            )
             await settled(cluster)
-            (new,) = cluster.memory.tree.node(ConfigChange.root).children
+            (new,) = cluster.memory.tree.node(ConfigChangeNotification.root).children
             assert new != old
 
     run(work())
@@ -441,7 +457,7 @@ def test_what_an_old_controller_began_a_new_one_finishes() -> None:
         async with cluster_of(1, 2, 3, 4, controllers=(1, 2)) as cluster:
             first = cluster.active
             await first.create_topics([creation("a", (first.broker_id, 3))])
-            begun = first.reassign([move("a", p0=(3, 4))])
+            begun = first.reassign_partitions([move("a", p0=(3, 4))])
             pending = asyncio.ensure_future(begun)
             await asyncio.sleep(0)
             await cluster.kill(4)
@@ -456,6 +472,6 @@ def test_what_an_old_controller_began_a_new_one_finishes() -> None:
             await cluster.start(first.broker_id)
             await settled(cluster)
             assert cluster.topics() == []
-            assert not cluster.exists(Reassignment.path())
+            assert not cluster.exists(ReassignPartitions.path())
 
     run(work())

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kwire.cluster.controller.errors import NotController, QueueFull
-from kwire.cluster.controller.events import EventQueue, Look, Request
+from kwire.cluster.controller.events import ChangeEvent, EventQueue, ReloadEvent, RequestEvent
 from tests.cluster.controller.clusters import run
 
 
@@ -18,18 +18,18 @@ async def nothing() -> None:
 def test_order_and_repetition() -> None:
     async def work() -> None:
         queue = EventQueue(2)
-        queue.look("/a")
-        queue.request(nothing)
-        queue.look("/a")
-        queue.look("/b/1")
-        queue.look("/b/2")
-        queue.look("")
-        assert await queue.next() == Look("")
-        assert await queue.next() == Look("/a")
-        assert queue.take_looks("/b/") == ["/b/1", "/b/2"]
-        assert isinstance(await queue.next(), Request)
-        queue.look("/a")
-        assert await queue.next() == Look("/a")
+        queue.enqueue_change("/a")
+        queue.enqueue_request(nothing)
+        queue.enqueue_change("/a")
+        queue.enqueue_change("/b/1")
+        queue.enqueue_change("/b/2")
+        queue.enqueue_reload()
+        assert await queue.next() == ReloadEvent()
+        assert await queue.next() == ChangeEvent("/a")
+        assert queue.take_changes("/b/") == ["/b/1", "/b/2"]
+        assert isinstance(await queue.next(), RequestEvent)
+        queue.enqueue_change("/a")
+        assert await queue.next() == ChangeEvent("/a")
         assert len(queue) == 0
 
     run(work())
@@ -38,14 +38,14 @@ def test_order_and_repetition() -> None:
 def test_requests_are_bounded_and_looks_are_not() -> None:
     async def work() -> None:
         queue = EventQueue(2)
-        first, second = queue.request(nothing), queue.request(nothing)
+        first, second = queue.enqueue_request(nothing), queue.enqueue_request(nothing)
         with pytest.raises(QueueFull) as full:
-            queue.request(nothing)
+            queue.enqueue_request(nothing)
         assert (full.value.code, full.value.limit) == (21, 2)
         for number in range(100):
-            queue.look(f"/{number}")
+            queue.enqueue_change(f"/{number}")
         await queue.next()
-        queue.request(nothing).cancel()
+        queue.enqueue_request(nothing).cancel()
         waiting = asyncio.ensure_future(queue.next())
         await waiting
         queue.close(lambda: NotController(7))
@@ -59,7 +59,7 @@ def test_requests_are_bounded_and_looks_are_not() -> None:
 def test_whoever_waits_when_it_closes_is_told() -> None:
     async def work() -> None:
         queue = EventQueue(2)
-        answer = queue.request(nothing)
+        answer = queue.enqueue_request(nothing)
         consumer = EventQueue(1)
         waiting = asyncio.ensure_future(consumer.next())
         await asyncio.sleep(0)

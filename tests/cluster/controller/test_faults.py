@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from kwire.cluster.controller.errors import AdminError, NotController
-from kwire.cluster.zookeeper.admin_requests import PreferredElection, Reassignment
+from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.configs import EntityConfig
-from kwire.cluster.zookeeper.controllers import Controller as ControllerNode
-from kwire.cluster.zookeeper.controllers import ControllerEpoch
-from kwire.cluster.zookeeper.operations import Create, Set
+from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
+from kwire.cluster.zookeeper.operations import Create, SetData
 from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from kwire.messages.kip4.structures import ConfigEntry
@@ -128,7 +127,10 @@ SCENARIOS = {
     ),
     "alter": Scenario(lambda controller: controller.alter_topics(ALTERATIONS), altered),
     "reassign": Scenario(
-        lambda controller: controller.reassign([move("old", p0=(2, 3), p1=(1, 3)), move("other", p0=(3, 2))]), moved
+        lambda controller: controller.reassign_partitions(
+            [move("old", p0=(2, 3), p1=(1, 3)), move("other", p0=(3, 2))]
+        ),
+        moved,
     ),
     "delete": Scenario(lambda controller: controller.delete_topics(["old", "doomed"]), deleted),
 }
@@ -142,8 +144,8 @@ def sound(cluster: Cluster) -> None:
 
 def whole(cluster: Cluster) -> None:
     """Nothing is half made and nothing is left to do."""
-    assert not cluster.exists(Reassignment.path())
-    assert not cluster.exists(PreferredElection.path())
+    assert not cluster.exists(ReassignPartitions.path())
+    assert not cluster.exists(PreferredReplicaElection.path())
     assert not cluster.memory.tree.node(DeletionMarker.root).children
     for name in cluster.topics():
         registration = cluster.registration(name)
@@ -198,7 +200,7 @@ async def run_with_fault(
         cluster.memory.interrupt = interrupt
         try:
             outcomes = await scenario.work(controller)
-            acknowledged = all(outcome.refusal is None for outcome in outcomes)
+            acknowledged = all(outcome.error is None for outcome in outcomes)
             assert acknowledged, outcomes
         except NotController:
             acknowledged = False
@@ -263,14 +265,14 @@ def test_a_controller_that_was_overtaken_can_write_nothing() -> None:
                 if session is store:
                     count += 1
                     if count - 1 == at:
-                        usurper.delete(ControllerNode.path())
+                        usurper.delete(ActiveController.path())
                         epoch = cluster.memory.tree.node(ControllerEpoch.path())
                         taken = ControllerEpoch(int(epoch.data) + 1).encode()
-                        office = ControllerNode(9).encode()
+                        context = ActiveController(9).encode()
                         usurper.multi(
                             [
-                                Create(ControllerNode.path(), office, ephemeral=True),
-                                Set(ControllerEpoch.path(), taken, epoch.version),
+                                Create(ActiveController.path(), context, ephemeral=True),
+                                SetData(ControllerEpoch.path(), taken, epoch.version),
                             ]
                         )
                         before.update(cluster.memory.snapshot())
@@ -282,7 +284,7 @@ def test_a_controller_that_was_overtaken_can_write_nothing() -> None:
             except NotController:
                 assert before
             else:
-                assert all(outcome.refusal is None for outcome in outcomes)
+                assert all(outcome.error is None for outcome in outcomes)
             for _ in range(200):
                 await asyncio.sleep(0)
             if not before:
@@ -290,7 +292,7 @@ def test_a_controller_that_was_overtaken_can_write_nothing() -> None:
             assert cluster.memory.snapshot() == before, "something was written after the office was lost"
             assert not controller.is_active
             with pytest.raises(NotController):
-                await controller.topic_names()
+                await controller.list_topics()
             return True
 
     async def work() -> None:
@@ -323,7 +325,7 @@ def test_requests_that_wait_when_the_session_ends_are_told_to_go_elsewhere() -> 
             sound(cluster)
             for number, result in enumerate(results):
                 if isinstance(result, list):
-                    assert result[0].refusal is None
+                    assert result[0].error is None
                     assert f"t{number}" in cluster.topics()
 
     run(work())
@@ -336,23 +338,23 @@ def test_a_partition_whose_target_dies_on_the_way_arrives_when_it_is_back() -> N
 
             def interrupt(store: MemoryStore, operations: Sequence[Operation]) -> Verdict:
                 del store
-                if any(one.path == Reassignment.path() for one in operations):  # accepted, and not begun
+                if any(one.path == ReassignPartitions.path() for one in operations):  # accepted, and not begun
                     cluster.memory.interrupt = None
                     cluster.memory.expire(cluster.brokers[3].store.session_id)
                 return "serve"
 
             cluster.memory.interrupt = interrupt
-            (outcome,) = await controller.reassign([move("old", p0=(3, 2))])
-            assert outcome.refusal is None
+            (outcome,) = await controller.reassign_partitions([move("old", p0=(3, 2))])
+            assert outcome.error is None
             for _ in range(50):
-                await controller.settled()
+                await controller.drain()
             assert dict(cluster.registration("old").adding_replicas) == {0: (3,)}
             assert set(cluster.state("old", 0).isr) == {1, 2}
-            (status,) = await controller.moves([])
+            (status,) = await controller.verify_reassignments([])
             assert (status.topic, status.statuses) == ("old", {0: 0})
-            (refused,) = await controller.reassign([move("other", p0=(1, 2))])
-            assert isinstance(refused.refusal, AdminError)
-            assert refused.refusal.code == 1009
+            (refused,) = await controller.reassign_partitions([move("other", p0=(1, 2))])
+            assert isinstance(refused.error, AdminError)
+            assert refused.error.code == 1009
             await cluster.kill(3)
             await cluster.start(3, runs_controller=False)
             await cluster.calm()
@@ -375,7 +377,7 @@ def test_zookeeper_stopped_and_started_again_is_waited_for() -> None:
             assert not pending.done()
             cluster.memory.start()
             (outcome,) = await pending
-            assert outcome.refusal is None
+            assert outcome.error is None
             await cluster.calm()
             sound(cluster)
             assert "later" in cluster.topics()
@@ -392,19 +394,19 @@ def test_an_alteration_that_moves_gives_way_to_a_reassignment_that_a_tool_begins
             before = {path: data for path, data in cluster.memory.snapshot().items() if "/old" in path}
 
             def interrupt(store: MemoryStore, operations: Sequence[Operation]) -> Verdict:
-                if store is not cluster.tool and any(one.path == Reassignment.path() for one in operations):
+                if store is not cluster.tool and any(one.path == ReassignPartitions.path() for one in operations):
                     cluster.memory.interrupt = None
-                    cluster.tool.create(Reassignment.path(), b"not for us to read")
+                    cluster.tool.create(ReassignPartitions.path(), b"not for us to read")
                 return "serve"
 
             cluster.memory.interrupt = interrupt
             other = TopicAlteration(topic_name="other", partitions=5)
             outcomes = await controller.alter_topics([ALTERATIONS[0], other])
-            assert [one.refusal.code if one.refusal else 0 for one in outcomes] == [1009, 0]
+            assert [one.error.code if one.error else 0 for one in outcomes] == [1009, 0]
             assert {path: data for path, data in cluster.memory.snapshot().items() if "/old" in path} == before
             assert len(cluster.registration("other").partitions) == 5
-            cluster.tool.delete(Reassignment.path())
+            cluster.tool.delete(ReassignPartitions.path())
             await cluster.calm()
-            assert [one.refusal for one in await controller.alter_topics([ALTERATIONS[0]])] == [None]
+            assert [one.error for one in await controller.alter_topics([ALTERATIONS[0]])] == [None]
 
     run(work())

@@ -11,8 +11,8 @@ import pytest
 
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.errors import NotController
-from kwire.cluster.controller.state_loader import subtree
-from kwire.cluster.zookeeper.brokers import BrokerRegistration, Endpoint
+from kwire.cluster.controller.state_loader import list_descendants
+from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration
 from kwire.cluster.zookeeper.errors import SessionExpired
 from kwire.cluster.zookeeper.operations import Create
 from kwire.cluster.zookeeper.store import make_path
@@ -90,9 +90,9 @@ async def rest(controller: Controller) -> None:
     await controller.wait_active()
     while True:
         await asyncio.sleep(0.02)
-        await controller.settled()
+        await controller.drain()
         await asyncio.sleep(0.02)
-        if controller.waiting == 0:
+        if controller.queue_size == 0:
             return
 
 
@@ -101,7 +101,7 @@ async def copied(store: Store) -> Cluster:
     cluster = Cluster()
     await store.sync()
     for root in ("/brokers", "/config", "/admin"):
-        paths = [root, *await subtree(store, root)]
+        paths = [root, *await list_descendants(store, root)]
         for path, node in zip(paths, await store.get_many(paths), strict=True):
             if node is not None:
                 cluster.memory.tree.apply([Create(path, node.data)], 0, ())
@@ -120,7 +120,7 @@ async def scenario_with_fault(
     try:
         await make_path(brokers, BrokerRegistration.root)
         for broker in (1, 2, 3):
-            data = BrokerRegistration((Endpoint("PLAINTEXT", "localhost", 9092),)).encode()
+            data = BrokerRegistration((BrokerEndpoint("PLAINTEXT", "localhost", 9092),)).encode()
             await brokers.create(BrokerRegistration.path(broker), data, ephemeral=True)
         await old.start()
         await old.wait_active()
@@ -130,7 +130,7 @@ async def scenario_with_fault(
         acknowledged = False
         with contextlib.suppress(NotController):
             outcomes = await scenario.work(old)
-            assert all(outcome.refusal is None for outcome in outcomes), outcomes
+            assert all(outcome.error is None for outcome in outcomes), outcomes
             acknowledged = True
             await rest(old)
         await new.start()

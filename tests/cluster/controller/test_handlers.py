@@ -12,8 +12,8 @@ from kwire.cluster.controller.handlers import Asked, answer, handled
 from kwire.cluster.controller.handlers.controlled_shutdown import TOOL
 from kwire.cluster.controller.handlers.controlled_shutdown import run as shut_down
 from kwire.cluster.controller.settings import ControllerSettings
-from kwire.cluster.zookeeper.admin_requests import PreferredElection, Reassignment
-from kwire.cluster.zookeeper.configs import ConfigChange, EntityConfig
+from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
+from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.alter_topic import AlterTopicRequest
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
@@ -171,7 +171,7 @@ def test_alter(one: TopicAlteration, code: int, factors: dict[int, int]) -> None
             assert {index: len(replicas) for index, replicas in registration.partitions.items()} == factors
             for index, replicas in registration.partitions.items():
                 assert set(cluster.state("t", index).isr) == set(replicas)
-            assert not cluster.exists(Reassignment.path())
+            assert not cluster.exists(ReassignPartitions.path())
 
     run(work())
 
@@ -180,7 +180,7 @@ def test_settings_are_merged_and_a_note_tells_of_them() -> None:
     async def work() -> None:
         async with cluster_of(1, 2, 3) as cluster:
             await create(cluster, creation("t", (1,), retention_ms="1", segment_ms="2"))
-            assert not cluster.memory.tree.node(ConfigChange.root).children
+            assert not cluster.memory.tree.node(ConfigChangeNotification.root).children
             change = alteration(
                 added_config_entries=(entry("retention.ms", "7"), entry("flush.ms", "1")),
                 deleted_configs=("segment.ms", "flush.ms", "unheard.of"),
@@ -188,8 +188,8 @@ def test_settings_are_merged_and_a_note_tells_of_them() -> None:
             assert await alter(cluster, change) == {"t": 0}
             config = EntityConfig.decode(cluster.memory.tree.node(EntityConfig.path("topics", "t")).data)
             assert dict(config.config) == {"retention.ms": "7"}
-            (note,) = cluster.memory.tree.node(ConfigChange.root).children
-            data = cluster.memory.tree.node(f"{ConfigChange.root}/{note}").data
+            (note,) = cluster.memory.tree.node(ConfigChangeNotification.root).children
+            data = cluster.memory.tree.node(f"{ConfigChangeNotification.root}/{note}").data
             assert data == b'{"version":2,"entity_path":"topics/t"}'
 
     run(work())
@@ -211,7 +211,7 @@ def test_while_a_reassignment_runs_what_needs_one_is_refused_and_stays_as_it_is(
     async def work() -> None:
         async with cluster_of(1, 2, 3) as cluster:
             await create(cluster, creation("t", (1, 2)), creation("u", (1, 2)))
-            cluster.write(Reassignment.path(), b"nobody can read this")
+            cluster.write(ReassignPartitions.path(), b"nobody can read this")
             await cluster.calm()
             both = alteration(replica_assignment=assignment((3, 1)), added_config_entries=(entry("flush.ms", "1"),))
             codes = await alter(cluster, both, alteration("u", partitions=2))
@@ -219,7 +219,7 @@ def test_while_a_reassignment_runs_what_needs_one_is_refused_and_stays_as_it_is(
             assert b"flush" not in cluster.memory.tree.node(EntityConfig.path("topics", "t")).data
             message = ReassignPartitionsRequest(topics=(move("t", p0=(3,)), move("zz", p0=(1,))))
             assert await batch(cluster, message) == {"t": 1009, "zz": 1009}
-            cluster.tool.delete(Reassignment.path())
+            cluster.tool.delete(ReassignPartitions.path())
             await cluster.calm()
             assert await alter(cluster, both) == {"t": 0}
             assert cluster.registration("t").partitions[0] == (3, 1)
@@ -276,12 +276,12 @@ def test_preferred_election() -> None:
             assert await batch(cluster, elect()) == {"t": 0, "u": 0}
             await cluster.calm()
             assert cluster.state("u", 0).leader == 3
-            assert not cluster.exists(PreferredElection.path())
-            cluster.write(PreferredElection.path(), b"")
+            assert not cluster.exists(PreferredReplicaElection.path())
+            cluster.write(PreferredReplicaElection.path(), b"")
             assert await batch(cluster, elect(("t", []), ("v", []))) == {"t": 1007, "v": 3}
             (failed,) = (await ask(cluster, elect(), 0)).topics
             assert (failed.topic, failed.error_code) == ("", 1007)
-            cluster.tool.delete(PreferredElection.path())
+            cluster.tool.delete(PreferredReplicaElection.path())
 
     run(work())
 
@@ -315,13 +315,13 @@ def test_more_partitions_than_a_node_can_list_are_elected_and_moved_all_the_same
             assert await batch(cluster, PreferredReplicaLeaderElectionRequest(topics=())) == {name: 0}
             await cluster.calm()
             assert {cluster.state(name, index).leader for index in range(count)} == {2}
-            assert not cluster.exists(PreferredElection.path())
+            assert not cluster.exists(PreferredReplicaElection.path())
             goal = TopicReassignment(topic=name, partitions=assignment(*[(1,)] * count))
             assert await batch(cluster, ReassignPartitionsRequest(topics=(goal,))) == {name: 0}
             await cluster.calm()
             await cluster.calm()
             assert set(cluster.registration(name).partitions.values()) == {(1,)}
-            assert not cluster.exists(Reassignment.path())
+            assert not cluster.exists(ReassignPartitions.path())
             cluster.check_agreement()
 
     run(work())
@@ -347,7 +347,7 @@ def test_reassign_and_verify() -> None:
             assert await batch(cluster, ReassignPartitionsRequest(topics=(move("t", p0=(1, 1)),))) == {"t": 1005}
             there = ReassignPartitionsRequest(topics=(move("t", p0=(1, 2)),))
             assert await batch(cluster, there) == {"t": 0}
-            assert not cluster.exists(Reassignment.path()), "it is there already"
+            assert not cluster.exists(ReassignPartitions.path()), "it is there already"
             goal = (move("t", p0=(3, 1), p1=(1,)), move("u", p0=(2, 3)))
             started, running = await asyncio.gather(batch(cluster, ReassignPartitionsRequest(topics=goal)), verify())
             assert started == {"t": 0, "u": 0}

@@ -37,7 +37,7 @@ def test_a_new_topic_with_a_bad_assignment_is_refused(assigned: dict[int, tuple[
 
 
 def test_a_partition_listed_twice_is_refused() -> None:
-    with pytest.raises(AdminError, match="partition 1: is listed twice"):
+    with pytest.raises(AdminError, match="partition 1: is listed more than once"):
         by_partition((*assignment((1,), (2,)), *assignment((3,), first=1)))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.cluster.zookeeper.configs import ConfigChange, EntityConfig
+from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire.messages.kip4.alter_topic import AlterTopicRequest
 from kwire.messages.kip4.create_topic import CreateTopicRequest
 from kwire.messages.kip4.create_topic_v2 import TopicCreation
@@ -110,7 +110,9 @@ def test_a_setting_that_is_too_long_to_be_told_is_refused_and_left_out_where_som
             assert await alter(cluster, alteration("t", added_config_entries=(throttled,))) == {"t": 1006}
             written = {"retention.ms": "7", throttled.config_key: throttled.config_value, "comment": "x" * 40_000}
             cluster.write(EntityConfig.path("topics", "t"), EntityConfig(written).encode())
-            cluster.tool.create(ConfigChange.path(), ConfigChange("topics/t").encode(), sequential=True)
+            cluster.tool.create(
+                ConfigChangeNotification.path(), ConfigChangeNotification("topics/t").encode(), sequential=True
+            )
             await cluster.calm()
             described = await ask(cluster, DescribeTopicRequest(topic_name="t"), version)
             details = described.topic_description.topic_config_details

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kwire.cluster.controller.errors import NotController
-from kwire.cluster.zookeeper.admin_requests import PreferredElection, Reassignment
+from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.topics import DeletionMarker
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from tests.cluster.controller.clusters import assignment, cluster_of, creation, move, run
@@ -118,12 +118,12 @@ class History:
             outcomes = await controller.alter_topics([change])
         elif step.kind == "move":
             partitions = {f"p{index}": ids for index, ids in enumerate(step.replicas) if index in now}
-            outcomes = await controller.reassign([move(step.topic, **partitions)])
+            outcomes = await controller.reassign_partitions([move(step.topic, **partitions)])
         elif step.kind == "delete":
             outcomes = await controller.delete_topics([step.topic])
         else:
-            outcomes = await controller.elect_preferred([])
-        return all(outcome.refusal is None for outcome in outcomes)
+            outcomes = await controller.elect_preferred_leaders([])
+        return all(outcome.error is None for outcome in outcomes)
 
     def _arm(self, controller: Controller, step: Step) -> None:
         memory = self.cluster.memory
@@ -170,8 +170,8 @@ class History:
         await self._recover()
         await self.cluster.calm()
         self.cluster.check_agreement()
-        assert not self.cluster.exists(Reassignment.path())
-        assert not self.cluster.exists(PreferredElection.path())
+        assert not self.cluster.exists(ReassignPartitions.path())
+        assert not self.cluster.exists(PreferredReplicaElection.path())
         assert not self.cluster.memory.tree.node(DeletionMarker.root).children
         for name in NAMES:
             found = dict(self.cluster.registration(name).partitions) if name in self.cluster.topics() else None

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.cluster.controller.state import Partition, Topic
 from kwire.cluster.controller.topic_map import TopicMap
-from kwire.cluster.zookeeper.json_object import shared_ids
+from kwire.cluster.controller.topic_state import Partition, Topic
+from kwire.cluster.zookeeper.json_object import intern_ids
 from kwire.cluster.zookeeper.topics import PartitionState
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ def loaded(topics: int, partitions: int) -> Iterator[Topic]:
         made = []
         for index in range(partitions):
             first = (number * partitions + index) % 50
-            replicas = shared_ids((first, (first + 1) % 50, (first + 7) % 50))
+            replicas = intern_ids((first, (first + 1) % 50, (first + 7) % 50))
             data = PartitionState(first, index % 40, replicas, 1 + number % 30).encode()
             made.append(Partition(index, replicas, PartitionState.decode(data), index % 40))
-        yield Topic(f"topic-{number:06d}", uuid.UUID(int=number), tuple(made), has_partitions_node=True)
+        yield Topic(f"topic-{number:06d}", uuid.UUID(int=number), tuple(made), has_partitions_znode=True)
 
 
 @pytest.mark.parametrize(("topics", "partitions"), [(5_000, 20), (20_000, 5)])
@@ -37,7 +37,7 @@ def test_a_partition_costs_at_most_400_bytes(topics: int, partitions: int) -> No
     gc.collect()
     tracemalloc.start()
     try:
-        state = TopicMap().replaced(loaded(topics, partitions))
+        state = TopicMap().updated(loaded(topics, partitions))
         gc.collect()
         size, _ = tracemalloc.get_traced_memory()
     finally:
@@ -47,10 +47,10 @@ def test_a_partition_costs_at_most_400_bytes(topics: int, partitions: int) -> No
 
 
 def test_a_change_copies_a_small_part_only() -> None:
-    state = TopicMap().replaced(Topic(f"t{number}", None, ()) for number in range(10_000))
+    state = TopicMap().updated(Topic(f"t{number}", None, ()) for number in range(10_000))
     tracemalloc.start()
     try:
-        states = [state.replaced([Topic(f"t{number}", None, (Partition(0, (1,)),))]) for number in range(100)]
+        states = [state.updated([Topic(f"t{number}", None, (Partition(0, (1,)),))]) for number in range(100)]
         size, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -70,10 +70,10 @@ def test_it_is_a_mapping_that_never_changes(changes: list[tuple[str, int, bool]]
         kept.append((state, dict(model)))
         if gone:
             model.pop(name, None)
-            state = state.replaced(gone=[name])
+            state = state.updated(removed=[name])
         else:
             model[name] = Topic(name, None, tuple(Partition(index, (1,)) for index in range(partitions)))
-            state = state.replaced([model[name]])
+            state = state.updated([model[name]])
     for one, expected in [*kept, (state, model)]:
         assert len(one) == len(expected)
         assert one.names() == sorted(expected)
@@ -85,5 +85,5 @@ def test_it_is_a_mapping_that_never_changes(changes: list[tuple[str, int, bool]]
             others = {
                 other for other in expected if other != name and other.replace(".", "_") == name.replace(".", "_")
             }
-            mistaken = one.mistaken_for(name)
+            mistaken = one.colliding_topic(name)
             assert mistaken in others if others else mistaken is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwire.cluster.controller.errors import AdminError
-from kwire.cluster.controller.topic_configs import TOPIC_CONFIGS, check_configs
+from kwire.cluster.controller.topic_configs import TOPIC_CONFIGS, check_compaction_lag, check_configs
 
 GOOD = {
     "cleanup.policy": ["compact", "delete", "compact,delete", "delete, compact"],
@@ -67,8 +67,14 @@ def test_bad_values(key: str, value: str) -> None:
 
 def test_a_lag_from_minimum_to_maximum() -> None:
     check_configs({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"})
-    with pytest.raises(AdminError, match="above"):
+    with pytest.raises(AdminError, match="exceeds"):
         check_configs({"min.compaction.lag.ms": "6", "max.compaction.lag.ms": "5"})
+
+
+def test_check_compaction_lag_rejects_invalid_value_written_by_another_client() -> None:
+    with pytest.raises(AdminError, match="invalid value 'x' for min.compaction.lag.ms") as rejected:
+        check_compaction_lag({"min.compaction.lag.ms": "x", "max.compaction.lag.ms": "5"})
+    assert rejected.value.code == 1006
 
 
 def test_a_setting_is_as_long_as_the_oldest_drafts_can_tell() -> None:

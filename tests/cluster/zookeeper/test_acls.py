@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from kwire.cluster.zookeeper import AclChange, ResourceAcls, ZnodeError
+from kwire.cluster.zookeeper import AclChangeNotification, ResourceAcls, ZnodeError
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME, ResourceType
 
 RESOURCE_TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
@@ -16,18 +16,18 @@ def test_paths() -> None:
     assert ResourceAcls.path("Cluster", CLUSTER_NAME) == "/kafka-acl/Cluster/kafka-cluster"
     assert ResourceAcls.path("Group", "g") == "/kafka-acl/Group/g"
     assert ResourceAcls.path("TransactionalId", "p-", "prefixed") == "/kafka-acl-extended/prefixed/TransactionalId/p-"
-    assert AclChange.path() == "/kafka-acl-changes/acl_changes_"
+    assert AclChangeNotification.path() == "/kafka-acl-changes/acl_changes_"
 
 
 @pytest.mark.parametrize("resource_type", RESOURCE_TYPES)
 @pytest.mark.parametrize("pattern_type", ["literal", "prefixed"])
 def test_a_note_of_each_type_is_read_in_any_case(resource_type: ResourceType, pattern_type: str) -> None:
-    change = AclChange(resource_type, "a:b", "literal" if pattern_type == "literal" else "prefixed")
+    change = AclChangeNotification(resource_type, "a:b", "literal" if pattern_type == "literal" else "prefixed")
     written = change.encode()
-    assert AclChange.decode(written) == change
-    assert AclChange.decode(written.replace(b"_", b"")) == change
+    assert AclChangeNotification.decode(written) == change
+    assert AclChangeNotification.decode(written.replace(b"_", b"")) == change
     if pattern_type == "literal":
-        assert AclChange.decode(f"{resource_type.lower()}:a:b".encode()) == change
+        assert AclChangeNotification.decode(f"{resource_type.lower()}:a:b".encode()) == change
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_note_of_each_type_is_read_in_any_case(resource_type: ResourceType, pa
 )
 def test_faults_of_notes(data: bytes, key: str) -> None:
     with pytest.raises(ZnodeError) as failed:
-        AclChange.decode(data, "/kafka-acl-changes/acl_changes_0000000000")
+        AclChangeNotification.decode(data, "/kafka-acl-changes/acl_changes_0000000000")
     assert failed.value.key == key
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kwire.cluster.zookeeper import BrokerRegistration, Endpoint, SupportedRange, ZnodeError
+from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration, SupportedVersionRange, ZnodeError
 
 PLAIN = {"version": 2, "jmx_port": -1, "endpoints": ["PLAINTEXT://h:9092"]}
 
@@ -19,14 +19,14 @@ def decoded(values: dict[str, Any]) -> BrokerRegistration:
 @pytest.mark.parametrize(
     ("endpoint", "expected"),
     [
-        ("PLAINTEXT://h:9092", Endpoint("PLAINTEXT", "h", 9092)),
-        ("sasl_ssl://h:9092", Endpoint("SASL_SSL", "h", 9092, "SASL_SSL")),
-        ("SSL://[::1]:9093", Endpoint("SSL", "::1", 9093, "SSL")),
-        ("PLAINTEXT://:9092", Endpoint("PLAINTEXT", "", 9092)),
-        ("PLAINTEXT://h:-1", Endpoint("PLAINTEXT", "h", -1)),
+        ("PLAINTEXT://h:9092", BrokerEndpoint("PLAINTEXT", "h", 9092)),
+        ("sasl_ssl://h:9092", BrokerEndpoint("SASL_SSL", "h", 9092, "SASL_SSL")),
+        ("SSL://[::1]:9093", BrokerEndpoint("SSL", "::1", 9093, "SSL")),
+        ("PLAINTEXT://:9092", BrokerEndpoint("PLAINTEXT", "", 9092)),
+        ("PLAINTEXT://h:-1", BrokerEndpoint("PLAINTEXT", "h", -1)),
     ],
 )
-def test_endpoints(endpoint: str, expected: Endpoint) -> None:
+def test_endpoints(endpoint: str, expected: BrokerEndpoint) -> None:
     broker = decoded(PLAIN | {"endpoints": [endpoint]})
     assert broker.endpoints == (expected,)
     assert decoded(json.loads(broker.encode())) == broker
@@ -38,7 +38,7 @@ def test_listeners_have_the_protocols_of_the_map() -> None:
         "listener_security_protocol_map": {"IN": "PLAINTEXT", "OUT": "sasl_ssl"},
     })  # fmt: skip
     assert [endpoint.security_protocol for endpoint in broker.endpoints] == ["PLAINTEXT", "SASL_SSL"]
-    assert broker.plaintext == Endpoint("IN", "h", 1)
+    assert broker.plaintext == BrokerEndpoint("IN", "h", 1)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,11 @@ def test_what_may_be_null_or_strange() -> None:
 )
 def test_a_version_writes_its_keys(version: int, keys: set[str]) -> None:
     broker = BrokerRegistration(
-        (Endpoint("PLAINTEXT", "h", 1),), rack="r", features={"f": SupportedRange(1, 2)}, timestamp=5, version=version
+        (BrokerEndpoint("PLAINTEXT", "h", 1),),
+        rack="r",
+        features={"f": SupportedVersionRange(1, 2)},
+        timestamp=5,
+        version=version,
     )
     assert set(json.loads(broker.encode())) == keys
     latest = BrokerRegistration(broker.endpoints, rack="r", features=broker.features, timestamp=5)
@@ -101,5 +105,5 @@ def test_a_version_writes_its_keys(version: int, keys: set[str]) -> None:
 
 
 def test_a_broker_without_plain_endpoint_says_so() -> None:
-    values = json.loads(BrokerRegistration((Endpoint("SSL", "h", 1, "SSL"),)).encode())
+    values = json.loads(BrokerRegistration((BrokerEndpoint("SSL", "h", 1, "SSL"),)).encode())
     assert (values["host"], values["port"]) == (None, -1)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from kwire.cluster.zookeeper import ConfigChange, EntityConfig, ZnodeError, note_form
-from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, NoteForm, desanitized, sanitized
+from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig, ZnodeError, notification_format
+from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, NotificationFormat, desanitized, sanitized
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_a_value_must_be_a_string() -> None:
      ((3, 9), "v2")],
 )  # fmt: skip
 def test_each_release_gets_the_form_it_understands(release: tuple[int, ...], form: str) -> None:
-    assert note_form(release) == form
+    assert notification_format(release) == form
 
 
 @pytest.mark.parametrize(
@@ -39,18 +39,18 @@ def test_each_release_gets_the_form_it_understands(release: tuple[int, ...], for
         ("v2", b'{"version":2,"entity_path":"topics/orders"}'),
     ],
 )
-def test_the_forms(form: NoteForm, data: bytes) -> None:
-    change = ConfigChange("topics/orders")
+def test_the_forms(form: NotificationFormat, data: bytes) -> None:
+    change = ConfigChangeNotification("topics/orders")
     assert change.encode(form) == data
-    assert ConfigChange.decode(data) == change
+    assert ConfigChangeNotification.decode(data) == change
     assert (change.entity_type, change.entity_name) == ("topics", "orders")
 
 
 @pytest.mark.parametrize(("form", "path"), [("quoted", "clients/c"), ("v1", "brokers/1"), ("v1", "users/u")])
-def test_an_old_form_cannot_tell_of_what_came_later(form: NoteForm, path: str) -> None:
+def test_an_old_form_cannot_tell_of_what_came_later(form: NotificationFormat, path: str) -> None:
     with pytest.raises(ValueError, match=f"a note of the form {form} cannot tell of {path}"):
-        ConfigChange(path).encode(form)
-    assert ConfigChange.decode(ConfigChange(path).encode()) == ConfigChange(path)
+        ConfigChangeNotification(path).encode(form)
+    assert ConfigChangeNotification.decode(ConfigChangeNotification(path).encode()) == ConfigChangeNotification(path)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_an_old_form_cannot_tell_of_what_came_later(form: NoteForm, path: str) -
 )
 def test_notes_that_kafka_does_not_honour_are_faults(data: bytes, key: str) -> None:
     with pytest.raises(ZnodeError) as failed:
-        ConfigChange.decode(data, "/config/changes/config_change_0000000001")
+        ConfigChangeNotification.decode(data, "/config/changes/config_change_0000000001")
     assert failed.value.key == key
 
 
@@ -81,4 +81,4 @@ def test_names_of_nodes() -> None:
         "/config/users/u%40x/clients/<default>"
     )
     assert json.loads(EntityConfig({"k": "\u00e9"}).encode()) == {"version": 1, "config": {"k": "\u00e9"}}
-    assert ConfigChange.path() == "/config/changes/config_change_"
+    assert ConfigChangeNotification.path() == "/config/changes/config_change_"

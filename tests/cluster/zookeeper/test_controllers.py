@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.cluster.zookeeper import ConsumerOffset, Controller, ControllerEpoch, ZnodeError
+from kwire.cluster.zookeeper import ActiveController, ConsumerOffset, ControllerEpoch, ZnodeError
 
 
 def test_we_write_what_kafka_reads() -> None:
     """Kafka 3.9 reads an object only, though the page says a bare number."""
-    assert Controller(1, 1795219334002).encode() == b'{"version":1,"brokerid":1,"timestamp":"1795219334002"}'
-    assert Controller.decode(b" 7 ") == Controller.decode(b'{"brokerid":7}') == Controller(7)
+    assert ActiveController(1, 1795219334002).encode() == b'{"version":1,"brokerid":1,"timestamp":"1795219334002"}'
+    assert ActiveController.decode(b" 7 ") == ActiveController.decode(b'{"brokerid":7}') == ActiveController(7)
 
 
 @pytest.mark.parametrize(("epoch", "migrating"), [(b"-1", False), (b"3", True), (b"0", True)])
 def test_a_migration_to_kraft_is_seen(epoch: bytes, migrating: bool) -> None:
     data = b'{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":' + epoch + b"}"
-    assert Controller.decode(data).is_migrating is migrating
-    assert not Controller(1).is_migrating
+    assert ActiveController.decode(data).is_migrating is migrating
+    assert not ActiveController(1).is_migrating
 
 
 @pytest.mark.parametrize("data", [b"", b"7x", b"99999999999", b"{}", b'{"brokerid":"1"}', b'{"brokerid":null}', b"[7]"])
 def test_faults_of_the_controller(data: bytes) -> None:
     with pytest.raises(ZnodeError, match=r"^/controller: "):
-        Controller.decode(data)
+        ActiveController.decode(data)
 
 
 @pytest.mark.parametrize("data", [b"", b" 7", b"7\n", b"7.0", b"1_0", b"2147483648", "\u0667".encode()])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.cluster.zookeeper import FeaturesNode, LevelRange, ZnodeError
+from kwire.cluster.zookeeper import FeaturesZnode, FinalizedVersionRange, ZnodeError
 
 
 def node(features: str, status: int = 1) -> bytes:
@@ -13,9 +13,9 @@ def node(features: str, status: int = 1) -> bytes:
 
 def test_a_lowest_level_of_0_is_read_as_1_and_told() -> None:
     """The KIP's own example has it, against its own rule."""
-    features = FeaturesNode.decode(node('{"group_coordinator":{"min_version_level":0,"max_version_level":3}}'))
-    assert features == FeaturesNode(True, {"group_coordinator": LevelRange(1, 3)})
-    [complaint] = features.complaints
+    features = FeaturesZnode.decode(node('{"group_coordinator":{"min_version_level":0,"max_version_level":3}}'))
+    assert features == FeaturesZnode(True, {"group_coordinator": FinalizedVersionRange(1, 3)})
+    [complaint] = features.warnings
     assert (complaint.path, complaint.key) == ("/features", "features.group_coordinator.min_version_level")
 
 
@@ -29,9 +29,9 @@ def test_a_lowest_level_of_0_is_read_as_1_and_told() -> None:
     ],
 )
 def test_what_cannot_be_obeyed_is_told_and_left_out(levels: str) -> None:
-    features = FeaturesNode.decode(node(f'{{{levels},"good":{{"min_version_level":1,"max_version_level":1}}}}'))
-    assert features == FeaturesNode(True, {"good": LevelRange(1, 1)})
-    assert features.complaints
+    features = FeaturesZnode.decode(node(f'{{{levels},"good":{{"min_version_level":1,"max_version_level":1}}}}'))
+    assert features == FeaturesZnode(True, {"good": FinalizedVersionRange(1, 1)})
+    assert features.warnings
 
 
 @pytest.mark.parametrize(
@@ -50,18 +50,20 @@ def test_what_cannot_be_obeyed_is_told_and_left_out(levels: str) -> None:
 )
 def test_faults(data: bytes, key: str) -> None:
     with pytest.raises(ZnodeError) as failed:
-        FeaturesNode.decode(data)
+        FeaturesZnode.decode(data)
     assert (failed.value.path, failed.value.key) == ("/features", key)
 
 
 def test_switched_off() -> None:
-    assert FeaturesNode(False).encode() == b'{"version":0,"status":0,"features":{}}'
-    assert FeaturesNode.decode(b'{"version":0,"status":0}') == FeaturesNode(False)
+    assert FeaturesZnode(False).encode() == b'{"version":0,"status":0,"features":{}}'
+    assert FeaturesZnode.decode(b'{"version":0,"status":0}') == FeaturesZnode(False)
 
 
-@pytest.mark.parametrize("levels", [LevelRange(0, 1), LevelRange(2, 1), LevelRange(1, 32768)])
-def test_levels_that_nobody_may_have_are_not_written(levels: LevelRange) -> None:
+@pytest.mark.parametrize(
+    "levels", [FinalizedVersionRange(0, 1), FinalizedVersionRange(2, 1), FinalizedVersionRange(1, 32768)]
+)
+def test_levels_that_nobody_may_have_are_not_written(levels: FinalizedVersionRange) -> None:
     with pytest.raises(ValueError, match="no range of levels from 1 to 32767"):
-        FeaturesNode(True, {"f": levels}).encode()
+        FeaturesZnode(True, {"f": levels}).encode()
     with pytest.raises(ValueError, match="no range"):
-        FeaturesNode(True, {"": LevelRange(1, 1)}).encode()
+        FeaturesZnode(True, {"": FinalizedVersionRange(1, 1)}).encode()

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from kwire.cluster.zookeeper import Acl, Credentials, EmbeddedZooKeeper, Stat, Tls, connect, make_path
-from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, ServerRefused, Unreachable
+from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, ServerError, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
-from kwire.cluster.zookeeper.operations import READABLE_BY_ALL, Permission
+from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, Permission
 from tests.cluster.zookeeper.ensembles import ServerEnsemble, in_loop, until
 
 
@@ -40,7 +40,7 @@ async def test_a_root_is_before_every_path(server: EmbeddedZooKeeper) -> None:
 
 @in_loop
 async def test_what_is_created_belongs_to_who_created_it(server: EmbeddedZooKeeper) -> None:
-    owner = await connect(server.hosts, credentials=[Credentials("digest", "kwire:secret")], acl=READABLE_BY_ALL)
+    owner = await connect(server.hosts, credentials=[Credentials("digest", "kwire:secret")], acl=CREATOR_ALL_WORLD_READ)
     stranger = await connect(server.hosts)
     await owner.create("/owned", b"1")
     await owner.create("/shared", acl=(Acl(Permission.ALL, "world", "anyone"),))
@@ -60,10 +60,10 @@ async def test_what_is_created_belongs_to_who_created_it(server: EmbeddedZooKeep
 @in_loop
 async def test_other_refusals_keep_the_servers_code(server: EmbeddedZooKeeper) -> None:
     store = await connect(server.hosts)
-    with pytest.raises(ServerRefused) as failed:
+    with pytest.raises(ServerError) as failed:
         await store.create("/bad-acl", acl=(Acl(31, "no such scheme", "x"),))
     assert (failed.value.code, failed.value.name, failed.value.path) == (-114, "InvalidACLError", "/bad-acl")
-    with pytest.raises(ServerRefused, match=r"/\ue000: refused by ZooKeeper: BadArgumentsError \(-8\)"):
+    with pytest.raises(ServerError, match=r"/\ue000: refused by ZooKeeper: BadArgumentsError \(-8\)"):
         await store.create("/\ue000")
     assert store.state == "connected"
     await store.close()

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.cluster.zookeeper import Check, Create, Delete, Set, WatchEvent
+from kwire.cluster.zookeeper import Check, Create, Delete, SetData, WatchEvent
+from kwire.cluster.zookeeper.data_tree import Tree
 from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, SessionExpired, StoreClosed, StoreError
 from kwire.cluster.zookeeper.memory_store import MemoryStore, MemoryZooKeeper, Verdict
-from kwire.cluster.zookeeper.tree import Tree
 from tests.cluster.zookeeper.ensembles import in_loop
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ async def test_every_write_can_be_counted_and_be_the_last() -> None:
     await store.multi([Check("/a", 0), Create("/b")])
     with pytest.raises(SystemExit):
         store.set("/a", b"never")
-    assert seen == [(Create("/a"),), (Check("/a", 0), Create("/b")), (Set("/a", b"never"),)]
+    assert seen == [(Create("/a"),), (Check("/a", 0), Create("/b")), (SetData("/a", b"never"),)]
     assert memory.snapshot() == {"/a": b"", "/b": b""}
 
 
@@ -128,7 +128,7 @@ PATHS = st.sampled_from(["/a", "/b", "/a/x", "/a/y", "/a/x/z", "/b/s"])
 VERSIONS = st.sampled_from([-1, 0, 1, 2])
 OPERATIONS = st.one_of(
     st.builds(Create, PATHS, st.binary(max_size=2), st.booleans(), st.booleans()),
-    st.builds(Set, PATHS, st.binary(max_size=2), VERSIONS),
+    st.builds(SetData, PATHS, st.binary(max_size=2), VERSIONS),
     st.builds(Delete, PATHS, VERSIONS),
     st.builds(Check, PATHS, VERSIONS),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.cluster.zookeeper import Check, Create, Delete, Set, WatchEvent, make_path
+from kwire.cluster.zookeeper import Check, Create, Delete, SetData, WatchEvent, make_path
 from kwire.cluster.zookeeper.errors import (
     BadVersion,
     ConnectionLost,
@@ -21,7 +21,7 @@ from kwire.cluster.zookeeper.errors import (
     StoreClosed,
     TransactionFailed,
 )
-from kwire.cluster.zookeeper.packets import request_size, transaction_size
+from kwire.cluster.zookeeper.packet_size import request_size, transaction_size
 from kwire.cluster.zookeeper.store import MAX_PACKET
 from tests.cluster.zookeeper.ensembles import Ensemble, in_loop, until
 
@@ -207,7 +207,7 @@ async def test_a_transaction_does_all_and_tells_each_result(ensemble: Ensemble) 
                 Create("/topic", b"t"),
                 Create("/topic/partitions"),
                 Create("/topic/note_", sequential=True),
-                Set("/epoch", b"2"),
+                SetData("/epoch", b"2"),
                 Delete("/old", 0),
             ]
         )
@@ -226,7 +226,7 @@ async def test_a_transaction_does_all_and_tells_each_result(ensemble: Ensemble) 
         (Check("/nothing"), NoNode),
         (Create("/epoch"), NodeExists),
         (Create("/nothing/below"), NoNode),
-        (Set("/epoch", b"", 3), BadVersion),
+        (SetData("/epoch", b"", 3), BadVersion),
         (Delete("/parent"), NotEmpty),
         (Create("/ephemeral/child"), NoChildrenForEphemerals),
     ],
@@ -234,7 +234,7 @@ async def test_a_transaction_does_all_and_tells_each_result(ensemble: Ensemble) 
 )
 @in_loop
 async def test_a_refused_operation_leaves_nothing_of_its_transaction(
-    ensemble: Ensemble, operation: Check | Create | Set | Delete, error: type[Exception]
+    ensemble: Ensemble, operation: Check | Create | SetData | Delete, error: type[Exception]
 ) -> None:
     async with Opened(ensemble) as (store, other):
         await store.create("/epoch", b"1")
@@ -243,11 +243,11 @@ async def test_a_refused_operation_leaves_nothing_of_its_transaction(
         await store.create("/ephemeral", ephemeral=True)
         before = await other.get_many(["/epoch", "/parent", "/parent/child", "/ephemeral"])
         operations: list[Operation] = [
-            Set("/epoch", b"2"),
+            SetData("/epoch", b"2"),
             Create("/half"),
             Delete("/parent/child"),
             Create("/parent/child"),
-            Set("/parent", b"x"),
+            SetData("/parent", b"x"),
             operation,
             Create("/rest"),
         ]
@@ -325,7 +325,7 @@ async def test_a_packet_that_the_server_would_not_read_is_not_sent(ensemble: Ens
         with pytest.raises(PacketTooLarge) as failed:
             await store.multi([Create("/larger", bytes(room))])
         assert (failed.value.size, failed.value.limit) == (MAX_PACKET + 1, MAX_PACKET)
-        room = MAX_PACKET - request_size(Set("/large", b""), acl, root)
+        room = MAX_PACKET - request_size(SetData("/large", b""), acl, root)
         await store.set("/large", bytes(room))
         with pytest.raises(PacketTooLarge):
             await store.set("/large", bytes(room + 1))
@@ -411,7 +411,7 @@ async def test_a_transaction_fires_watches_for_each_of_its_changes(ensemble: Ens
         seen: list[WatchEvent] = []
         await other.get("/n", seen.append)
         await other.exists("/new", seen.append)
-        await one.multi([Create("/new"), Set("/n", b"1"), Delete("/new")])
+        await one.multi([Create("/new"), SetData("/n", b"1"), Delete("/new")])
         await until(lambda: len(seen) == 2)
         assert seen == [WatchEvent("created", "/new"), WatchEvent("changed", "/n")]
 

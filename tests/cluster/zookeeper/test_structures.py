@@ -18,30 +18,30 @@ from hypothesis import strategies as st
 
 import kwire.cluster.zookeeper
 from kwire.cluster.zookeeper import (
-    AclChange,
+    AclChangeNotification,
     AclEntry,
+    ActiveController,
+    BrokerEndpoint,
     BrokerRegistration,
     ClusterId,
-    ConfigChange,
+    ConfigChangeNotification,
     ConsumerOffset,
     ConsumerOwner,
     ConsumerRegistration,
-    Controller,
     ControllerEpoch,
     DeletionMarker,
-    Endpoint,
     EntityConfig,
-    FeaturesNode,
-    IsrChange,
-    LevelRange,
-    LogDirEvent,
+    FeaturesZnode,
+    FinalizedVersionRange,
+    IsrChangeNotification,
+    LogDirEventNotification,
     PartitionReassignment,
     PartitionState,
-    PreferredElection,
+    PreferredReplicaElection,
     ProducerIdBlock,
-    Reassignment,
+    ReassignPartitions,
     ResourceAcls,
-    SupportedRange,
+    SupportedVersionRange,
     TopicPartition,
     TopicRegistration,
     ZnodeError,
@@ -94,7 +94,7 @@ SAMPLES = [
         "page: broker of 0.8",
         BrokerRegistration.path(0),
         b'{ "version": 1, "host": "192.168.1.148", "port": 9092, "jmx_port": 9999 }',
-        BrokerRegistration((Endpoint("PLAINTEXT", "192.168.1.148", 9092),), jmx_port=9999, version=1),
+        BrokerRegistration((BrokerEndpoint("PLAINTEXT", "192.168.1.148", 9092),), jmx_port=9999, version=1),
     ),
     Sample(
         "page: broker of 0.9, with the colons that are missing there",
@@ -102,7 +102,7 @@ SAMPLES = [
         b'{ "version":2, "host":"localhost", "port":9092, "jmx_port":9999, "timestamp":"2233345666",'
         b'"endpoints": ["PLAINTEXT://host1:9092", "SSL://host1:9093"] }',
         BrokerRegistration(
-            (Endpoint("PLAINTEXT", "host1", 9092), Endpoint("SSL", "host1", 9093, "SSL")),
+            (BrokerEndpoint("PLAINTEXT", "host1", 9092), BrokerEndpoint("SSL", "host1", 9093, "SSL")),
             jmx_port=9999,
             timestamp=2233345666,
             version=2,
@@ -114,7 +114,7 @@ SAMPLES = [
         b'{ "version":3, "host":"localhost", "port":9092, "jmx_port":9999, "timestamp":"2233345666",'
         b'"endpoints": ["PLAINTEXT://host1:9092", "SSL://host1:9093"], "rack": "us-east-1c" }',
         BrokerRegistration(
-            (Endpoint("PLAINTEXT", "host1", 9092), Endpoint("SSL", "host1", 9093, "SSL")),
+            (BrokerEndpoint("PLAINTEXT", "host1", 9092), BrokerEndpoint("SSL", "host1", 9093, "SSL")),
             jmx_port=9999,
             rack="us-east-1c",
             timestamp=2233345666,
@@ -132,13 +132,16 @@ SAMPLES = [
         b'"transaction_coordinator":{"min_version":1,"max_version":4}}}',
         BrokerRegistration(
             (
-                Endpoint("INTERNAL", "kafka-0.kafka.def.cluster.local", 9071),
-                Endpoint("REPLICATION", "kafka-0.kafka.abc.cluster.local", 9072),
-                Endpoint("EXTERNAL", "b3-kfc-mnope.us.clusterx", 9092, "SASL_SSL"),
+                BrokerEndpoint("INTERNAL", "kafka-0.kafka.def.cluster.local", 9071),
+                BrokerEndpoint("REPLICATION", "kafka-0.kafka.abc.cluster.local", 9072),
+                BrokerEndpoint("EXTERNAL", "b3-kfc-mnope.us.clusterx", 9092, "SASL_SSL"),
             ),
             jmx_port=7203,
             rack="0",
-            features={"group_coordinator": SupportedRange(1, 3), "transaction_coordinator": SupportedRange(1, 4)},
+            features={
+                "group_coordinator": SupportedVersionRange(1, 3),
+                "transaction_coordinator": SupportedVersionRange(1, 4),
+            },
             timestamp=1579041366882,
         ),
     ),
@@ -148,21 +151,21 @@ SAMPLES = [
         b'{"features":{},"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT"},'
         b'"endpoints":["PLAINTEXT://127.0.0.1:19091"],"jmx_port":-1,"port":19091,"host":"127.0.0.1","version":5,'
         b'"timestamp":"1795219333912"}',
-        BrokerRegistration((Endpoint("PLAINTEXT", "127.0.0.1", 19091),), timestamp=1795219333912),
+        BrokerRegistration((BrokerEndpoint("PLAINTEXT", "127.0.0.1", 19091),), timestamp=1795219333912),
     ),
     Sample("page: controller epoch", ControllerEpoch.path(), b"7", ControllerEpoch(7)),
-    Sample("page: controller", Controller.path(), b"3", Controller(3)),
+    Sample("page: controller", ActiveController.path(), b"3", ActiveController(3)),
     Sample(
         "Kafka 0.8: controller",
-        Controller.path(),
+        ActiveController.path(),
         b'{"version":1,"brokerid":1,"timestamp":"1795219334002"}',
-        Controller(1, 1795219334002),
+        ActiveController(1, 1795219334002),
     ),
     Sample(
         "Kafka 3.9.1: controller",
-        Controller.path(),
+        ActiveController.path(),
         b'{"version":2,"brokerid":1,"timestamp":"1795219334002","kraftControllerEpoch":-1}',
-        Controller(1, 1795219334002, -1),
+        ActiveController(1, 1795219334002, -1),
     ),
     Sample(
         "page: consumer of topics",
@@ -193,15 +196,15 @@ SAMPLES = [
     Sample("page, comment: offset", ConsumerOffset.path("g", "t", 0), b'{"offset": 42}', ConsumerOffset(42)),
     Sample(
         "page: reassignment",
-        Reassignment.path(),
+        ReassignPartitions.path(),
         b'{ "version": 1, "partitions": [ { "topic": "Foo", "partition": 1, "replicas": [0, 1, 3] } ] }',
-        Reassignment((PartitionReassignment("Foo", 1, (0, 1, 3)),)),
+        ReassignPartitions((PartitionReassignment("Foo", 1, (0, 1, 3)),)),
     ),
     Sample(
         "page: preferred election",
-        PreferredElection.path(),
+        PreferredReplicaElection.path(),
         b'{ "version": 1, "partitions": [ { "topic": "Foo", "partition": 1 }, { "topic": "Bar", "partition": 0 } ] }',
-        PreferredElection((TopicPartition("Foo", 1), TopicPartition("Bar", 0))),
+        PreferredReplicaElection((TopicPartition("Foo", 1), TopicPartition("Bar", 0))),
     ),
     Sample("page: deletion", DeletionMarker.path("foo"), b"", DeletionMarker("foo")),
     Sample(
@@ -216,24 +219,29 @@ SAMPLES = [
         b'{"version":1,"config":{"retention.ms":"5000"}}',
         EntityConfig({"retention.ms": "5000"}),
     ),
-    Sample("page: change of 0.8.1", ConfigChange.path(7), b'"topic_name"', ConfigChange("topics/topic_name")),
+    Sample(
+        "page: change of 0.8.1",
+        ConfigChangeNotification.path(7),
+        b'"topic_name"',
+        ConfigChangeNotification("topics/topic_name"),
+    ),
     Sample(
         "page: change of 0.9",
-        ConfigChange.path(7),
+        ConfigChangeNotification.path(7),
         b'{"version" : 1, "entity_type":"clients", "entity_name" : "client_id"}',
-        ConfigChange("clients/client_id"),
+        ConfigChangeNotification("clients/client_id"),
     ),
     Sample(
         "Kafka 3.9.1: change",
-        ConfigChange.path(7),
+        ConfigChangeNotification.path(7),
         b'{"version":2,"entity_path":"topics/foo"}',
-        ConfigChange("topics/foo"),
+        ConfigChangeNotification("topics/foo"),
     ),
     Sample(
         "Kafka 0.9: ISR",
-        IsrChange.path(3),
+        IsrChangeNotification.path(3),
         b'{"version":1,"partitions":[{"topic":"foo","partition":0}]}',
-        IsrChange((TopicPartition("foo", 0),)),
+        IsrChangeNotification((TopicPartition("foo", 0),)),
     ),
     Sample(
         "page: access control list",
@@ -242,13 +250,23 @@ SAMPLES = [
         b'"principal": "User:alice"}]}',
         ResourceAcls((AclEntry("User:alice", "Allow", "Read", "host1"),)),
     ),
-    Sample("Kafka 3.9.1: note of a list", AclChange.path("literal", 1), b"TOPIC:i2", AclChange("Topic", "i2")),
-    Sample("Kafka 1.0: note of a list", AclChange.path("literal", 1), b"Topic:i1", AclChange("Topic", "i1")),
+    Sample(
+        "Kafka 3.9.1: note of a list",
+        AclChangeNotification.path("literal", 1),
+        b"TOPIC:i2",
+        AclChangeNotification("Topic", "i2"),
+    ),
+    Sample(
+        "Kafka 1.0: note of a list",
+        AclChangeNotification.path("literal", 1),
+        b"Topic:i1",
+        AclChangeNotification("Topic", "i1"),
+    ),
     Sample(
         "Kafka 3.9.1: note of a list of prefixed names",
-        AclChange.path("prefixed", 1),
+        AclChangeNotification.path("prefixed", 1),
         b'{"version":1,"resourceType":"TOPIC","name":"i-pref-","patternType":"PREFIXED"}',
-        AclChange("Topic", "i-pref-", "prefixed"),
+        AclChangeNotification("Topic", "i-pref-", "prefixed"),
     ),
     Sample(
         "Kafka 3.9.1: cluster id",
@@ -258,16 +276,22 @@ SAMPLES = [
     ),
     Sample(
         "KIP-584: features, with levels of 1 and the brace that is missing there",
-        FeaturesNode.path(),
+        FeaturesZnode.path(),
         b'{"version":0,"status":1,"features":{"group_coordinator":{"min_version_level":1,"max_version_level":3},'
         b'"consumer_offsets_topic_schema":{"min_version_level":1,"max_version_level":4}}}',
-        FeaturesNode(True, {"group_coordinator": LevelRange(1, 3), "consumer_offsets_topic_schema": LevelRange(1, 4)}),
+        FeaturesZnode(
+            True,
+            {
+                "group_coordinator": FinalizedVersionRange(1, 3),
+                "consumer_offsets_topic_schema": FinalizedVersionRange(1, 4),
+            },
+        ),
     ),
     Sample(
         "Kafka: failed directory",
-        LogDirEvent.path(0),
+        LogDirEventNotification.path(0),
         b'{"version":1,"broker":3,"event":1}',
-        LogDirEvent(3),
+        LogDirEventNotification(3),
     ),
     Sample(
         "Kafka: producer ids",
@@ -280,7 +304,7 @@ CLASSES = sorted({type(sample.meaning) for sample in SAMPLES}, key=lambda cls: c
 JSON_SAMPLES = [
     sample
     for sample in SAMPLES
-    if sample.data.startswith(b"{") and not isinstance(sample.meaning, AclChange | DeletionMarker)
+    if sample.data.startswith(b"{") and not isinstance(sample.meaning, AclChangeNotification | DeletionMarker)
 ]
 
 
@@ -328,7 +352,11 @@ def test_unknown_keys_are_kept_and_written_back(sample: Sample) -> None:
 
 
 WITHIN: list[tuple[Any, dict[str, Any], str]] = [
-    (Reassignment, {"partitions": [{"topic": "t", "partition": 0, "replicas": [1], "log_dirs": ["any"]}]}, "log_dirs"),
+    (
+        ReassignPartitions,
+        {"partitions": [{"topic": "t", "partition": 0, "replicas": [1], "log_dirs": ["any"]}]},
+        "log_dirs",
+    ),
     (
         ResourceAcls,
         {
@@ -338,7 +366,7 @@ WITHIN: list[tuple[Any, dict[str, Any], str]] = [
         "since",
     ),
     (
-        FeaturesNode,
+        FeaturesZnode,
         {"version": 0, "status": 1, "features": {"f": {"min_version_level": 1, "max_version_level": 2, "more": "x"}}},
         "more",
     ),
@@ -425,6 +453,26 @@ def test_any_value_of_any_key_is_a_value_or_a_fault(sample: Sample, data: st.Dat
 
     if value is not None:
         assert cls.decode(value.encode(), sample.path) == value
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "expected"),
+    [
+        (b"1795219334002", 1795219334002),
+        (b'"1795219334002"', 1795219334002),
+        (b"9223372036854775807", 9223372036854775807),
+        (b"9223372036854775808", None),
+        (b'"9223372036854775808"', None),
+        (b"10000000000000000000", None),
+        (b"-10000000000000000000", None),
+    ],
+)
+def test_timestamp_beyond_64_bits_stays_an_unknown_key(timestamp: bytes, expected: int | None) -> None:
+    value = ActiveController.decode(b'{"version":1,"brokerid":1,"timestamp":%s}' % timestamp)
+
+    assert value.timestamp == expected
+    assert value.unknown == (() if expected is not None else (("timestamp", timestamp.decode()),))
+    assert ActiveController.decode(value.encode()) == value
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=by_source)

@@ -1,5 +1,5 @@
-"""The controller: one broker of the cluster that keeps partition states, elects leaders and moves replicas.
+"""The controller: the broker that keeps partition states, elects leaders, and reassigns replicas.
 
-What may happen to a topic is decided by pure functions of frozen data (``state`` and the modules that take it);
-``controller`` runs them behind one queue, and writes what they decide under the fence of its epoch.
+Decisions about a topic are pure functions of immutable values (`topic_state`, `cluster_state`). `controller` runs them
+behind one event queue and writes the results, fenced by its controller epoch.
 """

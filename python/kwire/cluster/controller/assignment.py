@@ -1,8 +1,8 @@
-"""Which brokers hold which partition, when nobody says so: Kafka's rules (``AdminUtils``, Kafka 3.9).
+"""Automatic replica assignment: Kafka's rules (`AdminUtils`, Kafka 3.9).
 
-Rules of this file: pure functions; what is random comes from the caller's ``random.Random``. Replicas are spread so
-that each broker leads its share, and that the followers of what one broker leads are spread over all others. Where
-every broker has a rack, the replicas of a partition stand in as many racks as can be.
+Leaders are spread evenly over the brokers, and the followers of one leader's partitions over all other brokers. If
+every broker has a rack, the replicas of a partition are spread over as many racks as possible. All functions are pure;
+randomness comes from the `random.Random` of the caller.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Mapping, Sequence
 
-__all__ = ["assign", "extend", "rack_alternated"]
+__all__ = ["alternate_racks", "assign_added_replicas", "assign_replicas"]
 
 
-def assign(
+def assign_replicas(
     racks: Mapping[int, str | None],
     partitions: int,
     replication_factor: int,
@@ -28,29 +28,38 @@ def assign(
     start_index: int = -1,
     first_partition: int = 0,
 ) -> list[tuple[int, ...]]:
-    """The replicas of ``partitions`` partitions, the first of which has the number ``first_partition``.
+    """Return the replicas of consecutive partitions.
 
-    ``racks``: of every live broker; they count only where none is None. ``start_index``: the place, in the list of
-    brokers, of the first replica of partition 0, and how far followers are shifted; -1: chosen at random.
-    Errors: AdminError 1002 for fewer than one partition, 1004 for a factor below one or above the number of brokers.
+    Args:
+        racks: the rack of every live broker. Racks are ignored unless every broker has one.
+        partitions: the number of partitions to assign.
+        replication_factor: the number of replicas of each partition.
+        rng: chooses the start.
+        start_index: index, in the list of brokers, of the first replica of partition 0, and the initial shift of the
+            followers; -1 chooses both at random.
+        first_partition: the id of the first partition to assign.
+
+    Raises:
+        AdminError: code 1002 for fewer than one partition, 1004 for a replication factor below 1 or above the number
+            of brokers.
     """
     if partitions < 1:
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, f"a topic cannot have {partitions} partitions")
+        raise AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, f"invalid number of partitions: {partitions}")
     if not 1 <= replication_factor <= len(racks):
-        reason = f"replication factor {replication_factor} with {len(racks)} live brokers"
+        reason = f"invalid replication factor {replication_factor}: there are {len(racks)} live brokers"
         raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
     known = {broker: rack for broker, rack in racks.items() if rack is not None}
     rack_aware = len(known) == len(racks)
-    brokers = rack_alternated(known) if rack_aware else sorted(racks)
+    brokers = alternate_racks(known) if rack_aware else sorted(racks)
     first = start_index if start_index >= 0 else rng.randrange(len(brokers))
     shift = start_index if start_index >= 0 else rng.randrange(len(brokers))
     numbers = range(first_partition, first_partition + partitions)
     if rack_aware:
-        return _rack_aware(brokers, known, numbers, replication_factor, first, shift)
-    return _rack_unaware(brokers, numbers, replication_factor, first, shift)
+        return _assign_rack_aware(brokers, known, numbers, replication_factor, first, shift)
+    return _assign_rack_unaware(brokers, numbers, replication_factor, first, shift)
 
 
-def extend(
+def assign_added_replicas(
     racks: Mapping[int, str | None],
     first_replicas: Sequence[int],
     existing: int,
@@ -58,28 +67,39 @@ def extend(
     replication_factor: int,
     rng: random.Random,
 ) -> list[tuple[int, ...]]:
-    """The replicas of ``added`` partitions that follow on ``existing`` ones, going on where those stopped.
+    """Return the replicas of partitions that are added to a topic, continuing the pattern of the existing ones.
 
-    ``first_replicas``: of partition 0, whose head tells where the assignment began. Errors: as ``assign``.
+    Args:
+        racks: the rack of every live broker.
+        first_replicas: the replicas of partition 0; the first one shows where the assignment started.
+        existing: the number of existing partitions.
+        added: the number of partitions to add.
+        replication_factor: the number of replicas of each partition.
+        rng: as for `assign_replicas`.
+
+    Raises:
+        AdminError: as for `assign_replicas`.
     """
     ordered = sorted(racks)
     head = first_replicas[0] if first_replicas else -1
-    # Kafka looks the broker up in the list by id, also where it then uses the list by racks.
+    # Kafka looks up the broker in the list sorted by id, even if it then uses the list sorted by racks.
     start_index = next((index for index, broker in enumerate(ordered) if broker >= head), -1)
-    return assign(racks, added, replication_factor, rng, start_index=max(0, start_index), first_partition=existing)
+    return assign_replicas(
+        racks, added, replication_factor, rng, start_index=max(0, start_index), first_partition=existing
+    )
 
 
-def rack_alternated(racks: Mapping[int, str]) -> list[int]:
-    """The brokers in turns from each rack: racks by name, brokers of a rack by id."""
+def alternate_racks(racks: Mapping[int, str]) -> list[int]:
+    """Return the brokers, taking one from each rack in turn: racks by name, brokers of a rack by id."""
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)
-    shelves = [by_rack[rack] for rack in sorted(by_rack)]
-    longest = max(map(len, shelves), default=0)
-    return [shelf[turn] for turn in range(longest) for shelf in shelves if turn < len(shelf)]
+    groups = [by_rack[rack] for rack in sorted(by_rack)]
+    longest = max(map(len, groups), default=0)
+    return [group[turn] for turn in range(longest) for group in groups if turn < len(group)]
 
 
-def _rack_unaware(
+def _assign_rack_unaware(
     brokers: Sequence[int], numbers: range, replication_factor: int, start: int, shift: int
 ) -> list[tuple[int, ...]]:
     count = len(brokers)
@@ -94,7 +114,7 @@ def _rack_unaware(
     return assigned
 
 
-def _rack_aware(
+def _assign_rack_aware(
     brokers: Sequence[int],
     racks: Mapping[int, str],
     numbers: range,
@@ -116,7 +136,7 @@ def _rack_aware(
         while len(replicas) < replication_factor:
             broker = brokers[_follower(first, shift * rack_count, step, count)]
             step += 1
-            # A rack is used again only once all are; a broker never, since the factor is at most their number.
+            # A rack is used again only after all racks are used. Brokers suffice: the factor is at most their number.
             if broker not in replicas and (racks[broker] not in racks_used or len(racks_used) == rack_count):
                 replicas.append(broker)
                 racks_used.add(racks[broker])

@@ -1,7 +1,7 @@
-"""``AdminBackend``: who carries out what handlers were asked for. A handler never knows which implementation it has.
+"""`AdminBackend`: the operations that the handlers of admin requests need.
 
-Rules of this file: the interface and its results. The standalone implementation is ``controller.Controller``; one that
-stands before a real Kafka can take its place. Every method may raise NotController or QueueFull for the whole request.
+`controller.Controller` implements it for a cluster of kwire nodes. A gateway to a Kafka cluster can implement it as
+well, since handlers depend on this interface only.
 """
 
 from __future__ import annotations
@@ -12,76 +12,111 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kwire.cluster.controller.errors import AdminError
-    from kwire.cluster.controller.state import Topic
+    from kwire.cluster.controller.topic_state import Topic
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
     from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
     from kwire.messages.kip4.structures import TopicReassignment
 
-__all__ = ["AdminBackend", "Outcome", "TopicMoves", "TopicNames"]
+__all__ = ["AdminBackend", "Outcome", "TopicNames", "TopicReassignmentStatus"]
 
 
 class Outcome(NamedTuple):
-    """What became of one topic of a batch. ``refusal``: None when the work was done or begun."""
+    """The outcome for one topic of a batch. `error` is None if the work was done or accepted."""
 
     topic: str
-    refusal: AdminError | None = None
+    error: AdminError | None = None
 
 
 class TopicNames(NamedTuple):
-    """All topics, sorted: those to be deleted, and the others."""
+    """The sorted names of the topics that are marked for deletion, and of all others."""
 
-    marked: list[str]
+    marked_for_deletion: list[str]
     alive: list[str]
 
 
-class TopicMoves(NamedTuple):
-    """How far partitions of a topic are: 0 moving, 1 arrived, -1 neither; or why that cannot be told."""
+class TopicReassignmentStatus(NamedTuple):
+    """The reassignment status of a topic's partitions.
+
+    Attributes:
+        topic: the name of the topic.
+        statuses: by partition: 0 in progress, 1 completed, -1 neither.
+        error: why the status is unknown.
+    """
 
     topic: str
     statuses: Mapping[int, int]
-    refusal: AdminError | None = None
+    error: AdminError | None = None
 
 
 class AdminBackend(Protocol):
-    """Outcomes are in the order in which the request first named their topics, one for each."""
+    """Operations on the topics of a cluster.
+
+    Batch methods return one outcome for each topic, in the order in which the request first names the topics. Every
+    method may raise NotController or QueueFull for the whole request.
+    """
 
     @property
     def broker_id(self) -> int:
-        """Of the broker that answers."""
+        """The id of the broker that responds."""
 
     def check_active(self) -> None:
-        """Errors: NotController."""
+        """Raise NotController unless this broker is the controller."""
 
     async def create_topics(self, creations: Sequence[TopicCreation], client_id: str | None) -> list[Outcome]:
-        """``client_id``: a consumer needs to give no more than a name.
+        """Create topics.
 
-        Errors of a topic: 1001, 1002, 1004, 1005, 1006, 1010; 1012 in strict batches.
+        Outcomes have the codes 1001, 1002, 1004, 1005, 1006, 1010, and in strict batches 1012.
+
+        Args:
+            creations: the topics to create.
+            client_id: the client id of the request. The client id `consumer` may create a topic by name only.
         """
 
     async def alter_topics(self, alterations: Sequence[TopicAlteration]) -> list[Outcome]:
-        """Errors of a topic: 3, 1002 to 1006, 1009; 1011 and 1012 in strict batches."""
+        """Change configs, add partitions, and reassign replicas.
+
+        Outcomes have the codes 3, 1002 to 1006, 1009, and in strict batches 1011 and 1012.
+        """
 
     async def delete_topics(self, names: Sequence[str]) -> list[Outcome]:
-        """Errors of a topic: 3, 1012."""
+        """Mark topics for deletion. Outcomes have the codes 3 and 1012."""
 
     async def describe_topic(self, name: str) -> Topic:
-        """As the controller knows it. Errors: AdminError 3."""
+        """Return a topic.
 
-    async def topic_names(self) -> TopicNames:
-        """Of all topics."""
+        Raises:
+            AdminError: code 3, the topic does not exist.
+        """
 
-    async def elect_preferred(self, topics: Sequence[TopicPartitions]) -> list[Outcome]:
-        """Of all topics when none are named. Errors of a topic: 3, 1007, 1008. Errors of all: AdminError."""
+    async def list_topics(self) -> TopicNames:
+        """Return the names of all topics."""
 
-    async def reassign(self, topics: Sequence[TopicReassignment]) -> list[Outcome]:
-        """Errors of a topic: 3, 1005, 1009."""
+    async def elect_preferred_leaders(self, topics: Sequence[TopicPartitions]) -> list[Outcome]:
+        """Start the election of preferred leaders, for all topics if none are named.
 
-    async def moves(self, topics: Sequence[TopicReassignment]) -> list[TopicMoves]:
-        """Of what moves now when no topics are named. Errors of a topic: 3, 1005."""
+        Outcomes have the codes 3, 1007, and 1008.
+
+        Raises:
+            AdminError: no topics are named, and the election was rejected.
+        """
+
+    async def reassign_partitions(self, topics: Sequence[TopicReassignment]) -> list[Outcome]:
+        """Start a reassignment. Outcomes have the codes 3, 1005, and 1009."""
+
+    async def verify_reassignments(self, topics: Sequence[TopicReassignment]) -> list[TopicReassignmentStatus]:
+        """Compare partitions with their target replicas; without topics, list the ongoing reassignments.
+
+        Statuses have the codes 3 and 1005.
+        """
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
-        """Take leadership from a broker that is to stop; the result is what it leads nevertheless.
+        """Move leadership away from a broker that is about to stop, and return the partitions that it still leads.
 
-        ``broker_epoch``: of its registration (czxid), -1 for any. Errors: AdminError 21 when that is not its life.
+        Args:
+            broker_id: the broker.
+            broker_epoch: the broker epoch (czxid of its registration), -1 to skip this check.
+
+        Raises:
+            AdminError: code 21, the broker is not alive or has another epoch.
         """

@@ -1,8 +1,8 @@
-"""What the controller does when something in ZooKeeper may have changed: look, and make the rest follow.
+"""Handlers of changes in ZooKeeper.
 
-Rules of this file: one function for each thing that is watched. Each reads with a new watch, compares with the state,
-takes over what is new, and lets leaders, moves and deletions follow. All may be called at any time. A read whose
-connection is lost raises ConnectionLost: the caller has everything looked at again.
+There is one handler for each watched path. It reads the path and sets the watch again, compares the result with the
+cluster state, applies the differences, and continues elections, reassignments, and deletions. Every handler may be
+called at any time. If a handler raises ConnectionLost, the caller reloads the whole state.
 """
 
 from __future__ import annotations
@@ -11,257 +11,268 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.fenced_writer import Conflict, Deposed
-from kwire.cluster.controller.pending_operations import delete_marked, elect_preferred, reassign
-from kwire.cluster.zookeeper.admin_requests import Reassignment
-from kwire.cluster.zookeeper.configs import ConfigChange
-from kwire.cluster.zookeeper.controllers import Controller as ControllerNode
-from kwire.cluster.zookeeper.controllers import ControllerEpoch
+from kwire.cluster.controller.events import ReloadEvent
+from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
+from kwire.cluster.controller.partition_reassignment import advance_reassignments
+from kwire.cluster.controller.preferred_replica_election import elect_requested_leaders
+from kwire.cluster.controller.topic_deletion import delete_marked_topics
+from kwire.cluster.controller.topic_map import TopicMap
+from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
+from kwire.cluster.zookeeper.brokers import BrokerRegistration
+from kwire.cluster.zookeeper.configs import ConfigChangeNotification
+from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire.cluster.zookeeper.errors import NoNode, ZnodeError
-from kwire.cluster.zookeeper.notifications import IsrChange
+from kwire.cluster.zookeeper.notifications import IsrChangeNotification
 from kwire.cluster.zookeeper.operations import Delete
 from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from kwire.cluster.controller.controller_context import ControllerContext
+    from kwire.cluster.controller.events import ChangeEvent
 
-__all__ = ["look"]
+__all__ = ["process_event"]
 
 log = logging.getLogger("kwire.cluster.controller")
 
-TOPICS_BELOW = f"{TopicRegistration.root}/"
+_TOPIC_PREFIX = f"{TopicRegistration.root}/"
 
 
-async def look(office: ControllerContext, what: str) -> None:
-    """At this path, or at everything. Errors: Deposed, StoreError."""
-    if what == "":
-        await everything(office)
-    elif what == ControllerNode.path():
-        await office_itself(office)
-    elif what.startswith("/brokers/ids"):
-        await brokers(office)
-    elif what == TopicRegistration.root:
-        await topic_names(office)
-    elif what.startswith(TOPICS_BELOW):
-        below = [what, *office.queue.take_looks(TOPICS_BELOW)]
-        await topics(office, [path.removeprefix(TOPICS_BELOW) for path in below])
-    elif what == DeletionMarker.root:
-        await deletions(office)
-    elif what == Reassignment.path():
-        await reassignments(office)
-    elif what == IsrChange.root:
-        await isr_changes(office)
-    elif what == ConfigChange.root:
-        await config_changes(office)
+async def process_event(context: ControllerContext, event: ReloadEvent | ChangeEvent) -> None:
+    """Process a change in ZooKeeper.
+
+    Raises:
+        ControllerMoved: another controller was elected.
+        StoreError: a read failed.
+    """
+    if isinstance(event, ReloadEvent):
+        await reload_cluster(context)
+    elif event.path.startswith(_TOPIC_PREFIX):
+        paths = [event.path, *context.queue.take_changes(_TOPIC_PREFIX)]
+        await process_topic_data_change(context, [path.removeprefix(_TOPIC_PREFIX) for path in paths])
+    elif event.path.startswith(BrokerRegistration.root):
+        await process_broker_change(context)
     else:
-        await elect_preferred(office)
+        await _HANDLERS[event.path](context)
 
 
-async def everything(office: ControllerContext) -> None:
-    """Build the state anew, and finish what was begun."""
-    began = time.perf_counter()
-    await office_itself(office)
-    await _note_changes(office)
-    brokers = await office.loader.brokers()
-    names = await office.loader.topic_names()
-    marked = await office.store.children(DeletionMarker.root, office.watch)
-    loaded = await office.loader.topics(names)
-    leaving = frozenset(
+async def reload_cluster(context: ControllerContext) -> None:
+    """Read the whole cluster state and continue what the previous controller started."""
+    started = time.perf_counter()
+    await process_controller_change(context)
+    await _read_config_changes(context)
+    brokers = await context.loader.brokers()
+    names = await context.loader.list_topics()
+    marked = await context.store.children(DeletionMarker.root, context.watch)
+    loaded = await context.loader.topics(names)
+    shutting_down = frozenset(
         broker
-        for broker in office.cluster.leaving
-        if broker in brokers and brokers[broker].epoch == office.cluster.brokers[broker].epoch
+        for broker in context.cluster.shutting_down
+        if broker in brokers and brokers[broker].epoch == context.cluster.brokers[broker].epoch
     )
-    office.doubtful.clear()
-    office.unwatched.clear()
-    office.with_cluster(
+    context.topics_to_reread.clear()
+    context.unwatched_topics.clear()
+    context.update_cluster(
         brokers=brokers,
-        topics=type(office.cluster.topics)().replaced(loaded.topics),
-        leaving=leaving,
-        marked=frozenset(marked),
-        unreadable=frozenset(loaded.unreadable),
+        topics=TopicMap().updated(loaded.topics),
+        shutting_down=shutting_down,
+        topics_to_delete=frozenset(marked),
+        malformed_topics=frozenset(loaded.malformed),
     )
     log.info(
-        "controller epoch %d: %d brokers, %d topics, %d partitions read in %.3f s",
-        office.term.epoch,
+        "controller epoch %d: loaded %d brokers, %d topics, %d partitions in %.3f s",
+        context.epoch,
         len(brokers),
         len(loaded.topics),
-        office.cluster.topics.partition_count,
-        time.perf_counter() - began,
+        context.cluster.topics.partition_count,
+        time.perf_counter() - started,
     )
-    await _read_reassignment(office)
-    await office.settle()
-    office.announcer.everything(office.cluster)
-    await reassign(office)
-    await elect_preferred(office)
-    await delete_marked(office)
-    await isr_changes(office)
+    await _read_reassignment(context)
+    await context.elect_leaders()
+    context.broadcaster.broadcast_all(context.cluster)
+    await advance_reassignments(context)
+    await elect_requested_leaders(context)
+    await delete_marked_topics(context)
+    await process_isr_change_notifications(context)
 
 
-async def office_itself(office: ControllerContext) -> None:
-    """Whether this is still the controller. Errors: Deposed."""
-    stat = await office.store.exists(ControllerNode.path(), office.watch)
-    epoch = await office.store.exists(ControllerEpoch.path())
-    if stat is None or stat.ephemeral_owner != office.store.session_id:
-        raise Deposed("the office is not ours any more")
-    if epoch is None or epoch.version != office.term.epoch_version:
-        raise Deposed("there is a later controller epoch")
+async def process_controller_change(context: ControllerContext) -> None:
+    """Verify that this broker is still the controller.
+
+    Raises:
+        ControllerMoved: another controller was elected.
+    """
+    stat = await context.store.exists(ActiveController.path(), context.watch)
+    epoch = await context.store.exists(ControllerEpoch.path())
+    if stat is None or stat.ephemeral_owner != context.store.session_id:
+        raise ControllerMoved("this session does not own /controller")
+    if epoch is None or epoch.version != context.epoch_zk_version:
+        raise ControllerMoved("the controller epoch has changed")
 
 
-async def brokers(office: ControllerContext) -> None:
-    """Who came, who died, who came back as another."""
-    known = office.cluster.brokers
-    found = await office.loader.brokers()
+async def process_broker_change(context: ControllerContext) -> None:
+    """Process brokers that started, failed, or restarted."""
+    known = context.cluster.brokers
+    found = await context.loader.brokers()
     if found == known:
         return
-    same = {broker for broker in found if broker in known and found[broker].epoch == known[broker].epoch}
-    log.info(
-        "brokers: came %s, died %s",
-        sorted(found.keys() - same),
-        sorted(known.keys() - same),
-    )
-    office.with_cluster(brokers=found, leaving=office.cluster.leaving & same)
-    await office.settle()
-    office.announcer.changed(office.cluster, ())
-    await reassign(office)
-    await delete_marked(office)
+    unchanged = {broker for broker in found if broker in known and found[broker].epoch == known[broker].epoch}
+    log.info("new brokers: %s, failed brokers: %s", sorted(found.keys() - unchanged), sorted(known.keys() - unchanged))
+    context.update_cluster(brokers=found, shutting_down=context.cluster.shutting_down & unchanged)
+    await context.elect_leaders()
+    context.broadcaster.broadcast(context.cluster, ())
+    await advance_reassignments(context)
+    await delete_marked_topics(context)
 
 
-async def topic_names(office: ControllerContext) -> None:
-    """Topics that others made or removed."""
-    names = set(await office.loader.topic_names())
-    known = {topic.name for topic in office.cluster.topics} | office.cluster.unreadable
-    own = sorted(office.unwatched & names)
-    office.unwatched.clear()
-    await topics(office, sorted((names - known).union(own)))
-    gone = known - names
-    if gone:
-        office.take_over(gone=gone)
-        office.with_cluster(unreadable=office.cluster.unreadable.difference(gone))
+async def process_topic_change(context: ControllerContext) -> None:
+    """Process topics that other clients created or deleted."""
+    names = set(await context.loader.list_topics())
+    known = {topic.name for topic in context.cluster.topics} | context.cluster.malformed_topics
+    unwatched = sorted(context.unwatched_topics & names)
+    context.unwatched_topics.clear()
+    await process_topic_data_change(context, sorted((names - known).union(unwatched)))
+    removed = known - names
+    if removed:
+        context.update_topics(removed=removed)
+        context.update_cluster(malformed_topics=context.cluster.malformed_topics.difference(removed))
 
 
-async def topics(office: ControllerContext, names: Sequence[str]) -> None:
-    """Topics that somebody wrote; our own writes are seen here as well, and are nothing new."""
-    known = office.cluster.topics
-    sure = [name for name in names if name not in office.doubtful and name in known]
-    changed = [name for name in names if name not in sure]
-    nodes = await office.store.get_many([TopicRegistration.path(name) for name in sure], office.watch)
-    for name, node in zip(sure, nodes, strict=True):
+async def process_topic_data_change(context: ControllerContext, names: Sequence[str]) -> None:
+    """Read topics that were written. Writes of this controller are recognized by their version."""
+    known = context.cluster.topics
+    recheck = [name for name in names if name not in context.topics_to_reread and name in known]
+    changed = [name for name in names if name not in recheck]
+    znodes = await context.store.get_many([TopicRegistration.path(name) for name in recheck], context.watch)
+    for name, znode in zip(recheck, znodes, strict=True):
         topic = known.get(name)
-        if topic is None or node is None or node.stat.version != topic.version:
+        if topic is None or znode is None or znode.stat.version != topic.version:
             changed.append(name)
     if not changed:
         return
-    loaded = await office.loader.topics(sorted(changed))
-    office.doubtful.difference_update(changed)
-    office.take_over(loaded.topics, gone=[*loaded.gone, *loaded.unreadable])
-    office.with_cluster(unreadable=office.cluster.unreadable.difference(loaded.gone).union(loaded.unreadable))
-    await office.settle([topic.name for topic in loaded.topics])
-    if office.cluster.moving:
-        await reassign(office)
-    await delete_marked(office)
+    loaded = await context.loader.topics(sorted(changed))
+    context.topics_to_reread.difference_update(changed)
+    context.update_topics(loaded.topics, removed=[*loaded.missing, *loaded.malformed])
+    context.update_cluster(
+        malformed_topics=context.cluster.malformed_topics.difference(loaded.missing).union(loaded.malformed)
+    )
+    await context.elect_leaders([topic.name for topic in loaded.topics])
+    if context.cluster.is_reassigning:
+        await advance_reassignments(context)
+    await delete_marked_topics(context)
 
 
-async def deletions(office: ControllerContext) -> None:
-    """Topics that somebody marked."""
-    marked = frozenset(await office.store.children(DeletionMarker.root, office.watch))
-    unknown = [name for name in marked if name not in office.cluster.topics]
-    if unknown:  # one may have been made and marked before its making was looked at
-        await topics(office, unknown)
-    office.with_cluster(marked=marked)
-    await delete_marked(office)
+async def process_topic_deletion(context: ControllerContext) -> None:
+    """Process topics that were marked for deletion."""
+    marked = frozenset(await context.store.children(DeletionMarker.root, context.watch))
+    unknown = [name for name in marked if name not in context.cluster.topics]
+    if unknown:  # a topic may have been created and marked before its creation was processed
+        await process_topic_data_change(context, unknown)
+    context.update_cluster(topics_to_delete=marked)
+    await delete_marked_topics(context)
 
 
-async def reassignments(office: ControllerContext) -> None:
-    """What somebody asked to be moved. Deletions may have waited for what moves no more."""
-    await _read_reassignment(office)
-    await reassign(office)
-    await delete_marked(office)
+async def process_partition_reassignment(context: ControllerContext) -> None:
+    """Process requested reassignments, and deletions that waited for the end of a reassignment."""
+    await _read_reassignment(context)
+    await advance_reassignments(context)
+    await delete_marked_topics(context)
 
 
-async def _read_reassignment(office: ControllerContext) -> None:
-    path = Reassignment.path()
-    if await office.store.exists(path, office.watch) is None:
-        office.reassignment = None
-        office.with_cluster(pending={}, reassigning=False)
+async def _read_reassignment(context: ControllerContext) -> None:
+    path = ReassignPartitions.path()
+    if await context.store.exists(path, context.watch) is None:
+        context.reassignment = None
+        context.update_cluster(pending_reassignments={}, reassignment_requested=False)
         return
     try:
-        node = await office.store.get(path)
-        read = Reassignment.decode(node.data, path)
-    except NoNode:  # the watch has seen it go
+        znode = await context.store.get(path)
+        requested = ReassignPartitions.decode(znode.data, path)
+    except NoNode:  # the watch reports the deletion
         return
     except ZnodeError as error:
-        office.report(error)
-        office.reassignment = None
-        office.with_cluster(pending={}, reassigning=True)
+        context.report_malformed(error)
+        context.reassignment = None
+        context.update_cluster(pending_reassignments={}, reassignment_requested=True)
         return
-    office.reassignment = read, node.stat.version
+    context.reassignment = requested, znode.stat.version
     pending = {}
-    for (name, index), replicas in read.targets().items():
-        topic = office.cluster.topics.get(name)
+    for (name, index), replicas in requested.targets().items():
+        topic = context.cluster.topics.get(name)
         partition = topic.partition(index) if topic is not None else None
-        if topic is None or partition is None or topic.target(partition) != replicas:
+        if topic is None or partition is None or topic.target_replicas(partition) != replicas:
             pending[name, index] = replicas
-    office.with_cluster(pending=pending, reassigning=True)
+    context.update_cluster(pending_reassignments=pending, reassignment_requested=True)
 
 
-async def isr_changes(office: ControllerContext) -> None:
-    """Partitions whose state somebody else wrote."""
-    names = await office.store.children(IsrChange.root, office.watch)
-    paths = [f"{IsrChange.root}/{name}" for name in names]
+async def process_isr_change_notifications(context: ControllerContext) -> None:
+    """Read the partition states that other brokers report as changed."""
+    names = await context.store.children(IsrChangeNotification.root, context.watch)
+    paths = [f"{IsrChangeNotification.root}/{name}" for name in names]
     changed: set[str] = set()
-    for path, node in zip(paths, await office.store.get_many(paths), strict=True):
-        if node is None:
+    for path, znode in zip(paths, await context.store.get_many(paths), strict=True):
+        if znode is None:
             continue
         try:
-            changed.update(one.topic for one in IsrChange.decode(node.data, path).partitions)
+            changed.update(one.topic for one in IsrChangeNotification.decode(znode.data, path).partitions)
         except ZnodeError as error:
-            office.report(error)
-    office.doubtful |= changed
+            context.report_malformed(error)
+    context.topics_to_reread |= changed
     if changed:
-        await topics(office, sorted(changed))
-    await _remove(office, paths)
+        await process_topic_data_change(context, sorted(changed))
+    await _delete_notifications(context, paths)
 
 
-async def config_changes(office: ControllerContext) -> None:
-    """Topics whose settings somebody else wrote."""
-    changed = await _note_changes(office)
-    office.doubtful |= changed
-    known = [name for name in changed if name in office.cluster.topics]
+async def process_config_change_notifications(context: ControllerContext) -> None:
+    """Read the configs of topics that other clients changed, and delete old notifications."""
+    changed = await _read_config_changes(context)
+    context.topics_to_reread |= changed
+    known = [name for name in changed if name in context.cluster.topics]
     if known:
-        await topics(office, sorted(known))
-    oldest = (time.time() - office.settings.config_changes_kept) * 1000
-    old = [path for path, made in office.known_notes.items() if made < oldest]
-    await _remove(office, old)
-    for path in old:
-        del office.known_notes[path]
+        await process_topic_data_change(context, sorted(known))
+    oldest = (time.time() - context.settings.config_change_retention) * 1000
+    expired = [path for path, created in context.config_changes.items() if created < oldest]
+    await _delete_notifications(context, expired)
+    for path in expired:
+        del context.config_changes[path]
 
 
-async def _note_changes(office: ControllerContext) -> set[str]:
-    """The topics that notes not seen before tell of."""
-    names = await office.store.children(ConfigChange.root, office.watch)
-    paths = [f"{ConfigChange.root}/{name}" for name in names]
-    new = [path for path in paths if path not in office.known_notes]
+async def _read_config_changes(context: ControllerContext) -> set[str]:
+    """Return the names of the topics in notifications that were not processed before."""
+    names = await context.store.children(ConfigChangeNotification.root, context.watch)
+    paths = [f"{ConfigChangeNotification.root}/{name}" for name in names]
+    new = [path for path in paths if path not in context.config_changes]
     changed = set()
-    for path, node in zip(new, await office.store.get_many(new), strict=True):
-        if node is None:
+    for path, znode in zip(new, await context.store.get_many(new), strict=True):
+        if znode is None:
             continue
-        office.known_notes[path] = node.stat.ctime
+        context.config_changes[path] = znode.stat.ctime
         try:
-            note = ConfigChange.decode(node.data, path)
+            notification = ConfigChangeNotification.decode(znode.data, path)
         except ZnodeError as error:
-            office.report(error)
+            context.report_malformed(error)
             continue
-        if note.entity_type == "topics":
-            changed.add(note.entity_name)
-    for path in office.known_notes.keys() - set(paths):
-        del office.known_notes[path]
+        if notification.entity_type == "topics":
+            changed.add(notification.entity_name)
+    for path in context.config_changes.keys() - set(paths):
+        del context.config_changes[path]
     return changed
 
 
-async def _remove(office: ControllerContext, paths: Sequence[str]) -> None:
-    failed = await office.ends({path: office.writer.commit([Delete(path)]) for path in paths})
+async def _delete_notifications(context: ControllerContext, paths: Sequence[str]) -> None:
+    failed = await context.wait_for_writes({path: context.writer.commit([Delete(path)]) for path in paths})
     for path, error in failed.items():
-        if not (isinstance(error, Conflict) and isinstance(error.error, NoNode)):
-            log.warning("%s could not be removed: %s", path, error)
+        if not (isinstance(error, WriteConflict) and isinstance(error.error, NoNode)):
+            log.warning("cannot delete %s: %s", path, error)
+
+
+_HANDLERS: Mapping[str, Callable[[ControllerContext], Awaitable[None]]] = {
+    ActiveController.path(): process_controller_change,
+    TopicRegistration.root: process_topic_change,
+    DeletionMarker.root: process_topic_deletion,
+    ReassignPartitions.path(): process_partition_reassignment,
+    PreferredReplicaElection.path(): elect_requested_leaders,
+    IsrChangeNotification.root: process_isr_change_notifications,
+    ConfigChangeNotification.root: process_config_change_notifications,
+}

@@ -1,8 +1,8 @@
-"""``ControllerContext``: what a controller holds while it is in office, and the steps that change it.
+"""The state of the active controller and the operations that change it.
 
-Rules of this file: the state changes only after the write that makes it so; every change of topics goes through
-``write_topics``, which writes, takes over and announces. Whatever finds a node other than it was read marks the topic
-doubtful, and the queue has it read again.
+- The state changes only after the corresponding write.
+- `write_topics` makes every change of a topic: it writes, updates the state, and broadcasts the metadata.
+- A znode that differs from what was last read makes the controller read the topic again.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from kwire.cluster.controller.fenced_writer import Conflict, Deposed, FencedWriter
-from kwire.cluster.controller.metadata_broadcast import Change, MetadataBroadcaster
-from kwire.cluster.controller.state import Cluster
-from kwire.cluster.controller.state_loader import Loader
-from kwire.cluster.controller.topic_steps import Circumstances, settle_topic
-from kwire.cluster.controller.topic_writes import TopicWrites, writes
+from kwire.cluster.controller.cluster_state import Cluster
+from kwire.cluster.controller.fenced_writer import ControllerMoved, FencedWriter, WriteConflict
+from kwire.cluster.controller.metadata_broadcast import MetadataBroadcaster, TopicUpdate
+from kwire.cluster.controller.state_loader import StateLoader
+from kwire.cluster.controller.topic_transitions import ElectionContext, elect_leaders
+from kwire.cluster.controller.topic_writes import TopicWrites, plan_writes
 from kwire.cluster.zookeeper.errors import StoreError
 from kwire.cluster.zookeeper.topics import TopicRegistration
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence
 
-    from kwire.cluster.controller.election import Term
+    from kwire.cluster.controller.controller_election import ElectedEpoch
     from kwire.cluster.controller.events import EventQueue
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.controller.settings import ControllerSettings
-    from kwire.cluster.controller.state import Topic
-    from kwire.cluster.zookeeper.admin_requests import Reassignment
+    from kwire.cluster.controller.topic_state import Topic
+    from kwire.cluster.zookeeper.admin_requests import ReassignPartitions
     from kwire.cluster.zookeeper.errors import ZnodeError
     from kwire.cluster.zookeeper.operations import Operation
     from kwire.cluster.zookeeper.store import Store, Watch
@@ -40,13 +40,25 @@ log = logging.getLogger("kwire.cluster.controller")
 
 
 class ControllerContext:
-    """One term. ``cluster`` is the state; all else here is what it takes to change it."""
+    """The state of one controller epoch.
+
+    Attributes:
+        cluster: the cluster state.
+        epoch: the controller epoch.
+        epoch_zk_version: the version of `/controller_epoch`.
+        topics_to_reread: topics to read again even if the version of their registration is unchanged.
+        unwatched_topics: topics that this controller created and does not watch yet.
+        reassignment: `/admin/reassign_partitions` as last read or written and its version, None if it does not exist or
+            is malformed.
+        config_changes: paths of the config change notifications that were processed, with their creation times in
+            milliseconds.
+    """
 
     def __init__(
         self,
         store: Store,
         broker_id: int,
-        term: Term,
+        elected: ElectedEpoch,
         queue: EventQueue,
         watch: Watch,
         send: Send,
@@ -54,129 +66,132 @@ class ControllerContext:
     ) -> None:
         self.store = store
         self.broker_id = broker_id
-        self.term = term
+        self.epoch = elected.epoch
+        self.epoch_zk_version = elected.zk_version
         self.queue = queue
         self.watch = watch
         self.settings = settings
         self.cluster = Cluster()
-        self.loader = Loader(store, watch, self._report)
-        self.writer = FencedWriter(store, term.epoch_version)
-        self.announcer = MetadataBroadcaster(broker_id, term.epoch, send, settings, lambda: queue.look("/controller"))
-        self.doubtful: set[str] = set()
-        """Topics to be read again, whatever the version of their registration."""
-        self.unwatched: set[str] = set()
-        """Topics that were made here, and that no watch sees yet."""
-        self.reassignment: tuple[Reassignment, int] | None = None
-        """The node that asks for one, as it was last read or written, with its version; None when it cannot be read."""
-        self.known_notes: dict[str, int] = {}
-        """Notes of changed settings that were seen, with the time at which they were made, in milliseconds."""
+        self.loader = StateLoader(store, watch, self.report_malformed)
+        self.writer = FencedWriter(store, elected.zk_version)
+        self.broadcaster = MetadataBroadcaster(
+            broker_id, elected.epoch, send, settings, lambda: queue.enqueue_change("/controller")
+        )
+        self.topics_to_reread: set[str] = set()
+        self.unwatched_topics: set[str] = set()
+        self.reassignment: tuple[ReassignPartitions, int] | None = None
+        self.config_changes: dict[str, int] = {}
         self._reported: set[tuple[str, str]] = set()
 
     @property
-    def now(self) -> Circumstances:
-        """What steps depend on."""
-        return Circumstances(
+    def election(self) -> ElectionContext:
+        """The facts for leader election."""
+        return ElectionContext(
             self.cluster.brokers.keys(),
-            self.cluster.leaving,
-            self.term.epoch,
+            self.cluster.shutting_down,
+            self.epoch,
             self.settings.unclean_leader_election,
         )
 
-    def _report(self, error: ZnodeError) -> None:
+    def report_malformed(self, error: ZnodeError) -> None:
+        """Log a malformed znode once."""
         if (error.path, str(error)) not in self._reported:
             self._reported.add((error.path, str(error)))
-            log.error("bad znode, left alone: %s", error, extra={"path": error.path, "key": error.key})
+            log.error("ignoring malformed znode: %s", error, extra={"path": error.path, "key": error.key})
 
-    def report(self, error: ZnodeError) -> None:
-        """A node that nobody can read: said once."""
-        self._report(error)
-
-    # Topics
-
-    def take_over(self, topics: Iterable[Topic] = (), gone: Iterable[str] = ()) -> None:
-        """Make these topics part of the state, and tell the brokers what changed."""
-        topics, gone = list(topics), list(gone)
-        if not topics and not gone:
+    def update_topics(self, topics: Iterable[Topic] = (), removed: Iterable[str] = ()) -> None:
+        """Add, replace, and remove topics in the cluster state, and broadcast the changes to the brokers."""
+        topics, removed = list(topics), list(removed)
+        if not topics and not removed:
             return
         known = self.cluster.topics
-        changes = [Change(topic.name, known.get(topic.name)) for topic in topics]
-        changes += [Change(name, known.get(name)) for name in gone if name in known]
+        updates = [TopicUpdate(topic.name, known.get(topic.name)) for topic in topics]
+        updates += [TopicUpdate(name, known.get(name)) for name in removed if name in known]
         self.cluster = replace(
             self.cluster,
-            topics=known.replaced(topics, gone),
-            marked=self.cluster.marked.difference(gone),
-            unreadable=self.cluster.unreadable.difference(gone, (topic.name for topic in topics)),
+            topics=known.updated(topics, removed),
+            topics_to_delete=self.cluster.topics_to_delete.difference(removed),
+            malformed_topics=self.cluster.malformed_topics.difference(removed, (topic.name for topic in topics)),
         )
-        self.announcer.changed(self.cluster, changes)
+        self.broadcaster.broadcast(self.cluster, updates)
 
-    async def write_topics(self, wanted: Iterable[Topic]) -> dict[str, Conflict | StoreError]:
-        """Write topics that exist as they should be; the result is what could not be written, by name.
+    def update_cluster(self, **changes: Any) -> None:
+        """Replace parts of the cluster state other than topics."""
+        if "pending_reassignments" in changes:
+            changes["pending_reassignments"] = MappingProxyType(dict(changes["pending_reassignments"]))
+        self.cluster = replace(self.cluster, **changes)
 
-        Errors: Deposed.
+    async def write_topics(self, topics: Iterable[Topic]) -> dict[str, WriteConflict | StoreError]:
+        """Write new states of existing topics.
+
+        Returns:
+            The errors of the topics that could not be written, by name.
+
+        Raises:
+            ControllerMoved: another controller was elected.
         """
         planned: dict[str, TopicWrites] = {}
         pending: dict[str, Coroutine[Any, Any, None]] = {}
-        same = []
-        for topic in wanted:
+        unwritten = []
+        for topic in topics:
             before = self.cluster.topics.get(topic.name)
             if topic is before:
                 continue
-            plan = writes(before, topic)
+            plan = plan_writes(before, topic)
             if plan.transactions:
                 planned[topic.name] = plan
-                pending[topic.name] = self.begin(plan.transactions)
+                pending[topic.name] = self.start_writes(plan.transactions)
             else:
-                same.append(plan.after)
-        failed = await self.ends(pending)
+                unwritten.append(plan.after)
+        failed = await self.wait_for_writes(pending)
         for name, error in failed.items():
-            self.doubt(name)
-            log.warning("topic %s could not be written and is read again: %s", name, error)
-        self.take_over([*same, *(plan.after for name, plan in planned.items() if name not in failed)])
+            self.reread_topic(name)
+            log.warning("cannot write topic %s, reading it again: %s", name, error)
+        self.update_topics([*unwritten, *(plan.after for name, plan in planned.items() if name not in failed)])
         return failed
 
-    def doubt(self, name: str) -> None:
-        """Have a topic read again."""
-        self.doubtful.add(name)
-        self.queue.look(TopicRegistration.path(name))
+    def reread_topic(self, name: str) -> None:
+        """Schedule another read of a topic."""
+        self.topics_to_reread.add(name)
+        self.queue.enqueue_change(TopicRegistration.path(name))
 
-    def begin(self, transactions: Sequence[Sequence[Operation]]) -> Coroutine[Any, Any, None]:
-        """Begin the first transaction now; the others follow one another."""
+    def start_writes(self, transactions: Sequence[Sequence[Operation]]) -> Coroutine[Any, Any, None]:
+        """Start the first transaction and return a coroutine that commits the others after it."""
         first = self.writer.commit(transactions[0])
-        return self._rest(first, transactions[1:]) if len(transactions) > 1 else first
+        return self._continue_writes(first, transactions[1:]) if len(transactions) > 1 else first
 
-    async def _rest(self, first: Coroutine[Any, Any, None], others: Sequence[Sequence[Operation]]) -> None:
+    async def _continue_writes(self, first: Coroutine[Any, Any, None], others: Sequence[Sequence[Operation]]) -> None:
         await first
         await self.writer.commit_all(others)
 
-    async def ends(self, pending: Mapping[str, Coroutine[Any, Any, None]]) -> dict[str, Conflict | StoreError]:
-        """Wait for all of them; the result is what was refused. Errors: Deposed, once all have ended."""
-        failed: dict[str, Conflict | StoreError] = {}
-        deposed: Deposed | None = None
+    async def wait_for_writes(
+        self, pending: Mapping[str, Coroutine[Any, Any, None]]
+    ) -> dict[str, WriteConflict | StoreError]:
+        """Wait for all writes and return the errors of those that failed.
+
+        Raises:
+            ControllerMoved: another controller was elected; all writes have ended.
+        """
+        failed: dict[str, WriteConflict | StoreError] = {}
+        moved: ControllerMoved | None = None
         try:
-            for name, one in pending.items():
+            for name, write in pending.items():
                 try:
-                    await one
-                except Deposed as error:
-                    deposed = error
-                except (Conflict, StoreError) as error:
+                    await write
+                except ControllerMoved as error:
+                    moved = error
+                except (WriteConflict, StoreError) as error:
                     failed[name] = error
         finally:
-            for one in pending.values():
-                one.close()  # of those that were not waited for, because this was cancelled
-        if deposed is not None:
-            raise deposed
+            for write in pending.values():
+                write.close()  # those not awaited because this coroutine was cancelled
+        if moved is not None:
+            raise moved
         return failed
 
-    async def settle(self, names: Iterable[str] | None = None) -> None:
-        """Write leaders and ISRs as they should be, of these topics or of all."""
-        now = self.now
+    async def elect_leaders(self, names: Iterable[str] | None = None) -> None:
+        """Write the leaders and ISRs of these topics, by default of all topics, for the live brokers."""
+        election = self.election
         topics = self.cluster.topics
         chosen = topics if names is None else (topic for name in names if (topic := topics.get(name)) is not None)
-        wanted = [settle_topic(topic, now) for topic in chosen]
-        await self.write_topics(wanted)
-
-    def with_cluster(self, **changes: Any) -> None:
-        """Replace parts of the state that are not topics."""
-        if "pending" in changes:
-            changes["pending"] = MappingProxyType(dict(changes["pending"]))
-        self.cluster = replace(self.cluster, **changes)
+        await self.write_topics([elect_leaders(topic, election) for topic in chosen])

@@ -1,7 +1,7 @@
-"""Why a command was refused: a code that travels and a sentence for a person.
+"""Errors of the controller that are reported to clients.
 
-Rules of this file: what concerns one topic is a ``AdminError`` and other topics of the batch are not touched by it; what
-concerns the whole request is ``NotController`` or ``QueueFull``.
+An AdminError concerns one topic and does not affect the other topics of a batch. NotController and QueueFull concern
+the whole request.
 """
 
 from __future__ import annotations
@@ -9,11 +9,16 @@ from __future__ import annotations
 from kwire.errors import KwireError
 from kwire.messages.kip4.error_codes import ErrorCode, not_controller_text
 
-__all__ = ["AdminError", "NotController", "QueueFull"]
+__all__ = ["AdminError", "NotController", "QueueFull", "reassignment_in_progress", "write_failed"]
 
 
 class AdminError(KwireError):
-    """One topic's command was refused. ``code``: of the protocol; ``reason``: a sentence for a person."""
+    """A request about one topic was rejected.
+
+    Attributes:
+        code: the error code of the response.
+        reason: the error description for people.
+    """
 
     def __init__(self, code: ErrorCode, reason: str) -> None:
         super().__init__(code, reason)
@@ -25,7 +30,11 @@ class AdminError(KwireError):
 
 
 class NotController(AdminError):
-    """This broker is not the controller (any more). ``broker_id``: its own id. What was under way may have happened."""
+    """This broker is not or no longer the controller. A request in progress may have been carried out.
+
+    Attributes:
+        broker_id: the id of this broker.
+    """
 
     def __init__(self, broker_id: int) -> None:
         super().__init__(ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST, not_controller_text(broker_id))
@@ -33,8 +42,24 @@ class NotController(AdminError):
 
 
 class QueueFull(AdminError):
-    """Too many requests wait for the controller already. ``limit``: how many may. Nothing of this one happened."""
+    """The controller's queue is full, and the request was not accepted.
+
+    Attributes:
+        limit: the maximum number of waiting requests.
+    """
 
     def __init__(self, limit: int) -> None:
-        super().__init__(ErrorCode.ADMIN_REQUEST_FAILED, f"{limit} requests wait for the controller already: try later")
+        reason = f"{limit} requests are already waiting for the controller: try again later"
+        super().__init__(ErrorCode.ADMIN_REQUEST_FAILED, reason)
         self.limit = limit
+
+
+def reassignment_in_progress() -> AdminError:
+    """Return the error for a second reassignment."""
+    reason = "another partition reassignment is in progress"
+    return AdminError(ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS, reason)
+
+
+def write_failed(error: Exception) -> AdminError:
+    """Return the error for a failed write to ZooKeeper."""
+    return AdminError(ErrorCode.ADMIN_REQUEST_FAILED, f"cannot write to ZooKeeper: {error}")

@@ -1,7 +1,10 @@
-"""The controller's queue: everything that it does begins as one of these events, one at a time.
+"""The event queue of the controller.
 
-Rules of this file: what watches see is put in once however often it is seen before its turn, since an event means "look
-again". Requests are bounded, because peers make them; what watches see is bounded by the number of nodes watched.
+Everything the controller does starts as an event of this queue and is processed by one consumer, one event at a time.
+
+- A change event means "read this path again", so equal change events in the queue are merged.
+- The number of requests is limited because clients send them. The number of change events is limited by the number of
+  watched znodes.
 """
 
 from __future__ import annotations
@@ -17,33 +20,43 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextvars import Context
 
-__all__ = ["Event", "EventQueue", "Look", "Request"]
+__all__ = ["ChangeEvent", "ControllerEvent", "EventQueue", "ReloadEvent", "RequestEvent"]
 
 
-class Look(NamedTuple):
-    """Something in ZooKeeper may have changed. ``what``: a path, or empty for everything."""
-
-    what: str
+class ReloadEvent(NamedTuple):
+    """Read the whole cluster state again."""
 
 
-class Request(NamedTuple):
-    """Something that somebody waits for. ``work`` begins when its turn comes, in the context of who asked: for logs."""
+class ChangeEvent(NamedTuple):
+    """The znode at `path` may have changed."""
+
+    path: str
+
+
+class RequestEvent(NamedTuple):
+    """A request of a client.
+
+    Attributes:
+        work: creates the coroutine that processes the request.
+        response: receives the result.
+        context: the context variables of the caller, for its log messages.
+    """
 
     work: Callable[[], Coroutine[Any, Any, Any]]
-    answer: asyncio.Future[Any]
+    response: asyncio.Future[Any]
     context: Context
 
 
-Event: TypeAlias = Look | Request
+ControllerEvent: TypeAlias = ReloadEvent | ChangeEvent | RequestEvent
 
 
 class EventQueue:
-    """First in, first out. ``limit``: how many requests may wait."""
+    """A first-in, first-out queue of controller events that holds at most `limit` requests."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._events: deque[Event] = deque()
-        self._looks: set[Look] = set()
+        self._events: deque[ControllerEvent] = deque()
+        self._changes: set[ReloadEvent | ChangeEvent] = set()
         self._requests = 0
         self._closed = False
         self._filled = asyncio.Event()
@@ -51,59 +64,69 @@ class EventQueue:
     def __len__(self) -> int:
         return len(self._events)
 
-    def look(self, what: str) -> None:
-        """Look at this path again; at everything for an empty one, which comes before all that waits."""
-        event = Look(what)
-        if event in self._looks:
+    def enqueue_reload(self) -> None:
+        """Reload the cluster state before all other events."""
+        self._enqueue(ReloadEvent())
+
+    def enqueue_change(self, path: str) -> None:
+        """Process a possible change of the znode at `path`."""
+        self._enqueue(ChangeEvent(path))
+
+    def _enqueue(self, event: ReloadEvent | ChangeEvent) -> None:
+        if event in self._changes:
             return
-        self._looks.add(event)
-        if what:
-            self._events.append(event)
-        else:
+        self._changes.add(event)
+        if isinstance(event, ReloadEvent):
             self._events.appendleft(event)
+        else:
+            self._events.append(event)
         self._filled.set()
 
-    def request(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> asyncio.Future[Any]:
-        """Put work in; the result is its. Errors: QueueFull, at once."""
+    def enqueue_request(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> asyncio.Future[Any]:
+        """Process a request and return the future of its result.
+
+        Raises:
+            QueueFull: too many requests are waiting.
+        """
         if self._requests >= self._limit:
             raise QueueFull(self._limit)
         self._requests += 1
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._events.append(Request(work, answer, copy_context()))
+        response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._events.append(RequestEvent(work, response, copy_context()))
         self._filled.set()
-        return answer
+        return response
 
-    async def next(self) -> Event | None:
-        """The next event, which is out of the queue then; None once the queue is closed."""
+    async def next(self) -> ControllerEvent | None:
+        """Remove and return the next event, or return None once the queue is closed."""
         while not self._events:
             if self._closed:
                 return None
             self._filled.clear()
             await self._filled.wait()
         event = self._events.popleft()
-        if isinstance(event, Look):
-            self._looks.discard(event)
-        else:
+        if isinstance(event, RequestEvent):
             self._requests -= 1
+        else:
+            self._changes.discard(event)
         return event
 
-    def take_looks(self, below: str) -> list[str]:
-        """Take out all looks at paths below this one, which may as well be done at once."""
-        taken = [event.what for event in self._events if isinstance(event, Look) and event.what.startswith(below)]
+    def take_changes(self, prefix: str) -> list[str]:
+        """Remove all changes of paths that start with `prefix` and return these paths, to process them together."""
+        taken = [event for event in self._events if isinstance(event, ChangeEvent) and event.path.startswith(prefix)]
         if taken:
+            self._changes.difference_update(taken)
             self._events = deque(
-                event for event in self._events if not (isinstance(event, Look) and event.what.startswith(below))
+                event for event in self._events if isinstance(event, RequestEvent) or event in self._changes
             )
-            self._looks.difference_update(map(Look, taken))
-        return taken
+        return [event.path for event in taken]
 
     def close(self, error: Callable[[], Exception]) -> None:
-        """Empty the queue, for good: whoever waits gets the error."""
+        """Empty the queue, complete every waiting request with an error, and accept no further events."""
         self._closed = True
         while self._events:
             event = self._events.popleft()
-            if isinstance(event, Request) and not event.answer.done():
-                event.answer.set_exception(error())
-        self._looks.clear()
+            if isinstance(event, RequestEvent) and not event.response.done():
+                event.response.set_exception(error())
+        self._changes.clear()
         self._requests = 0
         self._filled.set()

@@ -1,9 +1,10 @@
-"""``FencedWriter``: writes that take place only while the controller that makes them is still the last one elected.
+"""Writes to ZooKeeper that are fenced by the controller epoch.
 
-Rules of this file: every transaction begins with a check of the version of ``/controller_epoch``. A writer that was
-overtaken can write nothing, and ``Deposed`` says so. Where the connection was lost and nobody knows whether a
-transaction took place, the first thing that it would have changed is read again: since a transaction is whole or not at
-all, that tells. Transactions begin when ``commit`` is called, so they are pipelined.
+Every transaction starts with a check of the version of `/controller_epoch`, so a controller that has been replaced can
+write nothing and gets ControllerMoved. Transactions start when `commit` is called, so they are pipelined.
+
+If the connection is lost during a transaction, its outcome is unknown. The writer then reads the first znode that the
+transaction changes: transactions are atomic, so that znode shows whether all of it was applied.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kwire.cluster.zookeeper.errors import (
     StoreError,
     TransactionFailed,
 )
-from kwire.cluster.zookeeper.operations import Check, Create, Delete, Operation, Set
+from kwire.cluster.zookeeper.operations import Check, Create, Delete, Operation, SetData
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -29,19 +30,24 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.operations import OperationResult
     from kwire.cluster.zookeeper.store import Store
 
-__all__ = ["Conflict", "Deposed", "FencedWriter"]
+__all__ = ["ControllerMoved", "FencedWriter", "WriteConflict"]
 
 
-class Deposed(KwireError):
-    """There may be another controller, or the session is gone: nothing was written, nothing more will be."""
+class ControllerMoved(KwireError):
+    """Another broker may be the controller, or the session has ended. This controller writes nothing more."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class Conflict(KwireError):
-    """A node was not as it was last read: nothing was written. ``path``: which; ``error``: what the store said."""
+class WriteConflict(KwireError):
+    """A znode differs from what was last read, so nothing was written.
+
+    Attributes:
+        path: the znode.
+        error: the error of the store.
+    """
 
     def __init__(self, path: str, error: StoreError) -> None:
         super().__init__(path, error)
@@ -53,61 +59,68 @@ class Conflict(KwireError):
 
 
 class FencedWriter:
-    """The writes of one term of office. ``epoch_version``: of the epoch's node as this controller wrote it."""
+    """The writes of one controller epoch.
 
-    def __init__(self, store: Store, epoch_version: int) -> None:
+    Args:
+        store: the session of the controller.
+        epoch_zk_version: version of `/controller_epoch` as this controller wrote it.
+    """
+
+    def __init__(self, store: Store, epoch_zk_version: int) -> None:
         self._store = store
-        self._check = Check(ControllerEpoch.path(), epoch_version)
+        self._check = Check(ControllerEpoch.path(), epoch_zk_version)
 
     def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, None]:
-        """Begin one transaction; await the result for its end.
+        """Start a transaction and return a coroutine that waits for its outcome.
 
-        Errors, from the result: Deposed; Conflict; StoreError for what has nothing to do with the state of nodes
-        (PacketTooLarge, NotAuthorized).
+        The coroutine raises:
+            ControllerMoved: nothing was written, or the outcome is unknown because the session has ended.
+            WriteConflict: a znode has changed.
+            StoreError: an error that does not depend on other writers, such as PacketTooLarge or NotAuthorized.
         """
-        return self._outcome(operations, self._begin(operations))
+        return self._wait(operations, self._start(operations))
 
     async def commit_all(self, transactions: Sequence[Sequence[Operation]]) -> None:
-        """One after the other."""
+        """Commit transactions one after the other."""
         for operations in transactions:
             await self.commit(operations)
 
-    def _begin(self, operations: Sequence[Operation]) -> asyncio.Future[list[OperationResult]]:
+    def _start(self, operations: Sequence[Operation]) -> asyncio.Future[list[OperationResult]]:
         return self._store.multi([self._check, *operations])
 
-    async def _outcome(self, operations: Sequence[Operation], pending: asyncio.Future[list[OperationResult]]) -> None:
+    async def _wait(self, operations: Sequence[Operation], pending: asyncio.Future[list[OperationResult]]) -> None:
         while True:
             try:
                 await pending
             except ConnectionLost:
-                if await self._took_place(operations[0]):
+                if await self._was_applied(operations[0]):
                     return
-                pending = self._begin(operations)
+                pending = self._start(operations)
             except TransactionFailed as failed:
                 if failed.index == 0:
-                    raise Deposed(f"the controller epoch has moved on: {failed.error}") from failed
-                raise Conflict(failed.error.path, failed.error) from failed
-            except (SessionExpired, StoreClosed) as gone:
-                raise Deposed(str(gone)) from gone
+                    raise ControllerMoved(f"the controller epoch has changed: {failed.error}") from failed
+                raise WriteConflict(failed.error.path, failed.error) from failed
+            except (SessionExpired, StoreClosed) as error:
+                raise ControllerMoved(str(error)) from error
             else:
                 return
 
-    async def _took_place(self, witness: Operation) -> bool:
-        """Whether the transaction that begins with this was carried out, as far as the node tells.
+    async def _was_applied(self, first: Operation) -> bool:
+        """Return whether the transaction that starts with this operation was applied.
 
-        Where somebody else has changed the node since, it looks as if it was not; the transaction is begun again then,
-        and refused by the node's version.
+        If another writer has changed the znode since, the result is False. The transaction is then repeated and fails
+        because of the version.
         """
         while True:
             try:
-                await self._store.sync(witness.path)
-                node = await self._store.get(witness.path)
+                await self._store.sync(first.path)
+                znode = await self._store.get(first.path)
             except ConnectionLost:
                 continue
             except NoNode:
-                return isinstance(witness, Delete)
-            except (SessionExpired, StoreClosed) as gone:
-                raise Deposed(str(gone)) from gone
-            if isinstance(witness, Set):
-                return node.stat.version == witness.version + 1 and node.data == witness.data
-            return isinstance(witness, Create) and node.data == witness.data
+                return isinstance(first, Delete)
+            except (SessionExpired, StoreClosed) as error:
+                raise ControllerMoved(str(error)) from error
+            if isinstance(first, SetData):
+                return znode.stat.version == first.version + 1 and znode.data == first.data
+            return isinstance(first, Create) and znode.data == first.data

@@ -1,9 +1,11 @@
-"""Telling every broker what the cluster looks like: UpdateMetadata, only what changed, to each at its own pace.
+"""Broadcast of cluster metadata to all brokers with UpdateMetadata.
 
-Rules of this file: changes are numbered and kept until every broker has taken them; a broker that is new, or too far
-behind, gets everything. What is sent is the state at the time of sending, so that a slow broker gets fewer messages,
-not older ones. One broker's slowness or death delays no other. Messages for brokers that are equally far are made once.
-A topic that was deleted and made anew between two messages is told as the new one, whose topic id says so.
+- Changes are numbered and kept until every broker has acknowledged them. A new broker, or one that is too far behind,
+  gets the full metadata.
+- A message contains the state at the time of sending, so a slow broker gets fewer messages, not older ones.
+- Every broker has its own task, so a slow or failed broker does not delay the others.
+- Brokers at the same position share one message.
+- If a topic was deleted and created again between two messages, brokers get the new one; its topic id shows that.
 """
 
 from __future__ import annotations
@@ -28,147 +30,148 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
+    from kwire.cluster.controller.cluster_state import Broker, Cluster
     from kwire.cluster.controller.settings import ControllerSettings
-    from kwire.cluster.controller.state import Broker, Cluster, Partition, Topic
+    from kwire.cluster.controller.topic_state import Partition, Topic
     from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 
     Send: TypeAlias = Callable[[int, UpdateMetadataRequest], Awaitable[UpdateMetadataResponse]]
 
-__all__ = ["Change", "MetadataBroadcaster", "Send", "update_metadata"]
+__all__ = ["MetadataBroadcaster", "Send", "TopicUpdate", "update_metadata_request"]
 
 LEADER_DURING_DELETION = -2
 INCREMENTAL = 1
 FULL = 2
-NO_ID = uuid.UUID(int=0)
-KEPT_CHANGES = 10_000
-"""A broker that is further behind gets everything."""
+NO_TOPIC_ID = uuid.UUID(int=0)
+MAX_KEPT_UPDATES = 10_000
+"""Brokers that are further behind get the full metadata."""
 
 log = logging.getLogger("kwire.cluster.controller")
 
 
-class Change(NamedTuple):
-    """A topic of which something changed. ``topic``: as it was told last, None for a new one."""
+class TopicUpdate(NamedTuple):
+    """A changed topic. `before` is the previous state, None for a new topic."""
 
     name: str
-    topic: Topic | None
+    before: Topic | None
 
 
 class MetadataBroadcaster:
-    """``send(broker_id, message)`` raises whatever it likes when a broker cannot be reached.
+    """Sends cluster metadata to every live broker.
 
-    ``stale``: called when a broker says that a later controller has spoken.
+    Args:
+        broker_id: the id of the controller.
+        epoch: the controller epoch.
+        send: sends a message to a broker; it may raise any exception if the broker is unavailable.
+        settings: retry and timeout settings.
+        on_stale_epoch: called when a broker knows a newer controller epoch.
     """
 
     def __init__(
-        self, broker_id: int, epoch: int, send: Send, settings: ControllerSettings, stale: Callable[[], None]
+        self, broker_id: int, epoch: int, send: Send, settings: ControllerSettings, on_stale_epoch: Callable[[], None]
     ) -> None:
         self._broker_id = broker_id
         self._epoch = epoch
         self._send = send
-        self._settings = settings
-        self._stale = stale
+        self.settings = settings
+        self._on_stale_epoch = on_stale_epoch
         self._cluster: Cluster | None = None
-        self._changes: deque[Change] = deque()
+        self._updates: deque[TopicUpdate] = deque()
         self._first = 0
-        """The number of the oldest change that is kept."""
-        self._listeners: dict[int, _Listener] = {}
-        self._made: tuple[tuple[int, int], UpdateMetadataRequest] | None = None
+        """The number of the oldest kept update."""
+        self._senders: dict[int, _BrokerSender] = {}
+        self._cached: tuple[tuple[int, int], UpdateMetadataRequest] | None = None
 
-    def everything(self, cluster: Cluster) -> None:
-        """Tell all brokers everything, also those to whom a message is on its way: it may hold less."""
-        self._made = None
-        self._forget(len(self._changes))
-        self._first += 1  # so that every position is too old, also one that is noted only when the broker has answered
-        self.changed(cluster, ())
+    def broadcast_all(self, cluster: Cluster) -> None:
+        """Send the full metadata to all brokers."""
+        self._discard(len(self._updates))
+        # Skip a number, so that every position is too old, even one that a message in flight will set.
+        self._first += 1
+        self.broadcast(cluster, ())
 
-    def changed(self, cluster: Cluster, changes: Iterable[Change]) -> None:
-        """Tell what changed of topics, and who is alive."""
+    def broadcast(self, cluster: Cluster, updates: Iterable[TopicUpdate]) -> None:
+        """Send changed topics and the live brokers."""
         self._cluster = cluster
-        self._changes += changes
-        self._made = None
-        for broker_id in self._listeners.keys() - cluster.brokers.keys():
-            self._listeners.pop(broker_id).stop()
+        self._updates += updates
+        self._cached = None
+        for broker_id in self._senders.keys() - cluster.brokers.keys():
+            self._senders.pop(broker_id).stop()
         for broker in cluster.brokers.values():
-            listener = self._listeners.get(broker.id)
-            if listener is not None and listener.broker_epoch != broker.epoch:  # it came back as another one
-                listener.stop()
-                listener = None
-            if listener is None:
-                listener = self._listeners[broker.id] = _Listener(self, broker)
-            listener.wake.set()
-        self._trim()
+            sender = self._senders.get(broker.id)
+            if sender is not None and sender.broker_epoch != broker.epoch:  # the broker has restarted
+                sender.stop()
+                sender = None
+            if sender is None:
+                sender = self._senders[broker.id] = _BrokerSender(self, broker)
+            sender.wake.set()
+        self.discard_acknowledged()
 
     async def stop(self) -> None:
-        """Say no more."""
-        listeners = list(self._listeners.values())
-        self._listeners.clear()
-        for listener in listeners:
-            listener.stop()
-        await asyncio.gather(*(listener.task for listener in listeners), return_exceptions=True)
+        """Stop sending."""
+        senders = list(self._senders.values())
+        self._senders.clear()
+        for sender in senders:
+            sender.stop()
+        await asyncio.gather(*(sender.task for sender in senders), return_exceptions=True)
 
     @property
-    def behind(self) -> dict[int, int]:
-        """How many changes each broker has yet to take; one that has taken nothing yet counts all partitions."""
+    def pending_updates(self) -> dict[int, int]:
+        """The number of updates that each broker has not acknowledged; a new broker counts all partitions."""
         everything = self._cluster.topics.partition_count + 1 if self._cluster else 1
-        end = self._first + len(self._changes)
+        end = self._first + len(self._updates)
         return {
-            broker_id: everything if listener.position is None else end - listener.position + listener.wake.is_set()
-            for broker_id, listener in self._listeners.items()
+            broker_id: everything if sender.position is None else end - sender.position + sender.wake.is_set()
+            for broker_id, sender in self._senders.items()
         }
 
-    def _trim(self) -> None:
-        if len(self._changes) > KEPT_CHANGES:
-            self._forget(len(self._changes) - KEPT_CHANGES)
-        positions = [listener.position for listener in self._listeners.values() if listener.position is not None]
-        if len(positions) == len(self._listeners) and positions:
-            self._forget(min(positions) - self._first)
+    def discard_acknowledged(self) -> None:
+        """Discard the updates that all brokers have acknowledged, and the oldest ones beyond the limit."""
+        if len(self._updates) > MAX_KEPT_UPDATES:
+            self._discard(len(self._updates) - MAX_KEPT_UPDATES)
+        positions = [sender.position for sender in self._senders.values() if sender.position is not None]
+        if len(positions) == len(self._senders) and positions:
+            self._discard(min(positions) - self._first)
 
-    def _forget(self, count: int) -> None:
+    def _discard(self, count: int) -> None:
         for _ in range(count):
-            self._changes.popleft()
+            self._updates.popleft()
         self._first += max(count, 0)
 
     def message(self, position: int | None) -> tuple[UpdateMetadataRequest, int]:
-        """What a broker that has taken the changes before ``position`` must be told, and its new position."""
+        """Return the message for a broker at this position, and its position after the message."""
         cluster = self._cluster
         assert cluster is not None
-        end = self._first + len(self._changes)
+        end = self._first + len(self._updates)
         key = (-1 if position is None or position < self._first else position, end)
-        if self._made is None or self._made[0] != key:
-            changes = None if key[0] == -1 else list(self._changes)[key[0] - self._first :]
-            self._made = key, update_metadata(cluster, self._broker_id, self._epoch, changes)
-        return self._made[1], end
+        if self._cached is None or self._cached[0] != key:
+            updates = None if key[0] == -1 else list(self._updates)[key[0] - self._first :]
+            self._cached = key, update_metadata_request(cluster, self._broker_id, self._epoch, updates)
+        return self._cached[1], end
 
     async def deliver(self, broker: Broker, message: UpdateMetadataRequest) -> bool:
-        """Whether the broker took it."""
+        """Send a message and return whether the broker accepted it."""
         try:
-            # Not wait_for, which in Python 3.11 forgets that it was cancelled when the answer comes at that moment.
-            async with asyncio.timeout(self._settings.send_timeout):
-                answer = await self._send(broker.id, replace(message, broker_epoch=broker.epoch))
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong with one broker is no reason to stop telling it
-            log.info("broker %d did not take its metadata: %s", broker.id, repr(error))
+            # asyncio.wait_for of Python 3.11 loses a cancellation that coincides with the response.
+            async with asyncio.timeout(self.settings.send_timeout):
+                response = await self._send(broker.id, replace(message, broker_epoch=broker.epoch))
+        except Exception as error:  # noqa: BLE001 - `send` may raise anything; the caller retries
+            log.info("cannot send metadata to broker %d: %r", broker.id, error)
             return False
-        if answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
-            self._stale()
-        elif answer.error_code != ErrorCode.NO_ERROR:
-            log.error("broker %d refused its metadata: error %d", broker.id, answer.error_code)
-        return answer.error_code == ErrorCode.NO_ERROR
-
-    def taken(self) -> None:
-        """A broker has taken what it was sent."""
-        self._trim()
-
-    @property
-    def settings(self) -> ControllerSettings:
-        """Times to wait."""
-        return self._settings
+        if response.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
+            self._on_stale_epoch()
+        elif response.error_code != ErrorCode.NO_ERROR:
+            log.error("broker %d rejected its metadata with error %d", broker.id, response.error_code)
+        return response.error_code == ErrorCode.NO_ERROR
 
 
-class _Listener:
-    """One life of one broker. ``position``: the number of the next change that it must be told; None: everything."""
+class _BrokerSender:
+    """Sends metadata to one broker until it restarts or fails.
 
-    def __init__(self, announcer: MetadataBroadcaster, broker: Broker) -> None:
-        self._announcer = announcer
+    `position` is the number of the next update to send, None if the broker needs the full metadata.
+    """
+
+    def __init__(self, broadcaster: MetadataBroadcaster, broker: Broker) -> None:
+        self._broadcaster = broadcaster
         self._broker = broker
         self.broker_epoch = broker.epoch
         self.position: int | None = None
@@ -179,67 +182,67 @@ class _Listener:
         self.task.cancel()
 
     async def _run(self) -> None:
-        settings = self._announcer.settings
+        settings = self._broadcaster.settings
         while True:
             await self.wake.wait()
             backoff = settings.retry_backoff
             while True:
                 self.wake.clear()
-                message, position = self._announcer.message(self.position)
-                if await self._announcer.deliver(self._broker, message):
+                message, position = self._broadcaster.message(self.position)
+                if await self._broadcaster.deliver(self._broker, message):
                     break
                 self.wake.set()
                 await asyncio.sleep(backoff)
                 backoff = min(2 * backoff, settings.retry_backoff_max)
             self.position = position
-            self._announcer.taken()
+            self._broadcaster.discard_acknowledged()
 
 
-def update_metadata(
-    cluster: Cluster, controller_id: int, epoch: int, changes: Collection[Change] | None
+def update_metadata_request(
+    cluster: Cluster, controller_id: int, epoch: int, updates: Collection[TopicUpdate] | None
 ) -> UpdateMetadataRequest:
-    """The message of version 8 for these changes; about everything for None."""
-    if changes is None:
-        topic_states = [_told(topic, topic.partitions, cluster) for topic in cluster.topics]
+    """Return the message (version 8) for these updates, or with the full metadata for None."""
+    if updates is None:
+        topic_states = [_topic_state(topic, topic.partitions, cluster) for topic in cluster.topics]
     else:
-        topic_states = [told for told in _changed(cluster, changes) if told.partition_states]
+        topic_states = [state for state in _updated_topics(cluster, updates) if state.partition_states]
     return UpdateMetadataRequest(
         controller_id=controller_id,
-        type=FULL if changes is None else INCREMENTAL,
+        type=FULL if updates is None else INCREMENTAL,
         controller_epoch=epoch,
         topic_states=tuple(topic_states),
-        live_brokers=tuple(_live(broker) for broker in cluster.brokers.values()),
+        live_brokers=tuple(_live_broker(broker) for broker in cluster.brokers.values()),
     )
 
 
-def _changed(cluster: Cluster, changes: Iterable[Change]) -> Iterable[UpdateMetadataTopicState]:
+def _updated_topics(cluster: Cluster, updates: Iterable[TopicUpdate]) -> Iterable[UpdateMetadataTopicState]:
     first: dict[str, Topic | None] = {}
-    lived: dict[str, Topic] = {}
-    for name, before in changes:
+    last_existing: dict[str, Topic] = {}
+    for name, before in updates:
         first.setdefault(name, before)
         if before is not None:
-            lived[name] = before
+            last_existing[name] = before
     for name, before in first.items():
         topic = cluster.topics.get(name)
         if topic is None:
-            if name in lived:
-                yield _deleted(lived[name])
+            if name in last_existing:
+                yield _deleted_topic_state(last_existing[name])
         elif before is None or before.topic_id != topic.topic_id:
-            yield _told(topic, topic.partitions, cluster)
+            yield _topic_state(topic, topic.partitions, cluster)
         else:
-            yield _told(topic, _differing(before, topic), cluster)
+            yield _topic_state(topic, _changed_partitions(before, topic), cluster)
 
 
-def _differing(before: Topic, topic: Topic) -> list[Partition]:
+def _changed_partitions(before: Topic, topic: Topic) -> list[Partition]:
     known: Mapping[int, Partition] = {partition.id: partition for partition in before.partitions}
     return [partition for partition in topic.partitions if known.get(partition.id) != partition]
 
 
-def _told(topic: Topic, partitions: Iterable[Partition], cluster: Cluster) -> UpdateMetadataTopicState:
+def _topic_state(topic: Topic, partitions: Iterable[Partition], cluster: Cluster) -> UpdateMetadataTopicState:
     live = cluster.brokers
     return UpdateMetadataTopicState(
         topic_name=topic.name,
-        topic_id=topic.topic_id or NO_ID,
+        topic_id=topic.topic_id or NO_TOPIC_ID,
         partition_states=tuple(
             UpdateMetadataPartitionState(
                 partition_index=partition.id,
@@ -256,10 +259,10 @@ def _told(topic: Topic, partitions: Iterable[Partition], cluster: Cluster) -> Up
     )
 
 
-def _deleted(topic: Topic) -> UpdateMetadataTopicState:
+def _deleted_topic_state(topic: Topic) -> UpdateMetadataTopicState:
     return UpdateMetadataTopicState(
         topic_name=topic.name,
-        topic_id=topic.topic_id or NO_ID,
+        topic_id=topic.topic_id or NO_TOPIC_ID,
         partition_states=tuple(
             UpdateMetadataPartitionState(
                 partition_index=partition.id,
@@ -275,7 +278,7 @@ def _deleted(topic: Topic) -> UpdateMetadataTopicState:
     )
 
 
-def _live(broker: Broker) -> UpdateMetadataBroker:
+def _live_broker(broker: Broker) -> UpdateMetadataBroker:
     return UpdateMetadataBroker(
         id=broker.id,
         endpoints=tuple(

@@ -1,8 +1,7 @@
-"""Reading the cluster's state from ZooKeeper: all of it for a new controller, or what changed.
+"""Loading of the cluster state from ZooKeeper: all of it for a new controller, or single topics after a change.
 
-Rules of this file: reads are pipelined, and what has come is decoded while the rest is on its way. Watches are set by
-the same reads. A node that nobody can read is reported with path and key, and left out; the rest works. The state of a
-partition that cannot be read leaves that partition alone, a registration that cannot be read the whole topic.
+Reads are pipelined: one part is decoded while the next is being read. The same reads set the watches. A malformed znode
+is reported and left out. A malformed partition state affects only its partition, a malformed registration its topic.
 """
 
 from __future__ import annotations
@@ -11,8 +10,16 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kwire.cluster.controller.state import NO_NODE, NO_STATE, UNREADABLE, Broker, Move, Partition, Topic
-from kwire.cluster.controller.topic_names import LONGEST_NAME, can_be_a_topic
+from kwire.cluster.controller.cluster_state import Broker
+from kwire.cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
+from kwire.cluster.controller.topic_state import (
+    MALFORMED,
+    NO_STATE_ZNODE,
+    NO_ZNODE,
+    OngoingReassignment,
+    Partition,
+    Topic,
+)
 from kwire.cluster.zookeeper.brokers import BrokerRegistration
 from kwire.cluster.zookeeper.configs import EntityConfig
 from kwire.cluster.zookeeper.errors import NoNode, ZnodeError
@@ -22,29 +29,40 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kwire.cluster.zookeeper.operations import Node
+    from kwire.cluster.zookeeper.operations import Znode
     from kwire.cluster.zookeeper.store import Store, Watch
 
-__all__ = ["LoadedTopics", "Loader", "subtree"]
+__all__ = ["LoadedTopics", "StateLoader", "list_descendants"]
 
-LARGEST_ID = 2**31 - 1
-"""Of a broker, in the protocol."""
-AT_ONCE = 500
-"""Nodes that are asked for in one go; the next are asked for before these are decoded."""
+MAX_BROKER_ID = 2**31 - 1
+CHUNK_SIZE = 500
+"""Znodes read together; the next chunk is requested before this one is decoded."""
 
 Item = TypeVar("Item")
 
 
 class LoadedTopics(NamedTuple):
-    """``topics``: those that could be read; ``unreadable``: the names of others; ``gone``: of those not there."""
+    """The result of reading topics.
+
+    Attributes:
+        topics: the topics.
+        malformed: names of topics with a malformed registration.
+        missing: names of topics that do not exist.
+    """
 
     topics: list[Topic]
-    unreadable: list[str]
-    gone: list[str]
+    malformed: list[str]
+    missing: list[str]
 
 
-class Loader:
-    """``watch``: sees what is read change; ``report``: is told of nodes that cannot be read."""
+class StateLoader:
+    """Reads the cluster state.
+
+    Args:
+        store: the session to read with.
+        watch: set on the znodes that are read.
+        report: called with the error of every malformed znode.
+    """
 
     def __init__(self, store: Store, watch: Watch, report: Callable[[ZnodeError], None]) -> None:
         self._store = store
@@ -52,132 +70,138 @@ class Loader:
         self._report = report
 
     async def brokers(self) -> Mapping[int, Broker]:
-        """The live ones by id."""
+        """Read the live brokers."""
         names = await self._store.children(BrokerRegistration.root, self._watch)
         paths = [f"{BrokerRegistration.root}/{name}" for name in names]
         brokers = {}
-        for name, path, node in zip(names, paths, await self._store.get_many(paths, self._watch), strict=True):
-            if node is None:  # it died meanwhile, and the watch will say so
+        for name, path, znode in zip(names, paths, await self._store.get_many(paths, self._watch), strict=True):
+            if znode is None:  # the broker failed in the meantime; the watch reports it
                 continue
             try:
-                if not (name.isascii() and name.isdigit() and int(name) <= LARGEST_ID):
-                    raise ZnodeError(path, "", f"{name[:60]!r} is no broker's id")
-                brokers[int(name)] = Broker(int(name), BrokerRegistration.decode(node.data, path), node.stat.czxid)
+                if not (name.isascii() and name.isdigit() and int(name) <= MAX_BROKER_ID):
+                    raise ZnodeError(path, "", f"invalid broker id {name[:60]!r}")
+                brokers[int(name)] = Broker(int(name), BrokerRegistration.decode(znode.data, path), znode.stat.czxid)
             except ZnodeError as error:
                 self._report(error)
         return MappingProxyType(brokers)
 
-    async def topic_names(self) -> list[str]:
-        """Of all topics."""
+    async def list_topics(self) -> list[str]:
+        """Read the names of all topics."""
         return await self._store.children(TopicRegistration.root, self._watch)
 
     async def topics(self, names: Sequence[str]) -> LoadedTopics:
-        """These topics with their partitions' states and settings."""
+        """Read topics with their configs and partition states."""
         loaded = LoadedTopics([], [], [])
-        registrations = self._asked([TopicRegistration.path(name) for name in names], self._watch)
-        configs = self._asked([EntityConfig.path("topics", name) for name in names])
-        half: list[tuple[Topic, asyncio.Future[list[Node | None]], list[str]]] = []
-        for part, registered, configured in zip(_parts(names), registrations, configs, strict=True):
-            for name, node, config in zip(part, await registered, await configured, strict=True):
-                topic = self._registered(name, node, loaded)
+        registrations = self._read([TopicRegistration.path(name) for name in names], self._watch)
+        configs = self._read([EntityConfig.path("topics", name) for name in names])
+        without_states: list[tuple[Topic, asyncio.Future[list[Znode | None]], list[str]]] = []
+        for chunk, registered, configured in zip(_chunks(names), registrations, configs, strict=True):
+            for name, znode, config in zip(chunk, await registered, await configured, strict=True):
+                topic = self._decode_registration(name, znode, loaded)
                 if topic is None:
                     continue
-                topic = self._configured(topic, config)
+                topic = self._add_config(topic, config)
                 paths = [PartitionState.path(name, partition.id) for partition in topic.partitions]
-                half.append((topic, self._store.get_many(paths), paths))
-        for topic, states, paths in half:
-            loaded.topics.append(await self._with_states(topic, await states, paths))
+                without_states.append((topic, self._store.get_many(paths), paths))
+        for topic, states, paths in without_states:
+            loaded.topics.append(await self._add_states(topic, await states, paths))
         return loaded
 
-    def _asked(self, paths: list[str], watch: Watch | None = None) -> list[asyncio.Future[list[Node | None]]]:
-        return [self._store.get_many(part, watch) for part in _parts(paths)]
+    def _read(self, paths: list[str], watch: Watch | None = None) -> list[asyncio.Future[list[Znode | None]]]:
+        return [self._store.get_many(chunk, watch) for chunk in _chunks(paths)]
 
-    def _registered(self, name: str, node: Node | None, loaded: LoadedTopics) -> Topic | None:
-        if node is None:
-            loaded.gone.append(name)
+    def _decode_registration(self, name: str, znode: Znode | None, loaded: LoadedTopics) -> Topic | None:
+        if znode is None:
+            loaded.missing.append(name)
             return None
+        path = TopicRegistration.path(name)
         try:
-            if not can_be_a_topic(name):
-                reason = f"a topic's name has at most {LONGEST_NAME} characters, this one {len(name):,}"
-                raise ZnodeError(TopicRegistration.path(name), "", reason)
-            read = TopicRegistration.decode(node.data, TopicRegistration.path(name))
+            if not is_possible_topic_name(name):
+                reason = f"the topic name has {len(name):,} characters: at most {MAX_NAME_LENGTH} are allowed"
+                raise ZnodeError(path, "", reason)
+            registration = TopicRegistration.decode(znode.data, path)
         except ZnodeError as error:
             self._report(error)
-            loaded.unreadable.append(name)
+            loaded.malformed.append(name)
             return None
-        moving = read.adding_replicas.keys() | read.removing_replicas.keys()
-        moves = {
-            index: Move(read.adding_replicas.get(index, ()), read.removing_replicas.get(index, ()))
-            for index in sorted(moving)
+        reassigned = registration.adding_replicas.keys() | registration.removing_replicas.keys()
+        reassignments = {
+            index: OngoingReassignment(
+                registration.adding_replicas.get(index, ()), registration.removing_replicas.get(index, ())
+            )
+            for index in sorted(reassigned)
         }
-        partitions = tuple(Partition(index, replicas) for index, replicas in sorted(read.partitions.items()))
-        topic = Topic(name, read.topic_id, partitions, version=node.stat.version, unknown=read.unknown)
-        return replace(topic, moves=MappingProxyType(moves)) if moves else topic
+        partitions = tuple(Partition(index, replicas) for index, replicas in sorted(registration.partitions.items()))
+        topic = Topic(name, registration.topic_id, partitions, version=znode.stat.version, unknown=registration.unknown)
+        return replace(topic, reassignments=MappingProxyType(reassignments)) if reassignments else topic
 
-    def _configured(self, topic: Topic, node: Node | None) -> Topic:
-        if node is None:
+    def _add_config(self, topic: Topic, znode: Znode | None) -> Topic:
+        if znode is None:
             return topic
         path = EntityConfig.path("topics", topic.name)
+        version = znode.stat.version
         try:
-            read = EntityConfig.decode(node.data, path)
+            entity = EntityConfig.decode(znode.data, path)
         except ZnodeError as error:
             self._report(error)
-            return replace(topic, config_version=node.stat.version)
-        return replace(topic, config=read.config, config_unknown=read.unknown, config_version=node.stat.version)
+            return replace(topic, config_version=version)
+        return replace(topic, config=entity.config, config_unknown=entity.unknown, config_version=version)
 
-    async def _with_states(self, topic: Topic, nodes: Sequence[Node | None], paths: Sequence[str]) -> Topic:
+    async def _add_states(self, topic: Topic, znodes: Sequence[Znode | None], paths: Sequence[str]) -> Topic:
         partitions = []
         complete = True
-        for partition, node, path in zip(topic.partitions, nodes, paths, strict=True):
-            if node is None:
+        for partition, znode, path in zip(topic.partitions, znodes, paths, strict=True):
+            if znode is None:
                 complete = False
                 partitions.append(partition)
                 continue
             try:
-                state = PartitionState.decode(node.data, path)
+                state = PartitionState.decode(znode.data, path)
             except ZnodeError as error:
                 self._report(error)
-                partitions.append(partition._replace(version=UNREADABLE))
+                partitions.append(partition._replace(version=MALFORMED))
             else:
-                partitions.append(Partition(partition.id, partition.replicas, state, node.stat.version))
+                partitions.append(Partition(partition.id, partition.replicas, state, znode.stat.version))
         if not complete:
-            return await self._with_bare_nodes(topic, partitions)
-        return replace(topic, partitions=tuple(partitions), has_partitions_node=bool(partitions))
+            return await self._add_missing_states(topic, partitions)
+        return replace(topic, partitions=tuple(partitions), has_partitions_znode=bool(partitions))
 
-    async def _with_bare_nodes(self, topic: Topic, partitions: list[Partition]) -> Topic:
-        """Which nodes of partitions are there without a state below them."""
+    async def _add_missing_states(self, topic: Topic, partitions: list[Partition]) -> Topic:
+        """Tell partitions without any znode apart from partitions with a parent znode but no state."""
         try:
-            there = await self._store.children(f"{TopicRegistration.path(topic.name)}/partitions")
+            names = await self._store.children(f"{TopicRegistration.path(topic.name)}/partitions")
         except NoNode:
-            return replace(topic, partitions=tuple(partitions), has_partitions_node=False)
-        bare = {int(name) for name in there if name.isascii() and name.isdigit()}
+            return replace(topic, partitions=tuple(partitions), has_partitions_znode=False)
+        existing = {int(name) for name in names if name.isascii() and name.isdigit()}
         return replace(
             topic,
             partitions=tuple(
-                one._replace(version=NO_STATE) if one.version == NO_NODE and one.id in bare else one
-                for one in partitions
+                partition._replace(version=NO_STATE_ZNODE)
+                if partition.version == NO_ZNODE and partition.id in existing
+                else partition
+                for partition in partitions
             ),
-            has_partitions_node=True,
+            has_partitions_znode=True,
         )
 
 
-def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))
+def _chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    return (items[start : start + CHUNK_SIZE] for start in range(0, len(items), CHUNK_SIZE))
 
 
-async def subtree(store: Store, path: str) -> list[str]:
-    """All nodes below a node, those above before those below them."""
-    found: list[str] = []
+async def list_descendants(store: Store, path: str) -> list[str]:
+    """Return the paths of all znodes below a znode, parents before their children."""
+    descendants: list[str] = []
     level: Iterable[str] = [path]
     while level:
-        asked = [(above, store.children(above)) for above in level]
+        pending = [(parent, store.children(parent)) for parent in level]
         next_level = []
-        for above, pending in asked:
+        for parent, children in pending:
             try:
-                names = await pending
+                names = await children
             except NoNode:
                 continue
-            next_level += [f"{above}/{name}" for name in names]
-        found += next_level
+            next_level += [f"{parent}/{name}" for name in names]
+        descendants += next_level
         level = next_level
-    return found
+    return descendants

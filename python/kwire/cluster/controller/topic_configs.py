@@ -1,8 +1,7 @@
-"""The settings that a topic may override, and the values that each may have (Kafka 3.9, ``LogConfig``).
+"""Topic configs and their valid values (Kafka 3.9, `LogConfig`).
 
-Rules of this file: one line a setting; a value is a string, as it travels and as it is stored; blanks around it count
-for nothing, as in Kafka's ``ConfigDef``. What is set must fit into the messages that tell of it. What is wrong is a
-``AdminError`` 1006 that names key and value.
+A value is a string, as in messages and in ZooKeeper. Surrounding blanks are ignored, as in Kafka's `ConfigDef`. A config
+must fit into the messages that describe the topic.
 """
 
 from __future__ import annotations
@@ -17,38 +16,46 @@ from kwire.messages.kip4.strings import LONGEST_STRING, can_be_a_setting
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["TOPIC_CONFIGS", "TopicConfig", "check_configs", "check_together"]
+__all__ = ["TOPIC_CONFIGS", "TopicConfig", "check_compaction_lag", "check_configs"]
 
-_INT = (1 << 31) - 1
-_LONG = (1 << 63) - 1
-_WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
-# What Java's Double.parseDouble reads, without its hexadecimal form.
+MIN_COMPACTION_LAG = "min.compaction.lag.ms"
+MAX_COMPACTION_LAG = "max.compaction.lag.ms"
+
+_MAX_INT = (1 << 31) - 1
+_MAX_LONG = (1 << 63) - 1
+_INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+# The syntax of Java's Double.parseDouble, without hexadecimal numbers.
 _DOUBLE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?", re.ASCII)
-_THROTTLED = re.compile(r"\*|(\d+:\d+(,\s*\d+:\d+)*)?", re.ASCII)
+_THROTTLED_REPLICAS = re.compile(r"\*|(\d+:\d+(,\s*\d+:\d+)*)?", re.ASCII)
 _RELEASE = re.compile(r"(0\.\d+\.\d+|[1-9]\d*\.\d+)(\.\d+|-IV\d+)*", re.ASCII)
 
 
 class TopicConfig(NamedTuple):
-    """One setting. ``wanted``: the values it can have, in words; ``accepts``: whether a trimmed value is one."""
+    """A topic config.
 
-    wanted: str
+    Attributes:
+        expected: describes the valid values.
+        accepts: returns whether a value without surrounding blanks is valid.
+    """
+
+    expected: str
     accepts: Callable[[str], bool]
 
 
-def _whole(least: int, most: int) -> TopicConfig:
+def _integer(minimum: int, maximum: int) -> TopicConfig:
     return TopicConfig(
-        f"a whole number from {least} to {most}",
-        lambda value: _WHOLE.fullmatch(value) is not None and least <= int(value) <= most,
+        f"an integer from {minimum} to {maximum}",
+        lambda value: _INTEGER.fullmatch(value) is not None and minimum <= int(value) <= maximum,
     )
 
 
-def _word(*words: str) -> TopicConfig:
-    return TopicConfig("one of " + ", ".join(words), lambda value: value in words)
+def _one_of(*values: str) -> TopicConfig:
+    return TopicConfig("one of " + ", ".join(values), lambda value: value in values)
 
 
-def _words(*words: str) -> TopicConfig:
+def _list_of(*values: str) -> TopicConfig:
     return TopicConfig(
-        "a list of " + ", ".join(words), lambda value: all(one.strip() in words for one in value.split(","))
+        "a list of " + ", ".join(values), lambda value: all(one.strip() in values for one in value.split(","))
     )
 
 
@@ -57,67 +64,77 @@ def _ratio(value: str) -> bool:
 
 
 _BOOLEAN = TopicConfig("true or false", lambda value: value.lower() in {"true", "false"})
-_REPLICAS = TopicConfig("* or partition:broker pairs with commas between them", lambda v: bool(_THROTTLED.fullmatch(v)))
+_REPLICAS = TopicConfig(
+    "* or a list of partition:broker pairs", lambda value: bool(_THROTTLED_REPLICAS.fullmatch(value))
+)
 
 TOPIC_CONFIGS: Mapping[str, TopicConfig] = {
-    "cleanup.policy": _words("compact", "delete"),
+    "cleanup.policy": _list_of("compact", "delete"),
     "compression.gzip.level": TopicConfig(
-        "-1 or a whole number from 1 to 9", lambda value: value in {"-1", *map(str, range(1, 10))}
+        "-1 or an integer from 1 to 9", lambda value: value in {"-1", *map(str, range(1, 10))}
     ),
-    "compression.lz4.level": _whole(1, 17),
-    "compression.type": _word("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-    "compression.zstd.level": _whole(-131072, 22),
-    "delete.retention.ms": _whole(0, _LONG),
-    "file.delete.delay.ms": _whole(0, _LONG),
-    "flush.messages": _whole(1, _LONG),
-    "flush.ms": _whole(0, _LONG),
+    "compression.lz4.level": _integer(1, 17),
+    "compression.type": _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+    "compression.zstd.level": _integer(-131072, 22),
+    "delete.retention.ms": _integer(0, _MAX_LONG),
+    "file.delete.delay.ms": _integer(0, _MAX_LONG),
+    "flush.messages": _integer(1, _MAX_LONG),
+    "flush.ms": _integer(0, _MAX_LONG),
     "follower.replication.throttled.replicas": _REPLICAS,
-    "index.interval.bytes": _whole(0, _INT),
+    "index.interval.bytes": _integer(0, _MAX_INT),
     "leader.replication.throttled.replicas": _REPLICAS,
-    "local.retention.bytes": _whole(-2, _LONG),
-    "local.retention.ms": _whole(-2, _LONG),
-    "max.compaction.lag.ms": _whole(1, _LONG),
-    "max.message.bytes": _whole(0, _INT),
+    "local.retention.bytes": _integer(-2, _MAX_LONG),
+    "local.retention.ms": _integer(-2, _MAX_LONG),
+    MAX_COMPACTION_LAG: _integer(1, _MAX_LONG),
+    "max.message.bytes": _integer(0, _MAX_INT),
     "message.downconversion.enable": _BOOLEAN,
-    "message.format.version": TopicConfig("a release of Kafka", lambda value: bool(_RELEASE.fullmatch(value))),
-    "message.timestamp.after.max.ms": _whole(0, _LONG),
-    "message.timestamp.before.max.ms": _whole(0, _LONG),
-    "message.timestamp.difference.max.ms": _whole(0, _LONG),
-    "message.timestamp.type": _word("CreateTime", "LogAppendTime"),
+    "message.format.version": TopicConfig("a Kafka release", lambda value: bool(_RELEASE.fullmatch(value))),
+    "message.timestamp.after.max.ms": _integer(0, _MAX_LONG),
+    "message.timestamp.before.max.ms": _integer(0, _MAX_LONG),
+    "message.timestamp.difference.max.ms": _integer(0, _MAX_LONG),
+    "message.timestamp.type": _one_of("CreateTime", "LogAppendTime"),
     "min.cleanable.dirty.ratio": TopicConfig("a number from 0 to 1", _ratio),
-    "min.compaction.lag.ms": _whole(0, _LONG),
-    "min.insync.replicas": _whole(1, _INT),
+    MIN_COMPACTION_LAG: _integer(0, _MAX_LONG),
+    "min.insync.replicas": _integer(1, _MAX_INT),
     "preallocate": _BOOLEAN,
     "remote.storage.enable": _BOOLEAN,
-    "retention.bytes": _whole(-_LONG - 1, _LONG),
-    "retention.ms": _whole(-1, _LONG),
-    "segment.bytes": _whole(14, _INT),
-    "segment.index.bytes": _whole(4, _INT),
-    "segment.jitter.ms": _whole(0, _LONG),
-    "segment.ms": _whole(1, _LONG),
+    "retention.bytes": _integer(-_MAX_LONG - 1, _MAX_LONG),
+    "retention.ms": _integer(-1, _MAX_LONG),
+    "segment.bytes": _integer(14, _MAX_INT),
+    "segment.index.bytes": _integer(4, _MAX_INT),
+    "segment.jitter.ms": _integer(0, _MAX_LONG),
+    "segment.ms": _integer(1, _MAX_LONG),
     "unclean.leader.election.enable": _BOOLEAN,
 }
 
 
 def check_configs(configs: Mapping[str, str]) -> None:
-    """For all that a topic is to override. Errors: AdminError 1006."""
+    """Raise AdminError 1006 unless all keys and values are valid."""
     for key, value in configs.items():
         config = TOPIC_CONFIGS.get(key)
         if config is None:
-            raise _refusal(f"{key[:100]!r} is no setting of a topic")
-        if not config.accepts(value.strip()):
-            raise _refusal(f"{key} cannot be {value[:100]!r}: {config.wanted} is wanted")
+            raise _error(f"unknown topic config {key[:100]!r}")
+        _check_value(key, value, config)
         if not can_be_a_setting(key, value):
-            raise _refusal(f"{key} is too long: with key and = it has more than {LONGEST_STRING:,} bytes")
-    check_together(configs)
+            raise _error(f"{key} is too long: key, '=', and value have more than {LONGEST_STRING:,} bytes")
+    check_compaction_lag(configs)
 
 
-def check_together(configs: Mapping[str, str]) -> None:
-    """For all that a topic overrides, each of which is good by itself. Errors: AdminError 1006."""
-    least, most = configs.get("min.compaction.lag.ms"), configs.get("max.compaction.lag.ms")
-    if least is not None and most is not None and int(least) > int(most):
-        raise _refusal(f"min.compaction.lag.ms ({least}) is above max.compaction.lag.ms ({most})")
+def check_compaction_lag(configs: Mapping[str, str]) -> None:
+    """Raise AdminError 1006 if the minimum compaction lag exceeds the maximum."""
+    if MIN_COMPACTION_LAG not in configs or MAX_COMPACTION_LAG not in configs:
+        return
+    for key in (MIN_COMPACTION_LAG, MAX_COMPACTION_LAG):  # another client may have written an invalid value
+        _check_value(key, configs[key], TOPIC_CONFIGS[key])
+    minimum, maximum = configs[MIN_COMPACTION_LAG], configs[MAX_COMPACTION_LAG]
+    if int(minimum) > int(maximum):
+        raise _error(f"{MIN_COMPACTION_LAG} ({minimum}) exceeds {MAX_COMPACTION_LAG} ({maximum})")
 
 
-def _refusal(reason: str) -> AdminError:
+def _check_value(key: str, value: str, config: TopicConfig) -> None:
+    if not config.accepts(value.strip()):
+        raise _error(f"invalid value {value[:100]!r} for {key}: expected {config.expected}")
+
+
+def _error(reason: str) -> AdminError:
     return AdminError(ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG, reason)

@@ -1,7 +1,7 @@
-"""What a CreateTopic command makes of the cluster: a new topic, or a refusal.
+"""Validation of CreateTopic commands, and the topics they create.
 
-Rules of this file: pure functions; checks in the order of the protocol: name, existence, assignment or partitions,
-factor, settings; the first that fails is the answer.
+The checks follow the order of the protocol: name, existence, assignment or partitions, replication factor, configs. The
+first failed check is the error. All functions are pure.
 """
 
 from __future__ import annotations
@@ -10,56 +10,60 @@ import uuid
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.assignment import assign
+from kwire.cluster.controller.assignment import assign_replicas
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.controller.manual_assignment import by_partition, check_created
-from kwire.cluster.controller.state import Cluster, Partition, Topic
 from kwire.cluster.controller.topic_configs import check_configs
 from kwire.cluster.controller.topic_names import check_name
-from kwire.cluster.controller.topic_steps import Circumstances, settle_topic
-from kwire.cluster.zookeeper.json_object import shared_ids
+from kwire.cluster.controller.topic_state import Partition, Topic
+from kwire.cluster.controller.topic_transitions import ElectionContext, elect_leaders
+from kwire.cluster.zookeeper.json_object import intern_ids
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     import random
 
+    from kwire.cluster.controller.cluster_state import Cluster
     from kwire.cluster.controller.settings import ControllerSettings
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
 
-__all__ = ["MOST_PARTITIONS", "created_topic"]
+__all__ = ["MAX_PARTITIONS", "check_partition_count", "new_topic"]
 
-MOST_PARTITIONS = 50_000
-"""Of one topic: what its registration, with three replicas each, can say within a ZooKeeper packet."""
+MAX_PARTITIONS = 50_000
+"""Partitions of one topic: with three replicas each, its registration just fits into a ZooKeeper packet."""
 
 CONSUMER = "consumer"
-"""The client id for which a name is enough (decision D10)."""
+"""The client id that may create a topic by name only (decision D10)."""
 
 
-def created_topic(
+def new_topic(
     creation: TopicCreation,
     cluster: Cluster,
-    now: Circumstances,
+    election: ElectionContext,
     settings: ControllerSettings,
     rng: random.Random,
     client_id: str | None = None,
 ) -> Topic:
-    """The topic to write. Errors: AdminError 1001, 1002, 1004, 1005, 1006, 1010."""
+    """Return the topic to write.
+
+    Raises:
+        AdminError: code 1001, 1002, 1004, 1005, 1006, or 1010.
+    """
     name = creation.topic_name
     check_name(name)
-    if name in cluster.topics or name in cluster.unreadable:
-        marked = " and is marked for deletion" if name in cluster.marked else ""
-        raise AdminError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} exists already{marked}")
-    other = cluster.topics.mistaken_for(name)
+    if name in cluster.topics or name in cluster.malformed_topics:
+        marked = " and is marked for deletion" if name in cluster.topics_to_delete else ""
+        raise AdminError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists{marked}")
+    other = cluster.topics.colliding_topic(name)
     if other is not None:
-        raise AdminError(
-            ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, f"{name!r} collides with topic {other!r}: . and _ are one"
-        )
+        reason = f"topic name {name!r} collides with topic {other!r}: '.' and '_' are equal in metric names"
+        raise AdminError(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
     assigned = _assignment(creation, cluster, settings, rng, client_id)
     config = {entry.config_key: entry.config_value for entry in creation.config_entries}
     check_configs(config)
     partitions = tuple(Partition(index, replicas) for index, replicas in assigned.items())
     topic = Topic(name, uuid.uuid4(), partitions, config=MappingProxyType(config))
-    return settle_topic(topic, now)
+    return elect_leaders(topic, election)
 
 
 def _assignment(
@@ -72,24 +76,24 @@ def _assignment(
     if creation.replica_assignment:
         assigned = by_partition(creation.replica_assignment)
         check_created(assigned)
-        _check_count(len(assigned))
+        check_partition_count(len(assigned))
         return assigned
     partitions, factor = creation.partitions, creation.replication_factor
     if client_id == CONSUMER and partitions == factor == -1 and not creation.config_entries:
         partitions, factor = settings.num_partitions, settings.default_replication_factor
     if partitions == -1:
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, "neither partitions nor an assignment are given")
-    _check_count(partitions)
+        reason = "neither the number of partitions nor a replica assignment is given"
+        raise AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
+    check_partition_count(partitions)
     if factor == -1:
-        raise AdminError(
-            ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, "partitions are given and no replication factor"
-        )
-    return {
-        index: shared_ids(replicas) for index, replicas in enumerate(assign(cluster.racks, partitions, factor, rng))
-    }
+        reason = "the number of partitions is given without a replication factor"
+        raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
+    replicas = assign_replicas(cluster.racks, partitions, factor, rng)
+    return {index: intern_ids(ids) for index, ids in enumerate(replicas)}
 
 
-def _check_count(partitions: int) -> None:
-    if not 1 <= partitions <= MOST_PARTITIONS:
-        reason = f"a topic has from 1 to {MOST_PARTITIONS:,} partitions, not {partitions:,}"
+def check_partition_count(partitions: int) -> None:
+    """Raise AdminError 1002 for a number of partitions that a topic cannot have."""
+    if not 1 <= partitions <= MAX_PARTITIONS:
+        reason = f"invalid number of partitions {partitions:,}: a topic has 1 to {MAX_PARTITIONS:,} partitions"
         raise AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)

@@ -1,8 +1,8 @@
-"""``TopicMap``: topics by name, never changed; a map with other topics shares nearly all of the old one.
+"""An immutable map of topics by name.
 
-Rules of this file: topics lie in 256 dicts by a hash of their names that is the same in every process, so that a change
-copies 1 of 256 parts, and order is the same in every run. Beside them lie, in the same way, the names that could be
-mistaken for others (``topic_names``).
+Topics are kept in 256 dicts, chosen by a hash of the name that is the same in every process. A change therefore copies
+1 of 256 parts, and iteration has the same order in every run. Names that can collide (`topic_names`) are kept the same
+way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kwire.cluster.controller.topic_names import can_collide, collision_key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from kwire.cluster.controller.state import Topic
+    from kwire.cluster.controller.topic_state import Topic
 
 __all__ = ["NO_TOPICS", "TopicMap"]
 
@@ -23,23 +23,23 @@ _PARTS = 256
 
 
 class TopicMap:
-    """An immutable mapping of names to topics, iterated in no meaningful order that is yet always the same."""
+    """An immutable mapping of names to topics. The iteration order is arbitrary, but always the same."""
 
-    __slots__ = ("_parts", "_similar", "moving_count", "partition_count")
+    __slots__ = ("_colliding", "_parts", "partition_count", "reassigning_count")
 
     def __init__(
         self,
         parts: tuple[dict[str, Topic], ...] = ({},) * _PARTS,
-        similar: tuple[dict[str, tuple[str, ...]], ...] = ({},) * _PARTS,
+        colliding: tuple[dict[str, tuple[str, ...]], ...] = ({},) * _PARTS,
         partition_count: int = 0,
-        moving_count: int = 0,
+        reassigning_count: int = 0,
     ) -> None:
         self._parts = parts
-        self._similar = similar
+        self._colliding = colliding
         self.partition_count = partition_count
-        """Of all topics together."""
-        self.moving_count = moving_count
-        """Topics of which something moves."""
+        """The number of partitions of all topics."""
+        self.reassigning_count = reassigning_count
+        """The number of topics with an ongoing reassignment."""
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -52,57 +52,57 @@ class TopicMap:
         return name in self._parts[crc32(name.encode()) % _PARTS]
 
     def get(self, name: str) -> Topic | None:
-        """The topic, if there is one of this name."""
+        """Return the topic with this name."""
         return self._parts[crc32(name.encode()) % _PARTS].get(name)
 
     def names(self) -> list[str]:
-        """Of all topics, sorted."""
+        """Return the sorted names of all topics."""
         return sorted(name for part in self._parts for name in part)
 
-    def mistaken_for(self, name: str) -> str | None:
-        """Another topic whose name cannot be told apart from this one."""
+    def colliding_topic(self, name: str) -> str | None:
+        """Return the name of another topic that collides with `name`."""
         key = collision_key(name)
-        for other in self._similar[crc32(key.encode()) % _PARTS].get(key, ()):
+        for other in self._colliding[crc32(key.encode()) % _PARTS].get(key, ()):
             if other != name:
                 return other
         return None
 
-    def replaced(self, topics: Iterable[Topic] = (), gone: Iterable[str] = ()) -> TopicMap:
-        """The map with these topics, and without those that are gone."""
-        changes: dict[str, Topic | None] = dict.fromkeys(gone)
+    def updated(self, topics: Iterable[Topic] = (), removed: Iterable[str] = ()) -> TopicMap:
+        """Return a map with these topics added or replaced and the names in `removed` left out."""
+        changes: dict[str, Topic | None] = dict.fromkeys(removed)
         changes.update((topic.name, topic) for topic in topics)
         return self._changed(changes) if changes else self
 
     def _changed(self, changes: Mapping[str, Topic | None]) -> TopicMap:
         parts = list(self._parts)
-        similar = list(self._similar)
-        own: set[int] = set()
-        count, moving = self.partition_count, self.moving_count
+        colliding = list(self._colliding)
+        copied: set[int] = set()
+        partitions, reassigning = self.partition_count, self.reassigning_count
         for name, topic in changes.items():
             number = crc32(name.encode()) % _PARTS
-            if number not in own:
-                own.add(number)
+            if number not in copied:
+                copied.add(number)
                 parts[number] = parts[number].copy()
             part = parts[number]
             before = part.get(name)
             if before is not None:
-                count -= len(before.partitions)
-                moving -= bool(before.moves)
+                partitions -= len(before.partitions)
+                reassigning -= bool(before.reassignments)
             if topic is None:
                 part.pop(name, None)
             else:
                 part[name] = topic
-                count += len(topic.partitions)
-                moving += bool(topic.moves)
+                partitions += len(topic.partitions)
+                reassigning += bool(topic.reassignments)
             if (before is None) is not (topic is None) and can_collide(name):
-                _note(similar, name, present=topic is not None)
-        return TopicMap(tuple(parts), tuple(similar), count, moving)
+                _update_colliding(colliding, name, present=topic is not None)
+        return TopicMap(tuple(parts), tuple(colliding), partitions, reassigning)
 
 
-def _note(similar: list[dict[str, tuple[str, ...]]], name: str, *, present: bool) -> None:
+def _update_colliding(colliding: list[dict[str, tuple[str, ...]]], name: str, *, present: bool) -> None:
     key = collision_key(name)
     number = crc32(key.encode()) % _PARTS
-    part = similar[number] = similar[number].copy()
+    part = colliding[number] = colliding[number].copy()
     names = tuple(other for other in part.get(key, ()) if other != name) + ((name,) if present else ())
     if names:
         part[key] = names

@@ -1,6 +1,7 @@
-"""What a topic may be called (Kafka 3.9, ``org.apache.kafka.common.internals.Topic``).
+"""Valid topic names (Kafka 3.9, `org.apache.kafka.common.internals.Topic`).
 
-Names become parts of metric names, where ``.`` and ``_`` are one character: two topics must not differ in that alone.
+Topic names become parts of metric names, in which `.` and `_` are the same character. Names that differ only in these
+characters collide.
 """
 
 from __future__ import annotations
@@ -10,41 +11,44 @@ import re
 from kwire.cluster.controller.errors import AdminError
 from kwire.messages.kip4.error_codes import ErrorCode
 
-__all__ = ["LONGEST_NAME", "can_be_a_topic", "can_collide", "check_name", "collision_key"]
+__all__ = ["MAX_NAME_LENGTH", "can_collide", "check_name", "collision_key", "is_possible_topic_name"]
 
-LONGEST_NAME = 249
-"""A partition's folder is the name, a dash and a number, and file names end at 255 bytes."""
+MAX_NAME_LENGTH = 249
+"""A partition's directory is named `<topic>-<partition>`, and file names have at most 255 bytes."""
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check_name(name: str) -> None:
-    """Errors: AdminError 1010."""
+    """Raise AdminError 1010 for an invalid topic name."""
     reason = None
     if not name:
-        reason = "a topic's name cannot be empty"
+        reason = "the topic name is empty"
     elif name in {".", ".."}:
-        reason = "a topic cannot be called '.' or '..'"
-    elif len(name) > LONGEST_NAME:
-        reason = f"a topic's name has at most {LONGEST_NAME} characters, this one {len(name):,}"
+        reason = "the topic name cannot be '.' or '..'"
+    elif len(name) > MAX_NAME_LENGTH:
+        reason = f"the topic name has {len(name):,} characters: at most {MAX_NAME_LENGTH} are allowed"
     elif _NAME.fullmatch(name) is None:
-        reason = "a topic's name is made of the characters a-z A-Z 0-9 . _ -"
+        reason = f"invalid topic name {name!r}: only the characters a-z A-Z 0-9 . _ - are allowed"
     if reason is not None:
         raise AdminError(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
 
 
-def can_be_a_topic(name: str | None) -> bool:
-    """Whether a znode can have this name, and a string of the protocol hold it: what others may have made."""
+def is_possible_topic_name(name: str | None) -> bool:
+    """Return whether a znode and a protocol string can have this name: other clients may have created such a topic."""
     return (
-        name is not None and 0 < len(name) <= LONGEST_NAME and name not in {".", ".."} and not {"/", "\0"} & set(name)
+        name is not None
+        and 0 < len(name) <= MAX_NAME_LENGTH
+        and name not in {".", ".."}
+        and not {"/", "\0"} & set(name)
     )
 
 
 def can_collide(name: str) -> bool:
-    """Whether another name can have the same key."""
+    """Return whether another name can have the same collision key."""
     return "." in name or "_" in name
 
 
 def collision_key(name: str) -> str:
-    """Equal for names that cannot be told apart among metrics."""
+    """Return a key that is equal for colliding names."""
     return name.replace(".", "_")

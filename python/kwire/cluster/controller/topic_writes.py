@@ -1,8 +1,8 @@
-"""From a topic as it is to the topic as it should be: the writes, and the topic once they have taken place.
+"""ZooKeeper transactions that turn one state of a topic into another.
 
-Rules of this file: pure functions. A topic is one transaction. Only one too large for a ZooKeeper packet is cut: what
-counts comes first (registration and settings), states of partitions behind it, which can be made up at any time from
-what came first. Every write is conditional on the version that was read.
+All changes of a topic go into one transaction. Only changes too large for one ZooKeeper packet are split: registration
+and configs first, then partition states, which can be rebuilt from them. Every write is conditional on the version that
+was read. All functions are pure.
 """
 
 from __future__ import annotations
@@ -10,122 +10,143 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cluster.controller.state import NO_NODE, UNREADABLE, Partition, Topic
-from kwire.cluster.zookeeper.configs import ConfigChange, EntityConfig
-from kwire.cluster.zookeeper.operations import Create, Delete, Operation, Set
+from kwire.cluster.controller.topic_state import MALFORMED, NO_ZNODE, Partition, Topic
+from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
+from kwire.cluster.zookeeper.operations import Create, Delete, Operation, SetData
 from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["LARGEST_TRANSACTION", "TopicWrites", "cut", "deletion", "writes"]
+__all__ = ["MAX_TRANSACTION_SIZE", "TopicWrites", "plan_deletion", "plan_writes", "split_transactions"]
 
-LARGEST_TRANSACTION = 700_000
-"""Bytes, by our own count of paths, data and 100 for each operation: safely less than the packet of 1 MB."""
+MAX_TRANSACTION_SIZE = 700_000
+"""Bytes of paths and data plus 100 for each operation: safely below the packet limit of 1 MB."""
 
-_STEP = ("/brokers/topics/", "/partitions")
+_OPERATION_OVERHEAD = 100
 
 
 class TopicWrites(NamedTuple):
-    """``transactions``: in order, each without the check of the controller epoch; ``after``: with new versions."""
+    """Planned writes of one topic.
+
+    Attributes:
+        transactions: in order, each without the check of the controller epoch.
+        after: the topic with its new znode versions once all transactions are committed.
+    """
 
     transactions: list[list[Operation]]
     after: Topic
 
 
-def writes(before: Topic | None, wanted: Topic, config_version: int = NO_NODE) -> TopicWrites:
-    """What makes ``wanted`` of ``before``; no transactions when they are equal.
+class _StateWrites(NamedTuple):
+    """The partition states to write, and the partitions with the new versions of their states."""
 
-    ``config_version``: of settings that somebody left behind for a topic that is only now created.
+    operations: list[Operation]
+    partitions: tuple[Partition, ...]
+    has_partitions_znode: bool
+
+
+def plan_writes(before: Topic | None, after: Topic, stale_config_version: int = NO_ZNODE) -> TopicWrites:
+    """Plan the writes that turn `before` into `after`; there are no transactions if both are equal.
+
+    Args:
+        before: the topic as last read or written, None to create it.
+        after: the topic to write.
+        stale_config_version: for a new topic, the version of configs that already exist in ZooKeeper.
     """
     operations: list[Operation] = []
-    after = wanted
-    if before is None or _registration_differs(before, wanted):
-        data = wanted.registration().encode()
-        path = TopicRegistration.path(wanted.name)
-        operations.append(Create(path, data) if before is None else Set(path, data, before.version))
-        after = replace(after, version=0 if before is None else before.version + 1)
-    if before is None or before.config != wanted.config:
-        had = config_version if before is None else before.config_version
-        data = EntityConfig(wanted.config, wanted.config_unknown).encode()
-        path = EntityConfig.path("topics", wanted.name)
-        operations.append(Create(path, data) if had == NO_NODE else Set(path, data, had))
-        after = replace(after, config_version=had + 1)
-    had_partitions = before is not None and before.has_partitions_node
-    partitions, states, made_partitions = _states(before, wanted, had_partitions=had_partitions)
-    operations += states
-    if before is not None and before.config != wanted.config:
-        note = ConfigChange(f"topics/{wanted.name}").encode()
-        operations.append(Create(ConfigChange.path(), note, sequential=True))
-    if states or made_partitions != had_partitions:
-        after = replace(after, partitions=partitions, has_partitions_node=made_partitions)
-    return TopicWrites(cut(operations), after)
+    written = after
+    if before is None or _registration_differs(before, after):
+        data = after.registration().encode()
+        path = TopicRegistration.path(after.name)
+        operations.append(Create(path, data) if before is None else SetData(path, data, before.version))
+        written = replace(written, version=0 if before is None else before.version + 1)
+    if before is None or before.config != after.config:
+        version = stale_config_version if before is None else before.config_version
+        data = EntityConfig(after.config, after.config_unknown).encode()
+        path = EntityConfig.path("topics", after.name)
+        operations.append(Create(path, data) if version == NO_ZNODE else SetData(path, data, version))
+        written = replace(written, config_version=version + 1)
+    had_partitions_znode = before is not None and before.has_partitions_znode
+    states = _plan_states(before, after, has_partitions_znode=had_partitions_znode)
+    operations += states.operations
+    if before is not None and before.config != after.config:
+        notification = ConfigChangeNotification(f"topics/{after.name}").encode()
+        operations.append(Create(ConfigChangeNotification.path(), notification, sequential=True))
+    if states.operations or states.has_partitions_znode != had_partitions_znode:
+        written = replace(written, partitions=states.partitions, has_partitions_znode=states.has_partitions_znode)
+    return TopicWrites(split_transactions(operations), written)
 
 
-def _registration_differs(before: Topic, wanted: Topic) -> bool:
-    if before.topic_id != wanted.topic_id or before.moves != wanted.moves:
+def _registration_differs(before: Topic, after: Topic) -> bool:
+    if before.topic_id != after.topic_id or before.reassignments != after.reassignments:
         return True
-    if len(before.partitions) != len(wanted.partitions):
+    if len(before.partitions) != len(after.partitions):
         return True
     return any(
         one.id != other.id or (one.replicas is not other.replicas and one.replicas != other.replicas)
-        for one, other in zip(before.partitions, wanted.partitions, strict=True)
+        for one, other in zip(before.partitions, after.partitions, strict=True)
     )
 
 
-def _states(
-    before: Topic | None, wanted: Topic, *, had_partitions: bool
-) -> tuple[tuple[Partition, ...], list[Operation], bool]:
-    above = f"{_STEP[0]}{wanted.name}{_STEP[1]}"
+def _plan_states(before: Topic | None, after: Topic, *, has_partitions_znode: bool) -> _StateWrites:
+    parent = f"{TopicRegistration.path(after.name)}/partitions"
     operations: list[Operation] = []
     partitions = []
     old = () if before is None else before.partitions
-    for place, partition in enumerate(wanted.partitions):
+    for place, partition in enumerate(after.partitions):
         state = partition.state
         earlier = old[place] if place < len(old) and old[place].id == partition.id else None
-        if state is None or partition.version == UNREADABLE or (earlier is not None and earlier.state is state):
+        unchanged = earlier is not None and earlier.state is state
+        if state is None or partition.version == MALFORMED or unchanged:
             partitions.append(partition)
             continue
-        if not had_partitions:
-            operations.append(Create(above))
-            had_partitions = True
-        path = f"{above}/{partition.id}"
-        if partition.version == NO_NODE:
+        if not has_partitions_znode:
+            operations.append(Create(parent))
+            has_partitions_znode = True
+        path = f"{parent}/{partition.id}"
+        if partition.version == NO_ZNODE:
             operations += (Create(path), Create(f"{path}/state", state.encode()))
             version = 0
         elif partition.version < 0:
             operations.append(Create(f"{path}/state", state.encode()))
             version = 0
         else:
-            operations.append(Set(f"{path}/state", state.encode(), partition.version))
+            operations.append(SetData(f"{path}/state", state.encode(), partition.version))
             version = partition.version + 1
         partitions.append(Partition(partition.id, partition.replicas, state, version))
-    return tuple(partitions), operations, had_partitions
+    return _StateWrites(operations, tuple(partitions), has_partitions_znode)
 
 
-def deletion(name: str, below: Iterable[str], *, has_config: bool) -> list[list[Operation]]:
-    """What removes a topic whose registration has ``below`` it these nodes (full paths).
+def plan_deletion(name: str, descendants: Iterable[str], *, has_config: bool) -> list[list[Operation]]:
+    """Plan the deletion of a topic.
 
-    Should it have to be cut, the marker goes last, so that a deletion that was broken off is taken up again.
+    If the operations need several transactions, the deletion marker goes last, so that an interrupted deletion
+    continues.
+
+    Args:
+        name: the topic.
+        descendants: full paths of all znodes below the topic's registration.
+        has_config: whether the topic's configs exist.
     """
-    operations: list[Operation] = [Delete(path) for path in sorted(below, key=lambda path: -path.count("/"))]
+    operations: list[Operation] = [Delete(path) for path in sorted(descendants, key=lambda path: -path.count("/"))]
     operations.append(Delete(TopicRegistration.path(name)))
     if has_config:
         operations.append(Delete(EntityConfig.path("topics", name)))
     operations.append(Delete(DeletionMarker.path(name)))
-    return cut(operations)
+    return split_transactions(operations)
 
 
-def cut(operations: Sequence[Operation]) -> list[list[Operation]]:
-    """The operations in as few transactions as they fit into; a single one that is too large stays as it is."""
+def split_transactions(operations: Sequence[Operation]) -> list[list[Operation]]:
+    """Split operations into as few transactions as fit; one operation that is too large stays alone."""
     transactions: list[list[Operation]] = []
-    size = LARGEST_TRANSACTION + 1
+    size = MAX_TRANSACTION_SIZE + 1
     for operation in operations:
         data = getattr(operation, "data", b"")
-        more = len(operation.path.encode()) + len(data) + 100
-        if size + more > LARGEST_TRANSACTION:
+        added = len(operation.path.encode()) + len(data) + _OPERATION_OVERHEAD
+        if size + added > MAX_TRANSACTION_SIZE:
             transactions.append([])
             size = 0
         transactions[-1].append(operation)
-        size += more
+        size += added
     return transactions

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
-from kwire.cluster.zookeeper import Controller, ControllerEpoch, ZnodeError
+from kwire.cluster.zookeeper import ActiveController, ControllerEpoch, ZnodeError
 from kwire.cluster.zookeeper.errors import ConnectionLost
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ async def is_elected(store: Store, broker_id: int, epoch: int) -> bool:
     if store.state == "suspended":
         raise ConnectionLost(ControllerEpoch.path())
     await store.sync(ControllerEpoch.path())  # a server that is behind may not have seen the election
-    office, counted = await store.get_many([Controller.path(), ControllerEpoch.path()])
+    office, counted = await store.get_many([ActiveController.path(), ControllerEpoch.path()])
     if office is None or counted is None:
         return False
     try:
-        elected = Controller.decode(office.data).broker_id, ControllerEpoch.decode(counted.data).epoch
+        elected = ActiveController.decode(office.data).broker_id, ControllerEpoch.decode(counted.data).epoch
     except ZnodeError as error:
         log.error("bad znode, left alone", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400 - the node is at fault, not the code
         return False

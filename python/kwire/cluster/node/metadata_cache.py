@@ -18,7 +18,7 @@ from struct import pack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cluster.controller.topic_names import LONGEST_NAME, can_be_a_topic
+from kwire.cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper.brokers import LONGEST_HOST
 from kwire.codec import encode
@@ -83,7 +83,7 @@ class MetadataCache:
         return [
             topic.topic_name
             for topic in request.topic_states
-            if can_be_a_topic(topic.topic_name)
+            if is_possible_topic_name(topic.topic_name)
             and (topic.topic_name not in self.topics or self.topics[topic.topic_name].topic_id != topic.topic_id)
         ]
 
@@ -99,8 +99,8 @@ class MetadataCache:
         self._take_brokers(request)
         told = set()
         for topic in request.topic_states:
-            if not can_be_a_topic(topic.topic_name):
-                log.warning("left out: no topic can have this name", topic=topic.topic_name[:LONGEST_NAME])
+            if not is_possible_topic_name(topic.topic_name):
+                log.warning("left out: no topic can have this name", topic=topic.topic_name[:MAX_NAME_LENGTH])
                 continue
             told.add(topic.topic_name)
             known = self.topics.get(topic.topic_name)

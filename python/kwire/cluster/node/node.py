@@ -285,7 +285,7 @@ class Node:
         gauges["kwire_controller_epoch"] = "Epoch of the controller.", lambda: float(self.metadata.controller_epoch)
 
     def _waiting(self) -> float:
-        return float(self._session.controller.waiting) if self._session is not None else 0.0
+        return float(self._session.controller.queue_size) if self._session is not None else 0.0
 
     # What the listener tells
 

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
-from kwire.cluster.zookeeper import BrokerRegistration, Endpoint
+from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration
 from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, ZnodeError
 from kwire.errors import KwireError
 
@@ -42,7 +42,7 @@ async def register(store: Store, node_id: int, host: str, port: int, rack: str |
     Raises IdInUse; SessionExpired and StoreClosed when the session ends.
     """
     registration = BrokerRegistration(
-        (Endpoint(LISTENER, host, port),), rack=rack, timestamp=time.time_ns() // 1_000_000
+        (BrokerEndpoint(LISTENER, host, port),), rack=rack, timestamp=time.time_ns() // 1_000_000
     )
     path = BrokerRegistration.path(node_id)
     deadline = asyncio.get_running_loop().time() + patience

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.controller import Controller
-from kwire.cluster.controller.election import make_paths
+from kwire.cluster.controller.controller_election import create_top_level_paths
 from kwire.cluster.controller.settings import ControllerSettings
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.registration import register
@@ -62,7 +62,7 @@ class NodeSession:
 
     async def over(self) -> None:
         """Until the session has ended, or its controller has, by a fault: it may be in office, and hold it for ever."""
-        while not self._over.is_set() and not self.controller.ended:
+        while not self._over.is_set() and not self.controller.is_stopped:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self._over.wait()
@@ -78,7 +78,7 @@ class NodeSession:
     async def _paths(self) -> None:
         while True:
             try:
-                await make_paths(self.store)
+                await create_top_level_paths(self.store)
             except ConnectionLost:
                 continue
             return

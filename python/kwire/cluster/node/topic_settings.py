@@ -11,14 +11,14 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
-from kwire.cluster.zookeeper import ConfigChange, EntityConfig, ZnodeError
+from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig, ZnodeError
 from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, SessionExpired, StoreClosed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.cluster.node.metadata_cache import MetadataCache
-    from kwire.cluster.zookeeper import Node, Store, WatchEvent
+    from kwire.cluster.zookeeper import Store, WatchEvent, Znode
 
 FEW = 8
 """Of more topics than these it is asked first which have settings at all: nearly none has."""
@@ -71,7 +71,7 @@ class TopicSettings:
             self._metadata.configure(name, config)
 
     def _notes(self) -> asyncio.Future[list[str]]:
-        return self._store.children(ConfigChange.root, self._seen)
+        return self._store.children(ConfigChangeNotification.root, self._seen)
 
     def _seen(self, event: WatchEvent) -> None:
         del event  # whatever it was, look again
@@ -85,21 +85,23 @@ class TopicSettings:
                 try:
                     names = set(await self._notes())
                     new = sorted(names - self._known)
-                    await self._changed(await self._store.get_many(f"{ConfigChange.root}/{name}" for name in new), new)
+                    await self._changed(
+                        await self._store.get_many(f"{ConfigChangeNotification.root}/{name}" for name in new), new
+                    )
                     self._known = names
                 except ConnectionLost:
                     self._wake.set()
         except (NoNode, SessionExpired, StoreClosed) as gone:
             log.debug("settings are not followed any more", reason=str(gone))
 
-    async def _changed(self, nodes: list[Node | None], names: list[str]) -> None:
+    async def _changed(self, nodes: list[Znode | None], names: list[str]) -> None:
         topics = []
         for name, node in zip(names, nodes, strict=True):
             if node is None:
                 continue  # purged, or taken back, before it could be read
-            path = f"{ConfigChange.root}/{name}"
+            path = f"{ConfigChangeNotification.root}/{name}"
             try:
-                note = ConfigChange.decode(node.data, path)
+                note = ConfigChangeNotification.decode(node.data, path)
             except ZnodeError as error:
                 log.error("bad znode, left alone", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400 - as above
                 continue

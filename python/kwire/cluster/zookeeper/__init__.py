@@ -13,88 +13,88 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from kwire.cluster.zookeeper.acls import AclChange, AclEntry, ResourceAcls
+    from kwire.cluster.zookeeper.acls import AclChangeNotification, AclEntry, ResourceAcls
     from kwire.cluster.zookeeper.admin_requests import (
         PartitionReassignment,
-        PreferredElection,
-        Reassignment,
+        PreferredReplicaElection,
+        ReassignPartitions,
         TopicPartition,
     )
-    from kwire.cluster.zookeeper.brokers import BrokerRegistration, ClusterId, Endpoint, SupportedRange
-    from kwire.cluster.zookeeper.configs import ConfigChange, EntityConfig, note_form
+    from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration, ClusterId, SupportedVersionRange
+    from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig, notification_format
     from kwire.cluster.zookeeper.connection import Credentials, Tls, connect
     from kwire.cluster.zookeeper.consumers import ConsumerOffset, ConsumerOwner, ConsumerRegistration
-    from kwire.cluster.zookeeper.controllers import Controller, ControllerEpoch
+    from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
     from kwire.cluster.zookeeper.errors import StoreError, ZnodeError
-    from kwire.cluster.zookeeper.features import FeaturesNode, LevelRange
+    from kwire.cluster.zookeeper.features import FeaturesZnode, FinalizedVersionRange
     from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper
-    from kwire.cluster.zookeeper.notifications import IsrChange, LogDirEvent, ProducerIdBlock
-    from kwire.cluster.zookeeper.operations import Acl, Check, Create, Delete, Node, Set, Stat, WatchEvent
+    from kwire.cluster.zookeeper.notifications import IsrChangeNotification, LogDirEventNotification, ProducerIdBlock
+    from kwire.cluster.zookeeper.operations import Acl, Check, Create, Delete, SetData, Stat, WatchEvent, Znode
     from kwire.cluster.zookeeper.store import Store, make_path
     from kwire.cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
 
 __all__ = [
     "Acl",
-    "AclChange",
+    "AclChangeNotification",
     "AclEntry",
+    "ActiveController",
+    "BrokerEndpoint",
     "BrokerRegistration",
     "Check",
     "ClusterId",
-    "ConfigChange",
+    "ConfigChangeNotification",
     "ConsumerOffset",
     "ConsumerOwner",
     "ConsumerRegistration",
-    "Controller",
     "ControllerEpoch",
     "Create",
     "Credentials",
     "Delete",
     "DeletionMarker",
     "EmbeddedZooKeeper",
-    "Endpoint",
     "EntityConfig",
-    "FeaturesNode",
-    "IsrChange",
-    "LevelRange",
-    "LogDirEvent",
+    "FeaturesZnode",
+    "FinalizedVersionRange",
+    "IsrChangeNotification",
+    "LogDirEventNotification",
     "MemoryZooKeeper",
-    "Node",
     "PartitionReassignment",
     "PartitionState",
-    "PreferredElection",
+    "PreferredReplicaElection",
     "ProducerIdBlock",
-    "Reassignment",
+    "ReassignPartitions",
     "ResourceAcls",
-    "Set",
+    "SetData",
     "Stat",
     "Store",
     "StoreError",
-    "SupportedRange",
+    "SupportedVersionRange",
     "Tls",
     "TopicPartition",
     "TopicRegistration",
     "WatchEvent",
+    "Znode",
     "ZnodeError",
     "connect",
     "make_path",
-    "note_form",
+    "notification_format",
 ]
 
 _MODULES = {
-    "acls": ("AclChange", "AclEntry", "ResourceAcls"),
-    "admin_requests": ("PartitionReassignment", "PreferredElection", "Reassignment", "TopicPartition"),
-    "brokers": ("BrokerRegistration", "ClusterId", "Endpoint", "SupportedRange"),
-    "configs": ("ConfigChange", "EntityConfig", "note_form"),
+    "acls": ("AclChangeNotification", "AclEntry", "ResourceAcls"),
+    "admin_requests": ("PartitionReassignment", "PreferredReplicaElection", "ReassignPartitions", "TopicPartition"),
+    "brokers": ("BrokerRegistration", "ClusterId", "BrokerEndpoint", "SupportedVersionRange"),
+    "configs": ("ConfigChangeNotification", "EntityConfig", "notification_format"),
     "connection": ("Credentials", "Tls", "connect"),
     "consumers": ("ConsumerOffset", "ConsumerOwner", "ConsumerRegistration"),
-    "controllers": ("Controller", "ControllerEpoch"),
+    "controllers": ("ActiveController", "ControllerEpoch"),
     "embedded_server": ("EmbeddedZooKeeper",),
     "errors": ("StoreError", "ZnodeError"),
-    "features": ("FeaturesNode", "LevelRange"),
+    "features": ("FeaturesZnode", "FinalizedVersionRange"),
     "memory_store": ("MemoryZooKeeper",),
-    "notifications": ("IsrChange", "LogDirEvent", "ProducerIdBlock"),
-    "operations": ("Acl", "Check", "Create", "Delete", "Node", "Set", "Stat", "WatchEvent"),
+    "notifications": ("IsrChangeNotification", "LogDirEventNotification", "ProducerIdBlock"),
+    "operations": ("Acl", "Check", "Create", "Delete", "Znode", "SetData", "Stat", "WatchEvent"),
     "store": ("Store", "make_path"),
     "topics": ("DeletionMarker", "PartitionState", "TopicRegistration"),
 }

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from kwire.cluster.zookeeper.errors import ZnodeError
-from kwire.cluster.zookeeper.json_object import NOTHING_UNKNOWN, JsonObject, Unknown, dump, object_text
+from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump, object_text
 
-__all__ = ["CLUSTER_NAME", "AclChange", "AclEntry", "PatternType", "ResourceAcls", "ResourceType"]
+__all__ = ["CLUSTER_NAME", "AclChangeNotification", "AclEntry", "PatternType", "ResourceAcls", "ResourceType"]
 
 ResourceType: TypeAlias = Literal["Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User"]
 PatternType: TypeAlias = Literal["literal", "prefixed"]
@@ -41,7 +41,7 @@ class AclEntry(NamedTuple):
     permission_type: str
     operation: str
     host: str
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ResourceAcls:
     """``/kafka-acl/<Type>/<name>``, or ``/kafka-acl-extended/prefixed/<Type>/<prefix>``."""
 
     acls: tuple[AclEntry, ...]
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path(resource_type: ResourceType, name: str, pattern_type: PatternType = "literal") -> str:
@@ -93,7 +93,7 @@ class ResourceAcls:
 
 
 @dataclass(frozen=True, slots=True)
-class AclChange:
+class AclChangeNotification:
     """A sequential node that makes brokers read a resource's entries again."""
 
     resource_type: ResourceType
@@ -114,7 +114,7 @@ class AclChange:
         return dump({"version": 1, "resourceType": resource_type, "name": self.name, "patternType": "PREFIXED"})
 
     @classmethod
-    def decode(cls, data: bytes, path: str = "/kafka-acl-changes") -> AclChange:
+    def decode(cls, data: bytes, path: str = "/kafka-acl-changes") -> AclChangeNotification:
         """Of either form. Errors: ZnodeError."""
         if data.lstrip()[:1] == b"{":
             return cls._extended(JsonObject.parse(data, path))
@@ -127,7 +127,7 @@ class AclChange:
         return cls(_resource_type(code, path, ""), name)
 
     @classmethod
-    def _extended(cls, node: JsonObject) -> AclChange:
+    def _extended(cls, node: JsonObject) -> AclChangeNotification:
         version = node.integer("version")
         if version > 1:
             raise node.fault("version", f"{version}: supported is 1")

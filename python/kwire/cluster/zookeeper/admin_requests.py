@@ -10,9 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kwire.cluster.zookeeper.json_object import NOTHING_UNKNOWN, JsonObject, Unknown, dump, object_text
+from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump, object_text
 
-__all__ = ["PartitionReassignment", "PreferredElection", "Reassignment", "TopicPartition", "topic_partitions"]
+__all__ = [
+    "PartitionReassignment",
+    "PreferredReplicaElection",
+    "ReassignPartitions",
+    "TopicPartition",
+    "topic_partitions",
+]
 
 
 class TopicPartition(NamedTuple):
@@ -28,15 +34,15 @@ class PartitionReassignment(NamedTuple):
     topic: str
     partition: int
     replicas: tuple[int, ...]
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
 
 @dataclass(frozen=True, slots=True)
-class Reassignment:
+class ReassignPartitions:
     """``/admin/reassign_partitions``: the partitions that are to move and have not arrived yet."""
 
     partitions: tuple[PartitionReassignment, ...]
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path() -> str:
@@ -56,7 +62,7 @@ class Reassignment:
         return dump({"version": 1}, (("partitions", f"[{entries}]"), *self.unknown))
 
     @classmethod
-    def decode(cls, data: bytes, path: str = "/admin/reassign_partitions") -> Reassignment:
+    def decode(cls, data: bytes, path: str = "/admin/reassign_partitions") -> ReassignPartitions:
         """Errors: ZnodeError."""
         node = JsonObject.parse(data, path)
         node.drop("version")
@@ -70,11 +76,11 @@ class Reassignment:
 
 
 @dataclass(frozen=True, slots=True)
-class PreferredElection:
+class PreferredReplicaElection:
     """``/admin/preferred_replica_election``: partitions whose first replica is to lead again."""
 
     partitions: tuple[TopicPartition, ...]
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path() -> str:
@@ -87,7 +93,7 @@ class PreferredElection:
         return dump(values, self.unknown)
 
     @classmethod
-    def decode(cls, data: bytes, path: str = "/admin/preferred_replica_election") -> PreferredElection:
+    def decode(cls, data: bytes, path: str = "/admin/preferred_replica_election") -> PreferredReplicaElection:
         """Errors: ZnodeError."""
         node = JsonObject.parse(data, path)
         node.drop("version")

@@ -11,12 +11,19 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cluster.zookeeper.json_object import NOTHING_UNKNOWN, JsonObject, Unknown, dump, frozen, json_of_objects
+from kwire.cluster.zookeeper.json_object import (
+    NO_UNKNOWN_KEYS,
+    JsonObject,
+    UnknownKeys,
+    dump,
+    json_of_objects,
+    read_only,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BrokerRegistration", "ClusterId", "Endpoint", "SupportedRange"]
+__all__ = ["BrokerEndpoint", "BrokerRegistration", "ClusterId", "SupportedVersionRange"]
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -27,7 +34,7 @@ LONGEST_HOST = 255
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
-class Endpoint(NamedTuple):
+class BrokerEndpoint(NamedTuple):
     """Where a broker listens. ``security_protocol``: one of Kafka's four; ``listener``: its name, in capitals."""
 
     listener: str
@@ -40,12 +47,12 @@ class Endpoint(NamedTuple):
         return f"{self.listener}://{host}:{self.port}"
 
 
-class SupportedRange(NamedTuple):
+class SupportedVersionRange(NamedTuple):
     """The versions of a feature that a broker can do (KIP-584)."""
 
     min_version: int
     max_version: int
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +63,18 @@ class BrokerRegistration:
     ``rack``: from version 3 on.
     """
 
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[BrokerEndpoint, ...]
     jmx_port: int = -1
     rack: str | None = None
-    features: Mapping[str, SupportedRange] = field(default_factory=dict)
+    features: Mapping[str, SupportedVersionRange] = field(default_factory=dict)
     timestamp: int | None = None
     version: int = 5
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     root = "/brokers/ids"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", frozen(self.features))
+        object.__setattr__(self, "features", read_only(self.features))
 
     @staticmethod
     def path(broker_id: int) -> str:
@@ -75,7 +82,7 @@ class BrokerRegistration:
         return f"/brokers/ids/{broker_id:d}"
 
     @property
-    def plaintext(self) -> Endpoint | None:
+    def plaintext(self) -> BrokerEndpoint | None:
         """What the keys ``host`` and ``port`` say: the first endpoint without encryption or authentication."""
         return next((endpoint for endpoint in self.endpoints if endpoint.security_protocol == "PLAINTEXT"), None)
 
@@ -115,7 +122,9 @@ class BrokerRegistration:
         if version < 1:
             raise node.fault("version", f"{version}: a broker's registration has version 1 or later")
         if version == 1:
-            endpoints: tuple[Endpoint, ...] = (Endpoint("PLAINTEXT", node.text("host"), node.integer("port")),)
+            endpoints: tuple[BrokerEndpoint, ...] = (
+                BrokerEndpoint("PLAINTEXT", node.text("host"), node.integer("port")),
+            )
         else:
             node.drop("host", "port")
             protocols = _protocols(node)
@@ -131,7 +140,9 @@ class BrokerRegistration:
             supported = JsonObject(told, path, "features")
             for name in supported.keys():  # noqa: SIM118 - reading takes the keys out
                 one = supported.object(name)
-                features[name] = SupportedRange(one.integer("min_version"), one.integer("max_version"), one.unknown())
+                features[name] = SupportedVersionRange(
+                    one.integer("min_version"), one.integer("max_version"), one.unknown()
+                )
         return cls(endpoints, jmx_port, rack, features, node.timestamp(), version, node.unknown())
 
 
@@ -146,14 +157,14 @@ def _protocols(node: JsonObject) -> dict[str, str]:
     return {listener: protocol.upper() for listener, protocol in protocols.items()}
 
 
-def _endpoint(node: JsonObject, text: str, protocols: Mapping[str, str]) -> Endpoint:
+def _endpoint(node: JsonObject, text: str, protocols: Mapping[str, str]) -> BrokerEndpoint:
     match = _ENDPOINT.fullmatch(text)
     if match is None or not -0x8000_0000 <= int(match[3]) <= 0x7FFF_FFFF:
         raise node.fault("endpoints", f"{text[:100]!r} has not the form LISTENER://host:port")
     listener = match[1].upper()
     if listener not in protocols:
         raise node.fault("endpoints", f"no security protocol is known for listener {listener!r}")
-    return Endpoint(listener, match[2], int(match[3]), protocols[listener])
+    return BrokerEndpoint(listener, match[2], int(match[3]), protocols[listener])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +172,7 @@ class ClusterId:
     """``/cluster/id``: 22 characters of base64, made by the first broker of a cluster."""
 
     id: str
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path() -> str:

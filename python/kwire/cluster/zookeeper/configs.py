@@ -12,24 +12,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from kwire.cluster.zookeeper.errors import ZnodeError
-from kwire.cluster.zookeeper.json_object import NOTHING_UNKNOWN, JsonObject, Unknown, dump, frozen, parse
+from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump, parse, read_only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
     "DEFAULT_ENTITY",
-    "ConfigChange",
+    "ConfigChangeNotification",
     "EntityConfig",
     "EntityType",
-    "NoteForm",
+    "NotificationFormat",
     "desanitized",
-    "note_form",
+    "notification_format",
     "sanitized",
 ]
 
 EntityType: TypeAlias = Literal["topics", "clients", "users", "brokers", "ips"]
-NoteForm: TypeAlias = Literal["quoted", "v1", "v2"]
+NotificationFormat: TypeAlias = Literal["quoted", "v1", "v2"]
 
 DEFAULT_ENTITY = "<default>"
 """The name, literally, of the node with what holds for all clients, users, brokers or addresses."""
@@ -42,10 +42,10 @@ class EntityConfig:
     """``/config/<type>/<name>``: settings of one topic, client, user, broker or address. Values are strings."""
 
     config: Mapping[str, str] = field(default_factory=dict)
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "config", frozen(self.config))
+        object.__setattr__(self, "config", read_only(self.config))
 
     @staticmethod
     def path(entity_type: EntityType, name: str) -> str:
@@ -75,7 +75,7 @@ class EntityConfig:
         return cls(config, node.unknown())
 
 
-def note_form(release: tuple[int, ...]) -> NoteForm:
+def notification_format(release: tuple[int, ...]) -> NotificationFormat:
     """What brokers of this release, such as (0, 9, 0), understand."""
     if release < (0, 9):
         return "quoted"
@@ -83,14 +83,14 @@ def note_form(release: tuple[int, ...]) -> NoteForm:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigChange:
+class ConfigChangeNotification:
     """``/config/changes/config_change_<number>``, sequential: whose settings have changed.
 
     ``entity_path``: the path below ``/config``, such as ``topics/orders``. Kafka removes such nodes after 15 minutes.
     """
 
     entity_path: str
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     root = "/config/changes"
 
@@ -109,7 +109,7 @@ class ConfigChange:
         """The rest of the path, as in the node's name."""
         return self.entity_path.partition("/")[2]
 
-    def encode(self, form: NoteForm = "v2") -> bytes:
+    def encode(self, form: NotificationFormat = "v2") -> bytes:
         """``quoted`` is for Kafka 0.8.1 and 0.8.2, ``v1`` for 0.9 and 0.10.0. ValueError where a form has no place."""
         if form == "v2":
             return dump({"version": 2, "entity_path": self.entity_path}, self.unknown)
@@ -121,7 +121,7 @@ class ConfigChange:
         return dump(values, self.unknown)
 
     @classmethod
-    def decode(cls, data: bytes, path: str = "/config/changes") -> ConfigChange:
+    def decode(cls, data: bytes, path: str = "/config/changes") -> ConfigChangeNotification:
         """Of any of the three forms. Errors: ZnodeError."""
         value = parse(data, path)
         if isinstance(value, str):

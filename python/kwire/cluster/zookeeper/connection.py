@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kwire.cluster.zookeeper.errors import Unreachable
-from kwire.cluster.zookeeper.operations import OPEN_TO_ALL
+from kwire.cluster.zookeeper.operations import OPEN_ACL_UNSAFE
 from kwire.cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ async def connect(
     *,
     session_timeout: float = 6.0,
     connect_timeout: float = 15.0,
-    acl: tuple[Acl, ...] = OPEN_TO_ALL,
+    acl: tuple[Acl, ...] = OPEN_ACL_UNSAFE,
     credentials: Sequence[Credentials] = (),
     tls: Tls | None = None,
     make_chroot: bool = False,

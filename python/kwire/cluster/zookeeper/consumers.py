@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kwire.cluster.zookeeper.controllers import whole_number
 from kwire.cluster.zookeeper.errors import ZnodeError
-from kwire.cluster.zookeeper.json_object import NOTHING_UNKNOWN, JsonObject, Unknown, dump, frozen
+from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump, read_only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +33,10 @@ class ConsumerRegistration:
     pattern: SubscriptionPattern
     subscription: Mapping[str, int] = field(default_factory=dict)
     timestamp: int | None = None
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "subscription", frozen(self.subscription))
+        object.__setattr__(self, "subscription", read_only(self.subscription))
 
     @staticmethod
     def path(group: str, consumer: str) -> str:
@@ -101,7 +101,7 @@ class ConsumerOffset:
     """``/consumers/<group>/offsets/<topic>/<partition>``: of the next message that the group wants."""
 
     offset: int
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path(group: str, topic: str, partition: int) -> str:

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 
 from kwire.cluster.zookeeper.errors import ZnodeError
-from kwire.cluster.zookeeper.json_object import NOTHING_UNKNOWN, JsonObject, Unknown, dump
+from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump
 
-__all__ = ["Controller", "ControllerEpoch", "whole_number"]
+__all__ = ["ActiveController", "ControllerEpoch", "whole_number"]
 
 _WHOLE_NUMBER = re.compile(rb"[+-]?[0-9]{1,19}")
 
@@ -27,7 +27,7 @@ def whole_number(data: bytes, path: str, bits: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Controller:
+class ActiveController:
     """``/controller``, ephemeral: the broker that is controller.
 
     ``timestamp``: of its election, milliseconds since 1970. ``kraft_controller_epoch``: from Kafka 3.4 on; with it the
@@ -37,7 +37,7 @@ class Controller:
     broker_id: int
     timestamp: int | None = None
     kraft_controller_epoch: int | None = None
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path() -> str:
@@ -60,7 +60,7 @@ class Controller:
         return dump(values, self.unknown)
 
     @classmethod
-    def decode(cls, data: bytes, path: str = "/controller") -> Controller:
+    def decode(cls, data: bytes, path: str = "/controller") -> ActiveController:
         """Of JSON, or a bare broker id. Errors: ZnodeError."""
         if _WHOLE_NUMBER.fullmatch(data.strip()) is not None:
             return cls(whole_number(data.strip(), path, 32))

@@ -1,7 +1,7 @@
 """What a ``Store`` raises, and what reading a node's data does.
 
 Rules of this file: one class for each thing that a caller can react to differently; every error names the path; what
-ZooKeeper says and no class stands for is a ``ServerRefused`` with its code.
+ZooKeeper says and no class stands for is a ``ServerError`` with its code.
 
     KwireError
     ├── ZnodeError               the data of a node are wrong: whoever wrote them must change
@@ -40,7 +40,7 @@ __all__ = [
     "NotAuthorized",
     "NotEmpty",
     "PacketTooLarge",
-    "ServerRefused",
+    "ServerError",
     "SessionExpired",
     "StoreClosed",
     "StoreError",
@@ -144,7 +144,7 @@ class ForbiddenPath(StoreError):
     reason = "real Kafka brokers act upon this node: kwire never writes it"
 
 
-class ServerRefused(StoreError):
+class ServerError(StoreError):
     """Any other refusal. ``code``: ZooKeeper's, such as -8 for bad arguments; ``name``: what its clients call it."""
 
     def __init__(self, path: str, code: int, name: str) -> None:

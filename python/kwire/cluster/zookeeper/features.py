@@ -10,41 +10,48 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cluster.zookeeper.json_object import NOTHING_UNKNOWN, JsonObject, Unknown, dump, frozen, json_of_objects
+from kwire.cluster.zookeeper.json_object import (
+    NO_UNKNOWN_KEYS,
+    JsonObject,
+    UnknownKeys,
+    dump,
+    json_of_objects,
+    read_only,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kwire.cluster.zookeeper.errors import ZnodeError
 
-__all__ = ["FeaturesNode", "LevelRange"]
+__all__ = ["FeaturesZnode", "FinalizedVersionRange"]
 
 _MAX_LEVEL = 0x7FFF
 
 
-class LevelRange(NamedTuple):
+class FinalizedVersionRange(NamedTuple):
     """The levels of a feature that are finalized."""
 
     min_version_level: int
     max_version_level: int
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
 
 @dataclass(frozen=True, slots=True)
-class FeaturesNode:
+class FeaturesZnode:
     """The node's content. ``enabled`` False: feature versioning is switched off, and ``features`` counts for nothing.
 
-    ``complaints``: what was found wrong in a node and mended or left out; it is not written. Two nodes that differ in
+    ``warnings``: what was found wrong in a node and mended or left out; it is not written. Two nodes that differ in
     it only are equal.
     """
 
     enabled: bool
-    features: Mapping[str, LevelRange] = field(default_factory=dict)
-    unknown: Unknown = NOTHING_UNKNOWN
-    complaints: tuple[ZnodeError, ...] = field(default=(), compare=False)
+    features: Mapping[str, FinalizedVersionRange] = field(default_factory=dict)
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
+    warnings: tuple[ZnodeError, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", frozen(self.features))
+        object.__setattr__(self, "features", read_only(self.features))
 
     @staticmethod
     def path() -> str:
@@ -68,7 +75,7 @@ class FeaturesNode:
         return dump({"version": 0, "status": int(self.enabled)}, (("features", features), *self.unknown))
 
     @classmethod
-    def decode(cls, data: bytes, path: str = "/features") -> FeaturesNode:
+    def decode(cls, data: bytes, path: str = "/features") -> FeaturesZnode:
         """Errors: ZnodeError. Version and status are demanded; a disabled node may do without ``features``."""
         node = JsonObject.parse(data, path)
         version = node.integer("version")
@@ -77,28 +84,28 @@ class FeaturesNode:
         status = node.integer("status")
         if status not in {0, 1}:
             raise node.fault("status", f"{status}: expected 0 (disabled) or 1 (enabled)")
-        features: dict[str, LevelRange] = {}
-        complaints: list[ZnodeError] = []
+        features: dict[str, FinalizedVersionRange] = {}
+        warnings: list[ZnodeError] = []
         if status == 1 or "features" in node:
             told = node.object("features")
             for name in told.keys():  # noqa: SIM118 - reading takes the keys out
-                levels = _levels(told, name, complaints)
+                levels = _levels(told, name, warnings)
                 if levels is not None:
                     features[name] = levels
-        return cls(status == 1, features, node.unknown(), tuple(complaints))
+        return cls(status == 1, features, node.unknown(), tuple(warnings))
 
 
-def _levels(told: JsonObject, name: str, complaints: list[ZnodeError]) -> LevelRange | None:
+def _levels(told: JsonObject, name: str, warnings: list[ZnodeError]) -> FinalizedVersionRange | None:
     one = told.object(name)
     lowest = one.integer("min_version_level", bits=16)
     highest = one.integer("max_version_level", bits=16)
     if not name:
-        complaints.append(told.fault(name, "a feature must have a name: left out"))
+        warnings.append(told.fault(name, "a feature must have a name: left out"))
         return None
     if lowest == 0:
-        complaints.append(one.fault("min_version_level", "0 is below the least level: read as 1"))
+        warnings.append(one.fault("min_version_level", "0 is below the least level: read as 1"))
         lowest = 1
     if not 1 <= lowest <= highest:
-        complaints.append(told.fault(name, f"{lowest} to {highest} is no range of levels: left out"))
+        warnings.append(told.fault(name, f"{lowest} to {highest} is no range of levels: left out"))
         return None
-    return LevelRange(lowest, highest, one.unknown())
+    return FinalizedVersionRange(lowest, highest, one.unknown())

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
-    "NOTHING_UNKNOWN",
+    "NO_UNKNOWN_KEYS",
     "JsonObject",
-    "Unknown",
+    "UnknownKeys",
     "dump",
-    "frozen",
+    "intern_ids",
     "json_of_objects",
     "object_text",
     "parse",
-    "shared_ids",
+    "read_only",
 ]
 
-Unknown: TypeAlias = tuple[tuple[str, str], ...]
+UnknownKeys: TypeAlias = tuple[tuple[str, str], ...]
 """Keys that nobody here knows, each with the JSON text of its value."""
 
-NOTHING_UNKNOWN: Unknown = ()
+NO_UNKNOWN_KEYS: UnknownKeys = ()
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _NO_NODE_NAME = re.compile("[/\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\U0010ffff]")
 """What ZooKeeper takes in no node's name (``PathUtils.validatePath``)."""
@@ -62,17 +62,17 @@ def parse(data: bytes, path: str) -> Any:
         raise ZnodeError(path, "", f"no JSON: {shown}: {error}") from None
 
 
-def dump(values: Mapping[str, object], unknown: Unknown = NOTHING_UNKNOWN) -> bytes:
+def dump(values: Mapping[str, object], unknown: UnknownKeys = NO_UNKNOWN_KEYS) -> bytes:
     """The object as compact JSON, known keys first."""
     return object_text(values, unknown).encode()
 
 
-def json_of_objects(objects: Mapping[str, tuple[Mapping[str, object], Unknown]]) -> str:
+def json_of_objects(objects: Mapping[str, tuple[Mapping[str, object], UnknownKeys]]) -> str:
     """An object of objects, each with what is unknown of it."""
     return "{" + ",".join(f"{_ENCODER.encode(name)}:{object_text(*one)}" for name, one in objects.items()) + "}"
 
 
-def object_text(values: Mapping[str, object], unknown: Unknown = NOTHING_UNKNOWN) -> str:
+def object_text(values: Mapping[str, object], unknown: UnknownKeys = NO_UNKNOWN_KEYS) -> str:
     """The same as text, to stand within another object."""
     text = _ENCODER.encode(values)
     if unknown:
@@ -82,12 +82,12 @@ def object_text(values: Mapping[str, object], unknown: Unknown = NOTHING_UNKNOWN
 
 
 @lru_cache(maxsize=1 << 16)
-def shared_ids(ids: tuple[int, ...]) -> tuple[int, ...]:
+def intern_ids(ids: tuple[int, ...]) -> tuple[int, ...]:
     """The same list of brokers as the same object: a cluster has many partitions and few such lists."""
     return ids
 
 
-def frozen(values: Mapping[Any, Any]) -> Mapping[Any, Any]:
+def read_only(values: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """The mapping, for reading only."""
     return values if isinstance(values, MappingProxyType) else MappingProxyType(dict(values))
 
@@ -140,12 +140,17 @@ class JsonObject:
             self._values.pop(key, None)
 
     def timestamp(self) -> int | None:
-        """Milliseconds since 1970, a string in Kafka. Nobody demands it: what is no number stays unknown, as it was."""
+        """Read the optional `timestamp`: milliseconds since 1970, which Kafka writes as a string.
+
+        A value that is not an integer of 64 bits stays an unknown key, so it is written back unchanged.
+        """
         value = self._values.get("timestamp")
-        if type(value) is int or (type(value) is str and _NUMBER.fullmatch(value)):
-            del self._values["timestamp"]
-            return int(value)
-        return None
+        if type(value) is str and _NUMBER.fullmatch(value):
+            value = int(value)
+        if type(value) is not int or not _fits(value, 64):
+            return None
+        del self._values["timestamp"]
+        return value
 
     def integer(self, key: str, default: Any = _REQUIRED, *, bits: int = 32) -> Any:
         """A whole number; the default only where the key is missing."""
@@ -172,7 +177,7 @@ class JsonObject:
     def number_in_text(self, key: str) -> int:
         """A whole number of 64 bits that is written as a string."""
         text = self.text(key)
-        if _NUMBER.fullmatch(text) is None or not -(1 << 63) <= int(text) < 1 << 63:
+        if _NUMBER.fullmatch(text) is None or not _fits(int(text), 64):
             raise self.fault(key, f"expected a whole number in a string, found {_shown(text)}")
         return int(text)
 
@@ -189,9 +194,9 @@ class JsonObject:
         if key not in self._values:
             return self._default(key, default)
         values = self._array(key)
-        if not all(type(value) is int and -0x8000_0000 <= value <= 0x7FFF_FFFF for value in values):
+        if not all(type(value) is int and _fits(value, 32) for value in values):
             raise self.fault(key, f"expected a list of integers, found {_shown(values)}")
-        return shared_ids(tuple(values))
+        return intern_ids(tuple(values))
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of strings."""
@@ -214,10 +219,10 @@ class JsonObject:
         values = self._array(key)
         return [JsonObject(value, self._path, f"{self.where(key)}[{index}]") for index, value in enumerate(values)]
 
-    def unknown(self) -> Unknown:
+    def unknown(self) -> UnknownKeys:
         """What was not taken."""
         if not self._values:
-            return NOTHING_UNKNOWN
+            return NO_UNKNOWN_KEYS
         return tuple((key, _ENCODER.encode(value)) for key, value in self._values.items())
 
     def _array(self, key: str) -> list[Any]:
@@ -227,7 +232,7 @@ class JsonObject:
         return value
 
     def _integer(self, key: str, value: Any, bits: int) -> int:
-        if type(value) is not int or not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+        if type(value) is not int or not _fits(value, bits):
             raise self.fault(key, f"expected an integer of {bits} bits, found {_shown(value)}")
         return value
 
@@ -235,6 +240,11 @@ class JsonObject:
         if default is _REQUIRED:
             raise self.fault(key, "is missing")
         return default
+
+
+def _fits(number: int, bits: int) -> bool:
+    """Return whether a signed integer of this size can hold the number."""
+    return -(1 << (bits - 1)) <= number < 1 << (bits - 1)
 
 
 def _can_be_written(text: str) -> bool:

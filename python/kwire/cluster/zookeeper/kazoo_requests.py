@@ -39,27 +39,27 @@ from kwire.cluster.zookeeper.errors import (
     NoNode,
     NotAuthorized,
     NotEmpty,
-    ServerRefused,
+    ServerError,
     SessionExpired,
     StoreError,
     TransactionFailed,
 )
-from kwire.cluster.zookeeper.operations import Create, Delete, Node, Operation, Set, Stat, WatchEvent
+from kwire.cluster.zookeeper.operations import Create, Delete, Operation, SetData, Stat, WatchEvent, Znode
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from kwire.cluster.zookeeper.kazoo_bridge import Inbox, Reply
+    from kwire.cluster.zookeeper.kazoo_handler import AsyncResult, CallbackQueue
     from kwire.cluster.zookeeper.operations import Acl, OperationResult
     from kwire.cluster.zookeeper.store import Watch
 
 __all__ = [
-    "Answered",
-    "Many",
-    "One",
-    "Request",
-    "Subscription",
+    "GetManyRequest",
+    "KazooWatch",
+    "ResponseCallback",
+    "SingleRequest",
+    "StoreRequest",
     "packet",
     "stat_of",
     "store_error",
@@ -87,7 +87,7 @@ def store_error(error: BaseException, path: str) -> BaseException:
     if known is not None:
         return known(path)
     if isinstance(error, ZookeeperError):
-        return ServerRefused(path, error.code, type(error).__name__)
+        return ServerError(path, error.code, type(error).__name__)
     return error
 
 
@@ -96,35 +96,35 @@ def stat_of(told: Any) -> Stat:
     return Stat._make(told)
 
 
-Answered: TypeAlias = "Callable[[Reply, type[StoreError] | None], None]"
+ResponseCallback: TypeAlias = "Callable[[AsyncResult, type[StoreError] | None], None]"
 """What hears of a packet's answer. The second argument: how the session has ended, where that is why there is none."""
 
 
-class Request(Protocol):
+class StoreRequest(Protocol):
     """Something to be sent, in one packet or many."""
 
     @property
     def exhausted(self) -> bool:
         """Whether there is nothing more to send."""
 
-    def send(self, client: Any) -> tuple[Reply, Answered]:
+    def send(self, client: Any) -> tuple[AsyncResult, ResponseCallback]:
         """Give kazoo the next packet."""
 
     def fail(self, error: type[StoreError]) -> None:
         """The rest was not sent, and never will be."""
 
 
-class One:
-    """One packet, one answer. ``translate`` makes the result of kazoo's."""
+class SingleRequest:
+    """SingleRequest packet, one answer. ``translate`` makes the result of kazoo's."""
 
     __slots__ = ("_call", "_future", "_inbox", "_path", "_translate", "exhausted")
 
     def __init__(
         self,
-        inbox: Inbox,
+        inbox: CallbackQueue,
         future: asyncio.Future[Any],
         path: str,
-        call: Callable[[Any], Reply],
+        call: Callable[[Any], AsyncResult],
         translate: Callable[[Any], Any],
     ) -> None:
         self._inbox = inbox
@@ -134,17 +134,17 @@ class One:
         self._translate = translate
         self.exhausted = False
 
-    def send(self, client: Any) -> tuple[Reply, Answered]:
+    def send(self, client: Any) -> tuple[AsyncResult, ResponseCallback]:
         self.exhausted = True
         return self._call(client), self._answered
 
     def fail(self, error: type[StoreError]) -> None:
         self._inbox.post(lambda: settle(self._future, None, error(self._path)))
 
-    def _answered(self, reply: Reply, ended: type[StoreError] | None) -> None:
+    def _answered(self, reply: AsyncResult, ended: type[StoreError] | None) -> None:
         self._inbox.post(lambda: self._settle(reply, ended))
 
-    def _settle(self, reply: Reply, ended: type[StoreError] | None) -> None:
+    def _settle(self, reply: AsyncResult, ended: type[StoreError] | None) -> None:
         if reply.exception is not None:
             settle(self._future, None, ended(self._path) if ended else store_error(reply.exception, self._path))
             return
@@ -154,19 +154,23 @@ class One:
             settle(self._future, None, error)
 
 
-class Many:
+class GetManyRequest:
     """The data of many nodes: a packet each, and the loop is told once, when all are there or one has failed."""
 
     __slots__ = ("_answered_count", "_failed", "_future", "_inbox", "_next", "_nodes", "_paths", "_watch")
 
     def __init__(
-        self, inbox: Inbox, future: asyncio.Future[list[Node | None]], paths: Sequence[str], watch: Watch | None
+        self,
+        inbox: CallbackQueue,
+        future: asyncio.Future[list[Znode | None]],
+        paths: Sequence[str],
+        watch: Watch | None,
     ) -> None:
         self._inbox = inbox
         self._future = future
         self._paths = paths
         self._watch = watch
-        self._nodes: list[Node | None] = [None] * len(paths)
+        self._nodes: list[Znode | None] = [None] * len(paths)
         self._next = 0
         self._answered_count = 0
         self._failed = False
@@ -175,21 +179,21 @@ class Many:
     def exhausted(self) -> bool:
         return self._failed or self._next == len(self._paths)
 
-    def send(self, client: Any) -> tuple[Reply, Answered]:
+    def send(self, client: Any) -> tuple[AsyncResult, ResponseCallback]:
         index = self._next
         self._next = index + 1
         path = self._paths[index]
-        watch = None if self._watch is None else Subscription(self._watch, path)
+        watch = None if self._watch is None else KazooWatch(self._watch, path)
         return client.get_async(path, watch), lambda reply, ended: self._answered(index, reply, ended)
 
     def fail(self, error: type[StoreError]) -> None:
         self._fail(error(self._paths[min(self._next, len(self._paths) - 1)]))
 
-    def _answered(self, index: int, reply: Reply, ended: type[StoreError] | None) -> None:
+    def _answered(self, index: int, reply: AsyncResult, ended: type[StoreError] | None) -> None:
         """The store's lock is held, so answers are counted one after another."""
         if reply.exception is None:
             data, stat = reply.value
-            self._nodes[index] = Node(data or b"", stat_of(stat))
+            self._nodes[index] = Znode(data or b"", stat_of(stat))
         elif not isinstance(reply.exception, NoNodeError):
             path = self._paths[index]
             self._fail(ended(path) if ended else store_error(reply.exception, path))
@@ -222,7 +226,7 @@ _KINDS: dict[str, Any] = {
 }
 
 
-class Subscription:
+class KazooWatch:
     """A watch as kazoo keeps it: in sets, by which equal ones are one."""
 
     __slots__ = ("_path", "_watch")
@@ -235,19 +239,19 @@ class Subscription:
         self._watch(WatchEvent(_KINDS[event.type], self._path))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Subscription) and self._watch == other._watch and self._path == other._path
+        return isinstance(other, KazooWatch) and self._watch == other._watch and self._path == other._path
 
     def __hash__(self) -> int:
         return hash((self._watch, self._path))
 
 
 def packet(operation: Operation, default_acl: tuple[Acl, ...], root: str) -> Any:
-    """What kazoo's transaction is made of: its own methods check again what ``check_refused`` has."""
+    """What kazoo's transaction is made of: its own methods check again what ``check_operation`` has."""
     path = f"{root}{operation.path}" if operation.path != "/" else root or "/"
     if isinstance(operation, Create):
         access = _access(default_acl if operation.acl is None else operation.acl)
         return serialization.Create(path, operation.data, access, operation.ephemeral | operation.sequential << 1)
-    if isinstance(operation, Set):
+    if isinstance(operation, SetData):
         return serialization.SetData(path, operation.data, operation.version)
     if isinstance(operation, Delete):
         return serialization.Delete(path, operation.version)

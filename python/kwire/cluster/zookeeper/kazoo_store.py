@@ -25,17 +25,33 @@ from kwire.cluster.zookeeper.errors import (
     StoreError,
     TransactionFailed,
 )
-from kwire.cluster.zookeeper.kazoo_bridge import BridgeHandler, Inbox
-from kwire.cluster.zookeeper.kazoo_requests import Many, One, Subscription, packet, stat_of, transaction_results
-from kwire.cluster.zookeeper.operations import ANY_VERSION, Create, Delete, Node, Operation, SessionState, Set, Stat
-from kwire.cluster.zookeeper.packets import request_size, transaction_size
-from kwire.cluster.zookeeper.store import MAX_PACKET, check_path, check_refused
+from kwire.cluster.zookeeper.kazoo_handler import CallbackQueue, EventLoopHandler
+from kwire.cluster.zookeeper.kazoo_requests import (
+    GetManyRequest,
+    KazooWatch,
+    SingleRequest,
+    packet,
+    stat_of,
+    transaction_results,
+)
+from kwire.cluster.zookeeper.operations import (
+    ANY_VERSION,
+    Create,
+    Delete,
+    Operation,
+    SessionState,
+    SetData,
+    Stat,
+    Znode,
+)
+from kwire.cluster.zookeeper.packet_size import request_size, transaction_size
+from kwire.cluster.zookeeper.store import MAX_PACKET, check_operation, check_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kwire.cluster.zookeeper.kazoo_bridge import Reply
-    from kwire.cluster.zookeeper.kazoo_requests import Answered, Request
+    from kwire.cluster.zookeeper.kazoo_handler import AsyncResult
+    from kwire.cluster.zookeeper.kazoo_requests import ResponseCallback, StoreRequest
     from kwire.cluster.zookeeper.operations import Acl, OperationResult
     from kwire.cluster.zookeeper.store import Watch
 
@@ -51,9 +67,9 @@ class KazooStore:
     def __init__(self, acl: tuple[Acl, ...], options: dict[str, Any]) -> None:
         """``options``: KazooClient's own. Must be made in a running event loop."""
         self._loop = asyncio.get_running_loop()
-        self._inbox = Inbox(self._loop)
+        self._inbox = CallbackQueue(self._loop)
         self._acl = acl
-        self._client = KazooClient(handler=BridgeHandler(self._inbox), **options)
+        self._client = KazooClient(handler=EventLoopHandler(self._inbox), **options)
         self._client.add_listener(self._state_changed)
         self._session_id = 0
         self._state: SessionState = "suspended"
@@ -61,7 +77,7 @@ class KazooStore:
         self._stopping: threading.Thread | None = None
         # All below is touched by both threads, and only with the lock.
         self._lock = threading.RLock()
-        self._outgoing: deque[Request] = deque()
+        self._outgoing: deque[StoreRequest] = deque()
         self._in_flight = 0
         self._connected = False
         self._pumping = False
@@ -79,17 +95,17 @@ class KazooStore:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def get(self, path: str, watch: Watch | None = None) -> asyncio.Future[Node]:
+    def get(self, path: str, watch: Watch | None = None) -> asyncio.Future[Znode]:
         check_path(path)
         return self._ask(path, lambda client: client.get_async(path, _subscribed(watch, path)), _node)
 
-    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Node | None]]:
+    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Znode | None]]:
         paths = list(paths)
         for path in paths:
             check_path(path)
-        future: asyncio.Future[list[Node | None]] = self._loop.create_future()
+        future: asyncio.Future[list[Znode | None]] = self._loop.create_future()
         if paths:
-            self._send(Many(self._inbox, future, paths, watch))
+            self._send(GetManyRequest(self._inbox, future, paths, watch))
         else:
             future.set_result([])
         return future
@@ -116,7 +132,7 @@ class KazooStore:
         acl: tuple[Acl, ...] | None = None,
     ) -> asyncio.Future[str]:
         operation = Create(path, data, ephemeral, sequential, acl)
-        refusal = check_refused(operation) or self._too_large(path, request_size(operation, self._acl, self._root))
+        refusal = check_operation(operation) or self._too_large(path, request_size(operation, self._acl, self._root))
         if refusal is not None:
             return self._refused(refusal)
 
@@ -130,14 +146,14 @@ class KazooStore:
         return self._ask(path, lambda client: self._commit(client, (operation,)), created)
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> asyncio.Future[Stat]:
-        operation = Set(path, data, version)
-        refusal = check_refused(operation) or self._too_large(path, request_size(operation, self._acl, self._root))
+        operation = SetData(path, data, version)
+        refusal = check_operation(operation) or self._too_large(path, request_size(operation, self._acl, self._root))
         if refusal is not None:
             return self._refused(refusal)
         return self._ask(path, lambda client: client.set_async(path, data, version), stat_of)
 
     def delete(self, path: str, version: int = ANY_VERSION) -> asyncio.Future[None]:
-        refusal = check_refused(Delete(path, version))
+        refusal = check_operation(Delete(path, version))
         if refusal is not None:
             return self._refused(refusal)
         return self._ask(path, lambda client: client.delete_async(path, version), _nothing)
@@ -146,7 +162,7 @@ class KazooStore:
         operations = tuple(operations)
         path = operations[0].path if operations else "/"
         size = transaction_size(operations, self._acl, self._root)
-        refusal = next(filter(None, map(check_refused, operations)), None) or self._too_large(path, size)
+        refusal = next(filter(None, map(check_operation, operations)), None) or self._too_large(path, size)
         if refusal is not None:
             return self._refused(refusal)
         return self._ask(
@@ -184,12 +200,14 @@ class KazooStore:
         root: str = self._client.chroot
         return root
 
-    def _ask(self, path: str, call: Callable[[Any], Reply], translate: Callable[[Any], Any]) -> asyncio.Future[Any]:
+    def _ask(
+        self, path: str, call: Callable[[Any], AsyncResult], translate: Callable[[Any], Any]
+    ) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = self._loop.create_future()
-        self._send(One(self._inbox, future, path, call, translate))
+        self._send(SingleRequest(self._inbox, future, path, call, translate))
         return future
 
-    def _send(self, request: Request) -> None:
+    def _send(self, request: StoreRequest) -> None:
         with self._lock:
             if self._final is not None:
                 request.fail(self._final)
@@ -214,7 +232,7 @@ class KazooStore:
         finally:
             self._pumping = False
 
-    def _answered(self, reply: Reply, answered: Answered) -> None:
+    def _answered(self, reply: AsyncResult, answered: ResponseCallback) -> None:
         with self._lock:
             self._in_flight -= 1
             unanswered = isinstance(reply.exception, (ConnectionLoss, SessionExpiredError, AuthFailedError))
@@ -223,11 +241,11 @@ class KazooStore:
             answered(reply, self._final if unanswered else None)
             self._pump()
 
-    def _commit(self, client: Any, operations: Sequence[Operation]) -> Reply:
+    def _commit(self, client: Any, operations: Sequence[Operation]) -> AsyncResult:
         transaction = client.transaction()
         root, acl = self._root, self._acl
         transaction.operations = [packet(operation, acl, root) for operation in operations]
-        reply: Reply = transaction.commit_async()
+        reply: AsyncResult = transaction.commit_async()
         return reply
 
     def _too_large(self, path: str, size: int) -> PacketTooLarge | None:
@@ -283,13 +301,13 @@ class KazooStore:
                 self._loop.call_exception_handler({"message": f"{listener!r} failed on {state}", "exception": error})
 
 
-def _subscribed(watch: Watch | None, path: str) -> Subscription | None:
-    return None if watch is None else Subscription(watch, path)
+def _subscribed(watch: Watch | None, path: str) -> KazooWatch | None:
+    return None if watch is None else KazooWatch(watch, path)
 
 
-def _node(told: tuple[bytes | None, Any]) -> Node:
+def _node(told: tuple[bytes | None, Any]) -> Znode:
     data, stat = told
-    return Node(data or b"", stat_of(stat))
+    return Znode(data or b"", stat_of(stat))
 
 
 def _nothing(_told: object) -> None:

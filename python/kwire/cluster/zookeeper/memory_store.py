@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
+from kwire.cluster.zookeeper.data_tree import Tree, ZnodeChange, parent_of
 from kwire.cluster.zookeeper.errors import (
     ConnectionLost,
     PacketTooLarge,
@@ -21,21 +22,20 @@ from kwire.cluster.zookeeper.errors import (
 )
 from kwire.cluster.zookeeper.operations import (
     ANY_VERSION,
-    OPEN_TO_ALL,
+    OPEN_ACL_UNSAFE,
     Acl,
     Create,
     Delete,
-    Node,
     Operation,
     OperationResult,
     SessionState,
-    Set,
+    SetData,
     Stat,
     WatchEvent,
+    Znode,
 )
-from kwire.cluster.zookeeper.packets import request_size, transaction_size
-from kwire.cluster.zookeeper.store import MAX_PACKET, check_path, check_refused
-from kwire.cluster.zookeeper.tree import Change, Tree, parent_of
+from kwire.cluster.zookeeper.packet_size import request_size, transaction_size
+from kwire.cluster.zookeeper.store import MAX_PACKET, check_operation, check_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -68,7 +68,7 @@ class MemoryZooKeeper:
         self._data_watches: dict[str, dict[tuple[MemoryStore, Watch], None]] = {}
         self._child_watches: dict[str, dict[tuple[MemoryStore, Watch], None]] = {}
 
-    def session(self, acl: tuple[Acl, ...] = OPEN_TO_ALL) -> MemoryStore:
+    def session(self, acl: tuple[Acl, ...] = OPEN_ACL_UNSAFE) -> MemoryStore:
         """A new session of the running event loop, connected."""
         self._last_session_id += 1
         session = MemoryStore(self, self._last_session_id, acl)
@@ -144,7 +144,7 @@ class MemoryZooKeeper:
                     del table[path]
         return forgotten
 
-    def fire(self, changes: Iterable[Change]) -> None:
+    def fire(self, changes: Iterable[ZnodeChange]) -> None:
         for kind, path in changes:
             for session, watch in self._data_watches.pop(path, ()):
                 session.tell(watch, WatchEvent(kind, path))
@@ -249,11 +249,11 @@ class MemoryStore:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def get(self, path: str, watch: Watch | None = None) -> asyncio.Future[Node]:
+    def get(self, path: str, watch: Watch | None = None) -> asyncio.Future[Znode]:
         check_path(path)
         return self._ask(path, lambda: self._get(path, watch))
 
-    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Node | None]]:
+    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Znode | None]]:
         paths = list(paths)
         for path in paths:
             check_path(path)
@@ -279,7 +279,7 @@ class MemoryStore:
         return cast("asyncio.Future[str]", self._write_one(Create(path, data, ephemeral, sequential, acl)))
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> asyncio.Future[Stat]:
-        return cast("asyncio.Future[Stat]", self._write_one(Set(path, data, version)))
+        return cast("asyncio.Future[Stat]", self._write_one(SetData(path, data, version)))
 
     def delete(self, path: str, version: int = ANY_VERSION) -> asyncio.Future[None]:
         return cast("asyncio.Future[None]", self._write_one(Delete(path, version)))
@@ -287,7 +287,7 @@ class MemoryStore:
     def multi(self, operations: Sequence[Operation]) -> asyncio.Future[list[OperationResult]]:
         operations = tuple(operations)
         path = operations[0].path if operations else "/"
-        refusal = next(filter(None, map(check_refused, operations)), None) or _too_large(
+        refusal = next(filter(None, map(check_operation, operations)), None) or _too_large(
             path, transaction_size(operations, self._acl)
         )
         if refusal is not None:
@@ -320,12 +320,12 @@ class MemoryStore:
 
     # What the server does.
 
-    def _get(self, path: str, watch: Watch | None) -> Node:
+    def _get(self, path: str, watch: Watch | None) -> Znode:
         node = self._memory.tree.node(path)
         self._memory.watch_data(path, self, watch)
-        return Node(node.data, node.stat())
+        return Znode(node.data, node.stat())
 
-    def _get_if_there(self, path: str, watch: Watch | None) -> Node | None:
+    def _get_if_there(self, path: str, watch: Watch | None) -> Znode | None:
         return self._get(path, watch) if self._memory.tree.has(path) else None
 
     def _exists(self, path: str, watch: Watch | None) -> Stat | None:
@@ -342,7 +342,7 @@ class MemoryStore:
         self._memory.fire(changes)
         return results
 
-    def _apply_one(self, operation: Create | Set | Delete) -> OperationResult:
+    def _apply_one(self, operation: Create | SetData | Delete) -> OperationResult:
         try:
             return self._apply([operation])[0]
         except TransactionFailed as failed:
@@ -350,8 +350,8 @@ class MemoryStore:
 
     # How a request goes there and back.
 
-    def _write_one(self, operation: Create | Set | Delete) -> asyncio.Future[OperationResult]:
-        refusal = check_refused(operation) or _too_large(operation.path, request_size(operation, self._acl))
+    def _write_one(self, operation: Create | SetData | Delete) -> asyncio.Future[OperationResult]:
+        refusal = check_operation(operation) or _too_large(operation.path, request_size(operation, self._acl))
         if refusal is not None:
             return self._refused(refusal)
         return self._ask(operation.path, lambda: self._apply_one(operation), (operation,))

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kwire.cluster.zookeeper.admin_requests import TopicPartition, topic_partitions
-from kwire.cluster.zookeeper.json_object import NOTHING_UNKNOWN, JsonObject, Unknown, dump
+from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump
 
-__all__ = ["IsrChange", "LogDirEvent", "ProducerIdBlock"]
+__all__ = ["IsrChangeNotification", "LogDirEventNotification", "ProducerIdBlock"]
 
 
 @dataclass(frozen=True, slots=True)
-class IsrChange:
+class IsrChangeNotification:
     """``/isr_change_notification/isr_change_<number>``: partitions whose ISR their leader has changed."""
 
     partitions: tuple[TopicPartition, ...]
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     root = "/isr_change_notification"
 
@@ -33,7 +33,7 @@ class IsrChange:
         return dump({"version": 1, "partitions": [one._asdict() for one in self.partitions]}, self.unknown)
 
     @classmethod
-    def decode(cls, data: bytes, path: str = "/isr_change_notification") -> IsrChange:
+    def decode(cls, data: bytes, path: str = "/isr_change_notification") -> IsrChangeNotification:
         """Errors: ZnodeError."""
         node = JsonObject.parse(data, path)
         node.drop("version")
@@ -41,12 +41,12 @@ class IsrChange:
 
 
 @dataclass(frozen=True, slots=True)
-class LogDirEvent:
+class LogDirEventNotification:
     """``/log_dir_event_notification/log_dir_event_<number>``: a directory of this broker has failed (event 1)."""
 
     broker_id: int
     event: int = 1
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     root = "/log_dir_event_notification"
 
@@ -60,7 +60,7 @@ class LogDirEvent:
         return dump({"version": 1, "broker": self.broker_id, "event": self.event}, self.unknown)
 
     @classmethod
-    def decode(cls, data: bytes, path: str = "/log_dir_event_notification") -> LogDirEvent:
+    def decode(cls, data: bytes, path: str = "/log_dir_event_notification") -> LogDirEventNotification:
         """Errors: ZnodeError."""
         node = JsonObject.parse(data, path)
         node.drop("version")
@@ -74,7 +74,7 @@ class ProducerIdBlock:
     broker_id: int
     first: int
     last: int
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path() -> str:

@@ -9,20 +9,20 @@ from typing import Literal, NamedTuple, TypeAlias
 
 __all__ = [
     "ANY_VERSION",
-    "OPEN_TO_ALL",
-    "READABLE_BY_ALL",
+    "CREATOR_ALL_WORLD_READ",
+    "OPEN_ACL_UNSAFE",
     "Acl",
     "Check",
     "Create",
     "Delete",
-    "Node",
     "Operation",
     "OperationResult",
     "Permission",
     "SessionState",
-    "Set",
+    "SetData",
     "Stat",
     "WatchEvent",
+    "Znode",
 ]
 
 ANY_VERSION = -1
@@ -50,7 +50,7 @@ class Stat(NamedTuple):
     pzxid: int
 
 
-class Node(NamedTuple):
+class Znode(NamedTuple):
     """A node's data (empty also where ZooKeeper has null) and what ZooKeeper tells of it."""
 
     data: bytes
@@ -86,10 +86,10 @@ class Acl(NamedTuple):
     identity: str
 
 
-OPEN_TO_ALL = (Acl(Permission.ALL, "world", "anyone"),)
+OPEN_ACL_UNSAFE = (Acl(Permission.ALL, "world", "anyone"),)
 """What Kafka puts on its nodes unless ``zookeeper.set.acl`` is on."""
 
-READABLE_BY_ALL = (Acl(Permission.ALL, "auth", ""), Acl(Permission.READ, "world", "anyone"))
+CREATOR_ALL_WORLD_READ = (Acl(Permission.ALL, "auth", ""), Acl(Permission.READ, "world", "anyone"))
 """What Kafka puts on its nodes when ``zookeeper.set.acl`` is on: all to its creator, reading to everybody."""
 
 
@@ -107,7 +107,7 @@ class Create(NamedTuple):
     acl: tuple[Acl, ...] | None = None
 
 
-class Set(NamedTuple):
+class SetData(NamedTuple):
     """Replace a node's data, if it has this version. The result is its new ``Stat``."""
 
     path: str
@@ -129,6 +129,6 @@ class Check(NamedTuple):
     version: int = ANY_VERSION
 
 
-Operation: TypeAlias = Create | Set | Delete | Check
+Operation: TypeAlias = Create | SetData | Delete | Check
 OperationResult: TypeAlias = str | Stat | None
 """The path for a creation, the new Stat for a set, None for the others."""

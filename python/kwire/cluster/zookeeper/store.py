@@ -28,19 +28,19 @@ from kwire.cluster.zookeeper.operations import (
     Acl,
     Check,
     Create,
-    Node,
     Operation,
     OperationResult,
     SessionState,
-    Set,
+    SetData,
     Stat,
     WatchEvent,
+    Znode,
 )
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MAX_PACKET", "Store", "Watch", "check_path", "check_refused", "make_path"]
+__all__ = ["MAX_PACKET", "Store", "Watch", "check_operation", "check_path", "make_path"]
 
 Watch: TypeAlias = Callable[[WatchEvent], None]
 
@@ -66,10 +66,10 @@ class Store(Protocol):
     def listen(self, listener: Callable[[SessionState], None]) -> Callable[[], None]:
         """Call ``listener`` with every new state, in order with watch events; the result ends that."""
 
-    def get(self, path: str, watch: Watch | None = None) -> asyncio.Future[Node]:
+    def get(self, path: str, watch: Watch | None = None) -> asyncio.Future[Znode]:
         """The node's data. Errors: NoNode, which leaves no watch."""
 
-    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Node | None]]:
+    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Znode | None]]:
         """Many at once, in order; None where there is no node (and no watch was left)."""
 
     def exists(self, path: str, watch: Watch | None = None) -> asyncio.Future[Stat | None]:
@@ -143,14 +143,14 @@ def check_path(path: str) -> None:
         path.encode()  # half a surrogate pair is a ValueError too
 
 
-def check_refused(operation: Operation) -> StoreError | None:
+def check_operation(operation: Operation) -> StoreError | None:
     """Why the operation is never sent. ValueError for a path or a version that no node can have; TypeError for data."""
     path = operation.path
     check_path(path)
     if not isinstance(operation, Create) and not ANY_VERSION <= operation.version <= 0x7FFF_FFFF:
         raise ValueError(f"{operation.version} is no version of {path}")
     # kazoo would find out in its connection's thread, and lose the connection by it.
-    if isinstance(operation, (Create, Set)) and not isinstance(operation.data, bytes):
+    if isinstance(operation, (Create, SetData)) and not isinstance(operation.data, bytes):
         raise TypeError(f"the data of {path} must be bytes, not {type(operation.data).__name__}")
     if path.startswith("/feature") and path[8:9] in {"", "/"} and not isinstance(operation, Check):
         return ForbiddenPath(path)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from kwire.cluster.zookeeper.errors import ZnodeError
-from kwire.cluster.zookeeper.json_object import NOTHING_UNKNOWN, JsonObject, Unknown, dump, frozen, parse
+from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump, parse, read_only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ __all__ = ["DeletionMarker", "PartitionState", "TopicRegistration"]
 
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,10}")
-_NONE: Mapping[int, tuple[int, ...]] = frozen({})
+_NONE: Mapping[int, tuple[int, ...]] = read_only({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class TopicRegistration:
     topic_id: uuid.UUID | None = None
     adding_replicas: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: _NONE)
     removing_replicas: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: _NONE)
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     root = "/brokers/topics"
 
     def __post_init__(self) -> None:
         for name in ("partitions", "adding_replicas", "removing_replicas"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @staticmethod
     def path(topic: str) -> str:
@@ -107,7 +107,7 @@ class PartitionState:
     isr: tuple[int, ...]
     controller_epoch: int
     recovering: bool = False
-    unknown: Unknown = NOTHING_UNKNOWN
+    unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path(topic: str, partition: int) -> str:

@@ -15,7 +15,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from kwire.cluster.controller.backend import AdminBackend
     from kwire.cluster.controller.handlers import Asked
-    from kwire.cluster.controller.state import Topic
+    from kwire.cluster.controller.topic_state import Topic
 
 __all__ = ["handle"]
 
@@ -33,10 +33,10 @@ async def handle(asked: Asked, backend: AdminBackend) -> AlterTopicResponse | Al
         if alteration.replica_assignment:
             _check_whole(alteration, await backend.describe_topic(message.topic_name))
         (outcome,) = await backend.alter_topics([alteration])
-        refusal = outcome.refusal
+        error = outcome.error
     except AdminError as refused:
-        refusal = refused
-    code, reason = code_and_reason(refusal)
+        error = refused
+    code, reason = code_and_reason(error)
     return AlterTopicResponse(error_code=code, error_description=reason)
 
 

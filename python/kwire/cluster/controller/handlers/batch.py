@@ -19,20 +19,20 @@ async def each_or_all(work: Awaitable[list[Outcome]], names: Iterable[str]) -> l
     """The outcomes of the work; if it was refused as a whole, that for each distinct topic."""
     try:
         return await work
-    except AdminError as refusal:
-        return [Outcome(name, refusal) for name in dict.fromkeys(names)]
+    except AdminError as error:
+        return [Outcome(name, error) for name in dict.fromkeys(names)]
 
 
-def code(refusal: AdminError | None) -> int:
+def code(error: AdminError | None) -> int:
     """0 for none."""
-    return ErrorCode.NO_ERROR if refusal is None else refusal.code
+    return ErrorCode.NO_ERROR if error is None else error.code
 
 
 def topic_results(outcomes: Iterable[Outcome]) -> tuple[TopicResult, ...]:
     """As topic commands answer."""
-    return tuple(TopicResult(topic_name=one.topic, error_code=code(one.refusal)) for one in outcomes)
+    return tuple(TopicResult(topic_name=one.topic, error_code=code(one.error)) for one in outcomes)
 
 
 def replication_results(outcomes: Iterable[Outcome]) -> tuple[ReplicationResult, ...]:
     """As replication commands answer."""
-    return tuple(ReplicationResult(topic=one.topic, error_code=code(one.refusal)) for one in outcomes)
+    return tuple(ReplicationResult(topic=one.topic, error_code=code(one.error)) for one in outcomes)

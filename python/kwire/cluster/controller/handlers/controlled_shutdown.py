@@ -35,8 +35,8 @@ async def run(message: AdminRequest, backend: AdminBackend) -> AdminResponse:
         return _refused(ErrorCode.ADMIN_REQUEST_FAILED, reason)
     try:
         left = await backend.controlled_shutdown(broker_id, broker_epoch)
-    except AdminError as refusal:
-        return _refused(refusal.code, refusal.reason)
+    except AdminError as error:
+        return _refused(error.code, error.reason)
     return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=1 if left else 0, output=json.dumps(left).encode())
 
 

@@ -29,10 +29,10 @@ async def handle(asked: Asked, backend: AdminBackend) -> CreateTopicResponse | C
     try:
         backend.check_active()
         (outcome,) = await backend.create_topics([_creation(message)], None)
-        refusal = outcome.refusal
+        error = outcome.error
     except AdminError as refused:
-        refusal = refused
-    code, reason = code_and_reason(refusal)
+        error = refused
+    code, reason = code_and_reason(error)
     return CreateTopicResponse(error_code=code, error_description=reason)
 
 

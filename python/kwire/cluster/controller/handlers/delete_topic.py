@@ -24,5 +24,5 @@ async def handle(asked: Asked, backend: AdminBackend) -> DeleteTopicResponse | D
         return DeleteTopicResponse_V2(topics=topic_results(outcomes))
     assert isinstance(message, DeleteTopicRequest)
     (outcome,) = await each_or_all(backend.delete_topics([message.topic_name]), [message.topic_name])
-    code, reason = code_and_reason(outcome.refusal)
+    code, reason = code_and_reason(outcome.error)
     return DeleteTopicResponse(error_code=code, error_description=reason)

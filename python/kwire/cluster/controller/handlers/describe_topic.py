@@ -21,7 +21,7 @@ from kwire.messages.kip4.structures import ConfigEntry
 if TYPE_CHECKING:
     from kwire.cluster.controller.backend import AdminBackend
     from kwire.cluster.controller.handlers import Asked
-    from kwire.cluster.controller.state import Topic
+    from kwire.cluster.controller.topic_state import Topic
 
 __all__ = ["handle"]
 
@@ -33,8 +33,8 @@ async def handle(asked: Asked, backend: AdminBackend) -> DescribeTopicResponse:
     assert isinstance(asked.message, DescribeTopicRequest)
     try:
         topic = await backend.describe_topic(asked.message.topic_name)
-    except AdminError as refusal:
-        code, reason = code_and_reason(refusal)
+    except AdminError as error:
+        code, reason = code_and_reason(error)
         return DescribeTopicResponse(error_code=code, error_description=reason)
     return DescribeTopicResponse(error_code=ErrorCode.NO_ERROR, topic_description=_described(topic, asked.version))
 

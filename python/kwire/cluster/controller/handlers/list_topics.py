@@ -19,12 +19,14 @@ __all__ = ["handle"]
 async def handle(asked: Asked, backend: AdminBackend) -> ListTopicsResponse:
     """List all topics."""
     try:
-        names = await backend.topic_names()
-    except AdminError as refusal:
-        code, reason = code_and_reason(refusal)
+        names = await backend.list_topics()
+    except AdminError as error:
+        code, reason = code_and_reason(error)
         return ListTopicsResponse(error_code=code, error_description=reason)
     if asked.version == 0:
-        listed = TopicsList(topics_marked_for_deletion=tuple(names.marked), alive_topics=tuple(names.alive))
+        listed = TopicsList(
+            topics_marked_for_deletion=tuple(names.marked_for_deletion), alive_topics=tuple(names.alive)
+        )
     else:
         listed = TopicsList(topic_names=tuple(names.alive))
     return ListTopicsResponse(error_code=ErrorCode.NO_ERROR, topics_list=listed)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["as_replicas", "code_and_reason", "config_entries", "config_texts"]
 
 
-def code_and_reason(refusal: AdminError | None) -> tuple[int, str | None]:
+def code_and_reason(error: AdminError | None) -> tuple[int, str | None]:
     """ErrorCode and ErrorDescription."""
-    if refusal is None:
+    if error is None:
         return ErrorCode.NO_ERROR, None
-    if refusal.code == ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST:
-        return refusal.code, refusal.reason
-    return ErrorCode.ADMIN_REQUEST_FAILED, refusal.reason
+    if error.code == ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST:
+        return error.code, error.reason
+    return ErrorCode.ADMIN_REQUEST_FAILED, error.reason
 
 
 def config_entries(texts: Iterable[str]) -> tuple[ConfigEntry, ...]:

@@ -22,5 +22,5 @@ async def handle(asked: Asked, backend: AdminBackend) -> PreferredReplicaLeaderE
     message = asked.message
     assert isinstance(message, PreferredReplicaLeaderElectionRequest)
     names = [one.topic for one in message.topics] or [""]
-    outcomes = await each_or_all(backend.elect_preferred(message.topics), names)
+    outcomes = await each_or_all(backend.elect_preferred_leaders(message.topics), names)
     return PreferredReplicaLeaderElectionResponse(topics=replication_results(outcomes))

@@ -18,5 +18,5 @@ async def handle(asked: Asked, backend: AdminBackend) -> ReassignPartitionsRespo
     """Begin to move partitions."""
     message = asked.message
     assert isinstance(message, ReassignPartitionsRequest)
-    outcomes = await each_or_all(backend.reassign(message.topics), [one.topic for one in message.topics])
+    outcomes = await each_or_all(backend.reassign_partitions(message.topics), [one.topic for one in message.topics])
     return ReassignPartitionsResponse(topics=replication_results(outcomes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.backend import TopicMoves
+from kwire.cluster.controller.backend import TopicReassignmentStatus
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.controller.handlers.batch import code
 from kwire.messages.kip4.verify_reassign_partitions import (
@@ -26,14 +26,17 @@ async def handle(asked: Asked, backend: AdminBackend) -> VerifyReassignPartition
     message = asked.message
     assert isinstance(message, VerifyReassignPartitionsRequest)
     try:
-        told = await backend.moves(message.topics)
-    except AdminError as refusal:
-        told = [TopicMoves(name, {}, refusal) for name in dict.fromkeys(one.topic for one in message.topics) or [""]]
+        told = await backend.verify_reassignments(message.topics)
+    except AdminError as error:
+        told = [
+            TopicReassignmentStatus(name, {}, error)
+            for name in dict.fromkeys(one.topic for one in message.topics) or [""]
+        ]
     return VerifyReassignPartitionsResponse(
         topics=tuple(
             TopicStatus(
                 topic=one.topic,
-                error_code=code(one.refusal),
+                error_code=code(one.error),
                 partitions=tuple(
                     PartitionStatus(partition_id=index, status=status) for index, status in one.statuses.items()
                 ),

@@ -16,21 +16,21 @@ from kwire.cluster.zookeeper.errors import (
     NodeExists,
     NoNode,
     NotEmpty,
-    ServerRefused,
+    ServerError,
     StoreError,
     TransactionFailed,
 )
-from kwire.cluster.zookeeper.operations import ANY_VERSION, Check, Create, Delete, Set, Stat
+from kwire.cluster.zookeeper.operations import ANY_VERSION, Check, Create, Delete, SetData, Stat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kwire.cluster.zookeeper.operations import Acl, Operation, OperationResult
 
-__all__ = ["Change", "Tree", "parent_of"]
+__all__ = ["Tree", "ZnodeChange", "parent_of"]
 
 
-class Change(NamedTuple):
+class ZnodeChange(NamedTuple):
     """One thing that happened to one node."""
 
     kind: Literal["created", "changed", "deleted"]
@@ -38,7 +38,7 @@ class Change(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Znode:
+class _TreeNode:
     data: bytes
     acl: tuple[Acl, ...]
     owner: int
@@ -78,9 +78,9 @@ class Tree:
 
     def __init__(self) -> None:
         self.zxid = 0
-        self._nodes = {"/": _Znode(b"", (), 0, 0, 0, 0, 0, 0)}
+        self._nodes = {"/": _TreeNode(b"", (), 0, 0, 0, 0, 0, 0)}
 
-    def node(self, path: str) -> _Znode:
+    def node(self, path: str) -> _TreeNode:
         """The node. Errors: NoNode."""
         try:
             return self._nodes[path]
@@ -101,7 +101,7 @@ class Tree:
 
     def apply(
         self, operations: Sequence[Operation], session_id: int, default_acl: tuple[Acl, ...]
-    ) -> tuple[list[OperationResult], list[Change]]:
+    ) -> tuple[list[OperationResult], list[ZnodeChange]]:
         """Do all of it. Errors: TransactionFailed, and then nothing has changed."""
         transaction = _Transaction(self._nodes, self.zxid + 1, session_id, default_acl)
         results: list[OperationResult] = []
@@ -116,8 +116,8 @@ class Tree:
 
 
 class _Transaction:
-    def __init__(self, nodes: dict[str, _Znode], zxid: int, session_id: int, default_acl: tuple[Acl, ...]) -> None:
-        self.changes: list[Change] = []
+    def __init__(self, nodes: dict[str, _TreeNode], zxid: int, session_id: int, default_acl: tuple[Acl, ...]) -> None:
+        self.changes: list[ZnodeChange] = []
         self._nodes = nodes
         self._zxid = zxid
         self._session_id = session_id
@@ -129,7 +129,7 @@ class _Transaction:
         match operation:
             case Create():
                 return self._create(operation)
-            case Set():
+            case SetData():
                 return self._set(operation)
             case Delete():
                 self._delete(operation)
@@ -156,7 +156,9 @@ class _Transaction:
             raise NoChildrenForEphemerals(path)
         acl = self._default_acl if operation.acl is None else operation.acl
         owner = self._session_id if operation.ephemeral else 0
-        self._nodes[path] = _Znode(operation.data, acl, owner, self._zxid, self._zxid, self._zxid, self._now, self._now)
+        self._nodes[path] = _TreeNode(
+            operation.data, acl, owner, self._zxid, self._zxid, self._zxid, self._now, self._now
+        )
         name = path.rpartition("/")[2]
         before = parent.pzxid
         parent.children.add(name)
@@ -170,10 +172,10 @@ class _Transaction:
             parent.pzxid = before
 
         self._undo.append(undo)
-        self.changes.append(Change("created", path))
+        self.changes.append(ZnodeChange("created", path))
         return path
 
-    def _set(self, operation: Set) -> Stat:
+    def _set(self, operation: SetData) -> Stat:
         node = self._versioned(operation.path, operation.version)
         before = (node.data, node.version, node.mzxid, node.mtime)
         node.data, node.version, node.mzxid, node.mtime = operation.data, node.version + 1, self._zxid, self._now
@@ -182,13 +184,13 @@ class _Transaction:
             node.data, node.version, node.mzxid, node.mtime = before
 
         self._undo.append(undo)
-        self.changes.append(Change("changed", operation.path))
+        self.changes.append(ZnodeChange("changed", operation.path))
         return node.stat()
 
     def _delete(self, operation: Delete) -> None:
         path = operation.path
         if path == "/":
-            raise ServerRefused(path, -8, "BadArgumentsError")
+            raise ServerError(path, -8, "BadArgumentsError")
         node = self._versioned(path, operation.version)
         if node.children:
             raise NotEmpty(path)
@@ -205,9 +207,9 @@ class _Transaction:
             parent.pzxid = before
 
         self._undo.append(undo)
-        self.changes.append(Change("deleted", path))
+        self.changes.append(ZnodeChange("deleted", path))
 
-    def _versioned(self, path: str, version: int) -> _Znode:
+    def _versioned(self, path: str, version: int) -> _TreeNode:
         node = self._nodes.get(path)
         if node is None:
             raise NoNode(path)

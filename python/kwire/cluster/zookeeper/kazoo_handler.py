@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-__all__ = ["BridgeHandler", "Doorbell", "Inbox", "Reply"]
+__all__ = ["AsyncResult", "CallbackQueue", "EventLoopHandler", "WakeupPair"]
 
 
-class Inbox:
+class CallbackQueue:
     """What is to be called in the loop's thread, in order."""
 
     __slots__ = ("_awake", "_loop", "_waiting")
@@ -58,7 +58,7 @@ class Inbox:
                 )
 
 
-class Reply:
+class AsyncResult:
     """What kazoo puts an answer into; as much of its ``AsyncResult`` as kazoo itself uses, without locks.
 
     A callback is called once, by whoever comes second: the thread that has the answer, or the one that links.
@@ -70,7 +70,7 @@ class Reply:
         self.ready = False
         self.value: Any = None
         self.exception: BaseException | None = None
-        self._callbacks: list[Callable[[Reply], None]] = []
+        self._callbacks: list[Callable[[AsyncResult], None]] = []
 
     def set(self, value: Any = None) -> None:
         """The answer."""
@@ -86,7 +86,7 @@ class Reply:
             self.ready = True
             self._call()
 
-    def rawlink(self, callback: Callable[[Reply], None]) -> None:
+    def rawlink(self, callback: Callable[[AsyncResult], None]) -> None:
         """Call it when there is an answer, at once if there is one."""
         self._callbacks.append(callback)
         if self.ready:
@@ -107,7 +107,7 @@ class Reply:
             callback(self)
 
 
-class Doorbell:
+class WakeupPair:
     """The pair of sockets with which kazoo wakes its thread: a byte sent for each request, one received for each.
 
     kazoo's own pair takes a few hundred bytes and then blocks whoever sends, be it the thread that should receive.
@@ -148,12 +148,12 @@ class Doorbell:
         self._outer.close()
 
 
-class BridgeHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+class EventLoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
     """kazoo's handler of threads, whose callbacks go to the inbox instead of its workers."""
 
     timeout_exception = KazooTimeoutError
 
-    def __init__(self, inbox: Inbox) -> None:
+    def __init__(self, inbox: CallbackQueue) -> None:
         super().__init__()
         self._inbox = inbox
 
@@ -165,9 +165,9 @@ class BridgeHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo 
         """No workers."""
         self._running = False
 
-    def create_socket_pair(self) -> tuple[Doorbell, Doorbell]:
+    def create_socket_pair(self) -> tuple[WakeupPair, WakeupPair]:
         """What wakes the connection's thread."""
-        doorbell = Doorbell()
+        doorbell = WakeupPair()
         return doorbell, doorbell
 
     def select(
@@ -190,9 +190,9 @@ class BridgeHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo 
             [],
         )
 
-    def async_result(self) -> Reply:
+    def async_result(self) -> AsyncResult:
         """What answers are put into."""
-        return Reply()
+        return AsyncResult()
 
     def dispatch_callback(self, callback: Any) -> None:
         """A watch has fired."""

@@ -5,8 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.cluster.controller.leadership import elect, move_leader, prefer, settle
-from kwire.cluster.controller.state import NO_NODE, UNREADABLE, Partition
+from kwire.cluster.controller.leader_election import (
+    choose_leader,
+    elect_leader,
+    elect_leader_for_shutdown,
+    elect_preferred_leader,
+)
+from kwire.cluster.controller.topic_state import MALFORMED, NO_ZNODE, Partition
 from kwire.cluster.zookeeper.topics import PartitionState
 
 BROKERS = (1, 2, 3, 4, 5)
@@ -21,7 +26,7 @@ def a_partition(
 def settled(
     partition: Partition, live: set[int], leaving: frozenset[int] = frozenset(), *, unclean: bool = False
 ) -> Partition:
-    return settle(partition, live, leaving, unclean=unclean, controller_epoch=9)
+    return elect_leader(partition, live, leaving, unclean=unclean, controller_epoch=9)
 
 
 def told(partition: Partition) -> tuple[int, tuple[int, ...], int]:
@@ -70,29 +75,29 @@ def test_what_needs_no_change_is_the_same_object() -> None:
 
 
 def test_a_state_that_nobody_can_read_is_left_alone() -> None:
-    partition = Partition(0, (1, 2), None, UNREADABLE)
+    partition = Partition(0, (1, 2), None, MALFORMED)
     assert settled(partition, {1, 2}) is partition
 
 
 def test_who_shuts_down_leads_only_for_want_of_another() -> None:
-    assert elect((1, 2, 3), {1}) == 2
-    assert elect((1, 2), {1, 2}) == 1
-    assert elect((), {1}) == -1
+    assert choose_leader((1, 2, 3), {1}) == 2
+    assert choose_leader((1, 2), {1, 2}) == 1
+    assert choose_leader((), {1}) == -1
 
 
 def test_a_preferred_leader_must_be_alive_in_sync_and_stay() -> None:
     partition = a_partition((1, 2), 2, (2, 1))
-    assert told(prefer(partition, {1, 2}, frozenset(), 9)) == (1, (2, 1), 8)
-    assert prefer(partition, {2}, frozenset(), 9) is partition
-    assert prefer(partition, {1, 2}, {1}, 9) is partition
+    assert told(elect_preferred_leader(partition, {1, 2}, frozenset(), 9)) == (1, (2, 1), 8)
+    assert elect_preferred_leader(partition, {2}, frozenset(), 9) is partition
+    assert elect_preferred_leader(partition, {1, 2}, {1}, 9) is partition
     behind = a_partition((1, 2), 2, (2,))
-    assert prefer(behind, {1, 2}, frozenset(), 9) is behind
+    assert elect_preferred_leader(behind, {1, 2}, frozenset(), 9) is behind
 
 
 def test_leaders_are_moved_away_from_who_shuts_down() -> None:
-    assert told(move_leader(a_partition((1, 2), 1, (1, 2)), {1, 2}, {1}, 9)) == (2, (1, 2), 8)
+    assert told(elect_leader_for_shutdown(a_partition((1, 2), 1, (1, 2)), {1, 2}, {1}, 9)) == (2, (1, 2), 8)
     alone = a_partition((1, 2), 1, (1,))
-    assert move_leader(alone, {1, 2}, {1}, 9) is alone
+    assert elect_leader_for_shutdown(alone, {1, 2}, {1}, 9) is alone
 
 
 replicas = st.permutations(BROKERS).flatmap(lambda order: st.integers(1, 5).map(lambda count: tuple(order[:count])))
@@ -103,7 +108,7 @@ def test_whatever_dies_and_returns_no_acknowledged_data_is_lost_without_leave(
     assigned: tuple[int, ...], history: list[tuple[set[int], bool]]
 ) -> None:
     """The ISR never gets empty; a new leader was in the last ISR, unless the election was permitted to be unclean."""
-    partition = Partition(0, assigned, None, NO_NODE)
+    partition = Partition(0, assigned, None, NO_ZNODE)
     for live, unclean in history:
         before = partition
         partition = settled(before, live, unclean=unclean)

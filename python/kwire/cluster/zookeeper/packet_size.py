@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from kwire.cluster.zookeeper.operations import Create, Set
+from kwire.cluster.zookeeper.operations import Create, SetData
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def _body(operation: Operation, default_acl: Sequence[Acl], root: int) -> int:
     if isinstance(operation, Create):
         acl = default_acl if operation.acl is None else operation.acl
         size += _INTEGER + len(operation.data) + _acl_size(tuple(acl))
-    elif isinstance(operation, Set):
+    elif isinstance(operation, SetData):
         size += _INTEGER + len(operation.data)
     return size
 

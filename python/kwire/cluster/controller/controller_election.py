@@ -1,0 +1,136 @@
+"""Election of the controller through ZooKeeper.
+
+The ephemeral znode `/controller` and the incremented `/controller_epoch` are written in one transaction, so no two
+controllers share an epoch. Source: `KafkaZkClient.registerControllerAndIncrementControllerEpoch` of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
+from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, NoNode, TransactionFailed
+from kwire.cluster.zookeeper.operations import Create, SetData
+from kwire.cluster.zookeeper.store import make_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kwire.cluster.zookeeper.store import Store, Watch
+
+__all__ = ["TOP_LEVEL_PATHS", "ElectedEpoch", "create_top_level_paths", "elect", "resign"]
+
+TOP_LEVEL_PATHS = (
+    "/brokers/ids",
+    "/brokers/topics",
+    "/config/topics",
+    "/config/brokers",
+    "/config/clients",
+    "/config/users",
+    "/config/ips",
+    "/config/changes",
+    "/admin/delete_topics",
+    "/isr_change_notification",
+    "/consumers",
+)
+"""Persistent znodes that must exist before a controller starts."""
+
+
+class ElectedEpoch(NamedTuple):
+    """The controller epoch that an election produced, and the version of its znode, which fences all writes."""
+
+    epoch: int
+    zk_version: int
+
+
+async def create_top_level_paths(store: Store) -> None:
+    """Create the missing znodes of `TOP_LEVEL_PATHS`."""
+    for path in TOP_LEVEL_PATHS:
+        await make_path(store, path)
+
+
+async def elect(
+    store: Store, broker_id: int, watch: Watch, clock: Callable[[], float] = time.time
+) -> ElectedEpoch | None:
+    """Try to become the controller.
+
+    Returns:
+        The new epoch, or None if another broker is the controller; `watch` then fires when its znode changes.
+
+    Raises:
+        SessionExpired, StoreClosed: the session has ended.
+        ZnodeError: `/controller_epoch` is malformed.
+    """
+    while True:
+        try:
+            registration = await store.exists(ActiveController.path(), watch)
+            if registration is None:
+                elected = await _try_elect(store, broker_id, clock)
+                if elected is not None:
+                    return elected
+            elif registration.ephemeral_owner != store.session_id:
+                return None
+            else:  # an earlier attempt succeeded, but its response was lost
+                return await _current_epoch(store)
+        except ConnectionLost:  # the transaction may have been applied
+            continue
+
+
+async def resign(store: Store) -> None:
+    """Delete `/controller` if this session owns it.
+
+    Raises:
+        SessionExpired, StoreClosed: the session has ended.
+    """
+    while True:
+        try:
+            registration = await store.exists(ActiveController.path())
+            if registration is not None and registration.ephemeral_owner == store.session_id:
+                await store.delete(ActiveController.path())
+        except ConnectionLost:
+            continue
+        except NoNode:
+            return
+        else:
+            return
+
+
+async def _try_elect(store: Store, broker_id: int, clock: Callable[[], float]) -> ElectedEpoch | None:
+    path = ControllerEpoch.path()
+    try:
+        znode = await store.get(path)
+    except NoNode:
+        try:
+            await store.create(path, ControllerEpoch(0).encode())
+        except NodeExists:  # another broker of a new cluster created it first
+            return None
+        znode = await store.get(path)
+    epoch = ControllerEpoch.decode(znode.data, path).epoch + 1
+    version = znode.stat.version
+    registration = ActiveController(broker_id, int(clock() * 1000), -1)
+    try:
+        await store.multi(
+            [
+                Create(ActiveController.path(), registration.encode(), ephemeral=True),
+                SetData(path, ControllerEpoch(epoch).encode(), version),
+            ]
+        )
+    except TransactionFailed:  # another broker was elected
+        return None
+    return ElectedEpoch(epoch, version + 1)
+
+
+async def _current_epoch(store: Store) -> ElectedEpoch | None:
+    """Return the epoch of this session's election, or None if the epoch has been incremented since.
+
+    `/controller` and `/controller_epoch` belong to the same election if one transaction wrote both.
+    """
+    try:
+        registration = await store.get(ActiveController.path())
+        epoch = await store.get(ControllerEpoch.path())
+    except NoNode:
+        return None
+    if registration.stat.ephemeral_owner != store.session_id or registration.stat.czxid != epoch.stat.mzxid:
+        return None
+    return ElectedEpoch(ControllerEpoch.decode(epoch.data).epoch, epoch.stat.version)

@@ -1,0 +1,222 @@
+"""Requests about replicas and leaders: reassignment, preferred leader election, and controlled shutdown.
+
+There is one function for each of these methods of `AdminBackend`; the consumer of the event queue runs it. Success
+means that the request is stored in ZooKeeper and survives this controller; the work itself may take longer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.cluster.controller.backend import Outcome, TopicReassignmentStatus
+from kwire.cluster.controller.errors import AdminError, reassignment_in_progress, write_failed
+from kwire.cluster.controller.fenced_writer import WriteConflict
+from kwire.cluster.controller.partition_reassignment import lock_reassignment, start_pending_reassignments
+from kwire.cluster.controller.preferred_replica_election import write_preferred_leaders
+from kwire.cluster.controller.reassignment_validation import (
+    REASSIGNING,
+    choose_partitions,
+    ongoing_reassignments,
+    reassignment_status,
+    reassignment_targets,
+)
+from kwire.cluster.controller.topic_transitions import elect_leaders_for_shutdown
+from kwire.cluster.zookeeper.admin_requests import (
+    PartitionReassignment,
+    PreferredReplicaElection,
+    ReassignPartitions,
+    TopicPartition,
+)
+from kwire.cluster.zookeeper.errors import NodeExists, PacketTooLarge, StoreError
+from kwire.cluster.zookeeper.operations import Create
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.structures import TopicReassignment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kwire.cluster.controller.controller_context import ControllerContext
+    from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
+
+__all__ = ["controlled_shutdown", "elect_preferred_leaders", "reassign_partitions", "verify_reassignments"]
+
+
+async def reassign_partitions(context: ControllerContext, topics: Sequence[TopicReassignment]) -> list[Outcome]:
+    """Store a reassignment in ZooKeeper; it starts after the response."""
+    merged = _merge(topics)
+    errors: dict[str, AdminError] = {}
+    requested: list[PartitionReassignment] = []
+    for name, topic in merged.items():
+        try:
+            targets = reassignment_targets(name, topic.partitions, context.cluster)
+        except AdminError as error:
+            errors[name] = error
+        else:
+            requested += [PartitionReassignment(name, index, replicas) for index, replicas in targets.items()]
+    if requested:
+        errors |= await _request_reassignment(context, requested)
+        context.queue.enqueue_change(ReassignPartitions.path())
+    return _outcomes(merged, errors)
+
+
+async def _request_reassignment(
+    context: ControllerContext, requested: Sequence[PartitionReassignment]
+) -> dict[str, AdminError]:
+    """Create `/admin/reassign_partitions` and return the errors by topic."""
+    names = {one.topic for one in requested}
+    reassignment = ReassignPartitions(tuple(requested))
+    try:
+        await context.writer.commit([Create(ReassignPartitions.path(), reassignment.encode())])
+    except WriteConflict:
+        return dict.fromkeys(names, reassignment_in_progress())
+    except PacketTooLarge:
+        return await _start_reassignment(context, requested)
+    except StoreError as error:
+        return dict.fromkeys(names, write_failed(error))
+    context.reassignment = reassignment, 0
+    context.update_cluster(reassignment_requested=True, pending_reassignments=reassignment.targets())
+    return {}
+
+
+async def _start_reassignment(
+    context: ControllerContext, requested: Sequence[PartitionReassignment]
+) -> dict[str, AdminError]:
+    """Start a reassignment that is too large for one znode before the response, and return the errors by topic."""
+    if not await lock_reassignment(context):
+        return dict.fromkeys((one.topic for one in requested), reassignment_in_progress())
+    context.update_cluster(pending_reassignments=ReassignPartitions(tuple(requested)).targets())
+    await start_pending_reassignments(context)
+    failed = {name for name, _ in context.cluster.pending_reassignments}
+    context.update_cluster(pending_reassignments={})
+    return dict.fromkeys(failed, AdminError(ErrorCode.ADMIN_REQUEST_FAILED, "cannot write the topic to ZooKeeper"))
+
+
+async def verify_reassignments(
+    context: ControllerContext, topics: Sequence[TopicReassignment]
+) -> list[TopicReassignmentStatus]:
+    """Compare partitions with their target replicas; without topics, list the ongoing reassignments."""
+    if not topics:
+        ongoing = ongoing_reassignments(context.cluster)
+        return [TopicReassignmentStatus(name, dict.fromkeys(indexes, REASSIGNING)) for name, indexes in ongoing.items()]
+    statuses = []
+    for name, topic in _merge(topics).items():
+        try:
+            partitions = reassignment_status(name, topic.partitions, context.cluster)
+        except AdminError as error:
+            statuses.append(TopicReassignmentStatus(name, {}, error))
+        else:
+            statuses.append(TopicReassignmentStatus(name, partitions))
+    return statuses
+
+
+def _merge(topics: Sequence[TopicReassignment]) -> dict[str, TopicReassignment]:
+    """Merge the partitions of a topic that is named more than once."""
+    merged: dict[str, TopicReassignment] = {}
+    for topic in topics:
+        earlier = merged.get(topic.topic)
+        if earlier is None:
+            merged[topic.topic] = topic
+        else:
+            partitions = earlier.partitions + topic.partitions
+            merged[topic.topic] = TopicReassignment(topic=topic.topic, partitions=partitions)
+    return merged
+
+
+async def elect_preferred_leaders(context: ControllerContext, topics: Sequence[TopicPartitions]) -> list[Outcome]:
+    """Store an election in ZooKeeper; it takes place after the response."""
+    named = _merge_partition_ids(topics)
+    marked = context.cluster.topics_to_delete
+    requested = named or {name: [] for name in context.cluster.topics.names() if name not in marked}
+    errors: dict[str, AdminError] = {}
+    partitions: list[TopicPartition] = []
+    for name, indexes in requested.items():
+        try:
+            chosen = choose_partitions(name, indexes, context.cluster)
+        except AdminError as error:
+            errors[name] = error
+        else:
+            partitions += _without_preferred_leader(context, name, chosen)
+    try:
+        errors |= await _request_election(context, partitions)
+    except AdminError as error:
+        if not named:
+            raise
+        errors = dict.fromkeys(requested, error) | errors
+    context.queue.enqueue_change(PreferredReplicaElection.path())
+    return _outcomes(requested, errors)
+
+
+async def _request_election(context: ControllerContext, partitions: Sequence[TopicPartition]) -> dict[str, AdminError]:
+    """Create `/admin/preferred_replica_election` and return the errors by topic.
+
+    A list that is too large for one znode is carried out before the response. An empty znode then keeps other elections
+    from starting.
+
+    Raises:
+        AdminError: the election as a whole was rejected.
+    """
+    try:
+        try:
+            await _create_election(context, partitions)
+        except PacketTooLarge:
+            await _create_election(context, ())
+            failed = await write_preferred_leaders(context, partitions)
+            return {name: write_failed(error) for name, error in failed.items()}
+    except (WriteConflict, StoreError) as error:
+        if isinstance(error, WriteConflict) and isinstance(error.error, NodeExists):
+            reason = "another preferred leader election is in progress"
+            code = ErrorCode.PREFERRED_REPLICA_LEADER_ELECTION_IN_PROGRESS
+            raise AdminError(code, reason) from error
+        raise write_failed(error) from error
+    return {}
+
+
+async def _create_election(context: ControllerContext, partitions: Sequence[TopicPartition]) -> None:
+    election = PreferredReplicaElection(tuple(partitions))
+    await context.writer.commit([Create(PreferredReplicaElection.path(), election.encode())])
+
+
+def _merge_partition_ids(topics: Sequence[TopicPartitions]) -> dict[str, list[int]]:
+    """Return the partitions of each topic; an empty list means all partitions."""
+    merged: dict[str, list[int]] = {}
+    for topic in topics:
+        earlier = merged.get(topic.topic)
+        if earlier == [] or not topic.partition_ids:
+            merged[topic.topic] = []
+        else:
+            merged[topic.topic] = [*(earlier or ()), *topic.partition_ids]
+    return merged
+
+
+def _without_preferred_leader(context: ControllerContext, name: str, indexes: Sequence[int]) -> list[TopicPartition]:
+    topic = context.cluster.topics.get(name)
+    assert topic is not None
+    partitions = [topic.partition(index) for index in indexes]
+    return [
+        TopicPartition(name, partition.id)
+        for partition in partitions
+        if partition is not None and partition.replicas and partition.leader != partition.replicas[0]
+    ]
+
+
+async def controlled_shutdown(context: ControllerContext, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
+    """Move leadership away from a broker that is about to stop, and return the partitions that it still leads."""
+    broker = context.cluster.brokers.get(broker_id)
+    if broker is None:
+        raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, f"broker {broker_id} is not alive")
+    if broker_epoch not in {-1, broker.epoch}:
+        reason = f"stale epoch {broker_epoch} of broker {broker_id}: the current epoch is {broker.epoch}"
+        raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, reason)
+    context.update_cluster(shutting_down=context.cluster.shutting_down | {broker_id})
+    election = context.election
+    await context.write_topics([elect_leaders_for_shutdown(topic, election) for topic in context.cluster.topics])
+    return [
+        (topic.name, partition.id)
+        for topic in context.cluster.topics
+        for partition in topic.partitions
+        if partition.leader == broker_id
+    ]
+
+
+def _outcomes(topics: Mapping[str, object], errors: Mapping[str, AdminError]) -> list[Outcome]:
+    return [Outcome(name, errors.get(name)) for name in topics]

@@ -1,0 +1,227 @@
+"""Requests that create, alter, delete, describe, and list topics.
+
+There is one function for each topic method of `AdminBackend`; the consumer of the event queue runs it. A request is
+validated against the cluster state, written, and answered, with one outcome for each topic.
+
+Of several commands for one topic, the last one counts. In strict batches and in deletions, all of them are rejected
+with error 1012 instead (decision D9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kwire.cluster.controller.backend import Outcome, TopicNames
+from kwire.cluster.controller.errors import AdminError, reassignment_in_progress, write_failed
+from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
+from kwire.cluster.controller.partition_reassignment import list_reassignments, lock_reassignment
+from kwire.cluster.controller.topic_alteration import alter_topic, check_single_instruction, require_topic
+from kwire.cluster.controller.topic_creation import new_topic
+from kwire.cluster.controller.topic_state import NO_ZNODE, Topic
+from kwire.cluster.controller.topic_writes import TopicWrites, plan_writes
+from kwire.cluster.zookeeper.configs import EntityConfig
+from kwire.cluster.zookeeper.errors import (
+    ConnectionLost,
+    NodeExists,
+    PacketTooLarge,
+    SessionExpired,
+    StoreClosed,
+    StoreError,
+)
+from kwire.cluster.zookeeper.operations import Create
+from kwire.cluster.zookeeper.topics import DeletionMarker
+from kwire.messages.kip4.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+
+    from kwire.cluster.controller.controller_context import ControllerContext
+    from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
+    from kwire.messages.kip4.create_topic_v2 import TopicCreation
+
+__all__ = ["alter_topics", "create_topics", "delete_topics", "describe_topic", "list_topics"]
+
+Command = TypeVar("Command")
+
+
+async def create_topics(
+    context: ControllerContext, creations: Sequence[TopicCreation], client_id: str | None, rng: random.Random
+) -> list[Outcome]:
+    """Create topics with leaders."""
+    commands = _unique_commands(creations, lambda one: one.topic_name, strict=context.settings.batch_strict)
+    topics, errors = _plan_creations(context, commands, client_id, rng)
+    written, failed = await _write_new_topics(context, topics)
+    for name, error in failed.items():
+        errors[name] = _creation_error(name, error)
+        context.reread_topic(name)
+    context.unwatched_topics.update(topic.name for topic in written)
+    context.update_topics(written)
+    return _outcomes(commands, errors)
+
+
+def _plan_creations(
+    context: ControllerContext,
+    commands: Mapping[str, TopicCreation | AdminError],
+    client_id: str | None,
+    rng: random.Random,
+) -> tuple[list[Topic], dict[str, AdminError]]:
+    """Return the valid new topics, and the errors of the other commands by topic."""
+    topics: list[Topic] = []
+    errors: dict[str, AdminError] = {}
+    cluster = context.cluster
+    for name, command in commands.items():
+        try:
+            topic = new_topic(_raise_error(command), cluster, context.election, context.settings, rng, client_id)
+        except AdminError as error:
+            errors[name] = error
+            continue
+        cluster = replace(cluster, topics=cluster.topics.updated([topic]))  # later names must not collide with it
+        topics.append(topic)
+    return topics, errors
+
+
+async def _write_new_topics(
+    context: ControllerContext, topics: Iterable[Topic]
+) -> tuple[list[Topic], dict[str, WriteConflict | StoreError]]:
+    """Return the topics that were written, and the errors of the others by name."""
+    planned: dict[str, tuple[Topic, TopicWrites]] = {}
+    pending: dict[str, Coroutine[Any, Any, None]] = {}
+    for topic in topics:
+        plan = plan_writes(None, topic)
+        planned[topic.name] = topic, plan
+        pending[topic.name] = context.start_writes(plan.transactions)
+    failed = await context.wait_for_writes(pending)
+    for name in [name for name, error in failed.items() if _has_stale_config(name, error)]:
+        topic, _ = planned[name]
+        plan = plan_writes(None, topic, await _stale_config_version(context, name))
+        planned[name] = topic, plan
+        del failed[name]
+        failed |= await context.wait_for_writes({name: context.start_writes(plan.transactions)})
+    return [plan.after for name, (_, plan) in planned.items() if name not in failed], failed
+
+
+def _has_stale_config(name: str, error: WriteConflict | StoreError) -> bool:
+    """Return whether configs exist already: of a deleted topic, or written in advance by a tool."""
+    return isinstance(error, WriteConflict) and error.path == EntityConfig.path("topics", name)
+
+
+async def _stale_config_version(context: ControllerContext, name: str) -> int:
+    while True:
+        try:
+            stat = await context.store.exists(EntityConfig.path("topics", name))
+        except ConnectionLost:
+            continue
+        except (SessionExpired, StoreClosed) as error:
+            raise ControllerMoved(str(error)) from error
+        return NO_ZNODE if stat is None else stat.version
+
+
+def _creation_error(name: str, error: WriteConflict | StoreError) -> AdminError:
+    if isinstance(error, WriteConflict) and isinstance(error.error, NodeExists):
+        return AdminError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
+    if isinstance(error, PacketTooLarge):
+        reason = f"too many partitions for one ZooKeeper request: {error}"
+        return AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
+    return write_failed(error)
+
+
+async def alter_topics(
+    context: ControllerContext, alterations: Sequence[TopicAlteration], rng: random.Random
+) -> list[Outcome]:
+    """Change configs, add partitions, and start reassignments."""
+    strict = context.settings.batch_strict
+    commands = _unique_commands(alterations, lambda one: one.topic_name, strict=strict)
+    errors: dict[str, AdminError] = {}
+    topics: dict[str, Topic] = {}
+    for name, command in commands.items():
+        try:
+            alteration = _raise_error(command)
+            if strict:
+                check_single_instruction(alteration)
+            topics[name] = alter_topic(alteration, context.cluster, context.election, rng)
+        except AdminError as error:
+            errors[name] = error
+    reassigned = [name for name, topic in topics.items() if _starts_reassignment(context, topic)]
+    if reassigned and not await lock_reassignment(context):
+        for name in reassigned:
+            errors[name] = reassignment_in_progress()
+            del topics[name]
+        reassigned = []
+    failed = await context.write_topics(topics.values())
+    errors |= {name: write_failed(error) for name, error in failed.items()}
+    if reassigned:
+        known = context.cluster.topics
+        written = [topic for name in reassigned if name not in failed and (topic := known.get(name)) is not None]
+        await list_reassignments(context, written)
+    return _outcomes(commands, errors)
+
+
+def _starts_reassignment(context: ControllerContext, topic: Topic) -> bool:
+    before = context.cluster.topics.get(topic.name)
+    return bool(topic.reassignments) and before is not None and not before.reassignments
+
+
+async def delete_topics(context: ControllerContext, names: Sequence[str]) -> list[Outcome]:
+    """Mark topics for deletion."""
+    commands = _unique_commands(names, str, strict=True)
+    cluster = context.cluster
+    errors: dict[str, AdminError] = {}
+    pending: dict[str, Coroutine[Any, Any, None]] = {}
+    for name, command in commands.items():
+        if isinstance(command, AdminError):
+            errors[name] = command
+        elif name not in cluster.topics and name not in cluster.malformed_topics:
+            errors[name] = AdminError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
+        elif name not in cluster.topics_to_delete:
+            marker = DeletionMarker(name)
+            pending[name] = context.writer.commit([Create(DeletionMarker.path(name), marker.encode())])
+    failed = {
+        name: error
+        for name, error in (await context.wait_for_writes(pending)).items()
+        if not (isinstance(error, WriteConflict) and isinstance(error.error, NodeExists))  # marked by another client
+    }
+    errors |= {name: write_failed(error) for name, error in failed.items()}
+    marked = context.cluster.topics_to_delete.union(name for name in pending if name not in failed)
+    context.update_cluster(topics_to_delete=marked)
+    context.queue.enqueue_change(DeletionMarker.root)
+    return _outcomes(commands, errors)
+
+
+async def describe_topic(context: ControllerContext, name: str) -> Topic:
+    """Return the current state of a topic."""
+    topic = context.cluster.topics.get(name)
+    return topic if topic is not None else require_topic(name, context.cluster)
+
+
+async def list_topics(context: ControllerContext) -> TopicNames:
+    """Return the names of all topics, including malformed ones."""
+    names = sorted({*context.cluster.topics.names(), *context.cluster.malformed_topics})
+    marked = context.cluster.topics_to_delete
+    return TopicNames([name for name in names if name in marked], [name for name in names if name not in marked])
+
+
+def _unique_commands(
+    commands: Iterable[Command], name: Callable[[Command], str], *, strict: bool
+) -> dict[str, Command | AdminError]:
+    """Return the command that counts for each topic, or its error, in the order in which topics are first named."""
+    chosen: dict[str, Command | AdminError] = {}
+    for command in commands:
+        topic = name(command)
+        if strict and topic in chosen:
+            reason = "the batch names the topic more than once"
+            chosen[topic] = AdminError(ErrorCode.MULTIPLE_TOPIC_INSTRUCTIONS_IN_ONE_BATCH, reason)
+        else:
+            chosen[topic] = command
+    return chosen
+
+
+def _raise_error(command: Command | AdminError) -> Command:
+    if isinstance(command, AdminError):
+        raise command
+    return command
+
+
+def _outcomes(commands: Mapping[str, object], errors: Mapping[str, AdminError]) -> list[Outcome]:
+    return [Outcome(name, errors.get(name)) for name in commands]

@@ -1,0 +1,87 @@
+"""Deletion of the topics that are marked in `/admin/delete_topics`.
+
+`delete_marked_topics` deletes what can be deleted in the current cluster state and may be called at any time. A
+deletion waits until all replicas are on live brokers and no reassignment of the topic is in progress.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kwire.cluster.controller.fenced_writer import WriteConflict
+from kwire.cluster.controller.state_loader import list_descendants
+from kwire.cluster.controller.topic_state import NO_STATE_ZNODE, NO_ZNODE
+from kwire.cluster.controller.topic_writes import plan_deletion
+from kwire.cluster.zookeeper.configs import EntityConfig
+from kwire.cluster.zookeeper.errors import NoNode
+from kwire.cluster.zookeeper.operations import Delete
+from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
+
+if TYPE_CHECKING:
+    from kwire.cluster.controller.cluster_state import Cluster
+    from kwire.cluster.controller.controller_context import ControllerContext
+    from kwire.cluster.controller.topic_state import Topic
+
+__all__ = ["delete_marked_topics"]
+
+log = logging.getLogger("kwire.cluster.controller")
+
+
+async def delete_marked_topics(context: ControllerContext) -> None:
+    """Delete all marked topics that can be deleted now."""
+    pending = {}
+    for name in sorted(context.cluster.topics_to_delete):
+        topic = context.cluster.topics.get(name)
+        if topic is not None:
+            if _can_be_deleted(topic, context.cluster):
+                has_config = topic.config_version != NO_ZNODE
+                operations = plan_deletion(name, _descendants(topic), has_config=has_config)
+                pending[name] = context.start_writes(operations)
+        elif name not in context.cluster.malformed_topics:
+            log.warning("ignoring request to delete non-existing topic %s", name)
+            pending[name] = context.writer.commit([Delete(DeletionMarker.path(name))])
+    failed = await context.wait_for_writes(pending)
+    for name in failed.keys() | context.cluster.malformed_topics & context.cluster.topics_to_delete:
+        await _delete_unconditionally(context, name)
+    context.update_topics(removed=[name for name in pending if name not in failed])
+    context.update_cluster(topics_to_delete=context.cluster.topics_to_delete.difference(pending.keys() - failed.keys()))
+
+
+def _can_be_deleted(topic: Topic, cluster: Cluster) -> bool:
+    if topic.reassignments or any(name == topic.name for name, _ in cluster.pending_reassignments):
+        return False
+    return all(broker in cluster.brokers for partition in topic.partitions for broker in partition.replicas)
+
+
+def _descendants(topic: Topic) -> list[str]:
+    """Return the paths of all known znodes below the topic's registration."""
+    parent = f"{TopicRegistration.path(topic.name)}/partitions"
+    paths = [parent] if topic.has_partitions_znode else []
+    for partition in topic.partitions:
+        path = f"{parent}/{partition.id}"
+        if partition.version != NO_ZNODE:
+            paths.append(path)
+            if partition.version != NO_STATE_ZNODE:
+                paths.append(f"{path}/state")
+    return paths
+
+
+async def _delete_unconditionally(context: ControllerContext, name: str) -> None:
+    """Delete a topic that is malformed or has other znodes than expected, reading its znodes first."""
+    path = TopicRegistration.path(name)
+    descendants = await list_descendants(context.store, path)
+    has_config = await context.store.exists(EntityConfig.path("topics", name)) is not None
+    try:
+        await context.start_writes(plan_deletion(name, descendants, has_config=has_config))
+    except WriteConflict as conflict:
+        log.warning("topic %s changed during its deletion, retrying: %s", name, conflict)
+        if isinstance(conflict.error, NoNode) and conflict.path == path:  # only the marker is left
+            await context.wait_for_writes({name: context.writer.commit([Delete(DeletionMarker.path(name))])})
+        context.queue.enqueue_change(DeletionMarker.root)
+        return
+    context.update_topics(removed=[name])
+    context.update_cluster(
+        topics_to_delete=context.cluster.topics_to_delete.difference([name]),
+        malformed_topics=context.cluster.malformed_topics.difference([name]),
+    )
