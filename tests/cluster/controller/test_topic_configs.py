@@ -72,7 +72,7 @@ def test_a_lag_from_minimum_to_maximum() -> None:
 
 
 def test_check_compaction_lag_rejects_invalid_value_written_by_another_client() -> None:
-    with pytest.raises(AdminError, match="invalid value 'x' for min.compaction.lag.ms") as rejected:
+    with pytest.raises(AdminError, match="invalid value 'x' for min") as rejected:
         check_compaction_lag({"min.compaction.lag.ms": "x", "max.compaction.lag.ms": "5"})
     assert rejected.value.code == 1006
 
