@@ -1,4 +1,4 @@
-"""A folder's lock: held by one, told with its process, and free as soon as all that hold it are gone."""
+"""`FolderLock`: one owner at a time, released when every process that holds it has ended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pytest
 
 from kwire.child_process import is_running
 from kwire.folder_lock import FolderInUse, FolderLock
+from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,8 @@ OWNER = (
 
 
 @contextmanager
-def an_owner(folder: Path, seconds: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Its process, and that of a program to which it gave the lock and which lives for so many seconds."""
+def running_owner(folder: Path, seconds: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Start an owner that shares the lock with a program of that many seconds; yield its process and the program's id."""
     with subprocess.Popen(
         [sys.executable, "-c", OWNER, str(folder), seconds], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as owner:
@@ -41,28 +41,25 @@ def an_owner(folder: Path, seconds: str) -> Iterator[tuple[subprocess.Popen[str]
             owner.kill()
 
 
-def killed(owner: subprocess.Popen[str]) -> None:
-    """And nobody waits for it, so that its process id stays."""
+def kill_without_wait(owner: subprocess.Popen[str]) -> None:
+    """Kill the owner without reaping it, so that its process id stays in use."""
     owner.kill()
-    deadline = time.monotonic() + 60
-    while is_running(owner.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually_sync(lambda: not is_running(owner.pid), "the owner is dead", within=60)
 
 
-def test_the_second_is_told_who_was_first(tmp_path: Path) -> None:
+def test_second_owner_is_rejected(tmp_path: Path) -> None:
     lock = FolderLock(tmp_path)
-    with pytest.raises(FolderInUse, match=rf"in use by process {os.getpid()}") as refused:
-        FolderLock(tmp_path, timeout=60)  # who lives is not waited for
-    assert (refused.value.folder, refused.value.process_id) == (tmp_path, os.getpid())
+    with pytest.raises(FolderInUse, match=rf"in use by process {os.getpid()}") as caught:
+        FolderLock(tmp_path, timeout=60)  # a running owner is not waited for
+    assert (caught.value.folder, caught.value.process_id) == (tmp_path, os.getpid())
     lock.release()
     lock.release()
     FolderLock(tmp_path).release()
 
 
-def test_a_program_that_outlives_the_owner_keeps_the_folder(tmp_path: Path) -> None:
-    with an_owner(tmp_path, "600") as (owner, program):
-        killed(owner)
+def test_program_that_outlives_the_owner_keeps_the_lock(tmp_path: Path) -> None:
+    with running_owner(tmp_path, "600") as (owner, program):
+        kill_without_wait(owner)
         try:
             with pytest.raises(FolderInUse, match=f"process {owner.pid}"):
                 FolderLock(tmp_path, timeout=0.2)
@@ -70,15 +67,15 @@ def test_a_program_that_outlives_the_owner_keeps_the_folder(tmp_path: Path) -> N
             os.kill(program, signal.SIGKILL)
 
 
-def test_such_a_program_is_waited_for(tmp_path: Path) -> None:
-    with an_owner(tmp_path, "1") as (owner, _):
-        killed(owner)
+def test_program_that_outlives_the_owner_is_waited_for(tmp_path: Path) -> None:
+    with running_owner(tmp_path, "1") as (owner, _):
+        kill_without_wait(owner)
         FolderLock(tmp_path, timeout=60).release()
 
 
-def test_a_copy_of_the_owner_that_was_forked_does_not_keep_the_folder(tmp_path: Path) -> None:
+def test_duplicate_descriptor_does_not_keep_the_lock(tmp_path: Path) -> None:
     lock = FolderLock(tmp_path)
-    copy = os.dup(lock.descriptor)  # a fork has one like it
+    copy = os.dup(lock.descriptor)  # like that of a forked process
     lock.release()
     FolderLock(tmp_path).release()
     os.close(copy)

@@ -1,4 +1,4 @@
-"""Frames: what is read is what was written, whatever the chunks, and what cannot be read says so."""
+"""Encoding and decoding of frames, and splitting of streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_TOPICS = MetadataResponse(brokers=(), topics=())
 
 
 def payload_of(whole: bytes) -> bytes:
-    """A frame without its size, which must be right."""
+    """Return a frame without its size prefix, after checking the size."""
     assert int.from_bytes(whole[:4], "big") == len(whole) - 4
     return whole[4:]
 
@@ -39,17 +39,17 @@ def request_payload(message: Message, version: int, client_id: str | None = "me"
 
 @pytest.mark.parametrize("client_id", ["me", "", "żółć", None])
 @pytest.mark.parametrize("version", MetadataRequest.versions)
-def test_a_request_comes_back(version: int, client_id: str | None) -> None:
+def test_request_round_trip(version: int, client_id: str | None) -> None:
     message = MetadataRequest(topics=())
     read = frame.decode_request(request_payload(message, version, client_id))
     header = RequestHeader(request_api_key=3, request_api_version=version, correlation_id=7, client_id=client_id)
     assert read == (header, message, b"")
 
 
-def test_a_request_byte_by_byte() -> None:
+def test_request_bytes() -> None:
     classic = frame.encode_request(ALL_TOPICS, version=1, correlation_id=7, client_id="me")
     assert classic == bytes.fromhex("00000010 0003 0001 00000007 0002 6d65 ffffffff")
-    # A flexible message stands behind header 2, whose client id keeps its two bytes of length.
+    # A flexible message has header 2, whose client id keeps the two-byte length.
     flexible = frame.encode_request(ALL_TOPICS, version=9, correlation_id=7, client_id="me")
     assert flexible == bytes.fromhex("00000012 0003 0009 00000007 0002 6d65 00 00 01 00 00 00")
 
@@ -58,17 +58,17 @@ def test_a_request_byte_by_byte() -> None:
 def test_payloads_are_bytes_like(wrap: Any) -> None:
     payload = request_payload(ALL_TOPICS, 9)
     assert frame.decode_request(wrap(payload)).message == ALL_TOPICS
-    answer = payload_of(frame.encode_response(NO_TOPICS, version=9, correlation_id=7))
-    assert frame.decode_response(wrap(answer), MetadataResponse, version=9).message == NO_TOPICS
+    response = payload_of(frame.encode_response(NO_TOPICS, version=9, correlation_id=7))
+    assert frame.decode_response(wrap(response), MetadataResponse, version=9).message == NO_TOPICS
 
 
-def test_the_dialect_decides_what_a_key_means() -> None:
+def test_dialect_selects_the_message_of_a_key() -> None:
     payload = request_payload(TopicMetadataRequest(topic_names=("t",)), 0)
     assert isinstance(frame.decode_request(payload, "kip4").message, TopicMetadataRequest)
     assert isinstance(frame.decode_request(payload).message, MetadataRequest)
 
 
-def test_surplus_bytes_of_a_kafka_client_are_handed_over() -> None:
+def test_surplus_bytes_of_a_kafka_client_are_returned() -> None:
     read = frame.decode_request(request_payload(ALL_TOPICS, 9) + b"\x01\x00\x00")
     assert read.message == ALL_TOPICS
     assert read.surplus == b"\x01\x00\x00"
@@ -91,40 +91,40 @@ def test_offsets_count_from_the_start_of_the_payload() -> None:
 
 
 @pytest.mark.parametrize("length", range(12))
-def test_a_header_that_is_cut_is_an_error(length: int) -> None:
+def test_truncated_header_is_an_error(length: int) -> None:
     with pytest.raises(DecodeError, match="truncated"):
         frame.decode_request(request_payload(ALL_TOPICS, 1)[:length])
 
 
-def test_an_unknown_key() -> None:
+def test_unknown_api_key() -> None:
     payload = bytes.fromhex("7000 0000 00000007 ffff")
     with pytest.raises(UnknownMessage, match="no request with key 28672"):
         frame.decode_request(payload)
 
 
-# Versions that a server does not know.
+# Unsupported versions.
 
 
-def test_a_server_can_answer_an_unknown_version_of_api_versions() -> None:
-    """It gets the header, answers in version 0 with error 35, and the client understands the answer."""
-    asked = bytes.fromhex("0012 0063 00000007 0002 6d65 00") + b"whatever version 99 holds"
+def test_unsupported_version_of_api_versions_can_be_answered() -> None:
+    """The server responds in version 0 with error 35, and the client decodes that."""
+    request = bytes.fromhex("0012 0063 00000007 0002 6d65 00") + b"whatever version 99 holds"
     with pytest.raises(frame.UnsupportedRequest) as caught:
-        frame.decode_request(asked)
+        frame.decode_request(request)
     error = caught.value
     assert (error.message, error.version, error.supported) == ("ApiVersionsRequest", 99, "0-5")
     assert error.header == RequestHeader(request_api_key=18, request_api_version=99, correlation_id=7, client_id="me")
 
     supported = (ApiVersion(api_key=18, min_version=0, max_version=5),)
-    answer = frame.encode_response(
+    response = frame.encode_response(
         ApiVersionsResponse(error_code=35, api_keys=supported),
         version=0,
         correlation_id=error.header.correlation_id,
     )
-    read = frame.decode_response(payload_of(answer), ApiVersionsResponse, version=5)
+    read = frame.decode_response(payload_of(response), ApiVersionsResponse, version=5)
     assert read == (7, 0, ApiVersionsResponse(error_code=35, api_keys=supported))
 
 
-def test_an_unknown_version_of_another_request_has_its_header_too() -> None:
+def test_unsupported_version_of_another_request_has_its_header() -> None:
     payload = b"\x00\x03\x00\x63" + request_payload(ALL_TOPICS, 13)[4:]
     with pytest.raises(
         UnsupportedVersion, match="version 99 is not supported: MetadataRequest has versions 0-13"
@@ -134,62 +134,62 @@ def test_an_unknown_version_of_another_request_has_its_header_too() -> None:
     assert caught.value.header.client_id == "me"
 
 
-def test_all_classes_of_a_key_are_named() -> None:
-    """In dialect kip4 CreateTopic has two layouts, each with versions of its own."""
+def test_versions_of_all_classes_of_a_key_are_listed() -> None:
+    """CreateTopic of dialect kip4 has two layouts with disjoint versions."""
     with pytest.raises(frame.UnsupportedRequest) as caught:
         frame.decode_request(bytes.fromhex("000d 0063 00000007 ffff"), "kip4")
     assert caught.value.supported == "2, 0-1"
 
 
-def test_a_negative_version() -> None:
+def test_negative_version() -> None:
     with pytest.raises(frame.UnsupportedRequest):
         frame.decode_request(bytes.fromhex("0003 ffff 00000007 ffff"))
 
 
-# Answers.
+# Responses.
 
 
 @pytest.mark.parametrize("version", MetadataResponse.versions)
-def test_an_answer_comes_back(version: int) -> None:
-    answer = frame.encode_response(NO_TOPICS, version=version, correlation_id=-1)
-    read = frame.decode_response(payload_of(answer), MetadataResponse, version=version)
+def test_response_round_trip(version: int) -> None:
+    response = frame.encode_response(NO_TOPICS, version=version, correlation_id=-1)
+    read = frame.decode_response(payload_of(response), MetadataResponse, version=version)
     assert read == (-1, version, NO_TOPICS)
 
 
 @pytest.mark.parametrize("version", ApiVersionsResponse.versions)
-def test_api_versions_is_answered_behind_header_0(version: int) -> None:
+def test_api_versions_response_has_header_0(version: int) -> None:
     message = ApiVersionsResponse(error_code=0, api_keys=())
     payload = payload_of(frame.encode_response(message, version=version, correlation_id=7))
     assert payload == bytes.fromhex("00000007") + encode(message, version=version)
     assert frame.decode_response(payload, ApiVersionsResponse, version=version) == (7, version, message)
 
 
-def test_error_35_in_the_version_that_was_asked_for_stays_there() -> None:
+def test_error_35_in_the_requested_version_keeps_the_version() -> None:
     message = ApiVersionsResponse(error_code=35, api_keys=())
     payload = payload_of(frame.encode_response(message, version=3, correlation_id=7))
     assert frame.decode_response(payload, ApiVersionsResponse, version=3).version == 3
 
 
 @pytest.mark.parametrize("body", ["0000 00000000", "0023 00000001", "0023 00000000 00"])
-def test_other_answers_to_api_versions_are_errors(body: str) -> None:
+def test_malformed_api_versions_response_is_an_error(body: str) -> None:
     with pytest.raises(DecodeError):
         frame.decode_response(bytes.fromhex("00000007" + body), ApiVersionsResponse, version=3)
 
 
-def test_tags_in_the_header_of_an_answer_are_skipped() -> None:
+def test_tags_in_a_response_header_are_skipped() -> None:
     header = encode(ResponseHeader(correlation_id=7, unknown_tags={5: b"x"}), version=1)
     payload = header + encode(NO_TOPICS, version=9)
     assert frame.decode_response(payload, MetadataResponse, version=9) == (7, 9, NO_TOPICS)
 
 
-def test_surplus_bytes_in_an_answer_are_an_error() -> None:
+def test_surplus_bytes_in_a_response_are_an_error() -> None:
     payload = payload_of(frame.encode_response(NO_TOPICS, version=9, correlation_id=7)) + b"\x00"
     with pytest.raises(DecodeError, match="trailing_bytes") as caught:
         frame.decode_response(payload, MetadataResponse, version=9)
     assert caught.value.offset == len(payload) - 1
 
 
-# What is refused.
+# Invalid arguments.
 
 
 def test_versions_are_checked() -> None:
@@ -201,20 +201,20 @@ def test_versions_are_checked() -> None:
         frame.decode_response(b"", MetadataResponse, version=14)
 
 
-def test_a_request_is_no_answer() -> None:
+def test_request_and_response_are_not_interchangeable() -> None:
     with pytest.raises(EncodeError, match="MetadataRequest is a request"):
         frame.encode_response(ALL_TOPICS, version=1, correlation_id=7)
     with pytest.raises(EncodeError, match="MetadataResponse is a response"):
         frame.encode_request(NO_TOPICS, version=1, correlation_id=7)
 
 
-def test_a_correlation_id_is_an_int32() -> None:
+def test_correlation_id_is_an_int32() -> None:
     with pytest.raises(EncodeError) as caught:
         frame.encode_request(ALL_TOPICS, version=1, correlation_id=1 << 31)
     assert (caught.value.kind, caught.value.path) == ("out_of_range", ("correlation_id",))
 
 
-def test_errors_pickle() -> None:
+def test_errors_can_be_pickled() -> None:
     header = RequestHeader(request_api_key=18, request_api_version=99, correlation_id=7, client_id=None)
     again = pickle.loads(pickle.dumps(frame.UnsupportedRequest("ApiVersionsRequest", 99, "0-5", header)))
     assert (again.version, again.header, str(again)) == (
@@ -234,7 +234,7 @@ def sized(payload: bytes) -> bytes:
 
 
 @given(payloads, st.data())
-def test_any_chunks_give_the_same_payloads(sent: list[bytes], data: st.DataObject) -> None:
+def test_payloads_do_not_depend_on_chunks(sent: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(map(sized, sent))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
     chunks = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
@@ -243,25 +243,25 @@ def test_any_chunks_give_the_same_payloads(sent: list[bytes], data: st.DataObjec
 
 
 @given(payloads, st.binary(max_size=6))
-def test_byte_by_byte_is_as_good_as_all_at_once(sent: list[bytes], rest: bytes) -> None:
+def test_single_bytes_and_one_chunk_give_equal_results(sent: list[bytes], rest: bytes) -> None:
     stream = b"".join(map(sized, sent)) + b"\xff" + rest
-    assert taken(stream, 1) == taken(stream, len(stream))
+    assert split(stream, 1) == split(stream, len(stream))
 
 
-def taken(stream: bytes, size: int) -> tuple[list[bytes], str | None]:
-    """What comes out of a stream in chunks of ``size``, and the refusal at its end, if any."""
+def split(stream: bytes, size: int) -> tuple[list[bytes], str | None]:
+    """Split a stream in chunks of `size` bytes; return the payloads and the error at its end, if any."""
     splitter = frame.Splitter(max_size=40)
     found: list[bytes] = []
     try:
         for start in range(0, len(stream), size):
             found.extend(splitter.feed(stream[start : start + size]))
-    except frame.InvalidFrameSize as refusal:
-        return found, str(refusal)
+    except frame.InvalidFrameSize as error:
+        return found, str(error)
     return found, None
 
 
 @pytest.mark.parametrize("size", [-1, -(1 << 31), 41, (1 << 31) - 1])
-def test_a_bad_size_is_refused_once_its_four_bytes_are_there(size: int) -> None:
+def test_invalid_size_is_rejected_once_it_is_complete(size: int) -> None:
     splitter = frame.Splitter(max_size=40)
     octets = size.to_bytes(4, "big", signed=True)
     assert list(splitter.feed(sized(b"good") + octets[:3])) == [b"good"]
@@ -271,35 +271,35 @@ def test_a_bad_size_is_refused_once_its_four_bytes_are_there(size: int) -> None:
     assert (caught.value.size, caught.value.max_size) == (size, 40)
 
 
-def test_payloads_before_a_bad_size_are_handed_out_first() -> None:
+def test_payloads_before_an_invalid_size_are_returned() -> None:
     payload = frame.Splitter(max_size=40).feed(sized(b"good") + b"\xff\xff\xff\xff" + b"more")
     assert next(payload) == b"good"
     with pytest.raises(frame.InvalidFrameSize):
         next(payload)
 
 
-def test_a_refused_stream_stays_refused_and_holds_nothing() -> None:
+def test_rejected_stream_stays_rejected_and_buffers_nothing() -> None:
     splitter = frame.Splitter(max_size=40)
     with pytest.raises(frame.InvalidFrameSize):
         list(splitter.feed(b"\xff\xff\xff\xff"))
     with pytest.raises(frame.InvalidFrameSize):
         list(splitter.feed(sized(b"good") * 1000))
-    assert len(splitter._arrived) == 0
+    assert len(splitter._buffer) == 0
 
 
-def test_what_is_held_is_one_unfinished_frame() -> None:
+def test_at_most_one_incomplete_frame_is_buffered() -> None:
     splitter = frame.Splitter(max_size=1000)
     for _ in range(100):
         for chunk in (sized(bytes(1000))[:700], sized(bytes(1000))[700:]):
             assert all(len(payload) == 1000 for payload in splitter.feed(chunk))
-            assert len(splitter._arrived) <= 1004
+            assert len(splitter._buffer) <= 1004
 
 
-def test_payloads_that_were_not_taken_come_with_the_next_chunk() -> None:
+def test_unconsumed_payloads_are_returned_with_the_next_chunk() -> None:
     splitter = frame.Splitter()
     splitter.feed(sized(b"first"))
     assert list(splitter.feed(sized(b"second"))) == [b"first", b"second"]
 
 
-def test_an_empty_payload_is_a_payload() -> None:
+def test_empty_payload_is_returned() -> None:
     assert list(frame.Splitter().feed(bytes(8))) == [b"", b""]

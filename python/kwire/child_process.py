@@ -1,9 +1,9 @@
-"""``ChildProcess``: a program that we started, and that ends when we do, however that happens.
+"""Child processes that end with their parent, even if the parent is killed.
 
-Rules of this file: a process is told by its id, and signalled only while it is ours. It has a session of its own, so
-that Ctrl-C on a terminal reaches us and not it. Beside it runs a guard, a shell whose input is a pipe that nobody
-writes to: when we end the pipe does, and then the guard kills the process, stopped or not. The guard goes first in an
-orderly end, since by the time it acted the id might belong to somebody else.
+A child has its own session, so Ctrl-C reaches only the parent. Next to it runs a guard, a shell that reads from a pipe
+of the parent: when the parent ends, the pipe closes and the guard kills the child, even a stopped one. In an orderly
+shutdown the guard is killed before the child is reaped, because the process id may be reused afterwards. Requires
+`/bin/sh`, so this does not work on Windows.
 """
 
 from __future__ import annotations
@@ -22,8 +22,13 @@ __all__ = ["ChildProcess", "is_running"]
 
 
 class ChildProcess:
-    """A running program. ``log``: the file that takes all that it prints, at its end. ``descriptors``: of open files
-    that it shares with us.
+    """A running program.
+
+    Args:
+        arguments: the command line.
+        log: the file to which its output is appended.
+        environment: its environment; that of this process by default.
+        descriptors: descriptors of open files that it inherits.
     """
 
     def __init__(
@@ -35,7 +40,7 @@ class ChildProcess:
         descriptors: Sequence[int] = (),
     ) -> None:
         with log.open("ab") as output:
-            self._process = subprocess.Popen(  # noqa: S603 - a program of ours, with our own arguments
+            self._process = subprocess.Popen(  # noqa: S603 - arguments of the caller
                 arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -54,15 +59,16 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
+        """The process id."""
         return self._process.pid
 
     @property
     def returncode(self) -> int | None:
-        """How it ended: as of a shell, negative for a signal; None while it runs."""
+        """The exit status, negative for a signal; None while the process runs."""
         return self._process.poll()
 
     def stop(self, timeout: float = 10.0) -> int:
-        """End it as its operator would, by force after so many seconds; how it ended."""
+        """Send SIGTERM, and SIGKILL after `timeout` seconds. Return the exit status."""
         if self.returncode is None:
             self._process.terminate()
             try:
@@ -72,26 +78,30 @@ class ChildProcess:
         return self._reap()
 
     def kill(self) -> int:
-        """End it with SIGKILL, as a crash would; how it ended."""
+        """Send SIGKILL and return the exit status."""
         if self.returncode is None:
             self._process.kill()
         return self._reap()
 
     def wait(self, timeout: float | None = None) -> int:
-        """Until it ends by itself; how it ended. Raises subprocess.TimeoutExpired."""
+        """Wait for the end of the process and return the exit status.
+
+        Raises:
+            subprocess.TimeoutExpired: the process is still running after `timeout` seconds.
+        """
         self._process.wait(timeout)
         return self._reap()
 
     def send_signal(self, signal_number: int) -> None:
-        """Send it a signal."""
+        """Send a signal to the process."""
         self._process.send_signal(signal_number)
 
     def pause(self) -> None:
-        """SIGSTOP: it is there, and does nothing."""
+        """Stop the process with SIGSTOP."""
         self.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """SIGCONT."""
+        """Continue the process with SIGCONT."""
         self.send_signal(signal.SIGCONT)
 
     def _reap(self) -> int:
@@ -102,14 +112,14 @@ class ChildProcess:
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is such a process; one that is dead and not yet waited for does not run."""
+    """Return whether a process exists and is not a zombie. Zombies are only recognized on Linux."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it is there, and somebody else's
-    with suppress(OSError):  # a system without such files does not tell the dead apart
+        pass  # it belongs to another user
+    with suppress(OSError):  # no /proc on this system
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return stat.rpartition(")")[2].split()[0] != "Z"
     return True

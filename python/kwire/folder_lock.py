@@ -1,8 +1,8 @@
-"""``FolderLock``: a folder has one owner at a time.
+"""Exclusive ownership of a folder through a lock file.
 
-Rules of this file: the system keeps the lock and lets go of it when its owner ends, however that happens, so nothing
-stale is ever in the way. The file stays, and says who took it last and what number that owner left for the next. A
-program that is given the descriptor owns the folder too, for as long as it lives.
+The operating system releases the lock when its owner ends, so there are no stale locks. The file stays and holds the
+process id of its last owner and a number that the owner saved for the next one. A program that inherits the descriptor
+shares the ownership until it ends.
 """
 
 from __future__ import annotations
@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["LOCK_FILE", "FolderInUse", "FolderLock"]
 
 LOCK_FILE = "_lock"
-"""The file's name."""
+"""The name of the lock file."""
 
 
 class FolderInUse(KwireError, RuntimeError):
-    """Somebody owns the folder. ``folder``; ``process_id``: who took it, None when it did not say."""
+    """Another process owns the folder.
+
+    Attributes:
+        folder: the folder.
+        process_id: the id of the owner, None if unknown.
+    """
 
     def __init__(self, folder: Path, process_id: int | None) -> None:
         super().__init__(folder, process_id)
@@ -34,19 +39,26 @@ class FolderInUse(KwireError, RuntimeError):
 
     @property
     def owner(self) -> str:
-        """The other one, in words."""
+        """The owner for an error message."""
         return "another process" if self.process_id is None else f"process {self.process_id}"
 
     def __str__(self) -> str:
-        return f"{self.folder} is in use by {self.owner}: stop that first, or take another folder"
+        return f"{self.folder} is in use by {self.owner}: stop it first, or use another folder"
 
 
 class FolderLock:
-    """Taken when it is made, and held until ``release``.
+    """Own a folder from construction until `release`.
 
-    ``timeout``: seconds to wait for programs that outlive an owner who is gone; one who lives is not waited for.
-    ``saved_number``: the number that the owner before left, 0 for none.
-    Raises FolderInUse.
+    Args:
+        folder: the folder, which must exist.
+        timeout: seconds to wait for programs that share the lock of an owner that has ended. A running owner is not
+            waited for.
+
+    Attributes:
+        saved_number: the number that the previous owner saved, 0 if there is none.
+
+    Raises:
+        FolderInUse: another process owns the folder.
     """
 
     def __init__(self, folder: Path, *, timeout: float = 0.0) -> None:
@@ -74,21 +86,25 @@ class FolderLock:
         return (numbers[0] if numbers else None), (numbers[1] if len(numbers) > 1 else 0)
 
     def save_number(self, number: int) -> None:
-        """Write down who has the folder, and a number for the next owner. Raises OSError."""
+        """Save a number for the next owner.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         self._file.seek(0)
-        self._file.write(f"{self._process_id:<10} {number:012}\n")  # as long as before: there is no moment without
+        self._file.write(f"{self._process_id:<10} {number:012}\n")  # a fixed length, so the file is never empty
         self._file.flush()
         os.fsync(self._file.fileno())
 
     @property
     def descriptor(self) -> int:
-        """For programs that shall own the folder too."""
+        """The descriptor to pass to programs that share the lock."""
         return self._file.fileno()
 
     def release(self) -> None:
-        """Let the next owner in, also when a fork of this process has the file too; may be called again."""
+        """Release the lock, even if a forked process has the file open. Releasing twice is allowed."""
         if not self._file.closed:
-            if os.getpid() == self._process_id:  # and not in such a one
+            if os.getpid() == self._process_id:  # not in a forked process
                 _unlock(self._file)
             self._file.close()
 
@@ -97,7 +113,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _lock(file: IO[str]) -> None:
-        file.seek(1 << 20)  # beyond what a reader of the process id wants, since such locks keep readers out
+        file.seek(1 << 20)  # after the content: Windows locks block readers
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
 
     def _unlock(file: IO[str]) -> None:
@@ -111,4 +127,4 @@ else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _unlock(file: IO[str]) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)  # closing alone would leave it to a copy of us that was forked meanwhile
+        fcntl.flock(file, fcntl.LOCK_UN)  # closing alone would leave it to a forked process

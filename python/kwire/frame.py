@@ -1,13 +1,15 @@
-"""Frames: a message together with the header before it and the size before both.
+"""Frames: a size prefix, a header, and a message.
 
-Rules of this file: ``encode_*`` make whole frames, the four bytes of size included; ``Splitter`` takes them out of a
-stream and ``decode_*`` take what it gives, the bytes behind the size. Which version the header has follows from the
-message. Offsets in errors count from the start of the payload, header included.
+`encode_request` and `encode_response` return whole frames, including the four bytes of the size prefix. `Splitter`
+takes a stream apart into payloads, the frames without their size, and `decode_request` and `decode_response` decode
+them. The version of the header follows from the message. Offsets in errors count from the start of the payload.
 
-Two things are special. A broker that does not know the version of an ApiVersions request answers in version 0, with
-error 35; ``decode_response`` takes that for an answer and says which version it was. And one real client writes three
-bytes too many behind a Metadata request, which brokers do not mind: ``decode_request`` hands such bytes over as
-``surplus``. Answers, and requests of other dialects than Kafka's, must end where they end.
+Two cases are special:
+
+- A broker that does not support the version of an ApiVersions request responds in version 0 with error 35
+  (UNSUPPORTED_VERSION). `decode_response` accepts that and returns the version it found.
+- librdkafka appends three bytes to Metadata requests, which brokers ignore. `decode_request` returns such bytes as
+  `surplus`. In responses and in other dialects, trailing bytes are errors.
 """
 
 from __future__ import annotations
@@ -35,19 +37,21 @@ API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
 
 MAX_SIZE = 100 * 1024 * 1024
-"""What a broker takes by default (``socket.request.max.bytes``)."""
+"""The largest frame that a broker accepts by default (`socket.request.max.bytes`)."""
 
 
 class UnsupportedRequest(UnsupportedVersion):
-    """A request whose header can be read and whose body cannot: its version is not declared here.
+    """The version of a request is not declared, so only its header could be decoded.
 
-    ``header`` has the correlation id, so that a server can answer. Kafka answers an ApiVersions request only, in
-    version 0 and with error 35; of a client that asks for something else it closes the connection.
+    Kafka responds to such ApiVersions requests in version 0 with error 35, and closes the connection otherwise:
 
         except frame.UnsupportedRequest as error:
             if error.header.request_api_key == 18:
-                answer = ApiVersionsResponse(error_code=35, api_keys=supported)
-                frame.encode_response(answer, version=0, correlation_id=error.header.correlation_id)
+                response = ApiVersionsResponse(error_code=35, api_keys=supported)
+                frame.encode_response(response, version=0, correlation_id=error.header.correlation_id)
+
+    Attributes:
+        header: the request header, with the correlation id for a response.
     """
 
     def __init__(self, message: str, version: int, supported: str, header: RequestHeader) -> None:
@@ -57,7 +61,12 @@ class UnsupportedRequest(UnsupportedVersion):
 
 
 class InvalidFrameSize(KwireError, ValueError):
-    """A frame that says it is negative in size, or larger than allowed. ``size``, ``max_size``: in bytes."""
+    """The size of a frame is negative or above the limit.
+
+    Attributes:
+        size: the size in the prefix, in bytes.
+        max_size: the limit.
+    """
 
     def __init__(self, size: int, max_size: int) -> None:
         super().__init__(size, max_size)
@@ -65,11 +74,17 @@ class InvalidFrameSize(KwireError, ValueError):
         self.max_size = max_size
 
     def __str__(self) -> str:
-        return f"a frame of {self.size} bytes: between 0 and {self.max_size} are allowed"
+        return f"frame of {self.size} bytes, but between 0 and {self.max_size} are allowed"
 
 
 class Request(NamedTuple):
-    """A request as a server reads it. ``surplus``: bytes behind it that belong to nothing; nearly always none."""
+    """A decoded request.
+
+    Attributes:
+        header: the request header.
+        message: the request.
+        surplus: bytes after the message, usually empty.
+    """
 
     header: RequestHeader
     message: Message
@@ -77,7 +92,13 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple, Generic[M]):
-    """An answer as a client reads it. ``version``: the one it is written in."""
+    """A decoded response.
+
+    Attributes:
+        correlation_id: the id of the request that it belongs to.
+        version: the version in which it is encoded.
+        message: the response.
+    """
 
     correlation_id: int
     version: int
@@ -85,7 +106,18 @@ class Response(NamedTuple, Generic[M]):
 
 
 def encode_request(message: Message, *, version: int, correlation_id: int, client_id: str | None = None) -> bytes:
-    """The frame of a request. Raises EncodeError, UnsupportedVersion."""
+    """Return the frame of a request.
+
+    Args:
+        message: the request.
+        version: the version to encode it in.
+        correlation_id: the id that the response will have.
+        client_id: the client id of the header.
+
+    Raises:
+        EncodeError: the message cannot be encoded or is not a request.
+        UnsupportedVersion: the message has no such version.
+    """
     cls = type(message)
     header = RequestHeader(
         request_api_key=cls.api_key,
@@ -97,31 +129,47 @@ def encode_request(message: Message, *, version: int, correlation_id: int, clien
 
 
 def encode_response(message: Message, *, version: int, correlation_id: int) -> bytes:
-    """The frame of an answer. Raises EncodeError, UnsupportedVersion."""
+    """Return the frame of a response.
+
+    Args:
+        message: the response.
+        version: the version of the request.
+        correlation_id: the correlation id of the request.
+
+    Raises:
+        EncodeError: the message cannot be encoded or is not a response.
+        UnsupportedVersion: the message has no such version.
+    """
     return _frame(ResponseHeader(correlation_id=correlation_id), message, version, "response")
 
 
 def _frame(header: Message, message: Message, version: int, kind: str) -> bytes:
     facts = describe(type(message))
     if facts.kind != kind:
-        raise EncodeError("wrong_type", (), f"a {kind} is wanted, and {facts.name} is a {facts.kind}")
+        raise EncodeError("wrong_type", (), f"expected a {kind}, but {facts.name} is a {facts.kind}")
     check_version(type(message), version)
-    before = encode(header, version=facts.header_version(version))
+    header_bytes = encode(header, version=facts.header_version(version))
     body = encode(message, version=version)
-    size = len(before) + len(body)
+    size = len(header_bytes) + len(body)
     if size > 0x7FFF_FFFF:
-        raise EncodeError("too_long", (), f"no frame can say that it has {size} bytes")
-    return b"".join((pack(">i", size), before, body))
+        raise EncodeError("too_long", (), f"the frame has {size} bytes, and at most {0x7FFF_FFFF} are possible")
+    return b"".join((pack(">i", size), header_bytes, body))
 
 
 def decode_request(payload: BytesLike, dialect: str = "kafka") -> Request:
-    """Read a request, as a server that speaks ``dialect`` does.
+    """Decode a request as a server does.
 
-    Raises DecodeError; UnsupportedRequest, with the header, for a version that is not declared;
-    ``kwire.messages.UnknownMessage`` for a key that is not.
+    Args:
+        payload: a frame without its size prefix.
+        dialect: `kafka` or `kip4`.
+
+    Raises:
+        DecodeError: the payload is malformed.
+        UnsupportedRequest: the version is not declared; the error has the header.
+        kwire.messages.UnknownMessage: the API key is not declared.
     """
     if len(payload) < 4:
-        decode(RequestHeader, payload, version=1)  # says what is missing
+        decode(RequestHeader, payload, version=1)  # raises the DecodeError
     api_key, version = unpack_from(">hh", payload)
     try:
         cls = find(dialect, api_key=api_key, version=version, kind="request")
@@ -135,30 +183,41 @@ def decode_request(payload: BytesLike, dialect: str = "kafka") -> Request:
         return Request(header, decode(cls, body, version=version), b"")
     except DecodeError as error:
         if error.kind != "trailing_bytes" or dialect != "kafka":
-            raise _moved(error, start) from None
+            raise _in_payload(error, start) from None
         end = error.offset
     return Request(header, decode(cls, body[:end], version=version), bytes(body[end:]))
 
 
 def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Response[M]:
-    """Read the answer to a request that was sent in ``version``. Raises DecodeError, UnsupportedVersion."""
+    """Decode the response to a request.
+
+    Args:
+        payload: a frame without its size prefix.
+        cls: the class of the response.
+        version: the version of the request. The returned version differs from it if a broker does not support the
+            version of an ApiVersions request.
+
+    Raises:
+        DecodeError: the payload is malformed.
+        UnsupportedVersion: the class has no such version.
+    """
     check_version(cls, version)
     header, start = _read_header(ResponseHeader, payload, describe(cls).header_version(version))
     body = memoryview(payload)[start:]
     try:
         return Response(header.correlation_id, version, decode(cls, body, version=version))
     except DecodeError as error:
-        fault = _moved(error, start)
+        fault = _in_payload(error, start)
     if cls.api_key == API_VERSIONS and version > 0 and body[:2] == pack(">h", UNSUPPORTED_VERSION):
         try:
             return Response(header.correlation_id, 0, decode(cls, body, version=0))
         except DecodeError as error:
-            fault = _moved(error, start)
+            fault = _in_payload(error, start)
     raise fault
 
 
 def _read_header(cls: type[M], payload: BytesLike, version: int) -> tuple[M, int]:
-    """The header at the start of a payload, and where it ends."""
+    """Return the header of a payload and the offset at which it ends."""
     try:
         validate(cls, payload, version=version)
     except DecodeError as error:
@@ -170,56 +229,61 @@ def _read_header(cls: type[M], payload: BytesLike, version: int) -> tuple[M, int
     return decode(cls, payload[:end], version=version), end
 
 
-def _moved(error: DecodeError, start: int) -> DecodeError:
-    """An error of a body that begins at ``start``."""
+def _in_payload(error: DecodeError, start: int) -> DecodeError:
+    """Return the error of a body that starts at that offset of the payload."""
     return DecodeError(error.kind, error.offset + start, error.path, error.wanted, error.left)
 
 
 def _supported(dialect: str, api_key: int) -> str:
-    """The declared versions of a request, the newest first."""
+    """Return the declared versions of a request, newest first."""
     requests = [cls for cls in every(dialect) if cls.api_key == api_key and describe(cls).kind == "request"]
     return ", ".join(str(cls.versions) for cls in requests)
 
 
 class Splitter:
-    """Takes payloads out of a stream that arrives in chunks of any size.
+    """Split a stream that arrives in chunks of any size into payloads.
 
-    It holds what has arrived and is not yet handed out: never more than one unfinished frame, hence ``max_size`` and
-    four bytes, beside the chunk at hand. A size that is negative or larger than ``max_size`` is refused as soon as
-    its four bytes are there; after that the stream has no meaning any more, and the splitter refuses all that follows.
+    Besides the current chunk, at most one incomplete frame is buffered, so `max_size` + 4 bytes. A negative or too large
+    size is rejected as soon as its four bytes have arrived; the stream ends there, and everything after it is rejected.
+
+    Args:
+        max_size: the largest payload in bytes.
     """
 
-    __slots__ = ("_arrived", "_refusal", "max_size")
+    __slots__ = ("_buffer", "_error", "max_size")
 
     def __init__(self, *, max_size: int = MAX_SIZE) -> None:
         self.max_size = max_size
-        self._arrived = bytearray()
-        self._refusal: InvalidFrameSize | None = None
+        self._buffer = bytearray()
+        self._error: InvalidFrameSize | None = None
 
     def feed(self, chunk: BytesLike) -> Iterator[bytes]:
-        """The payloads that ``chunk`` completes; those that are not taken now, the next iterator gives.
+        """Add a chunk and return an iterator over the completed payloads.
 
-        Raises InvalidFrameSize, behind the payloads that came before the refused one.
+        Payloads that are not consumed are returned by the next iterator.
+
+        Raises:
+            InvalidFrameSize: the size of a frame is invalid; raised by the iterator after the payloads before it.
         """
-        if self._refusal is None:
-            self._arrived += chunk
+        if self._error is None:
+            self._buffer += chunk
         return self._complete()
 
     def _complete(self) -> Iterator[bytes]:
-        arrived = self._arrived
+        buffer = self._buffer
         while True:
-            if self._refusal is not None:
-                raise self._refusal
-            if len(arrived) < 4:
+            if self._error is not None:
+                raise self._error
+            if len(buffer) < 4:
                 return
-            (size,) = unpack_from(">i", arrived)
+            (size,) = unpack_from(">i", buffer)
             if not 0 <= size <= self.max_size:
-                self._refusal = InvalidFrameSize(size, self.max_size)
-                arrived.clear()
-            elif len(arrived) < 4 + size:
+                self._error = InvalidFrameSize(size, self.max_size)
+                buffer.clear()
+            elif len(buffer) < 4 + size:
                 return
             else:
-                with memoryview(arrived) as view:
+                with memoryview(buffer) as view:
                     payload = bytes(view[4 : 4 + size])
-                del arrived[: 4 + size]
+                del buffer[: 4 + size]
                 yield payload

@@ -1,7 +1,6 @@
-"""Files of JSON that say where something runs, for others to wait for and to read.
+"""Ready files: JSON files that a server writes once it is ready, for example with its addresses.
 
-Rules of this file: nobody ever reads half of one, nor that of an earlier run. That it can be written is known before
-anything is started.
+Readers never see a partial file or that of an earlier run.
 """
 
 from __future__ import annotations
@@ -16,7 +15,11 @@ __all__ = ["prepare", "write_atomically"]
 
 
 def prepare(file: Path) -> None:
-    """Remove that of an earlier run. Raises OSError when it could not be written."""
+    """Remove the file of an earlier run and check that it can be written, before anything is started.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     file.unlink(missing_ok=True)
     partial = _partial(file)
     partial.touch()
@@ -24,7 +27,7 @@ def prepare(file: Path) -> None:
 
 
 def write_atomically(file: Path, content: object) -> None:
-    """Write it so that it is there with all of its content, or not at all."""
+    """Write the file atomically."""
     partial = _partial(file)
     partial.write_text(json.dumps(content) + "\n", encoding="utf-8")
     partial.replace(file)

@@ -70,7 +70,7 @@ def test_a_place_where_no_folder_can_be_is_refused_in_a_line(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("bootstrap", "complaint"),
-    [(",", "no bootstrap server is named"), ("\udcff\udcfe:9092", "is not the address of a broker: write host:port")],
+    [(",", "no bootstrap servers given"), ("\udcff\udcfe:9092", "is not the address of a broker: write host:port")],
     ids=["nobody", "no text"],
 )
 def test_a_bootstrap_server_that_is_none_is_wrong_usage(tmp_path: Path, bootstrap: str, complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""Addresses of brokers, as people write them."""
+"""Parsing of broker addresses."""
 
 from __future__ import annotations
 
@@ -18,26 +18,37 @@ from kwire.protocol import Endpoint
         ("fe80::1", Endpoint("fe80::1", 9092)),
     ],
 )
-def test_an_address_is_a_host_and_a_port(text: str, endpoint: Endpoint) -> None:
+def test_parse_address(text: str, endpoint: Endpoint) -> None:
     assert Endpoint.parse(text) == endpoint
     assert Endpoint.parse(str(endpoint)) == endpoint
 
 
-NO_ADDRESSES = ["", ":9092", "host:", "host:0", "host:65536", "host:-1", "host:9o92", "[]:9092", "a\0b", "\udcff:9092"]
+INVALID_ADDRESSES = [
+    "",
+    ":9092",
+    "host:",
+    "host:0",
+    "host:65536",
+    "host:-1",
+    "host:9o92",
+    "[]:9092",
+    "a\0b",
+    "\udcff:9092",
+]
 
 
-@pytest.mark.parametrize("text", NO_ADDRESSES, ids=ascii)
-def test_what_is_no_address_is_refused(text: str) -> None:
+@pytest.mark.parametrize("text", INVALID_ADDRESSES, ids=ascii)
+def test_parse_rejects_invalid_address(text: str) -> None:
     with pytest.raises(ValueError, match="is not the address of a broker"):
         Endpoint.parse(text)
 
 
-def test_bootstrap_servers_come_as_one_text_or_several_and_each_counts_once() -> None:
+def test_parse_all_accepts_text_or_list_and_drops_duplicates() -> None:
     expected = (Endpoint("a", 1), Endpoint("b", 9092))
     assert Endpoint.parse_all("a:1, b,a:1,") == expected
     assert Endpoint.parse_all(["a:1", "b"]) == expected
 
 
-def test_somebody_must_be_named() -> None:
-    with pytest.raises(ValueError, match="no bootstrap server"):
+def test_parse_all_rejects_empty_list() -> None:
+    with pytest.raises(ValueError, match="no bootstrap servers given"):
         Endpoint.parse_all(" , ")

@@ -1,4 +1,4 @@
-"""Frames out of memory that a socket fills: whatever the portions, the payloads are those that were sent."""
+"""`FrameReceiver`: payloads do not depend on how the stream is read, and its buffer stays small."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.protocol.frame_receiver import PATIENCE, SMALLEST, FrameReceiver
+from kwire.protocol.frame_receiver import MIN_BUFFER, SHRINK_AFTER, FrameReceiver
 
 
 def framed(*payloads: bytes) -> bytes:
@@ -17,37 +17,37 @@ def framed(*payloads: bytes) -> bytes:
 
 
 def read(receiver: FrameReceiver, stream: bytes, portion: int) -> list[bytes]:
-    """What a socket does that has ``stream`` to give, at most ``portion`` bytes at a time."""
+    """Feed a stream to the receiver, at most `portion` bytes per read."""
     payloads = []
     at = 0
     while at < len(stream):
-        memory = receiver.get_buffer()
-        count = min(portion, len(memory), len(stream) - at)
-        memory[:count] = stream[at : at + count]
+        buffer = receiver.get_buffer()
+        count = min(portion, len(buffer), len(stream) - at)
+        buffer[:count] = stream[at : at + count]
         payloads += receiver.buffer_updated(count)
         at += count
     return payloads
 
 
 @given(st.lists(st.binary(max_size=300), max_size=20), st.integers(1, 400))
-def test_payloads_do_not_depend_on_portions(payloads: list[bytes], portion: int) -> None:
+def test_payloads_do_not_depend_on_read_sizes(payloads: list[bytes], portion: int) -> None:
     assert read(FrameReceiver(), framed(*payloads), portion) == payloads
 
 
-@pytest.mark.parametrize("portion", [1_000, SMALLEST - 1, SMALLEST, 1 << 20, 1 << 30])
-def test_large_and_small_frames_follow_one_another(portion: int) -> None:
+@pytest.mark.parametrize("portion", [1_000, MIN_BUFFER - 1, MIN_BUFFER, 1 << 20, 1 << 30])
+def test_large_and_small_frames_alternate(portion: int) -> None:
     payloads = [bytes([n]) * size for n, size in enumerate([5, 3_000_000, 0, 65_532, 65_536, 1, 1_000_000, 262_140])]
     assert read(FrameReceiver(), framed(*payloads), portion) == payloads
 
 
-def test_what_is_unfinished_is_counted() -> None:
+def test_partial_bytes_are_counted() -> None:
     receiver = FrameReceiver()
     assert read(receiver, framed(b"whole") + framed(b"half of it")[:9], 1_000) == [b"whole"]
     assert receiver.partial_bytes == 9
 
 
 @pytest.mark.parametrize("size", [-1, 101, 0x7FFF_FFFF])
-def test_a_size_that_no_answer_has_ends_the_stream_behind_the_good_payloads(size: int) -> None:
+def test_invalid_size_ends_the_stream_after_valid_payloads(size: int) -> None:
     receiver = FrameReceiver(max_size=100)
     assert read(receiver, framed(b"good") + pack(">i", size) + b"rest", 1_000) == [b"good"]
     assert receiver.error is not None
@@ -55,7 +55,7 @@ def test_a_size_that_no_answer_has_ends_the_stream_behind_the_good_payloads(size
     assert read(receiver, framed(b"too late"), 1_000) == []
 
 
-def test_a_size_alone_gets_no_memory() -> None:
+def test_claimed_size_alone_allocates_no_memory() -> None:
     tracemalloc.start()
     try:
         receiver = FrameReceiver()
@@ -63,13 +63,13 @@ def test_a_size_alone_gets_no_memory() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 2 * SMALLEST
+    assert peak < 2 * MIN_BUFFER
 
 
-def test_memory_is_kept_for_the_next_answer_and_given_back_when_none_comes() -> None:
+def test_large_buffer_is_kept_and_released_after_small_frames() -> None:
     receiver = FrameReceiver()
     read(receiver, framed(bytes(4_000_000)), 1 << 20)
     assert len(receiver.get_buffer()) >= 4_000_000
-    read(receiver, framed(b"small") * PATIENCE, 1 << 20)
+    read(receiver, framed(b"small") * SHRINK_AFTER, 1 << 20)
     read(receiver, framed(b"small"), 1 << 20)
-    assert len(receiver.get_buffer()) == SMALLEST
+    assert len(receiver.get_buffer()) == MIN_BUFFER

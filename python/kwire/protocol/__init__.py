@@ -1,7 +1,8 @@
-"""What is said over a connection, in which order: frames, correlation ids, versions. No sockets, no clock, no threads.
+"""The client side of a connection without I/O: frames, correlation ids, API versions, and errors.
 
-``ClientConnection`` says what to send and what an answer belongs to; ``FrameReceiver`` takes frames out of a stream;
-``NegotiatedVersions`` is what a server told of its versions. ``ConnectionFault`` is what can go wrong, with its facts.
+`ClientConnection` encodes requests and matches responses to them, `FrameReceiver` splits a stream into frames, and
+`NegotiatedVersions` holds the API versions of a broker. Every error is a `ConnectionFault`. The package has no sockets,
+clocks, or threads.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""A client's side of one connection: what to send, and what an answer belongs to.
+"""The client side of one connection, without I/O.
 
-Rules of this file: no I/O. Requests may be sent before earlier ones are answered; answers come in the order of the
-requests, and the correlation id proves it. The first words are ApiVersions in our newest version; a broker that does
-not know it says in version 0 (error 35) which it knows, and is asked again.
+Requests may be sent before earlier ones are answered. Responses arrive in the order of the requests, and the correlation
+id is checked. The first request is ApiVersions in kwire's highest version. A broker that does not support that version
+responds in version 0 with error 35 (UNSUPPORTED_VERSION) and the versions it supports, and the request is sent again.
 
     connection = ClientConnection(endpoint)
-    sent = connection.request_api_versions()                       # write sent.frame
-    while (sent := connection.receive_api_versions(payload)):    # for each answer, until it is None
-        ...                                         # write sent.frame
-    sent = connection.request(MetadataRequest(topics=None))
-    answer = connection.receive(payload)             # answer.sent is sent; answer.decode() is a MetadataResponse
+    sent = connection.request_api_versions()                # write sent.frame
+    while (sent := connection.receive_api_versions(payload)):
+        ...                                                 # write sent.frame
+    sent = connection.request(MetadataRequest(topics=None)) # write sent.frame
+    response = connection.receive(payload)                  # response.sent is sent
+    message = response.decode()                             # a MetadataResponse
 """
 
 from __future__ import annotations
@@ -43,7 +44,15 @@ LARGEST_CORRELATION_ID = 0x7FFF_FFFF
 
 
 class SentRequest(NamedTuple, Generic[R]):
-    """A request on its way. ``frame``: its bytes, the size included; ``response``: the class of its answer."""
+    """A request in flight.
+
+    Attributes:
+        correlation_id: the id that its response must have.
+        request: the message.
+        response: the class of the response.
+        version: the version of request and response.
+        frame: the encoded request, including the size prefix.
+    """
 
     correlation_id: int
     request: Request[R]
@@ -53,12 +62,19 @@ class SentRequest(NamedTuple, Generic[R]):
 
     @property
     def payload(self) -> bytes:
-        """Its bytes behind the size."""
+        """The frame without its size prefix."""
         return self.frame[4:]
 
 
 class ReceivedResponse(NamedTuple, Generic[R]):
-    """An answer that belongs to ``sent``. ``payload``: its bytes from the correlation id; ``start``: of the body."""
+    """A response matched to its request, not decoded yet.
+
+    Attributes:
+        endpoint: the broker.
+        sent: the request.
+        payload: the frame without its size prefix; starts with the correlation id.
+        start: the offset of the body in `payload`.
+    """
 
     endpoint: Endpoint
     sent: SentRequest[R]
@@ -67,102 +83,146 @@ class ReceivedResponse(NamedTuple, Generic[R]):
 
     @property
     def body(self) -> memoryview:
-        """Its bytes behind the header."""
+        """The payload without the response header."""
         return memoryview(self.payload)[self.start :]
 
     def decode(self) -> R:
-        """Raises InvalidResponse, after which the connection should not be trusted."""
+        """Return the decoded message.
+
+        Raises:
+            InvalidResponse: the body is malformed; the connection should be closed.
+        """
         try:
             return decode(self.sent.response, self.body, version=self.sent.version)
         except DecodeError as error:
             raise self.fault(error) from error
 
     def fault(self, error: DecodeError) -> InvalidResponse:
-        """What a decoder found in the body, as a fault of the connection."""
-        moved = DecodeError(error.kind, error.offset + self.start, error.path, error.wanted, error.left)
-        return _bad_answer(self.endpoint, self.sent, moved, self.payload)
+        """Return the fault for a decode error found in the body."""
+        in_payload = DecodeError(error.kind, error.offset + self.start, error.path, error.wanted, error.left)
+        return _invalid_response(self.endpoint, self.sent, in_payload, self.payload)
 
 
 class ClientConnection:
-    """``client_id``: who we say we are, for logs, metrics and quotas. ``negotiated``: None until it is known."""
+    """Encode requests and match responses to them.
+
+    Args:
+        endpoint: the broker.
+        client_id: the client id of request headers, which brokers use for logs, metrics, and quotas.
+
+    Attributes:
+        negotiated: the API versions of the broker; None until the handshake is complete.
+    """
 
     def __init__(self, endpoint: Endpoint, *, client_id: str | None = "kwire") -> None:
         self.endpoint = endpoint
         self.client_id = client_id
         self.negotiated: NegotiatedVersions | None = None
-        self._due: deque[SentRequest[Any]] = deque()
+        self._in_flight: deque[SentRequest[Any]] = deque()
         self._next_id = 0
 
     @property
     def in_flight(self) -> int:
-        """How many requests are unanswered."""
-        return len(self._due)
+        """The number of requests without a response."""
+        return len(self._in_flight)
 
     def request_api_versions(self, version: int | None = None) -> SentRequest[ApiVersionsResponse]:
-        """The first request. ``version``: our newest unless told."""
+        """Start the handshake: return the first request.
+
+        Args:
+            version: the version to send; kwire's highest by default.
+        """
         from kwire import __version__
 
         request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
         return self.request(request, version=request.versions.highest if version is None else version)
 
     def receive_api_versions(self, payload: bytes) -> SentRequest[ApiVersionsResponse] | None:
-        """Take the answer to ``hello``; None when all is known, else the next request.
+        """Process the response to `request_api_versions`.
 
-        Raises WrongCorrelation, InvalidResponse, NegotiationFailed, NoCommonVersion.
+        Returns:
+            The request to send next, or None when the handshake is complete.
+
+        Raises:
+            WrongCorrelation: the response belongs to another request.
+            InvalidResponse: the response is malformed.
+            NegotiationFailed: the broker responded with an error.
+            NoCommonVersion: broker and client have no common version of ApiVersions.
         """
-        answer = self.receive(payload)
-        asked = answer.sent.version
+        response = self.receive(payload)
+        version = response.sent.version
         try:
-            told = frame.decode_response(payload, ApiVersionsResponse, version=asked).message
+            message = frame.decode_response(payload, ApiVersionsResponse, version=version).message
         except DecodeError as error:
-            raise _bad_answer(self.endpoint, answer.sent, error, payload) from error
-        if told.error_code == UNSUPPORTED_VERSION and asked > 0:
-            # Before KIP-511 brokers did not say which versions they know; all know version 0.
-            known = NegotiatedVersions(self.endpoint, told).versions.get(ApiVersionsRequest.api_key, (0, 0))
-            if known[0] >= asked:
-                raise NoCommonVersion(self.endpoint, "ApiVersionsRequest", str(ApiVersionsRequest.versions), known)
-            return self.request_api_versions(min(known[1], asked - 1))
-        if told.error_code:
-            raise NegotiationFailed(self.endpoint, told.error_code)
-        self.negotiated = NegotiatedVersions(self.endpoint, told)
+            raise _invalid_response(self.endpoint, response.sent, error, payload) from error
+        if message.error_code == UNSUPPORTED_VERSION and version > 0:
+            # Brokers older than KIP-511 do not list their versions here; all of them support version 0.
+            supported = NegotiatedVersions(self.endpoint, message).versions.get(ApiVersionsRequest.api_key, (0, 0))
+            if supported[0] >= version:
+                raise NoCommonVersion(self.endpoint, "ApiVersionsRequest", str(ApiVersionsRequest.versions), supported)
+            return self.request_api_versions(min(supported[1], version - 1))
+        if message.error_code:
+            raise NegotiationFailed(self.endpoint, message.error_code)
+        self.negotiated = NegotiatedVersions(self.endpoint, message)
         return None
 
     def version_of(self, request: type[Message]) -> int:
-        """The version to send a request in. Raises NoCommonVersion; ValueError before the versions are known."""
+        """Return the version to send a request in.
+
+        Raises:
+            NoCommonVersion: broker and client have no common version.
+            ValueError: the handshake is not complete.
+        """
         if self.negotiated is None:
-            raise ValueError("the versions of the broker are not known yet")
+            raise ValueError("API versions are not negotiated yet: complete the handshake first")
         return self.negotiated.version_of(request)
 
     def request(self, message: Request[R], *, version: int | None = None) -> SentRequest[R]:
-        """The next request. Raises NoCommonVersion, EncodeError; nothing is then to be sent."""
+        """Encode a request and expect its response.
+
+        Args:
+            message: the request.
+            version: its version; the highest common one by default.
+
+        Raises:
+            NoCommonVersion: broker and client have no common version.
+            EncodeError: the message cannot be encoded.
+        """
         cls = type(message)
         if version is None:
             version = self.version_of(cls)
         correlation_id = self._next_id
-        made = frame.encode_request(message, version=version, correlation_id=correlation_id, client_id=self.client_id)
-        sent = SentRequest(correlation_id, message, cast("type[R]", response_class(cls)), version, made)
+        encoded = frame.encode_request(
+            message, version=version, correlation_id=correlation_id, client_id=self.client_id
+        )
+        sent = SentRequest(correlation_id, message, cast("type[R]", response_class(cls)), version, encoded)
         self._next_id = correlation_id + 1 if correlation_id < LARGEST_CORRELATION_ID else 0
-        self._due.append(sent)
+        self._in_flight.append(sent)
         return sent
 
     def receive(self, payload: bytes) -> ReceivedResponse[Any]:
-        """What a payload answers: the oldest request. Its body is not read. Raises WrongCorrelation, InvalidResponse."""
-        sent = self._due[0] if self._due else None
+        """Match a payload to the oldest request in flight. The body is not decoded.
+
+        Raises:
+            WrongCorrelation: the correlation id is not that of the oldest request.
+            InvalidResponse: the response header is malformed.
+        """
+        sent = self._in_flight[0] if self._in_flight else None
         if len(payload) < 4:
             missing = DecodeError("truncated", 0, ("correlation_id",), 4, len(payload))
-            raise _bad_answer(self.endpoint, sent, missing, payload)
-        (got,) = unpack_from(">i", payload)
-        if sent is None or got != sent.correlation_id:
-            raise WrongCorrelation(self.endpoint, None if sent is None else sent.correlation_id, got)
+            raise _invalid_response(self.endpoint, sent, missing, payload)
+        (correlation_id,) = unpack_from(">i", payload)
+        if sent is None or correlation_id != sent.correlation_id:
+            raise WrongCorrelation(self.endpoint, None if sent is None else sent.correlation_id, correlation_id)
         try:
             start = find_body_start(payload, describe(sent.response).header_version(sent.version))
         except DecodeError as error:
-            raise _bad_answer(self.endpoint, sent, error, payload) from error
-        self._due.popleft()
+            raise _invalid_response(self.endpoint, sent, error, payload) from error
+        self._in_flight.popleft()
         return ReceivedResponse(self.endpoint, sent, payload, start)
 
 
-def _bad_answer(
+def _invalid_response(
     endpoint: Endpoint, sent: SentRequest[Any] | None, error: DecodeError, payload: bytes
 ) -> InvalidResponse:
     if sent is None:
@@ -171,19 +231,25 @@ def _bad_answer(
 
 
 def response_class(request: type[Message]) -> type[Message]:
-    """The class that answers a request: it stands beside it, or where its dialect's messages are."""
+    """Return the class of the response to a request.
+
+    It is looked up in the module of the request first, then among the messages of the request's dialect.
+
+    Raises:
+        TypeError: the class is not a request.
+    """
     name = request.__kwire_response__
     if name is None:
-        raise TypeError(f"{request.__name__} is no request")
-    beside = getattr(sys.modules[request.__module__], name, None)
-    return beside if beside is not None else find(describe(request).dialects[0], name=name)
+        raise TypeError(f"{request.__name__} is not a request")
+    in_module = getattr(sys.modules[request.__module__], name, None)
+    return in_module if in_module is not None else find(describe(request).dialects[0], name=name)
 
 
 def find_body_start(payload: bytes, header_version: int) -> int:
-    """Where the header of an answer ends."""
+    """Return the offset at which the response header ends."""
     if header_version == 0:
         return 4
-    if payload[4:5] == b"\0":  # no tags: what every broker sends
+    if payload[4:5] == b"\0":  # no tags, as every known broker sends it
         return 5
     try:
         validate(ResponseHeader, payload, version=header_version)

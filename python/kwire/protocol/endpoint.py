@@ -1,4 +1,4 @@
-"""Where a broker listens."""
+"""The address of a broker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_PORT = 9092
 
 
 class Endpoint(NamedTuple):
-    """A host name or address, and a TCP port."""
+    """A host name or IP address, and a TCP port."""
 
     host: str
     port: int
@@ -23,7 +23,11 @@ class Endpoint(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Endpoint:
-        """``host``, ``host:port``, ``[address]:port`` or an IPv6 address alone. Raises ValueError for anything else."""
+        """Parse `host`, `host:port`, `[address]:port`, or a bare IPv6 address. The default port is 9092.
+
+        Raises:
+            ValueError: the text is not an address.
+        """
         host, colon, port = text.strip().rpartition(":")
         if not colon or port.endswith("]") or (":" in host and not host.startswith("[")):
             host, port = text.strip(), str(DEFAULT_PORT)
@@ -34,9 +38,13 @@ class Endpoint(NamedTuple):
 
     @classmethod
     def parse_all(cls, bootstrap: str | Iterable[str]) -> tuple[Endpoint, ...]:
-        """Bootstrap servers: a comma-separated list, or several texts. Raises ValueError when there is none."""
+        """Parse bootstrap servers: a comma-separated list or several addresses. Duplicates are dropped.
+
+        Raises:
+            ValueError: an address is invalid, or there are none.
+        """
         texts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
         endpoints = tuple(dict.fromkeys(cls.parse(text) for text in texts if text.strip()))
         if not endpoints:
-            raise ValueError("no bootstrap server is named")
+            raise ValueError("no bootstrap servers given")
         return endpoints

@@ -1,18 +1,18 @@
-"""What can go wrong between a client and one broker.
+"""Errors of a connection to one broker.
 
-Rules of this file: every fault names the endpoint and carries its facts as attributes; its text is one line, fit for a
-log and for the ``error`` column of a capture. But for NoCommonVersion a connection that had a fault is of no more use,
-since nobody knows what its next bytes belong to.
+Every error names the endpoint and has its details as attributes. Its text is one line, suitable for a log and for the
+column `error` of a capture. After any of them except `NoCommonVersion` the connection must be closed, because its next
+bytes cannot be attributed to a request.
 
     ConnectionFault
-    ├── ConnectFailed        no connection came about
-    ├── ConnectionClosed     it ended while answers were due
-    ├── Timeout              no answer in time
-    ├── WrongCorrelation     an answer to something else
-    ├── OversizedFrame       a size that no answer has
-    ├── InvalidResponse            bytes that are not the answer they should be: the DecodeError is in it
-    ├── NegotiationFailed   the broker would not tell its versions
-    └── NoCommonVersion      the broker and we know no version in common; the connection goes on
+    ├── ConnectFailed        the connection could not be opened
+    ├── ConnectionClosed     the connection ended while responses were expected
+    ├── Timeout              no response in time
+    ├── WrongCorrelation     a response to another request
+    ├── OversizedFrame       an invalid frame size
+    ├── InvalidResponse      a malformed response; contains the DecodeError
+    ├── NegotiationFailed    the broker did not return its API versions
+    └── NoCommonVersion      broker and client have no common version; the connection stays usable
 """
 
 from __future__ import annotations
@@ -39,14 +39,18 @@ __all__ = [
 
 
 class ConnectionFault(KwireError):
-    """The base of all of them. ``endpoint``: of the broker."""
+    """The base class of errors of a connection.
 
-    def __init__(self, endpoint: Endpoint, *facts: object) -> None:
-        super().__init__(endpoint, *facts)
+    Attributes:
+        endpoint: the broker.
+    """
+
+    def __init__(self, endpoint: Endpoint, *details: object) -> None:
+        super().__init__(endpoint, *details)
         self.endpoint = endpoint
 
     def reason(self) -> str:
-        """What happened, without where."""
+        """Return the text of the error without the endpoint."""
         return type(self).__name__
 
     def __str__(self) -> str:
@@ -54,7 +58,11 @@ class ConnectionFault(KwireError):
 
 
 class ConnectFailed(ConnectionFault):
-    """No connection came about. ``cause``: such as ``[Errno 111] Connection refused``."""
+    """The connection could not be opened.
+
+    Attributes:
+        cause: the error of the operating system, such as `[Errno 111] Connection refused`.
+    """
 
     def __init__(self, endpoint: Endpoint, cause: str) -> None:
         super().__init__(endpoint, cause)
@@ -65,10 +73,11 @@ class ConnectFailed(ConnectionFault):
 
 
 class ConnectionClosed(ConnectionFault):
-    """The connection ended while an answer was due.
+    """The connection ended while a response was expected.
 
-    ``received``: bytes of the unfinished answer that had come, its size included. ``cause``: what ended it when it was
-    not the broker's orderly close, such as ``Connection reset by peer``; None otherwise.
+    Attributes:
+        received: bytes of the incomplete response that arrived, including the size prefix.
+        cause: what ended the connection, such as `Connection reset by peer`; None if the broker closed it.
     """
 
     def __init__(self, endpoint: Endpoint, received: int, cause: str | None = None) -> None:
@@ -77,14 +86,17 @@ class ConnectionClosed(ConnectionFault):
         self.cause = cause
 
     def reason(self) -> str:
-        what = "closed by the broker" if self.cause is None else f"closed ({self.cause})"
-        return f"{what} after {self.received} bytes of the answer"
+        closed = "closed by the broker" if self.cause is None else f"closed ({self.cause})"
+        return f"{closed} after {self.received} bytes of the response"
 
 
 class Timeout(ConnectionFault):
-    """No answer in time. ``request``: name of the message that was sent; ``timeout``: seconds that were waited.
+    """No response arrived in time.
 
-    ``received``: bytes of the answer that had come.
+    Attributes:
+        request: the name of the request message.
+        timeout: seconds waited.
+        received: bytes of the response that arrived.
     """
 
     def __init__(self, endpoint: Endpoint, request: str, timeout: float, received: int = 0) -> None:
@@ -94,12 +106,17 @@ class Timeout(ConnectionFault):
         self.received = received
 
     def reason(self) -> str:
-        what = f"only {self.received} bytes of the answer" if self.received else "no answer"
-        return f"{what} to {self.request} within {self.timeout:g} s"
+        found = f"only {self.received} bytes of the response" if self.received else "no response"
+        return f"{found} to {self.request} within {self.timeout:g} s"
 
 
 class WrongCorrelation(ConnectionFault):
-    """An answer to something else. ``expected``: the oldest unanswered id, None when no answer was due; ``actual``."""
+    """A response has the correlation id of another request.
+
+    Attributes:
+        expected: the correlation id of the oldest request in flight; None if there is none.
+        actual: the correlation id of the response.
+    """
 
     def __init__(self, endpoint: Endpoint, expected: int | None, actual: int) -> None:
         super().__init__(endpoint, expected, actual)
@@ -107,12 +124,18 @@ class WrongCorrelation(ConnectionFault):
         self.actual = actual
 
     def reason(self) -> str:
-        due = "none was due" if self.expected is None else f"{self.expected} was due"
-        return f"an answer with correlation id {self.actual} where {due}"
+        if self.expected is None:
+            return f"unexpected response with correlation id {self.actual}"
+        return f"response with correlation id {self.actual} instead of {self.expected}"
 
 
 class OversizedFrame(ConnectionFault):
-    """A frame that says it is negative in size, or larger than allowed. ``size``, ``max_size``: in bytes."""
+    """The size of a frame is negative or above the limit.
+
+    Attributes:
+        size: the size in the frame's prefix, in bytes.
+        max_size: the limit.
+    """
 
     def __init__(self, endpoint: Endpoint, size: int, max_size: int) -> None:
         super().__init__(endpoint, size, max_size)
@@ -120,15 +143,18 @@ class OversizedFrame(ConnectionFault):
         self.max_size = max_size
 
     def reason(self) -> str:
-        return f"a frame of {self.size} bytes where between 4 and {self.max_size} are allowed"
+        return f"frame of {self.size} bytes, but between 4 and {self.max_size} are allowed"
 
 
 class InvalidResponse(ConnectionFault):
-    """Bytes that are not the answer they should be.
+    """A response cannot be decoded.
 
-    ``message``, ``version``: what they should have been; ``error``: what is wrong with them, its offset counted from
-    the start of ``payload``, which is the whole answer from its correlation id. ``request``: the bytes of what it
-    should have answered, from the API key; None where nothing was asked.
+    Attributes:
+        message: the name of the expected message.
+        version: the expected version.
+        error: the decode error; its offset counts from the start of `payload`.
+        payload: the whole response, starting at the correlation id.
+        request: the payload of the request, starting at the API key; None if no request was in flight.
     """
 
     def __init__(
@@ -148,25 +174,31 @@ class InvalidResponse(ConnectionFault):
         self.request = request
 
     def reason(self) -> str:
-        return f"no {self.message} of version {self.version}: {self.error}"
+        return f"invalid {self.message} of version {self.version}: {self.error}"
 
 
 class NegotiationFailed(ConnectionFault):
-    """The broker would not tell its versions. ``error_code``: its reason, such as 42 for our client's name."""
+    """The broker responded to ApiVersions with an error.
+
+    Attributes:
+        error_code: such as 42 (INVALID_REQUEST) for a client name that the broker rejects.
+    """
 
     def __init__(self, endpoint: Endpoint, error_code: int) -> None:
         super().__init__(endpoint, error_code)
         self.error_code = error_code
 
     def reason(self) -> str:
-        return f"ApiVersions answered with error {self.error_code}"
+        return f"ApiVersions failed with error code {self.error_code}"
 
 
 class NoCommonVersion(ConnectionFault):
-    """A request that broker and client have no version of in common; nothing was sent, the connection goes on.
+    """Broker and client have no common version of a request. Nothing was sent, and the connection stays usable.
 
-    ``message``: its name; ``client_versions``: such as ``0-13``; ``broker_versions``: lowest and highest, None when the broker does not
-    answer this API at all.
+    Attributes:
+        message: the name of the request.
+        client_versions: the versions that kwire supports, such as `0-13`.
+        broker_versions: the lowest and highest version of the broker; None if it does not serve the API.
     """
 
     def __init__(
@@ -178,9 +210,6 @@ class NoCommonVersion(ConnectionFault):
         self.broker_versions = broker_versions
 
     def reason(self) -> str:
-        theirs = (
-            "does not answer it"
-            if self.broker_versions is None
-            else f"answers {self.broker_versions[0]}-{self.broker_versions[1]}"
-        )
-        return f"no common version of {self.message}: we have {self.client_versions}, the broker {theirs}"
+        served = self.broker_versions
+        broker = "does not serve it" if served is None else f"serves {served[0]}-{served[1]}"
+        return f"no common version of {self.message}: kwire supports {self.client_versions}, the broker {broker}"

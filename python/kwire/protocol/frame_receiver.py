@@ -1,9 +1,9 @@
-"""Takes frames out of a stream without copying what it need not: for answers of 4 to 100 MB.
+"""Split a stream into frames with few copies, for responses of up to 100 MB.
 
-Rules of this file: whoever reads a socket asks for memory, reads into it, and says how much there was. A byte is copied
-once, from there into the payload that is handed out; what is left of a frame that had begun moves to the front once per
-read. Memory grows with what has arrived, never with what a size promises: four times what is there, and no further than
-the frame needs. ``kwire.frame.Splitter`` does the same for chunks that somebody else has read.
+The caller gets a buffer, reads into it, and reports how many bytes arrived. Each byte is copied once, from the buffer to
+the returned payload; the start of an incomplete frame is moved to the front once per read. The buffer grows with the
+data that has arrived, to at most four times that and never beyond the frame, whatever size a frame claims.
+`kwire.frame.Splitter` does the same for chunks that were read elsewhere.
 """
 
 from __future__ import annotations
@@ -14,80 +14,84 @@ from kwire.frame import MAX_SIZE, InvalidFrameSize
 
 __all__ = ["FrameReceiver"]
 
-SMALLEST = 64 * 1024
-"""Bytes of memory while nothing large comes: a read of most answers."""
+MIN_BUFFER = 64 * 1024
+"""Bytes of the buffer for small frames: enough for one read of most responses."""
 GROWTH = 4
-PATIENCE = 1_000
-"""Frames that needed but a fraction of it, after which large memory is given back."""
+SHRINK_AFTER = 1_000
+"""Number of small frames after which a large buffer is released."""
 
 
 class FrameReceiver:
-    """``max_size``: bytes that a payload may have; a larger one is refused as soon as its size is there."""
+    """Split a stream into payloads.
 
-    __slots__ = ("_end", "_error", "_memory", "_unused", "max_size")
+    Args:
+        max_size: the largest payload in bytes. A larger size is rejected as soon as the four size bytes are there.
+    """
+
+    __slots__ = ("_buffer", "_end", "_error", "_small_frames", "max_size")
 
     def __init__(self, *, max_size: int = MAX_SIZE) -> None:
         self.max_size = max_size
-        self._memory = bytearray(SMALLEST)
+        self._buffer = bytearray(MIN_BUFFER)
         self._end = 0
-        self._unused = 0
+        self._small_frames = 0
         self._error: InvalidFrameSize | None = None
 
     @property
     def partial_bytes(self) -> int:
-        """Bytes that are here of a frame that is not complete, its size included."""
+        """Bytes of an incomplete frame that have arrived, including the size prefix."""
         return self._end
 
+    @property
+    def error(self) -> InvalidFrameSize | None:
+        """The invalid size that ended the stream; None while the stream is valid."""
+        return self._error
+
     def get_buffer(self) -> memoryview:
-        """Where the next bytes go; never empty. Valid until ``received`` is called."""
-        return memoryview(self._memory)[self._end :]
+        """Return the buffer for the next read, which is never empty. It is valid until `buffer_updated` is called."""
+        return memoryview(self._buffer)[self._end :]
 
     def buffer_updated(self, count: int) -> list[bytes]:
-        """That many bytes were put there; the payloads that they complete.
+        """Process `count` bytes that were read into the buffer and return the payloads they complete.
 
-        A refused frame is for ``refusal``: payloads before it are still good.
+        Check `error` afterwards; payloads before an invalid size are returned.
         """
-        memory = self._memory
+        buffer = self._buffer
         start, end = 0, self._end + count
         payloads: list[bytes] = []
         while self._error is None and end - start >= 4:
-            (size,) = unpack_from(">i", memory, start)
+            (size,) = unpack_from(">i", buffer, start)
             if not 0 <= size <= self.max_size:
                 self._error = InvalidFrameSize(size, self.max_size)
             elif end - start - 4 < size:
                 break
             else:
-                with memoryview(memory) as view:
+                with memoryview(buffer) as view:
                     payloads.append(bytes(view[start + 4 : start + 4 + size]))
                 start += 4 + size
-                self._unused = self._unused + 1 if size < len(memory) // GROWTH**2 else 0
+                self._small_frames = self._small_frames + 1 if size < len(buffer) // GROWTH**2 else 0
         if self._error is not None:
-            start = end  # what follows means nothing
-        self._keep(start, end)
+            start = end  # the rest of the stream cannot be interpreted
+        self._compact(start, end)
         return payloads
 
-    @property
-    def error(self) -> InvalidFrameSize | None:
-        """Why the stream has no meaning any more; None while it has."""
-        return self._error
-
-    def _keep(self, start: int, end: int) -> None:
-        """Put what is left to the front, of memory that is large enough for more."""
-        left = end - start
-        memory = self._memory
-        if left >= 4:
-            (size,) = unpack_from(">i", memory, start)
-            wanted = 4 + size
+    def _compact(self, start: int, end: int) -> None:
+        """Move the incomplete frame to the front and grow or shrink the buffer if necessary."""
+        rest = end - start
+        buffer = self._buffer
+        if rest >= 4:
+            (size,) = unpack_from(">i", buffer, start)
+            needed = 4 + size
         else:
-            wanted = SMALLEST
-        if left == len(memory) or (left and end == len(memory) and wanted > len(memory)):
-            self._memory = bytearray(max(SMALLEST, min(wanted, GROWTH * max(left, SMALLEST))))
-        elif self._unused >= PATIENCE and len(memory) > SMALLEST and left < SMALLEST:
-            self._memory = bytearray(SMALLEST)
-            self._unused = 0
+            needed = MIN_BUFFER
+        if rest == len(buffer) or (rest and end == len(buffer) and needed > len(buffer)):
+            self._buffer = bytearray(max(MIN_BUFFER, min(needed, GROWTH * max(rest, MIN_BUFFER))))
+        elif self._small_frames >= SHRINK_AFTER and len(buffer) > MIN_BUFFER and rest < MIN_BUFFER:
+            self._buffer = bytearray(MIN_BUFFER)
+            self._small_frames = 0
         elif start == 0:
-            self._end = left
+            self._end = rest
             return
-        with memoryview(memory) as view:
-            self._memory[:left] = view[start:end]
-        self._end = left
+        with memoryview(buffer) as view:
+            self._buffer[:rest] = view[start:end]
+        self._end = rest

@@ -1,8 +1,4 @@
-"""What a server told of itself: its dialect, the versions it answers, whether it is of a KRaft cluster.
-
-Rules of this file: everything follows from one ApiVersions response. The highest version that both sides know is the one
-to speak; nothing is assumed of an API that the response does not name.
-"""
+"""The API versions, the dialect, and the kind of cluster that an ApiVersions response reports."""
 
 from __future__ import annotations
 
@@ -23,15 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = ["NegotiatedVersions"]
 
-FIRST_KEY_OF_KIP4 = 1000
-"""Keys that Kafka never gave out: who answers one speaks KIP-4's dialect."""
+FIRST_KIP4_KEY = 1000
+"""Kafka never assigned API keys from here on. A server that serves one speaks the KIP-4 dialect."""
 DESCRIBE_QUORUM = 55
-"""Answered at a broker's listener under KRaft only (KIP-595): 4.4.0 names it, 3.9.1 with ZooKeeper does not."""
+"""Served by broker listeners under KRaft only (KIP-595): 4.4.0 lists it, 3.9.1 with ZooKeeper does not."""
 METADATA_VERSION = "metadata.version"
 
 
 class NegotiatedVersions:
-    """``versions``: lowest and highest of each API key that is answered. ``response``: the whole of what was told."""
+    """What a broker reports about itself in its ApiVersions response.
+
+    Attributes:
+        endpoint: the broker.
+        response: the whole response.
+        versions: the lowest and highest version of each API key that the broker serves.
+        dialect: `kafka` or `kip4`.
+        kraft: whether the broker belongs to a KRaft cluster.
+    """
 
     __slots__ = ("dialect", "endpoint", "kraft", "response", "versions")
 
@@ -41,17 +45,21 @@ class NegotiatedVersions:
         self.versions: Mapping[int, tuple[int, int]] = {
             api.api_key: (api.min_version, api.max_version) for api in response.api_keys
         }
-        self.dialect: Dialect = "kip4" if any(key >= FIRST_KEY_OF_KIP4 for key in self.versions) else "kafka"
+        self.dialect: Dialect = "kip4" if any(key >= FIRST_KIP4_KEY for key in self.versions) else "kafka"
         self.kraft = self.dialect == "kafka" and (
             DESCRIBE_QUORUM in self.versions
             or any(feature.name == METADATA_VERSION for feature in response.finalized_features)
         )
 
     def version_of(self, cls: type[Message]) -> int:
-        """The highest version of a request that both sides know. Raises NoCommonVersion."""
-        theirs = self.versions.get(cls.api_key)
-        if theirs is not None and self.dialect in describe(cls).dialects:
-            highest = min(theirs[1], cls.versions.highest)
-            if highest >= theirs[0] and highest in cls.versions:
+        """Return the highest version of a request that broker and client support.
+
+        Raises:
+            NoCommonVersion: there is none.
+        """
+        served = self.versions.get(cls.api_key)
+        if served is not None and self.dialect in describe(cls).dialects:
+            highest = min(served[1], cls.versions.highest)
+            if highest >= served[0] and highest in cls.versions:
                 return highest
-        raise NoCommonVersion(self.endpoint, cls.__name__, str(cls.versions), theirs)
+        raise NoCommonVersion(self.endpoint, cls.__name__, str(cls.versions), served)

@@ -1,9 +1,8 @@
-"""The end of an asyncio server, for the two of ours.
+"""Orderly shutdown of an asyncio server.
 
-Rule of this file: a connection that the kernel has already handed over is one of the server's, and is there to be ended
-like the others when the server has closed. ``asyncio.Server.close`` alone leaves it out
-(https://github.com/python/cpython/issues/109564): closed between a connection's accept and its transport, its socket is
-never closed; closed a moment later, the connection is made on a server that has ended, and nobody ends it.
+`asyncio.Server.close` alone leaks connections that were accepted just before
+(https://github.com/python/cpython/issues/109564): a connection closed between its accept and the creation of its
+transport never closes its socket, and one created later belongs to a server that has already closed.
 """
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ import asyncio
 
 
 async def close_server(server: asyncio.Server) -> None:
-    """Accept nothing more; every connection that was accepted has been made when this returns.
+    """Stop accepting connections and wait until every accepted one is set up.
 
-    ``connection_made`` has then been called for each of them. What waits in the backlog is reset. May be called again.
+    When this returns, `connection_made` was called for each accepted connection, so the caller can close them all.
+    Connections in the backlog are reset. Closing a server twice is allowed.
     """
     loop = asyncio.get_running_loop()
     for listening in server.sockets:
         loop.remove_reader(listening.fileno())
-    await asyncio.sleep(0)  # a connection that was accepted gets its transport in this turn of the loop
-    await asyncio.sleep(0)  # and is made in this one
+    await asyncio.sleep(0)  # the transport of an accepted connection is created in this iteration of the loop
+    await asyncio.sleep(0)  # and connection_made is called in this one
     server.close()
