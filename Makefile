@@ -3,11 +3,12 @@
 PYTHON ?= python3
 SECONDS ?= 60
 ROUNDS ?= 20
+DIST ?= dist
 BIN := .venv/bin
 QUICK := --ignore=tests/kafka --ignore=tests/release --ignore=tests/spark --ignore=tests/report --ignore=tests/test_demo.py
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
-.PHONY: help setup demo test test-kafka coverage soak lint docs bench bench-native bench-report fuzz wheel
+.PHONY: help setup demo test test-kafka test-release coverage soak lint docs bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -17,12 +18,15 @@ setup: .venv/built ## make .venv and build the engine into it (needs Python 3.11
 demo: setup ## show all of it in two minutes: real frames, a recorded cluster, a large one, a live one (needs Java 17+)
 	$(BIN)/python -m examples.demo
 
-test: setup ## run all tests, Rust's and Python's, but those of test-kafka
+test: setup ## run all tests, Rust's and Python's, but those of test-kafka and test-release
 	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
-	$(BIN)/python -m pytest --ignore=tests/kafka --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --ignore=tests/kafka --ignore=tests/release --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+ and Maven)
 	$(BIN)/python -m pytest tests/kafka
+
+test-release: setup ## build the wheel for each CPython on this machine, and test it
+	$(BIN)/python -m pytest tests/release
 
 soak: setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
 	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/cluster/controller/test_random_histories.py
@@ -49,8 +53,8 @@ bench-report: setup ## draw the last record of `make bench` as a picture
 fuzz: setup ## fuzz crate and package for SECONDS=60 each; prints executions and edges
 	$(BIN)/python -m fuzz.run --seconds $(SECONDS)
 
-wheel: setup ## build the source archive, and from it a wheel, into dist/
-	CARGO_TARGET_DIR=target $(BIN)/maturin build --release --sdist --out dist
+wheel: setup ## build the source archive, and from it a wheel, into DIST=dist
+	CARGO_TARGET_DIR=target $(BIN)/maturin build --release --sdist --out $(DIST)
 
 # Stamps, so that a second call does only what has changed.
 

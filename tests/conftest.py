@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-SLOWEST_FIRST = ("tests/test_cpythons.py", "tests/spark", "tests/test_demo.py", "tests/cluster", "tests/report")
+SLOWEST_FIRST = ("tests/spark", "tests/test_demo.py", "tests/cluster", "tests/report")
 
 settings.register_profile(
     "quick",

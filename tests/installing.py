@@ -1,4 +1,4 @@
-"""Building kwire for an interpreter and installing it where nothing else is."""
+"""Helpers for tests that run commands of the repository and install kwire into empty environments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 
 
 def run(*command: str | Path, **environment: str) -> str:
-    """Run ``command`` at the top of the repository as a user would; its output, or a failure that shows it."""
+    """Run a command at the top of the repository, without variables of the test run, and return its output."""
     unwanted = ("MAKE", "VIRTUAL_ENV", "PYTHONPATH", "PYTEST_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     done = subprocess.run(
@@ -29,11 +29,11 @@ def run(*command: str | Path, **environment: str) -> str:
 
 
 def empty_environment(python: str | Path, where: Path) -> Path:
-    """A virtual environment of ``python`` that holds nothing, not even pip; its interpreter."""
+    """Create a virtual environment without any package, not even pip, and return its interpreter."""
     run(python, "-m", "venv", "--without-pip", where)
     return where / "bin" / "python"
 
 
 def install(python: Path, *requirements: str | Path) -> None:
-    """Install into the environment of ``python``, at the versions that ``constraints.txt`` pins."""
+    """Install packages into the environment of `python`, at the versions pinned in `constraints.txt`."""
     run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "-c", CONSTRAINTS, *requirements)

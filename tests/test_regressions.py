@@ -1,4 +1,4 @@
-"""What fuzzing found between engine and reference: a test a file of ``fuzz/regressions/messages``, its story told."""
+"""Differences between engine and reference found by fuzzing, one test for each file of `fuzz/regressions/messages`."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def replay(name: str) -> None:
     check_regression((FOLDER / name).read_bytes())
 
 
-def test_every_file_has_a_test_of_its_name() -> None:
+def test_every_file_has_a_test() -> None:
     assert {f"test_{file.name}" for file in FOLDER.glob("*")} <= set(globals())

@@ -1,7 +1,7 @@
-"""What type checkers make of declarations: right uses pass, and mypy and pyright find every wanted mistake.
+"""mypy and pyright accept correct uses of declarations and find every expected mistake.
 
-``typing/mistakes.py`` says at the end of a line which rules it breaks: ``# mypy misc; pyright reportCallIssue``. A
-checker that is not named finds nothing there, and is known not to.
+A comment at the end of a line of `typing/mistakes.py` names the rules that the line breaks, for example `# mypy misc;
+pyright reportCallIssue`. A checker that the comment does not name reports nothing for that line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ USES = ROOT / "tests" / "typing" / "uses.py"
 MISTAKES = ROOT / "tests" / "typing" / "mistakes.py"
 
 Findings = dict[int, set[str]]
-"""Line -> the rules it breaks."""
+"""The broken rules of each line."""
 
 
 def mypy(file: Path) -> Findings:
@@ -39,7 +39,7 @@ def mypy(file: Path) -> Findings:
     findings: Findings = defaultdict(set)
     for line in run.stdout.split("\n"):
         if not line:
-            continue  # all that mypy says when it found nothing
+            continue
         finding = json.loads(line)
         if finding["severity"] == "error" and (ROOT / finding["file"]) == file:
             findings[finding["line"]].add(finding["code"])
@@ -61,8 +61,8 @@ def pyright(file: Path) -> Findings:
     return findings
 
 
-def wanted(checker: str) -> Findings:
-    """What the comments of ``mistakes.py`` say of ``checker``."""
+def expected(checker: str) -> Findings:
+    """Return the findings that the comments of `mistakes.py` expect from a checker."""
     findings: Findings = {}
     for number, line in enumerate(MISTAKES.read_text(encoding="utf-8").splitlines(), 1):
         if said := re.search(rf"  # .*\b{checker} ([\w-]+(?:, [\w-]+)*)", line):
@@ -71,17 +71,17 @@ def wanted(checker: str) -> Findings:
 
 
 @pytest.mark.parametrize("check", [mypy, pyright])
-def test_right_uses_pass(check: Callable[[Path], Findings]) -> None:
+def test_correct_uses_pass(check: Callable[[Path], Findings]) -> None:
     assert check(USES) == {}
 
 
 @pytest.mark.parametrize("check", [mypy, pyright])
-def test_every_wanted_mistake_is_found_and_nothing_else(check: Callable[[Path], Findings]) -> None:
-    assert check(MISTAKES) == wanted(check.__name__)
+def test_exactly_the_expected_mistakes_are_found(check: Callable[[Path], Findings]) -> None:
+    assert check(MISTAKES) == expected(check.__name__)
 
 
-def test_every_marked_line_is_found_by_one_checker_at_least() -> None:
+def test_every_marked_line_expects_a_finding() -> None:
     marked = {n for n, line in enumerate(MISTAKES.read_text(encoding="utf-8").splitlines(), 1) if "  # " in line}
 
-    assert marked == wanted("mypy").keys() | wanted("pyright").keys()
+    assert marked == expected("mypy").keys() | expected("pyright").keys()
     assert len(marked) >= 40

@@ -1,13 +1,15 @@
-"""Mistakes that mypy and pyright, both strict, must find, each with what they say; anything else they say is one too.
+"""Mistakes that strict mypy and pyright must find.
 
-The comment on a line names the rules that mypy finds broken there, then those that pyright does; tests/test_typing.py
-holds them to it.
+The comment on a line names the rules that mypy reports, then those that pyright reports; tests/test_typing.py compares.
 """
 
 from __future__ import annotations
 
 import kwire
 from kwire.declare import Message, Request, Struct, array, field, int32, maybe, nullable, string
+from kwire.messages import kafka, kip4
+from kwire.messages.kafka import MetadataRequest, MetadataRespons  # mypy attr-defined; pyright reportAttributeAccessIssue, reportUnknownVariableType, reportUnusedImport
+from kwire.messages.kafka.metadata import MetadataResponseBroker
 
 
 class Brewer(Struct):
@@ -26,7 +28,7 @@ class BrewResponse(Message, api_key=900, versions="0-3", flexible="2+"):
     controller: maybe[Brewer] = None
 
 
-# A declaration that cannot be.
+# Declarations.
 class KeyIsText(Message, api_key="900", versions="0"):  # mypy arg-type; pyright reportArgumentType, reportGeneralTypeIssues
     node_id: int32
 
@@ -67,7 +69,7 @@ class UnknownType(Struct):
     node_id: int33  # mypy name-defined; pyright reportUndefinedVariable
 
 
-# Construction.
+# Constructors.
 Brewer(node_id=1)  # mypy call-arg; pyright reportCallIssue
 Brewer(1, "a")  # mypy arg-type, call-arg; pyright reportCallIssue
 Brewer(node_id="1", host="a")  # mypy arg-type; pyright reportArgumentType
@@ -76,8 +78,10 @@ Brewer(node_id=1, host="a", shelf="b")  # mypy call-arg; pyright reportCallIssue
 Brewer(node_id=1, host="a", unknown_tags={"seven": b""})  # mypy dict-item; pyright reportArgumentType
 BrewRequest(topics="not an array of strings")  # mypy arg-type; pyright reportArgumentType
 BrewResponse(brewers=(1, 2))  # mypy arg-type; pyright reportArgumentType
+BrewResponse(brewers=[Brewer(node_id=1, host="a")])  # mypy arg-type; pyright reportArgumentType
+MetadataResponseBroker(node_id=1, host="a", port="9092")  # mypy arg-type; pyright reportArgumentType
 
-# Use.
+# Attributes.
 brewer = Brewer(node_id=1, host="a")
 response = BrewResponse(brewers=(brewer,))
 brewer.node_id = 2  # mypy misc; pyright reportAttributeAccessIssue
@@ -97,13 +101,18 @@ match brewer:
     case _:
         pass
 
-# Bytes and back.
+# Encoding and decoding.
 kwire.decode(BrewResponse, b"")  # mypy call-arg; pyright reportCallIssue
 kwire.decode(BrewResponse, b"", 3)  # mypy call-arg; pyright reportCallIssue
 kwire.decode(BrewResponse, "text", version=3)  # mypy arg-type; pyright reportArgumentType
 kwire.decode("BrewResponse", b"", version=3)  # mypy arg-type; pyright reportArgumentType
 kwire.encode(response)  # mypy call-arg; pyright reportCallIssue
 kwire.encode(b"", version=3)  # mypy arg-type; pyright reportArgumentType
+kwire.encode(MetadataRequest(topic=()), version=12)  # mypy call-arg; pyright reportCallIssue
+kwire.encode(kafka.MetadataRequest(topics="all"), version=12)  # mypy arg-type; pyright reportArgumentType
+kwire.decode(kafka.MetadataResponse, b"", version=12).topic  # mypy attr-defined; pyright reportAttributeAccessIssue, reportUnknownMemberType
+kip4.ListTopics  # mypy attr-defined; pyright reportAttributeAccessIssue, reportUnknownMemberType
+kwire.full_repr(b"")  # mypy arg-type; pyright reportArgumentType
 request: BrewRequest = kwire.decode(BrewResponse, b"", version=3)  # mypy assignment; pyright reportAssignmentType
 nothing = kwire.validate(BrewResponse, b"", version=3).brewers  # mypy attr-defined, func-returns-value; pyright reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType
 kwire.to_json(response, version="3")  # mypy arg-type; pyright reportArgumentType

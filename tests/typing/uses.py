@@ -1,4 +1,4 @@
-"""Right uses of declarations, as a third party would write them: mypy and pyright, both strict, find nothing here."""
+"""Correct uses of declarations, as users write them. Strict mypy and pyright report nothing here."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ from kwire.declare import (
     uuid,
     zero,
 )
+from kwire.messages import kafka
+from kwire.messages.kafka import MetadataRequest, MetadataResponse, api_versions
+from kwire.messages.kafka.metadata import MetadataRequestTopic, MetadataResponseTopic
+from kwire.messages.kip4 import CreateTopicRequest_V2
+from kwire.messages.kip584 import UpdateFeaturesRequest
 
 
 class Origin(Struct):
@@ -40,7 +45,7 @@ class Brewer(Struct, weakref=True):
     node_id: int32
     host: string
     rack: nullable[string] = field(since=1, default=None, ignorable=True)
-    """A field may be followed by what it means."""
+    """The documentation of the field."""
 
 
 class BrewRequest(Request["BrewResponse"], api_key=900, versions="0-3", flexible="2+"):
@@ -75,12 +80,12 @@ class Priority(IntEnum):
     HIGH = 1
 
 
-# Construction by keyword; a field that has a default may be left out.
+# The constructor takes keywords; fields with a default are optional.
 brewer = Brewer(node_id=1, host="a")
 request = BrewRequest()
 response = BrewResponse(small=1, port=9092, brewers=(brewer,), controller=brewer, error_code=Priority.HIGH)
 
-# An attribute has the type of its hint.
+# Attributes have the types of their hints.
 assert_type(brewer.node_id, int)
 assert_type(brewer.rack, str | None)
 assert_type(request.topics, tuple[str, ...] | None)
@@ -93,16 +98,16 @@ assert_type(response.brewers[0].host, str)
 assert_type(response.controller, Brewer | None)
 assert_type(request.patient, bool)
 
-# Facts about a message stand on its class.
+# Class keywords are attributes of the class.
 assert_type(BrewRequest.api_key, int)
 assert_type(BrewRequest.versions, VersionRange)
 assert_type(BrewRequest.flexible, VersionRange | None)
 
-# What the declaration does not know.
+# Unknown tagged fields.
 assert_type(response.unknown_tags, Mapping[int, bytes])
 with_tags = Brewer(node_id=1, host="a", unknown_tags={7: b"\x01"})
 
-# Values: hashable, comparable, and dataclasses to those who ask.
+# Instances are hashable, comparable dataclasses.
 assert_type({brewer: 1}, dict[Brewer, int])
 assert_type(brewer == with_tags, bool)
 assert_type(replace(brewer, host="b"), Brewer)
@@ -117,7 +122,7 @@ match brewer:
         assert_type(host, str)
         assert_type(rack, str | None)
 
-# Bytes and back: the class that is asked for is the class that comes.
+# Encoding and decoding return the given class.
 data = kwire.encode(response, version=3)
 assert_type(data, bytes)
 assert_type(kwire.decode(BrewResponse, data, version=3), BrewResponse)
@@ -132,3 +137,17 @@ kwire.reference.validate(BrewResponse, data, version=3)
 # Kafka's JSON form.
 document = kwire.to_json(response, version=3)
 assert_type(kwire.from_json(BrewResponse, document, version=3), BrewResponse)
+
+# Messages can be imported from their package or from their module.
+metadata_request = MetadataRequest(topics=(MetadataRequestTopic(name="orders"),))
+metadata = kwire.decode(MetadataResponse, kwire.encode(metadata_request, version=12), version=12)
+assert_type(metadata, MetadataResponse)
+assert_type(metadata.topics, tuple[MetadataResponseTopic, ...])
+assert_type(kafka.DescribeClusterRequest(include_cluster_authorized_operations=False).endpoint_type, int)
+assert_type(api_versions.ApiVersion(api_key=3, min_version=0, max_version=13).max_version, int)
+assert_type(CreateTopicRequest_V2.versions, VersionRange)
+assert_type(UpdateFeaturesRequest.api_key, int)
+
+# Field documentation, and the unshortened repr.
+documented = {f.name: f.metadata["doc"] for f in fields(metadata)}
+assert_type(kwire.full_repr(metadata), str)

@@ -1,8 +1,7 @@
-"""What people install: a source archive, a wheel made from it alone, and that wheel in an empty environment."""
+"""The source archive, the wheel built from it, and the wheel in an empty environment."""
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tarfile
 import zipfile
@@ -28,11 +27,10 @@ print(*sorted(name for name in sys.modules if name.startswith("kwire._")))
 
 
 @pytest.fixture(scope="module")
-def dist() -> Path:
-    """The folder that ``make wheel`` fills, from nothing."""
-    folder = ROOT / "dist"
-    shutil.rmtree(folder, ignore_errors=True)
-    run("make", "wheel")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build what `make wheel` builds, into a temporary folder."""
+    folder = tmp_path_factory.mktemp("dist")
+    run("make", "wheel", f"DIST={folder}")
     return folder
 
 
@@ -43,13 +41,14 @@ def only(folder: Path, pattern: str) -> Path:
 
 
 @pytest.mark.timeout(600)
-def test_the_wheel_holds_the_package_and_nothing_else(dist: Path) -> None:
+def test_wheel_contains_only_the_packages(dist: Path) -> None:
     with zipfile.ZipFile(only(dist, "*.whl")) as wheel:
         names = wheel.namelist()
 
     assert {name.split("/")[0].split("-")[0] for name in names} == {"kwire", "pyspark_kwire"}
     assert "kwire/py.typed" in names
     assert "kwire/_kwire.pyi" in names
+    assert "kwire/messages/kafka/__init__.pyi" in names
     assert len([name for name in names if name.endswith((".so", ".pyd"))]) == 1
     assert not [name for name in names if "__pycache__" in name]
     assert [name for name in names if name.endswith("licenses/LICENSE")]
@@ -57,7 +56,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(dist: Path) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_the_source_archive_holds_what_a_build_needs_and_nothing_built(dist: Path) -> None:
+def test_source_archive_contains_no_build_products(dist: Path) -> None:
     with tarfile.open(only(dist, "*.tar.gz")) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
 
@@ -67,7 +66,7 @@ def test_the_source_archive_holds_what_a_build_needs_and_nothing_built(dist: Pat
 
 
 @pytest.mark.timeout(600)
-def test_the_wheel_works_in_an_empty_environment(dist: Path, tmp_path: Path) -> None:
+def test_wheel_works_in_an_empty_environment(dist: Path, tmp_path: Path) -> None:
     python = empty_environment(sys.executable, tmp_path / "empty")
     wheel = only(dist, "*.whl")
 

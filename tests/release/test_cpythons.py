@@ -1,7 +1,7 @@
-"""The core of the test suite, on every CPython from 3.11 on that this machine has.
+"""The core tests on every released CPython from 3.11 on that is installed on this machine.
 
-The engine reaches into objects whose layout CPython changes between minor versions, so each gets a wheel of its own in
-an environment of its own. The interpreter that runs the suite runs all of it, and is left out unless it is alone.
+The engine depends on object layouts that CPython changes between minor versions, so each version gets its own wheel and
+virtual environment. The running interpreter is skipped if there are others, because it runs the whole suite anyway.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CORE = (
     "test_jsonform.py",
     "test_regressions.py",
 )
-"""What is about objects, and about what the interpreter does with them."""
+"""Tests of objects and of their interaction with the interpreter."""
 
 ABOUT = (
     "import platform, sys, sysconfig;"
@@ -36,21 +36,21 @@ ABOUT = (
 
 
 def candidates() -> list[Path]:
-    """Interpreters by name on the path, then those that pyenv keeps."""
+    """Return the interpreters on the path, then those of pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
     on_path = [folder / f"python3.{minor}" for folder in folders for minor in range(11, 30)]
-    kept = sorted(pyenv.glob("versions/*/bin/python3"))
-    return [python for python in [*on_path, *kept] if python.is_file()]
+    of_pyenv = sorted(pyenv.glob("versions/*/bin/python3"))
+    return [python for python in [*on_path, *of_pyenv] if python.is_file()]
 
 
 def cpythons() -> dict[str, Path]:
-    """Version -> an interpreter: released CPythons from 3.11 on in their ordinary build."""
+    """Return an interpreter for each version: released CPythons from 3.11 on, neither free-threaded nor debug builds."""
     found: dict[str, Path] = {}
     for python in candidates():
         about = subprocess.run([python, "-I", "-c", ABOUT], capture_output=True, text=True, check=False)
         if about.returncode != 0:
-            continue  # one of pyenv's stand-ins, for a version that is not chosen
+            continue  # a pyenv shim for a version that is not selected
         implementation, version, level, free_threaded, debug = about.stdout.split()
         ordinary = (implementation, level, free_threaded, debug) == ("CPython", "final", "0", "0")
         if ordinary and tuple(map(int, version.split("."))) >= (3, 11):
@@ -64,7 +64,7 @@ OTHERS = {version: python for version, python in cpythons().items() if version !
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("version", sorted(OTHERS) or [RUNNING])
-def test_the_core_of_the_suite_passes(version: str, tmp_path: Path) -> None:
+def test_core_tests_pass(version: str, tmp_path: Path) -> None:
     interpreter = OTHERS.get(version, Path(sys.executable))
     build = (sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--interpreter", interpreter)
     run(*build, "--out", tmp_path, CARGO_TARGET_DIR=str(ROOT / "target" / f"cpython-{version}"))
