@@ -1,12 +1,12 @@
-"""What a node's port costs: against a bare asyncio server that answers bytes of the same sizes without looking at them.
+"""CPU time of a node's listener, compared with a bare asyncio server that sends responses of the same sizes.
 
     python -m benches.node [--quick]
 
-Each server is a process of its own, and the CPU time of that process is what is compared: requests a second of one
-core. The bare server takes frames out of what it receives, as any server must, looks at nothing in them, and sends a
-ready answer of the right length for each, in one write. Both answer the same clients, in turns.
+Each server runs in its own process, and the benchmark compares the CPU time of the processes, as requests per second of
+one core. The bare server splits the received bytes into frames, as any server must, does not read them, and sends a
+prepared response of the right length for each, in one write. Both servers get the same requests in turns.
 
-TopicMetadata of 100,000 partitions is compared with copying its bytes once and pushing them through the same kind of
+TopicMetadata of 100,000 partitions is compared with copying its bytes once and sending them through the same kind of
 socket.
 """
 
@@ -29,7 +29,6 @@ from kwire.messages.kafka.update_metadata import (
     UpdateMetadataEndpoint,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
-    UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
@@ -40,12 +39,10 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from kwire.declare import Message
-    from kwire.messages.headers import RequestHeader
-    from kwire.messages.kip4.admin import AdminRequest, AdminResponse
 
 CONNECTIONS = 8
 DEPTHS = (1, 16)
-"""How many requests a client sends before it reads: one, as most do, and as many as a pipelining one."""
+"""Requests that a client sends before it reads: one, as most clients do, or as many as a pipelining client."""
 TOPICS, PARTITIONS = 5_000, 20
 
 
@@ -67,52 +64,46 @@ def run(quick: bool) -> list[Figure]:
     return figures
 
 
-# Servers, each in a process of its own
+# Servers, each in its own process
 
 
 def serve_node(pipe: Connection) -> None:
+    from kwire.client.connection_pool import ConnectionPool
     from kwire.cluster.node.listener import Listener
     from kwire.cluster.node.metadata_cache import MetadataCache
+    from kwire.cluster.node.metadata_updates import MetadataUpdates
     from kwire.cluster.node.metrics import Metrics
-    from kwire.cluster.node.requests import Requests
-    from kwire.cluster.node.tools import Surroundings, ToolRegistry, ToolRunner
+    from kwire.cluster.node.request_context import NodeServices
+    from kwire.cluster.node.request_dispatcher import RequestDispatcher
+    from kwire.cluster.node.settings import NodeSettings
+    from kwire.cluster.node.tools import ToolContext, ToolRegistry, ToolRunner
 
-    class Silent:
-        def opened(self, peer: Any) -> None: ...
-        def closed(self, peer: Any, reason: str | None) -> None: ...
-        def failed(self, peer: Any, error: BaseException) -> None:
-            raise RuntimeError(peer) from error
-
-    class NoDuties:
-        creates_topics = False
-
-        async def create_topics(self, names: tuple[str, ...]) -> dict[str, int]:
-            raise NotImplementedError
-
-        async def take_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-            raise NotImplementedError
-
-        async def let_leave(self, request: AdminRequest) -> AdminResponse:
-            raise NotImplementedError
-
-        async def command(self, request: Message, header: RequestHeader) -> Message:
-            raise NotImplementedError
+    class NoObserver:
+        def opened(self, client: Any) -> None: ...
+        def closed(self, client: Any, reason: str | None) -> None: ...
+        def failed(self, client: Any, error: BaseException) -> None:
+            raise RuntimeError(client) from error
 
     async def main() -> None:
-        registry = ToolRegistry()
-        tools = ToolRunner(registry, Surroundings(1, registry, dict))
         metadata = MetadataCache()
         metadata.update(cluster())
-        requests = Requests(metadata, Metrics(1), tools, NoDuties())
-        listener = Listener(requests.answer, Silent(), known=requests.known)
+        services = NodeServices(
+            NodeSettings(id=1, zookeeper="none"),
+            metadata,
+            MetadataUpdates(metadata),
+            ToolRunner(ToolContext(1, ToolRegistry(), dict)),
+            ConnectionPool(client_id="node-1", timeout=10.0),
+        )
+        dispatcher = RequestDispatcher(services, Metrics(1))
+        listener = Listener(dispatcher.dispatch, NoObserver(), cached_responses=dispatcher.cached_responses)
         await listener.start("127.0.0.1")
-        await obey(pipe, listener.port)
+        await report_cpu_time(pipe, listener.port)
 
     asyncio.run(main())
 
 
 def serve_bare(pipe: Connection) -> None:
-    answer = pipe.recv()
+    response = pipe.recv()
 
     class Bare(asyncio.Protocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -121,36 +112,36 @@ def serve_bare(pipe: Connection) -> None:
 
         def data_received(self, data: bytes) -> None:
             data = self.rest + data
-            position, answers = 0, []
+            position, responses = 0, []
             while len(data) - position >= 4:
                 stop = position + 4 + struct.unpack_from(">i", data, position)[0]
                 if stop > len(data):
                     break
                 position = stop
-                answers.append(answer)
+                responses.append(response)
             self.rest = data[position:]
-            self.transport.write(b"".join(answers))
+            self.transport.write(b"".join(responses))
 
     async def main() -> None:
         server = await asyncio.get_running_loop().create_server(Bare, "127.0.0.1", 0)
-        await obey(pipe, server.sockets[0].getsockname()[1])
+        await report_cpu_time(pipe, server.sockets[0].getsockname()[1])
 
     asyncio.run(main())
 
 
-async def obey(pipe: Connection, port: int) -> None:
-    """Tell the port; then, whenever asked, the CPU seconds so far, until the other end closes."""
+async def report_cpu_time(pipe: Connection, port: int) -> None:
+    """Send the port, then the CPU seconds so far for each message received, until the pipe is closed."""
     pipe.send(port)
     stopped = asyncio.Event()
 
-    def asked() -> None:
+    def on_message() -> None:
         try:
             pipe.recv()
             pipe.send(process_time())
         except (EOFError, OSError):
             stopped.set()
 
-    asyncio.get_running_loop().add_reader(pipe.fileno(), asked)
+    asyncio.get_running_loop().add_reader(pipe.fileno(), on_message)
     await stopped.wait()
     os._exit(0)
 
@@ -180,18 +171,18 @@ class Server:
 
 
 def compared(message: Message, version: int, depth: int, rounds: int, requests: int) -> tuple[float, float, float]:
-    """Ratio, and microseconds of CPU a request of node and bare server: medians over the rounds."""
+    """Return the ratio, and the CPU microseconds per request of node and bare server: medians of the rounds."""
     request = frame.encode_request(message, version=version, correlation_id=7, client_id="bench")
     node = Server(serve_node)
-    answer = ask_once(node.port, request)
-    bare = Server(serve_bare, answer)
+    response = request_once(node.port, request)
+    bare = Server(serve_bare, response)
     try:
         taken: dict[str, list[float]] = {"node": [], "bare": []}
         for turn in range(rounds):
             pair = [("node", node), ("bare", bare)]
             for name, server in pair if turn % 2 else reversed(pair):
                 before = server.cpu()
-                drive(server.port, request, len(answer), depth, requests)
+                drive(server.port, request, len(response), depth, requests)
                 taken[name].append((server.cpu() - before) / requests)
         ratios = [bare_s / node_s for node_s, bare_s in zip(taken["node"], taken["bare"], strict=True)]
         return median(ratios), median(taken["node"]) * 1e6, median(taken["bare"]) * 1e6
@@ -200,11 +191,11 @@ def compared(message: Message, version: int, depth: int, rounds: int, requests: 
         bare.close()
 
 
-def drive(port: int, request: bytes, answer_size: int, depth: int, requests: int) -> None:
+def drive(port: int, request: bytes, response_size: int, depth: int, requests: int) -> None:
     clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS)]
     for client in clients:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    burst, want = request * depth, answer_size * depth
+    burst, want = request * depth, response_size * depth
     try:
         for _ in range(requests // (depth * CONNECTIONS)):
             for client in clients:
@@ -224,14 +215,14 @@ def receive(client: socket.socket, want: int) -> None:
         want -= got
 
 
-def ask_once(port: int, request: bytes) -> bytes:
+def request_once(port: int, request: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(request)
         head = client.recv(4, socket.MSG_WAITALL)
         return head + client.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL)
 
 
-# TopicMetadata of everything
+# TopicMetadata of all topics
 
 
 def cluster() -> UpdateMetadataRequest:
@@ -269,11 +260,11 @@ def state(topic: int, partition: int) -> UpdateMetadataPartitionState:
 
 
 def large(rounds: int) -> Figure:
-    """The node's CPU for the answer, less the bare server's for the same bytes, in copies of these bytes."""
+    """Measure the node's CPU time for the response minus the bare server's for the same bytes, in copies of the bytes."""
     request = frame.encode_request(TopicMetadataRequest_V1(topic_names=()), version=1, correlation_id=7, client_id="b")
     node = Server(serve_node)
-    answer = ask_once(node.port, request)
-    bare = Server(serve_bare, answer)
+    response = request_once(node.port, request)
+    bare = Server(serve_bare, response)
     copies = []
     times, rounds = 10, 3 * rounds
     try:
@@ -283,20 +274,20 @@ def large(rounds: int) -> Figure:
             for name, server in pair if turn % 2 else reversed(pair):
                 before = server.cpu()
                 for _ in range(times):
-                    ask_once(server.port, request)
+                    request_once(server.port, request)
                 taken[name].append((server.cpu() - before) / times)
             begun = process_time()
             for _ in range(times):
-                bytearray(answer)
+                bytearray(response)
             copies.append((process_time() - begun) / times)
     finally:
         node.close()
         bare.close()
     copy, socket_s, node_s = median(copies), median(taken["bare"]), median(taken["node"])
-    # The two differ by less than a socket does from one minute to the next, so only what was measured together counts.
+    # The difference is smaller than the drift of either server, so only values of the same round are subtracted.
     beyond = median(node_s - bare_s for node_s, bare_s in zip(taken["node"], taken["bare"], strict=True))
     detail = (
-        f"{len(answer) / 1e6:.1f} MB: {node_s * 1e3:.2f} ms; a bare socket {socket_s * 1e3:.2f} ms, "
+        f"{len(response) / 1e6:.1f} MB: {node_s * 1e3:.2f} ms; a bare socket {socket_s * 1e3:.2f} ms, "
         f"one copy {copy * 1e3:.2f} ms"
     )
     return Figure(

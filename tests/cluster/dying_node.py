@@ -1,4 +1,4 @@
-"""A node that kills itself, with SIGKILL, before its n-th write to ZooKeeper: run instead of ``kwire.cluster.node``.
+"""A node that kills itself, with SIGKILL, before its n-th write to ZooKeeper: run instead of `kwire node`.
 
 Rules of this file: nothing of the node is changed but the store that it gets. Writes are counted from the moment that
 the file ``armed`` appears in the node's folder; it holds n, or 0 for counting only, and the count is in ``counted``.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kwire.cluster.node.node
-from kwire.cluster.node.__main__ import main
+from kwire.cli import main
 from kwire.cluster.zookeeper import connect
 
 if TYPE_CHECKING:
@@ -79,4 +79,4 @@ async def connect_dying(*arguments: Any, **named: Any) -> Any:
 
 if __name__ == "__main__":
     vars(kwire.cluster.node.node)["connect"] = connect_dying
-    sys.exit(main())
+    main()

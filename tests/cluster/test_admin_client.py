@@ -33,56 +33,51 @@ def empty() -> Iterator[LocalCluster]:
         yield cluster
 
 
-def test_every_verb(empty: LocalCluster) -> None:
-    async def scene() -> None:
-        async with await AdminClient.open(empty.bootstrap) as admin:
-            told = await admin.describe_cluster()
-            assert [broker.id for broker in told.brokers] == [1, 2, 3]
-            assert told.controller in told.brokers
+async def test_every_verb(empty: LocalCluster) -> None:
+    async with await AdminClient.open(empty.bootstrap) as admin:
+        told = await admin.describe_cluster()
+        assert [broker.id for broker in told.brokers] == [1, 2, 3]
+        assert told.controller in told.brokers
 
-            new = NewTopic(assignment={0: [1, 2], 1: [2, 3]}, configs={"retention.ms": "1000"})
-            outcomes = await admin.create_topics({"t": new, "no name": NewTopic(partitions=1, replication_factor=1)})
-            assert outcomes["t"] is None
-            assert outcomes.errors["no name"].code == 1010
-            with pytest.raises(AdminError, match="no name"):
-                outcomes.raise_first()
-            await admin.wait_until_created({"t": 2})
-            assert await admin.list_topics() == ["t"]
+        new = NewTopic(assignment={0: [1, 2], 1: [2, 3]}, configs={"retention.ms": "1000"})
+        outcomes = await admin.create_topics({"t": new, "no name": NewTopic(partitions=1, replication_factor=1)})
+        assert outcomes["t"] is None
+        assert outcomes.errors["no name"].code == 1010
+        with pytest.raises(AdminError, match="no name"):
+            outcomes.raise_first()
+        await admin.wait_until_created({"t": 2})
+        assert await admin.list_topics() == ["t"]
 
-            (
-                await admin.alter_topics({"t": TopicChange(partitions=3, set_configs={"retention.ms": "7"})})
-            ).raise_first()
-            await admin.wait_until_created({"t": 3})
-            described = await admin.describe_topics(["t", "nosuch"])
-            assert isinstance(described["nosuch"], AdminError)
-            assert described["nosuch"].code == 3
+        (await admin.alter_topics({"t": TopicChange(partitions=3, set_configs={"retention.ms": "7"})})).raise_first()
+        await admin.wait_until_created({"t": 3})
+        described = await admin.describe_topics(["t", "nosuch"])
+        assert isinstance(described["nosuch"], AdminError)
+        assert described["nosuch"].code == 3
 
-            to = {"t": {0: [3, 1]}}
-            (await admin.reassign_partitions(to)).raise_first()
-            await admin.wait_until_reassigned(to)
-            [status] = await admin.list_reassignments(to)
-            assert (status.topic, dict(status.partitions)) == ("t", {0: "completed"})
-            assert await admin.list_reassignments() == []
+        to = {"t": {0: [3, 1]}}
+        (await admin.reassign_partitions(to)).raise_first()
+        await admin.wait_until_reassigned(to)
+        [status] = await admin.list_reassignments(to)
+        assert (status.topic, dict(status.partitions)) == ("t", {0: "completed"})
+        assert await admin.list_reassignments() == []
 
-            (await admin.elect_leaders()).raise_first()
-            await admin.wait_until_preferred()
-            topic = (await admin.describe_topics())["t"]
-            assert not isinstance(topic, AdminError)
-            assert topic.partitions[0].replicas == (3, 1)
-            assert [each.leader for each in topic.partitions] == [each.replicas[0] for each in topic.partitions]
-            assert topic.configs == {"retention.ms": "7"}
+        (await admin.elect_leaders()).raise_first()
+        await admin.wait_until_preferred()
+        topic = (await admin.describe_topics())["t"]
+        assert not isinstance(topic, AdminError)
+        assert topic.partitions[0].replicas == (3, 1)
+        assert [each.leader for each in topic.partitions] == [each.replicas[0] for each in topic.partitions]
+        assert topic.configs == {"retention.ms": "7"}
 
-            assert (await admin.run_tool("status", broker_id=2)).exit_status == 0
-            with pytest.raises(AdminError, match="there are: help, status"):
-                await admin.run_tool("nosuch")
-            with pytest.raises(AdminError, match="no live broker 9"):
-                await admin.run_tool("status", broker_id=9)
+        assert (await admin.run_tool("status", broker_id=2)).exit_status == 0
+        with pytest.raises(AdminError, match="there are: help, status"):
+            await admin.run_tool("nosuch")
+        with pytest.raises(AdminError, match="no live broker 9"):
+            await admin.run_tool("status", broker_id=9)
 
-            (await admin.delete_topics(["t"])).raise_first()
-            await admin.wait_until_deleted(["t"])
-            assert await admin.list_topics() == []
-
-    asyncio.run(scene())
+        (await admin.delete_topics(["t"])).raise_first()
+        await admin.wait_until_deleted(["t"])
+        assert await admin.list_topics() == []
 
 
 def test_without_asyncio_and_past_dead_brokers(empty: LocalCluster) -> None:

@@ -30,6 +30,7 @@ COMMANDS = {
     "replay": "Tell what changed in a cluster, out of a capture.",
     "report": "Write a page that says what happened to a cluster.",
     "cluster": "Run a cluster of nodes on this machine.",
+    "node": "Run one node of a cluster.",
 }
 """Each is the module of that name in ``kwire.cli.commands``, and the function of that name in it."""
 

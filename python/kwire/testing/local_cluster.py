@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Self
 import kwire
 from kwire import frame
 from kwire.child_process import ChildProcess
-from kwire.cluster.node.settings import write_properties
+from kwire.cluster.node.properties import format_properties
 from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire.errors import KwireError
 from kwire.folder_lock import FolderLock
@@ -72,8 +72,7 @@ class LocalCluster:
 
     ``data``: its folder, kept; without one, a folder is made and thrown away. ``settings``: of every node, by the names
     of ``server.properties``; ``racks``: by node. ``session_timeout``: seconds after which a dead node counts as dead.
-    ``environment``: of every node's process, beside ours. ``module``: what runs a node, with the arguments of
-    ``kwire.cluster.node``.
+    ``environment``: of every node's process, beside ours. ``module``: what is run as `kwire` for a node.
 
         with LocalCluster(nodes=3) as cluster:
             print(cluster.bootstrap)
@@ -88,7 +87,7 @@ class LocalCluster:
         racks: Mapping[int, str] | None = None,
         session_timeout: float = 6.0,
         environment: Mapping[str, str] | None = None,
-        module: str = "kwire.cluster.node",
+        module: str = "kwire",
     ) -> None:
         self._module = module
         self._keeps_data = data is not None
@@ -254,7 +253,7 @@ class LocalCluster:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "ready.json").unlink(missing_ok=True)
         properties = folder / "server.properties"
-        properties.write_text(write_properties(self._properties(node_id)), encoding="ascii")
+        properties.write_text(format_properties(self._properties(node_id)), encoding="ascii")
         self._processes[node_id] = ChildProcess(
             node_command(folder, self._module),
             folder / "log",
@@ -307,12 +306,13 @@ class LocalCluster:
         ClusterFile(Endpoint.parse(self.zookeeper.hosts), known, os.getpid()).write(self.data)
 
 
-def node_command(folder: Path, module: str = "kwire.cluster.node") -> Sequence[str]:
+def node_command(folder: Path, module: str = "kwire") -> Sequence[str]:
     """What runs the node of this folder."""
     return (
         sys.executable,
         "-m",
         module,
+        "node",
         str(folder / "server.properties"),
         "--ready-file",
         str(folder / "ready.json"),

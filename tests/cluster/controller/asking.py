@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kwire import codec
-from kwire.cluster.controller.handlers import Asked, answer
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from kwire.messages.kip4.structures import ConfigEntry
 from tests.cluster.controller.clusters import Cluster
+from tests.cluster.node.handling import handle
 
 if TYPE_CHECKING:
     from kwire.declare import Message
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 async def ask(cluster: Cluster, message: Message, version: int, client_id: str | None = "test") -> Any:
     """The answer, which must be one that can be written in the version of the request."""
-    response = await answer(Asked(message, version, client_id), cluster.active)
+    response = await handle(message, version, cluster.active, client_id)
     assert codec.decode(type(response), codec.encode(response, version=version), version=version) == response
     return response
 

@@ -6,9 +6,10 @@ import ast
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
-from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2
-from tests.cluster.controller.clusters import cluster_of, creation, run
+from kwire.cluster.controller.backend import Outcome
+from tests.cluster.controller.clusters import cluster_of, run
 
 PAGE = Path(__file__).parents[3] / "docs" / "controller.md"
 
@@ -18,13 +19,13 @@ def test_the_examples_of_the_page_run() -> None:
         blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
         assert len(blocks) == 2
         async with cluster_of(2) as cluster:
-            message = CreateTopicRequest_V2(topics=(creation("a", (2,)),))
-            names = {"store": cluster.memory.session(), "send": cluster.send, "message": message}
+            names: dict[str, Any] = {"store": cluster.memory.session(), "send": cluster.send}
             for block in blocks:
                 code = compile(block, str(PAGE), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
                 pending = eval(code, names)
                 if inspect.iscoroutine(pending):
                     await pending
-            assert isinstance(names["response"], CreateTopicResponse_V2)
+                names["controller"] = cluster.active
+            assert names["outcomes"] == [Outcome("t")]
 
     run(work())

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire import codec
-from kwire.cluster.controller.handlers import Asked, answer, handled
-from kwire.cluster.controller.handlers.controlled_shutdown import TOOL
-from kwire.cluster.controller.handlers.controlled_shutdown import run as shut_down
 from kwire.cluster.controller.settings import ControllerSettings
+from kwire.cluster.node.controlled_shutdown import TOOL
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire.messages.kip4.admin import AdminRequest
@@ -31,7 +29,8 @@ from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
 from kwire.messages.kip4.structures import TopicReassignment
 from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
 from tests.cluster.controller.asking import alter, alteration, ask, batch, create, entry
-from tests.cluster.controller.clusters import assignment, cluster_of, creation, move, run
+from tests.cluster.controller.clusters import assignment, cluster_of, creation, move
+from tests.cluster.node.handling import handle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,58 +70,44 @@ CREATIONS: list[tuple[str, TopicCreation, int]] = [
 
 
 @pytest.mark.parametrize(("one", "code"), [each[1:] for each in CREATIONS], ids=[each[0] for each in CREATIONS])
-def test_create(one: TopicCreation, code: int) -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3) as cluster:
-            assert await create(cluster, creation("there.is", (1,))) == {"there.is": 0}
-            assert await create(cluster, one) == {one.topic_name: code}
-            await cluster.calm()
-            cluster.check_agreement()
-            assert (one.topic_name in cluster.topics()) == (code in {0, 1001})
-
-    run(work())
+async def test_create(one: TopicCreation, code: int) -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        assert await create(cluster, creation("there.is", (1,))) == {"there.is": 0}
+        assert await create(cluster, one) == {one.topic_name: code}
+        await cluster.calm()
+        cluster.check_agreement()
+        assert (one.topic_name in cluster.topics()) == (code in {0, 1001})
 
 
-def test_create_of_a_consumer_needs_a_name_only() -> None:
-    async def work() -> None:
-        settings = ControllerSettings(num_partitions=5, default_replication_factor=2)
-        async with cluster_of(1, 2, 3, settings=settings) as cluster:
-            assert await create(cluster, TopicCreation(topic_name="t"), client_id="consumer") == {"t": 0}
-            registration = cluster.registration("t")
-            assert [len(replicas) for replicas in registration.partitions.values()] == [2] * 5
-            assert await create(cluster, TopicCreation(topic_name="u", partitions=1), client_id="consumer") == {
-                "u": 1004
-            }
-
-    run(work())
+async def test_create_of_a_consumer_needs_a_name_only() -> None:
+    settings = ControllerSettings(num_partitions=5, default_replication_factor=2)
+    async with cluster_of(1, 2, 3, settings=settings) as cluster:
+        assert await create(cluster, TopicCreation(topic_name="t"), client_id="consumer") == {"t": 0}
+        registration = cluster.registration("t")
+        assert [len(replicas) for replicas in registration.partitions.values()] == [2] * 5
+        assert await create(cluster, TopicCreation(topic_name="u", partitions=1), client_id="consumer") == {"u": 1004}
 
 
-def test_of_several_commands_for_a_topic_the_last_counts_and_order_is_that_of_first_mention() -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3) as cluster:
-            codes = await create(cluster, creation("b", (1,)), creation("a", (1,)), creation("b", (2,), (3,)))
-            assert list(codes.items()) == [("b", 0), ("a", 0)]
-            assert dict(cluster.registration("b").partitions) == {0: (2,), 1: (3,)}
-            codes = await create(cluster, creation("x.y", (1,)), creation("x_y", (1,)))
-            assert codes == {"x.y": 0, "x_y": 1010}
-
-    run(work())
+async def test_of_several_commands_for_a_topic_the_last_counts_and_order_is_that_of_first_mention() -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        codes = await create(cluster, creation("b", (1,)), creation("a", (1,)), creation("b", (2,), (3,)))
+        assert list(codes.items()) == [("b", 0), ("a", 0)]
+        assert dict(cluster.registration("b").partitions) == {0: (2,), 1: (3,)}
+        codes = await create(cluster, creation("x.y", (1,)), creation("x_y", (1,)))
+        assert codes == {"x.y": 0, "x_y": 1010}
 
 
-def test_strict_batches() -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3, settings=ControllerSettings(batch_strict=True)) as cluster:
-            codes = await create(cluster, creation("a", (1,)), creation("b", (1,)), creation("a", (1,)))
-            assert codes == {"a": 1012, "b": 0}
-            codes = await alter(
-                cluster, TopicAlteration(topic_name="b", partitions=2), TopicAlteration(topic_name="b", partitions=3)
-            )
-            assert codes == {"b": 1012}
-            one = TopicAlteration(topic_name="b", partitions=2, added_config_entries=(entry("retention.ms", "1"),))
-            assert await alter(cluster, one) == {"b": 1011}
-            assert await alter(cluster, TopicAlteration(topic_name="b", partitions=2)) == {"b": 0}
-
-    run(work())
+async def test_strict_batches() -> None:
+    async with cluster_of(1, 2, 3, settings=ControllerSettings(batch_strict=True)) as cluster:
+        codes = await create(cluster, creation("a", (1,)), creation("b", (1,)), creation("a", (1,)))
+        assert codes == {"a": 1012, "b": 0}
+        codes = await alter(
+            cluster, TopicAlteration(topic_name="b", partitions=2), TopicAlteration(topic_name="b", partitions=3)
+        )
+        assert codes == {"b": 1012}
+        one = TopicAlteration(topic_name="b", partitions=2, added_config_entries=(entry("retention.ms", "1"),))
+        assert await alter(cluster, one) == {"b": 1011}
+        assert await alter(cluster, TopicAlteration(topic_name="b", partitions=2)) == {"b": 0}
 
 
 ALTERATIONS: list[tuple[str, TopicAlteration, int, dict[int, int]]] = [
@@ -160,210 +145,183 @@ ALTERATIONS: list[tuple[str, TopicAlteration, int, dict[int, int]]] = [
 @pytest.mark.parametrize(
     ("one", "code", "factors"), [each[1:] for each in ALTERATIONS], ids=[each[0] for each in ALTERATIONS]
 )
-def test_alter(one: TopicAlteration, code: int, factors: dict[int, int]) -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3) as cluster:
-            await create(cluster, creation("t", (1, 2), (2, 3)))
-            assert await alter(cluster, one) == {one.topic_name: code}
-            await cluster.calm()
-            cluster.check_agreement()
-            registration = cluster.registration("t")
-            assert {index: len(replicas) for index, replicas in registration.partitions.items()} == factors
-            for index, replicas in registration.partitions.items():
-                assert set(cluster.state("t", index).isr) == set(replicas)
-            assert not cluster.exists(ReassignPartitions.path())
-
-    run(work())
+async def test_alter(one: TopicAlteration, code: int, factors: dict[int, int]) -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        await create(cluster, creation("t", (1, 2), (2, 3)))
+        assert await alter(cluster, one) == {one.topic_name: code}
+        await cluster.calm()
+        cluster.check_agreement()
+        registration = cluster.registration("t")
+        assert {index: len(replicas) for index, replicas in registration.partitions.items()} == factors
+        for index, replicas in registration.partitions.items():
+            assert set(cluster.state("t", index).isr) == set(replicas)
+        assert not cluster.exists(ReassignPartitions.path())
 
 
-def test_settings_are_merged_and_a_note_tells_of_them() -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3) as cluster:
-            await create(cluster, creation("t", (1,), retention_ms="1", segment_ms="2"))
-            assert not cluster.memory.tree.node(ConfigChangeNotification.root).children
-            change = alteration(
-                added_config_entries=(entry("retention.ms", "7"), entry("flush.ms", "1")),
-                deleted_configs=("segment.ms", "flush.ms", "unheard.of"),
+async def test_settings_are_merged_and_a_note_tells_of_them() -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        await create(cluster, creation("t", (1,), retention_ms="1", segment_ms="2"))
+        assert not cluster.memory.tree.node(ConfigChangeNotification.root).children
+        change = alteration(
+            added_config_entries=(entry("retention.ms", "7"), entry("flush.ms", "1")),
+            deleted_configs=("segment.ms", "flush.ms", "unheard.of"),
+        )
+        assert await alter(cluster, change) == {"t": 0}
+        config = EntityConfig.decode(cluster.memory.tree.node(EntityConfig.path("topics", "t")).data)
+        assert dict(config.config) == {"retention.ms": "7"}
+        (note,) = cluster.memory.tree.node(ConfigChangeNotification.root).children
+        data = cluster.memory.tree.node(f"{ConfigChangeNotification.root}/{note}").data
+        assert data == b'{"version":2,"entity_path":"topics/t"}'
+
+
+async def test_settings_must_go_together_with_those_that_stay() -> None:
+    async with cluster_of(1) as cluster:
+        await create(cluster, creation("t", (1,), max_compaction_lag_ms="1000"))
+        too_much = entry("min.compaction.lag.ms", "5000")
+        assert await alter(cluster, alteration(added_config_entries=(too_much,))) == {"t": 1006}
+        instead = alteration(added_config_entries=(too_much,), deleted_configs=("max.compaction.lag.ms",))
+        assert await alter(cluster, instead) == {"t": 0}
+
+
+async def test_while_a_reassignment_runs_what_needs_one_is_refused_and_stays_as_it_is() -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        await create(cluster, creation("t", (1, 2)), creation("u", (1, 2)))
+        cluster.write(ReassignPartitions.path(), b"nobody can read this")
+        await cluster.calm()
+        both = alteration(replica_assignment=assignment((3, 1)), added_config_entries=(entry("flush.ms", "1"),))
+        codes = await alter(cluster, both, alteration("u", partitions=2))
+        assert codes == {"t": 1009, "u": 0}
+        assert b"flush" not in cluster.memory.tree.node(EntityConfig.path("topics", "t")).data
+        message = ReassignPartitionsRequest(topics=(move("t", p0=(3,)), move("zz", p0=(1,))))
+        assert await batch(cluster, message) == {"t": 1009, "zz": 1009}
+        cluster.tool.delete(ReassignPartitions.path())
+        await cluster.calm()
+        assert await alter(cluster, both) == {"t": 0}
+        assert cluster.registration("t").partitions[0] == (3, 1)
+
+
+async def test_delete() -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        await create(cluster, creation("a", (1,)), creation("b", (1,)), creation("c", (9, 1)))
+        message = DeleteTopicRequest_V2(topic_names=("a", "b", "c", "zz", "b"))
+        assert await batch(cluster, message) == {"a": 0, "b": 1012, "c": 0, "zz": 3}
+        await cluster.calm()
+        assert cluster.topics() == ["b", "c"]
+        assert not cluster.exists(EntityConfig.path("topics", "a"))
+        assert await batch(cluster, DeleteTopicRequest_V2(topic_names=("c",))) == {"c": 0}, "it waits for broker 9"
+        assert (await create(cluster, creation("c", (1,))))["c"] == 1001
+        assert await alter(cluster, alteration("c", partitions=3)) == {"c": 3}
+        listed = await ask(cluster, ListTopicsRequest(), 0)
+        assert listed.topics_list.topics_marked_for_deletion == ("c",)
+        assert listed.topics_list.alive_topics == ("b",)
+        assert (await ask(cluster, ListTopicsRequest(), 1)).topics_list.topic_names == ("b",)
+        await cluster.start(9, runs_controller=False)
+        await cluster.calm()
+        await cluster.calm()
+        assert cluster.topics() == ["b"]
+        cluster.check_agreement()
+
+
+async def test_preferred_election() -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        await create(cluster, creation("t", (3, 1), (1, 2)), creation("u", (3, 2)))
+        await cluster.kill(3)
+        await cluster.calm()
+        await cluster.start(3, runs_controller=False)
+        await cluster.calm()
+        assert [cluster.state("t", 0).leader, cluster.state("u", 0).leader] == [1, 2]
+
+        def elect(*topics: tuple[str, Sequence[int]]) -> PreferredReplicaLeaderElectionRequest:
+            return PreferredReplicaLeaderElectionRequest(
+                topics=tuple(TopicPartitions(topic=name, partition_ids=tuple(ids)) for name, ids in topics)
             )
-            assert await alter(cluster, change) == {"t": 0}
-            config = EntityConfig.decode(cluster.memory.tree.node(EntityConfig.path("topics", "t")).data)
-            assert dict(config.config) == {"retention.ms": "7"}
-            (note,) = cluster.memory.tree.node(ConfigChangeNotification.root).children
-            data = cluster.memory.tree.node(f"{ConfigChangeNotification.root}/{note}").data
-            assert data == b'{"version":2,"entity_path":"topics/t"}'
 
-    run(work())
-
-
-def test_settings_must_go_together_with_those_that_stay() -> None:
-    async def work() -> None:
-        async with cluster_of(1) as cluster:
-            await create(cluster, creation("t", (1,), max_compaction_lag_ms="1000"))
-            too_much = entry("min.compaction.lag.ms", "5000")
-            assert await alter(cluster, alteration(added_config_entries=(too_much,))) == {"t": 1006}
-            instead = alteration(added_config_entries=(too_much,), deleted_configs=("max.compaction.lag.ms",))
-            assert await alter(cluster, instead) == {"t": 0}
-
-    run(work())
+        wrong = elect(("t", [0, 0]), ("u", [-1]), ("v", []), ("u2", [0]))
+        assert await batch(cluster, wrong) == {"t": 1008, "u": 1008, "v": 3, "u2": 3}
+        assert await batch(cluster, elect(("t", [5]))) == {"t": 3}
+        assert await batch(cluster, elect(("t", [0]))) == {"t": 0}
+        await cluster.calm()
+        assert [cluster.state("t", 0).leader, cluster.state("u", 0).leader] == [3, 2]
+        assert await batch(cluster, elect()) == {"t": 0, "u": 0}
+        await cluster.calm()
+        assert cluster.state("u", 0).leader == 3
+        assert not cluster.exists(PreferredReplicaElection.path())
+        cluster.write(PreferredReplicaElection.path(), b"")
+        assert await batch(cluster, elect(("t", []), ("v", []))) == {"t": 1007, "v": 3}
+        (failed,) = (await ask(cluster, elect(), 0)).topics
+        assert (failed.topic, failed.error_code) == ("", 1007)
+        cluster.tool.delete(PreferredReplicaElection.path())
 
 
-def test_while_a_reassignment_runs_what_needs_one_is_refused_and_stays_as_it_is() -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3) as cluster:
-            await create(cluster, creation("t", (1, 2)), creation("u", (1, 2)))
-            cluster.write(ReassignPartitions.path(), b"nobody can read this")
-            await cluster.calm()
-            both = alteration(replica_assignment=assignment((3, 1)), added_config_entries=(entry("flush.ms", "1"),))
-            codes = await alter(cluster, both, alteration("u", partitions=2))
-            assert codes == {"t": 1009, "u": 0}
-            assert b"flush" not in cluster.memory.tree.node(EntityConfig.path("topics", "t")).data
-            message = ReassignPartitionsRequest(topics=(move("t", p0=(3,)), move("zz", p0=(1,))))
-            assert await batch(cluster, message) == {"t": 1009, "zz": 1009}
-            cluster.tool.delete(ReassignPartitions.path())
-            await cluster.calm()
-            assert await alter(cluster, both) == {"t": 0}
-            assert cluster.registration("t").partitions[0] == (3, 1)
-
-    run(work())
+async def test_a_topic_that_is_named_without_partitions_is_meant_whole_whatever_else_is_named() -> None:
+    async with cluster_of(1, 3) as cluster:
+        await create(cluster, creation("t", (3, 1), (3, 1)))
+        await cluster.kill(3)
+        await cluster.calm()
+        await cluster.start(3, runs_controller=False)
+        await cluster.calm()
+        named = (TopicPartitions(topic="t", partition_ids=()), TopicPartitions(topic="t", partition_ids=(0,)))
+        assert await batch(cluster, PreferredReplicaLeaderElectionRequest(topics=named)) == {"t": 0}
+        await cluster.calm()
+        assert [cluster.state("t", index).leader for index in (0, 1)] == [3, 3]
 
 
-def test_delete() -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3) as cluster:
-            await create(cluster, creation("a", (1,)), creation("b", (1,)), creation("c", (9, 1)))
-            message = DeleteTopicRequest_V2(topic_names=("a", "b", "c", "zz", "b"))
-            assert await batch(cluster, message) == {"a": 0, "b": 1012, "c": 0, "zz": 3}
-            await cluster.calm()
-            assert cluster.topics() == ["b", "c"]
-            assert not cluster.exists(EntityConfig.path("topics", "a"))
-            assert await batch(cluster, DeleteTopicRequest_V2(topic_names=("c",))) == {"c": 0}, "it waits for broker 9"
-            assert (await create(cluster, creation("c", (1,))))["c"] == 1001
-            assert await alter(cluster, alteration("c", partitions=3)) == {"c": 3}
-            listed = await ask(cluster, ListTopicsRequest(), 0)
-            assert listed.topics_list.topics_marked_for_deletion == ("c",)
-            assert listed.topics_list.alive_topics == ("b",)
-            assert (await ask(cluster, ListTopicsRequest(), 1)).topics_list.topic_names == ("b",)
-            await cluster.start(9, runs_controller=False)
-            await cluster.calm()
-            await cluster.calm()
-            assert cluster.topics() == ["b"]
-            cluster.check_agreement()
-
-    run(work())
+async def test_more_partitions_than_a_node_can_list_are_elected_and_moved_all_the_same() -> None:
+    async with cluster_of(1, 2) as cluster:
+        name, count = "t" * 249, 4_000
+        await create(cluster, creation(name, *[(2, 1)] * count))
+        await cluster.kill(2)
+        await cluster.calm()
+        await cluster.start(2, runs_controller=False)
+        await cluster.calm()
+        assert cluster.state(name, count - 1).leader == 1
+        assert await batch(cluster, PreferredReplicaLeaderElectionRequest(topics=())) == {name: 0}
+        await cluster.calm()
+        assert {cluster.state(name, index).leader for index in range(count)} == {2}
+        assert not cluster.exists(PreferredReplicaElection.path())
+        goal = TopicReassignment(topic=name, partitions=assignment(*[(1,)] * count))
+        assert await batch(cluster, ReassignPartitionsRequest(topics=(goal,))) == {name: 0}
+        await cluster.calm()
+        await cluster.calm()
+        assert set(cluster.registration(name).partitions.values()) == {(1,)}
+        assert not cluster.exists(ReassignPartitions.path())
+        cluster.check_agreement()
 
 
-def test_preferred_election() -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3) as cluster:
-            await create(cluster, creation("t", (3, 1), (1, 2)), creation("u", (3, 2)))
-            await cluster.kill(3)
-            await cluster.calm()
-            await cluster.start(3, runs_controller=False)
-            await cluster.calm()
-            assert [cluster.state("t", 0).leader, cluster.state("u", 0).leader] == [1, 2]
+async def test_reassign_and_verify() -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        await create(cluster, creation("t", (1, 2), (2, 3)), creation("u", (3, 2)))
 
-            def elect(*topics: tuple[str, Sequence[int]]) -> PreferredReplicaLeaderElectionRequest:
-                return PreferredReplicaLeaderElectionRequest(
-                    topics=tuple(TopicPartitions(topic=name, partition_ids=tuple(ids)) for name, ids in topics)
-                )
-
-            wrong = elect(("t", [0, 0]), ("u", [-1]), ("v", []), ("u2", [0]))
-            assert await batch(cluster, wrong) == {"t": 1008, "u": 1008, "v": 3, "u2": 3}
-            assert await batch(cluster, elect(("t", [5]))) == {"t": 3}
-            assert await batch(cluster, elect(("t", [0]))) == {"t": 0}
-            await cluster.calm()
-            assert [cluster.state("t", 0).leader, cluster.state("u", 0).leader] == [3, 2]
-            assert await batch(cluster, elect()) == {"t": 0, "u": 0}
-            await cluster.calm()
-            assert cluster.state("u", 0).leader == 3
-            assert not cluster.exists(PreferredReplicaElection.path())
-            cluster.write(PreferredReplicaElection.path(), b"")
-            assert await batch(cluster, elect(("t", []), ("v", []))) == {"t": 1007, "v": 3}
-            (failed,) = (await ask(cluster, elect(), 0)).topics
-            assert (failed.topic, failed.error_code) == ("", 1007)
-            cluster.tool.delete(PreferredReplicaElection.path())
-
-    run(work())
-
-
-def test_a_topic_that_is_named_without_partitions_is_meant_whole_whatever_else_is_named() -> None:
-    async def work() -> None:
-        async with cluster_of(1, 3) as cluster:
-            await create(cluster, creation("t", (3, 1), (3, 1)))
-            await cluster.kill(3)
-            await cluster.calm()
-            await cluster.start(3, runs_controller=False)
-            await cluster.calm()
-            named = (TopicPartitions(topic="t", partition_ids=()), TopicPartitions(topic="t", partition_ids=(0,)))
-            assert await batch(cluster, PreferredReplicaLeaderElectionRequest(topics=named)) == {"t": 0}
-            await cluster.calm()
-            assert [cluster.state("t", index).leader for index in (0, 1)] == [3, 3]
-
-    run(work())
-
-
-def test_more_partitions_than_a_node_can_list_are_elected_and_moved_all_the_same() -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2) as cluster:
-            name, count = "t" * 249, 4_000
-            await create(cluster, creation(name, *[(2, 1)] * count))
-            await cluster.kill(2)
-            await cluster.calm()
-            await cluster.start(2, runs_controller=False)
-            await cluster.calm()
-            assert cluster.state(name, count - 1).leader == 1
-            assert await batch(cluster, PreferredReplicaLeaderElectionRequest(topics=())) == {name: 0}
-            await cluster.calm()
-            assert {cluster.state(name, index).leader for index in range(count)} == {2}
-            assert not cluster.exists(PreferredReplicaElection.path())
-            goal = TopicReassignment(topic=name, partitions=assignment(*[(1,)] * count))
-            assert await batch(cluster, ReassignPartitionsRequest(topics=(goal,))) == {name: 0}
-            await cluster.calm()
-            await cluster.calm()
-            assert set(cluster.registration(name).partitions.values()) == {(1,)}
-            assert not cluster.exists(ReassignPartitions.path())
-            cluster.check_agreement()
-
-    run(work())
-
-
-def test_reassign_and_verify() -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3) as cluster:
-            await create(cluster, creation("t", (1, 2), (2, 3)), creation("u", (3, 2)))
-
-            async def verify(*topics: Any) -> dict[str, tuple[int, dict[int, int]]]:
-                response = await ask(cluster, VerifyReassignPartitionsRequest(topics=topics), 0)
-                return {
-                    one.topic: (one.error_code, {status.partition_id: status.status for status in one.partitions})
-                    for one in response.topics
-                }
-
-            wrong = ReassignPartitionsRequest(
-                topics=(move("t", p0=(9,)), move("u", p0=()), move("v", p0=(1,)), move("t", p0=(1,)))
-            )
-            assert await batch(cluster, wrong) == {"t": 1005, "u": 1005, "v": 3}
-            assert await batch(cluster, ReassignPartitionsRequest(topics=(move("t", p7=(1,)),))) == {"t": 3}
-            assert await batch(cluster, ReassignPartitionsRequest(topics=(move("t", p0=(1, 1)),))) == {"t": 1005}
-            there = ReassignPartitionsRequest(topics=(move("t", p0=(1, 2)),))
-            assert await batch(cluster, there) == {"t": 0}
-            assert not cluster.exists(ReassignPartitions.path()), "it is there already"
-            goal = (move("t", p0=(3, 1), p1=(1,)), move("u", p0=(2, 3)))
-            started, running = await asyncio.gather(batch(cluster, ReassignPartitionsRequest(topics=goal)), verify())
-            assert started == {"t": 0, "u": 0}
-            assert running == {"t": (0, {0: 0, 1: 0}), "u": (0, {0: 0})}
-            await cluster.calm()
-            await cluster.calm()
-            assert await verify() == {}
-            assert await verify(*goal) == {"t": (0, {0: 1, 1: 1}), "u": (0, {0: 1})}
-            assert await verify(move("t", p0=(1, 2)), move("v", p0=(1,)), move("u", p9=(1,))) == {
-                "t": (0, {0: -1}),
-                "v": (3, {}),
-                "u": (3, {}),
+        async def verify(*topics: Any) -> dict[str, tuple[int, dict[int, int]]]:
+            response = await ask(cluster, VerifyReassignPartitionsRequest(topics=topics), 0)
+            return {
+                one.topic: (one.error_code, {status.partition_id: status.status for status in one.partitions})
+                for one in response.topics
             }
-            cluster.check_agreement()
 
-    run(work())
+        wrong = ReassignPartitionsRequest(
+            topics=(move("t", p0=(9,)), move("u", p0=()), move("v", p0=(1,)), move("t", p0=(1,)))
+        )
+        assert await batch(cluster, wrong) == {"t": 1005, "u": 1005, "v": 3}
+        assert await batch(cluster, ReassignPartitionsRequest(topics=(move("t", p7=(1,)),))) == {"t": 3}
+        assert await batch(cluster, ReassignPartitionsRequest(topics=(move("t", p0=(1, 1)),))) == {"t": 1005}
+        there = ReassignPartitionsRequest(topics=(move("t", p0=(1, 2)),))
+        assert await batch(cluster, there) == {"t": 0}
+        assert not cluster.exists(ReassignPartitions.path()), "it is there already"
+        goal = (move("t", p0=(3, 1), p1=(1,)), move("u", p0=(2, 3)))
+        started, running = await asyncio.gather(batch(cluster, ReassignPartitionsRequest(topics=goal)), verify())
+        assert started == {"t": 0, "u": 0}
+        assert running == {"t": (0, {0: 0, 1: 0}), "u": (0, {0: 0})}
+        await cluster.calm()
+        await cluster.calm()
+        assert await verify() == {}
+        assert await verify(*goal) == {"t": (0, {0: 1, 1: 1}), "u": (0, {0: 1})}
+        assert await verify(move("t", p0=(1, 2)), move("v", p0=(1,)), move("u", p9=(1,))) == {
+            "t": (0, {0: -1}),
+            "v": (3, {}),
+            "u": (3, {}),
+        }
+        cluster.check_agreement()
 
 
 REQUESTS: list[tuple[Any, int]] = [
@@ -382,59 +340,46 @@ REQUESTS: list[tuple[Any, int]] = [
 
 
 @pytest.mark.parametrize(("message", "version"), REQUESTS, ids=[type(one).__name__ for one, _ in REQUESTS])
-def test_a_broker_that_is_not_the_controller_answers_22_to_all_of_it(message: Message, version: int) -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3, controllers=(1, 2)) as cluster:
-            other = next(
-                one.controller for one in cluster.brokers.values() if one.controller and not one.controller.is_active
+async def test_a_broker_that_is_not_the_controller_answers_22_to_all_of_it(message: Message, version: int) -> None:
+    async with cluster_of(1, 2, 3, controllers=(1, 2)) as cluster:
+        other = next(
+            one.controller for one in cluster.brokers.values() if one.controller and not one.controller.is_active
+        )
+        response: Any = await handle(message, version, other)
+        codec.encode(response, version=version)
+        if hasattr(response, "topics"):
+            assert [one.error_code for one in response.topics] == [22]
+        else:
+            assert response.error_code == 22
+            assert response.error_description == (
+                f"Target broker (id={other.broker_id}) is not serving a controller's role."
             )
-            response: Any = await answer(Asked(message, version), other)
-            codec.encode(response, version=version)
-            if hasattr(response, "topics"):
-                assert [one.error_code for one in response.topics] == [22]
-            else:
-                assert response.error_code == 22
-                assert response.error_description == (
-                    f"Target broker (id={other.broker_id}) is not serving a controller's role."
-                )
-
-    run(work())
 
 
-def test_a_full_queue_answers_21() -> None:
-    async def work() -> None:
-        async with cluster_of(1, settings=ControllerSettings(queue_size=3)) as cluster:
-            asked = [asyncio.ensure_future(create(cluster, creation(f"t{number}", (1,)))) for number in range(8)]
-            told = await asyncio.gather(*asked)
-            assert sorted(code for codes in told for code in codes.values()) == [0] * 3 + [21] * 5
-            assert await create(cluster, creation("later", (1,))) == {"later": 0}
-
-    run(work())
+async def test_a_full_queue_answers_21() -> None:
+    async with cluster_of(1, settings=ControllerSettings(queue_size=3)) as cluster:
+        asked = [asyncio.ensure_future(create(cluster, creation(f"t{number}", (1,)))) for number in range(8)]
+        told = await asyncio.gather(*asked)
+        assert sorted(code for codes in told for code in codes.values()) == [0] * 3 + [21] * 5
+        assert await create(cluster, creation("later", (1,))) == {"later": 0}
 
 
-def test_a_broker_that_stops_has_its_leaders_moved_away() -> None:
-    async def work() -> None:
-        async with cluster_of(1, 2, 3) as cluster:
-            await create(cluster, creation("t", (2, 1), (3, 2)), creation("alone", (2,)))
-            epoch = cluster.memory.tree.node("/brokers/ids/2").czxid
-            stale = AdminRequest(tool=TOOL, arguments=("2", "1"))
-            assert (await shut_down(stale, cluster.active)).error_code == 21
-            nonsense = AdminRequest(tool=TOOL, arguments=("two",))
-            assert (await shut_down(nonsense, cluster.active)).error_code == 21
-            response = await shut_down(AdminRequest(tool=TOOL, arguments=("2", str(epoch))), cluster.active)
-            assert (response.error_code, response.exit_status, response.output) == (0, 1, b'[["alone", 0]]')
-            assert cluster.state("t", 0).leader == 1
-            await create(cluster, creation("u", (2, 3)))
-            assert cluster.state("u", 0).leader == 3, "who is leaving leads nothing new"
-            await cluster.kill(2)
-            await cluster.start(2, runs_controller=False)
-            await cluster.calm()
-            await create(cluster, creation("v", (2, 3)))
-            assert cluster.state("v", 0).leader == 2
-            cluster.check_agreement()
-
-    run(work())
-
-
-def test_all_keys_of_the_controller_have_a_handler() -> None:
-    assert handled() == {13, 14, 15, 1001, 1002, 1003, 1004, 1005}
+async def test_a_broker_that_stops_has_its_leaders_moved_away() -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        await create(cluster, creation("t", (2, 1), (3, 2)), creation("alone", (2,)))
+        epoch = cluster.memory.tree.node("/brokers/ids/2").czxid
+        stale = AdminRequest(tool=TOOL, arguments=("2", "1"))
+        assert (await handle(stale, 0, cluster.active)).error_code == 21
+        nonsense = AdminRequest(tool=TOOL, arguments=("two",))
+        assert (await handle(nonsense, 0, cluster.active)).error_code == 21
+        response = await handle(AdminRequest(tool=TOOL, arguments=("2", str(epoch))), 0, cluster.active)
+        assert (response.error_code, response.exit_status, response.output) == (0, 1, b'[["alone", 0]]')
+        assert cluster.state("t", 0).leader == 1
+        await create(cluster, creation("u", (2, 3)))
+        assert cluster.state("u", 0).leader == 3, "who is leaving leads nothing new"
+        await cluster.kill(2)
+        await cluster.start(2, runs_controller=False)
+        await cluster.calm()
+        await create(cluster, creation("v", (2, 3)))
+        assert cluster.state("v", 0).leader == 2
+        cluster.check_agreement()

@@ -1,4 +1,4 @@
-"""A real ZooKeeper for nodes that run inside the test's own process."""
+"""A real ZooKeeper for nodes that run in the process of the test."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedZooKeeper]:
-    """One server for all of them; each test works below a root of its own."""
+    """One server for all tests; each test uses a chroot of its own."""
     with EmbeddedZooKeeper(force_sync=False, tick=0.2) as server:
         yield server

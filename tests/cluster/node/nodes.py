@@ -1,4 +1,4 @@
-"""Nodes in the test's own process, on a real ZooKeeper, asked over real sockets."""
+"""Nodes in the process of the test, on a real ZooKeeper, with requests over real sockets."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from kwire.cluster.node.settings import NodeSettings
 from kwire.cluster.zookeeper import connect
 from kwire.cluster.zookeeper.store import make_path
 from kwire.protocol.client_connection import response_class
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine
+    from collections.abc import AsyncGenerator
 
     from kwire.cluster.zookeeper import Store
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
@@ -24,23 +25,9 @@ if TYPE_CHECKING:
 _roots = itertools.count()
 
 
-def run(work: Coroutine[Any, Any, None]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(60):
-            await work
-
-    asyncio.run(bounded())
-
-
-async def until(condition: Callable[[], object], what: str, patience: float = 20.0) -> None:
-    deadline = asyncio.get_running_loop().time() + patience
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline, f"it has not come about that {what}"
-        await asyncio.sleep(0.01)
-
-
 @asynccontextmanager
 async def session(hosts: str) -> AsyncGenerator[Store]:
+    """Open a ZooKeeper session."""
     store = await connect(hosts)
     try:
         yield store
@@ -49,7 +36,7 @@ async def session(hosts: str) -> AsyncGenerator[Store]:
 
 
 async def new_root(server: EmbeddedZooKeeper) -> str:
-    """``zookeeper.connect`` for a cluster of its own on this server."""
+    """Create a chroot, and return its `zookeeper.connect`."""
     root = f"/{os.getpid()}-{next(_roots)}"
     async with session(server.hosts) as store:
         await make_path(store, root)
@@ -62,26 +49,27 @@ def settings(zookeeper: str, node_id: int = 1, **others: Any) -> NodeSettings:
 
 @asynccontextmanager
 async def nodes(zookeeper: str, *ids: int, **others: Any) -> AsyncGenerator[list[Node]]:
-    """The first of them is the controller, and all know all."""
-    made: list[Node] = []
+    """Start nodes that know each other. The first one is the controller."""
+    started: list[Node] = []
     try:
         for node_id in ids:
             node = Node(settings(zookeeper, node_id, **others))
             await node.start()
-            made.append(node)
-            await until(lambda: all(known(each, len(made)) for each in made), "all know all")
-        yield made
+            started.append(node)
+            await eventually(lambda: all(knows_cluster(each, len(started)) for each in started))
+        yield started
     finally:
-        for node in made:
+        for node in started:
             await node.stop(grace=0.5)
 
 
-def known(node: Node, count: int) -> bool:
-    return len(node.metadata.brokers) == count and node.metadata.controller_id in node.metadata.brokers
+def knows_cluster(node: Node, brokers: int) -> bool:
+    """Return whether the node knows so many brokers, and the controller among them."""
+    return len(node.metadata.brokers) == brokers and node.metadata.controller_id in node.metadata.brokers
 
 
-async def ask(node: Node, *requests: Any, version: int | None = None, client_id: str | None = "tests") -> Any:
-    """The answer; of several requests, which arrive together, the last one's."""
+async def send(node: Node, *requests: Any, version: int | None = None, client_id: str | None = "tests") -> Any:
+    """Send requests in one write, and return the response to the last one."""
     version = max(requests[0].versions) if version is None else version
     frames = b"".join(
         frame.encode_request(request, version=version, correlation_id=number, client_id=client_id)
@@ -91,11 +79,11 @@ async def ask(node: Node, *requests: Any, version: int | None = None, client_id:
         reader, writer = await asyncio.open_connection(node.host, node.port)
         try:
             writer.write(frames)
-            answers = []
+            responses = []
             for number, request in enumerate(requests):
                 payload = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
-                answers.append(frame.decode_response(payload, response_class(type(request)), version=version))
-                assert answers[-1].correlation_id == number
+                responses.append(frame.decode_response(payload, response_class(type(request)), version=version))
+                assert responses[-1].correlation_id == number
         finally:
             writer.close()
-    return answers[-1].message
+    return responses[-1].message

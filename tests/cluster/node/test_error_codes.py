@@ -1,4 +1,4 @@
-"""Every error code of the protocol, as the answer of a real node to a request over a real socket."""
+"""Every error code of the protocol, in the response of a real node over a real socket."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kwire.messages.kip4.preferred_replica_leader_election import (
 from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
 from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
 from kwire.messages.kip584.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from tests.cluster.node.nodes import ask, new_root, nodes, run
+from tests.cluster.node.nodes import new_root, nodes, send
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Case = Callable[[Node, Node], Awaitable[int]]
 
-OF_UPDATE_FEATURES = {
+UPDATE_FEATURES_ONLY = {
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode.NOT_CONTROLLER,
@@ -40,7 +40,7 @@ OF_UPDATE_FEATURES = {
     ErrorCode.FEATURE_UPDATE_FAILED,
     ErrorCode.FEATURE_UPDATE_IN_PROGRESS,
 }
-"""Answers to UpdateFeatures only, which no node serves yet."""
+"""Codes of UpdateFeatures, which nodes do not serve."""
 
 
 def creation(name: str, partitions: int = 1, factor: int = 1, **configs: str) -> CreateTopicRequest_V2:
@@ -79,39 +79,39 @@ def election(name: str, *partitions: int) -> PreferredReplicaLeaderElectionReque
 
 
 async def first_code(node: Node, *requests: Any) -> int:
-    """Of requests that are sent at once, the last one's."""
-    answer = await ask(node, *requests)
-    code: int = answer.topics[0].error_code
+    """Send requests at once, and return the code of the last response."""
+    response = await send(node, *requests)
+    code: int = response.topics[0].error_code
     return code
 
 
 async def code(node: Node, request: Any) -> int:
-    answer = await ask(node, request)
-    assert isinstance(answer.error_code, int)
-    return answer.error_code
+    response = await send(node, request)
+    assert isinstance(response.error_code, int)
+    return response.error_code
 
 
 async def unknown_version(node: Node) -> int:
-    asked = bytearray(frame.encode_request(ApiVersionsRequest(), version=0, correlation_id=5, client_id="tests"))
-    asked[6:8] = (99).to_bytes(2, "big")
+    request = bytearray(frame.encode_request(ApiVersionsRequest(), version=0, correlation_id=5, client_id="tests"))
+    request[6:8] = (99).to_bytes(2, "big")
     reader, writer = await asyncio.open_connection(node.host, node.port)
     try:
-        writer.write(asked)
-        answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        writer.write(request)
+        response = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
     finally:
         writer.close()
-    assert answer[:4] == (5).to_bytes(4, "big")
-    told = kwire.decode(ApiVersionsResponse, answer[4:], version=0)
-    assert [(each.api_key, each.min_version, each.max_version) for each in told.api_keys] == [(18, 0, 3)]
-    return told.error_code
+    assert response[:4] == (5).to_bytes(4, "big")
+    decoded = kwire.decode(ApiVersionsResponse, response[4:], version=0)
+    assert [(each.api_key, each.min_version, each.max_version) for each in decoded.api_keys] == [(18, 0, 3)]
+    return decoded.error_code
 
 
-def two_ways(name: str) -> AlterTopicRequest_V2:
+def two_changes(name: str) -> AlterTopicRequest_V2:
     return AlterTopicRequest_V2(topics=(alteration(name, partitions=2, deleted_configs=("retention.ms",)),))
 
 
-THERE = "there"
-"""A topic of one partition, on either node."""
+EXISTING = "existing"
+"""A topic with one partition and one replica."""
 
 CASES: dict[ErrorCode, Case] = {
     ErrorCode.NO_ERROR: lambda controller, _: first_code(controller, creation("new")),
@@ -124,54 +124,47 @@ CASES: dict[ErrorCode, Case] = {
     ErrorCode.ADMIN_REQUEST_FAILED: lambda _, other: code(other, AdminRequest(tool="rm", arguments=("-r", "/"))),
     ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST: lambda _, other: first_code(other, creation("new")),
     ErrorCode.UNSUPPORTED_VERSION: lambda _, other: unknown_version(other),
-    ErrorCode.TOPIC_ALREADY_EXISTS: lambda controller, _: first_code(controller, creation(THERE)),
+    ErrorCode.TOPIC_ALREADY_EXISTS: lambda controller, _: first_code(controller, creation(EXISTING)),
     ErrorCode.INVALID_ARGUMENT_PARTITIONS: lambda controller, _: first_code(controller, creation("new", -1, -1)),
     ErrorCode.DECREASE_PARTITIONS_NOT_ALLOWED: lambda controller, _: first_code(
-        controller, AlterTopicRequest_V2(topics=(alteration(THERE, partitions=0),))
+        controller, AlterTopicRequest_V2(topics=(alteration(EXISTING, partitions=0),))
     ),
     ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR: lambda controller, _: first_code(controller, creation("new", 1, 3)),
-    ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT: lambda controller, _: first_code(controller, move(THERE, 9)),
+    ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT: lambda controller, _: first_code(controller, move(EXISTING, 9)),
     ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG: lambda controller, _: first_code(
         controller, creation("new", colour="red")
     ),
     ErrorCode.PREFERRED_REPLICA_LEADER_ELECTION_IN_PROGRESS: lambda controller, _: first_code(
-        controller, election(THERE), election(THERE)
+        controller, election(EXISTING), election(EXISTING)
     ),
     ErrorCode.INVALID_ARGUMENT_PREFERRED_REPLICA_ELECTION_DATA: lambda controller, _: first_code(
-        controller, election(THERE, 0, 0)
+        controller, election(EXISTING, 0, 0)
     ),
     ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS: lambda controller, _: first_code(
-        controller, move(THERE, 1, 2), move(THERE, 2, 1)
+        controller, move(EXISTING, 1, 2), move(EXISTING, 2, 1)
     ),
     ErrorCode.INVALID_ARGUMENT_TOPIC_NAME: lambda controller, _: first_code(controller, creation("no name")),
-    ErrorCode.MULTIPLE_INSTRUCTIONS_FOR_ONE_TOPIC: lambda controller, _: first_code(controller, two_ways(THERE)),
+    ErrorCode.MULTIPLE_INSTRUCTIONS_FOR_ONE_TOPIC: lambda controller, _: first_code(controller, two_changes(EXISTING)),
     ErrorCode.MULTIPLE_TOPIC_INSTRUCTIONS_IN_ONE_BATCH: lambda controller, _: first_code(
-        controller, DeleteTopicRequest_V2(topic_names=(THERE, THERE))
+        controller, DeleteTopicRequest_V2(topic_names=(EXISTING, EXISTING))
     ),
 }
 
 
-def test_the_table_is_complete() -> None:
-    assert set(CASES) | OF_UPDATE_FEATURES == set(ErrorCode)
-    assert not set(CASES) & OF_UPDATE_FEATURES
+def test_every_code_has_a_case() -> None:
+    assert set(CASES) | UPDATE_FEATURES_ONLY == set(ErrorCode)
+    assert not set(CASES) & UPDATE_FEATURES_ONLY
 
 
 @pytest.mark.parametrize("expected", CASES, ids=lambda code: f"{code:d}")
-def test_every_code_is_the_answer_to_something(expected: ErrorCode, server: EmbeddedZooKeeper) -> None:
+async def test_node_responds_with_code(expected: ErrorCode, server: EmbeddedZooKeeper) -> None:
     strict = expected is ErrorCode.MULTIPLE_INSTRUCTIONS_FOR_ONE_TOPIC
-
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, 2, strict_batches=strict) as (controller, other):
-            assert await first_code(controller, creation(THERE)) == ErrorCode.NO_ERROR
-            assert await CASES[expected](controller, other) == expected
-
-    run(scene())
+    async with nodes(await new_root(server), 1, 2, strict_batches=strict) as (controller, other):
+        assert await first_code(controller, creation(EXISTING)) == ErrorCode.NO_ERROR
+        assert await CASES[expected](controller, other) == expected
 
 
-def test_a_queue_that_is_full_answers_at_once_with_21(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, queued_requests=1) as [node]:
-            many = [creation(f"topic-{number}") for number in range(20)]
-            assert await first_code(node, *many) == ErrorCode.ADMIN_REQUEST_FAILED
-
-    run(scene())
+async def test_full_queue_responds_with_21(server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1, queued_requests=1) as [node]:
+        many = [creation(f"topic-{number}") for number in range(20)]
+        assert await first_code(node, *many) == ErrorCode.ADMIN_REQUEST_FAILED

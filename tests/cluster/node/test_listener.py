@@ -1,4 +1,4 @@
-"""The port: order of answers, bounds on what a peer may use up, and connections that do not feel one another."""
+"""The listener: order of responses, limits on what a client may occupy, and isolation of connections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.cluster.node.listener import Limits, Listener, Peer, Refused
+from kwire.cluster.node.listener import ConnectedClient, InvalidRequest, Limits, Listener
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
@@ -18,22 +19,22 @@ if TYPE_CHECKING:
     from kwire.cluster.node.listener import Frame
 
 
-class Told:
-    """An observer that remembers."""
+class RecordingObserver:
+    """Records the events of a listener."""
 
     def __init__(self) -> None:
-        self.open: list[Peer] = []
+        self.open: list[ConnectedClient] = []
         self.closures: list[tuple[str, str | None]] = []
         self.faults: list[BaseException] = []
 
-    def opened(self, peer: Peer) -> None:
-        self.open.append(peer)
+    def opened(self, client: ConnectedClient) -> None:
+        self.open.append(client)
 
-    def closed(self, peer: Peer, reason: str | None) -> None:
-        self.closures.append((peer.address, reason))
+    def closed(self, client: ConnectedClient, reason: str | None) -> None:
+        self.closures.append((client.address, reason))
 
-    def failed(self, peer: Peer, error: BaseException) -> None:
-        assert peer in self.open
+    def failed(self, client: ConnectedClient, error: BaseException) -> None:
+        assert client in self.open
         self.faults.append(error)
 
     def reasons(self) -> list[str]:
@@ -49,20 +50,20 @@ def in_parts(payload: bytes) -> tuple[bytes, ...]:
     return frame[:6], frame[6:]
 
 
-class Work:
-    """Answers: ``later`` ones wait until they are let go, ``bad`` ones are refused, ``broken`` ones raise."""
+class EchoDispatcher:
+    """Echoes requests. `later` waits for the gate, `bad` is an invalid request, `broken` raises, `parts` has parts."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
-        self.begun = 0
+        self.requests = 0
 
-    def __call__(self, payload: bytes, peer: Peer) -> Frame | Awaitable[Frame]:
-        peer.client_id = "tester"
-        self.begun += 1
+    def __call__(self, payload: bytes, client: ConnectedClient) -> Frame | Awaitable[Frame]:
+        client.client_id = "tester"
+        self.requests += 1
         if payload.startswith(b"later"):
             return self._later(payload)
         if payload.startswith(b"bad"):
-            raise Refused("a bad request")
+            raise InvalidRequest("bad request")
         if payload.startswith(b"broken"):
             raise ZeroDivisionError
         if payload.startswith(b"parts"):
@@ -75,8 +76,8 @@ class Work:
         await self.gate.wait()
         if b"parts" in payload:
             return in_parts(payload)
-        if b"refused" in payload:
-            raise Refused("refused in the end")
+        if b"invalid" in payload:
+            raise InvalidRequest("invalid after all")
         if b"broken" in payload:
             raise ZeroDivisionError
         return framed(payload)
@@ -103,10 +104,12 @@ class Client:
 
 
 class Port:
+    """A listener and its clients."""
+
     def __init__(self, limits: Limits) -> None:
-        self.told = Told()
-        self.work = Work()
-        self.listener = Listener(self.work, self.told, limits)
+        self.observer = RecordingObserver()
+        self.dispatcher = EchoDispatcher()
+        self.listener = Listener(self.dispatcher, self.observer, limits)
         self.clients: list[Client] = []
 
     async def client(self) -> Client:
@@ -114,10 +117,19 @@ class Port:
         self.clients.append(client)
         return client
 
-    async def until(self, what: str) -> None:
+    async def barrier(self) -> None:
+        """Wait until the listener has processed what it has received."""
         async with asyncio.timeout(10):
-            while not any(what in reason for reason in self.told.reasons()):  # noqa: ASYNC110 - seen from outside
-                await asyncio.sleep(0.01)
+            reader, writer = await asyncio.open_connection(self.listener.host, self.listener.port)
+            for _ in range(3):
+                writer.write(framed(b"barrier"))
+                await reader.readexactly(len(framed(b"barrier")))
+            self.dispatcher.requests -= 3
+            writer.close()
+
+    async def wait_closed(self, reason: str) -> None:
+        """Wait until a connection is closed for this reason."""
+        await eventually(lambda: any(reason in each for each in self.observer.reasons()), reason)
 
 
 @asynccontextmanager
@@ -133,263 +145,205 @@ async def port(limits: Limits | None = None) -> AsyncIterator[Port]:
         assert not opened.listener.connections
 
 
-def test_answers_come_in_the_order_of_their_requests() -> None:
-    async def scene() -> None:
-        async with port() as at:
-            client = await at.client()
-            client.send(b"one", b"later two", b"three", b"later four", b"five")
-            assert await client.receive() == b"one"
-            at.work.gate.set()
-            assert [await client.receive() for _ in range(4)] == [b"later two", b"three", b"later four", b"five"]
-
-    asyncio.run(scene())
+async def test_responses_keep_the_order_of_requests() -> None:
+    async with port() as at:
+        client = await at.client()
+        client.send(b"one", b"later two", b"three", b"later four", b"five")
+        assert await client.receive() == b"one"
+        at.dispatcher.gate.set()
+        assert [await client.receive() for _ in range(4)] == [b"later two", b"three", b"later four", b"five"]
 
 
-def test_answers_in_parts_keep_the_order() -> None:
+async def test_responses_in_parts_keep_the_order_of_requests() -> None:
     sent = [b"one", b"parts two", b"three", b"later four", b"parts five", b"later six, in parts", b"seven"]
-
-    async def scene() -> None:
-        async with port() as at:
-            client = await at.client()
-            client.send(*sent)
-            assert [await client.receive() for _ in range(3)] == sent[:3]
-            at.work.gate.set()
-            assert [await client.receive() for _ in range(4)] == sent[3:]
-            assert at.told.open[0].sent == len(sent)
-
-    asyncio.run(scene())
+    async with port() as at:
+        client = await at.client()
+        client.send(*sent)
+        assert [await client.receive() for _ in range(3)] == sent[:3]
+        at.dispatcher.gate.set()
+        assert [await client.receive() for _ in range(4)] == sent[3:]
+        assert at.observer.open[0].sent == len(sent)
 
 
-def test_large_answers_in_parts_reach_a_slow_reader_whole() -> None:
-    """More than any socket holds, so that parts are cut anywhere, one behind the other."""
+async def test_slow_reader_receives_large_responses_in_parts() -> None:
+    """The parts exceed every socket buffer, so each is sent in several pieces."""
     sent = [b"parts" + bytes([number]) * 9_000_000 for number in range(3)] + [b"small"]
-
-    async def scene() -> None:
-        async with port(Limits(unsent=1 << 20)) as at:
-            client = await at.client()
-            client.send(*sent)
-            for wanted in sent:
-                await asyncio.sleep(0.05)
-                assert await client.receive() == wanted
-            assert not at.told.faults
-
-    asyncio.run(scene())
+    async with port(Limits(unsent=1 << 20)) as at:
+        client = await at.client()
+        client.send(*sent)
+        for wanted in sent:
+            await asyncio.sleep(0.05)
+            assert await client.receive() == wanted
+        assert not at.observer.faults
 
 
-def test_a_peer_that_leaves_before_an_answer_in_parts_is_no_fault() -> None:
-    async def scene() -> None:
-        async with port() as at:
-            client = await at.client()
-            client.send(b"one", b"later parts" + bytes(9_000_000), b"parts" + bytes(9_000_000))
-            assert await client.receive() == b"one"
-            client.writer.transport.abort()
-            at.work.gate.set()
-            async with asyncio.timeout(10):
-                while at.listener.connections:  # noqa: ASYNC110 - seen from outside
-                    await asyncio.sleep(0.01)
-            assert not at.told.faults
-
-    asyncio.run(scene())
+async def test_client_may_disconnect_before_a_response_in_parts() -> None:
+    async with port() as at:
+        client = await at.client()
+        client.send(b"one", b"later parts" + bytes(9_000_000), b"parts" + bytes(9_000_000))
+        assert await client.receive() == b"one"
+        client.writer.transport.abort()
+        at.dispatcher.gate.set()
+        await eventually(lambda: not at.listener.connections)
+        assert not at.observer.faults
 
 
 @pytest.mark.parametrize("cut", range(1, 24))
-def test_a_frame_may_come_in_any_pieces(cut: int) -> None:
-    async def scene() -> None:
-        async with port() as at:
-            client = await at.client()
-            data = framed(b"hello") + framed(b"") + framed(b"world, again")
-            client.writer.write(data[:cut])
-            await client.writer.drain()
-            await asyncio.sleep(0.005)
-            client.writer.write(data[cut:])
-            assert [await client.receive() for _ in range(3)] == [b"hello", b"", b"world, again"]
-
-    asyncio.run(scene())
+async def test_frame_may_arrive_in_pieces(cut: int) -> None:
+    async with port() as at:
+        client = await at.client()
+        data = framed(b"hello") + framed(b"") + framed(b"world, again")
+        client.writer.write(data[:cut])
+        await client.writer.drain()
+        await at.barrier()
+        client.writer.write(data[cut:])
+        assert [await client.receive() for _ in range(3)] == [b"hello", b"", b"world, again"]
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 1025, 2**31 - 1, 0x48545450])
-def test_a_size_that_is_not_allowed_closes_the_connection_and_says_so(size: int) -> None:
-    async def scene() -> None:
-        async with port(Limits(frame=1024)) as at:
-            other, client = await at.client(), await at.client()
-            client.send(b"before")
-            client.writer.write(struct.pack(">i", size) + b"x" * 100)
-            assert await client.receive() == b"before"
-            assert await client.closed()
-            await at.until(f"a frame of {size} bytes: between 0 and 1024 are allowed")
-            other.send(b"unharmed")
-            assert await other.receive() == b"unharmed"
-
-    asyncio.run(scene())
+async def test_invalid_size_closes_the_connection(size: int) -> None:
+    async with port(Limits(frame=1024)) as at:
+        other, client = await at.client(), await at.client()
+        client.send(b"before")
+        client.writer.write(struct.pack(">i", size) + b"x" * 100)
+        assert await client.receive() == b"before"
+        assert await client.closed()
+        await at.wait_closed(f"frame of {size} bytes: expected 0 to 1024")
+        other.send(b"unharmed")
+        assert await other.receive() == b"unharmed"
 
 
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        (b"bad", "a bad request"),
-        (b"later refused", "refused in the end"),
+        (b"bad", "bad request"),
+        (b"later invalid", "invalid after all"),
         (b"broken", "ZeroDivisionError while answering"),
         (b"later broken", "ZeroDivisionError while answering"),
     ],
 )
-def test_a_request_without_an_answer_ends_its_connection_only(request_: bytes, reason: str) -> None:
-    async def scene() -> None:
-        async with port() as at:
-            at.work.gate.set()
-            other, client = await at.client(), await at.client()
-            client.send(b"before", request_, b"after")
-            assert await client.receive() == b"before"
-            assert await client.closed()
-            await at.until(reason)
-            assert len(at.told.faults) == ("Zero" in reason)
-            other.send(b"unharmed")
-            assert await other.receive() == b"unharmed"
-
-    asyncio.run(scene())
+async def test_failed_request_closes_only_its_connection(request_: bytes, reason: str) -> None:
+    async with port() as at:
+        at.dispatcher.gate.set()
+        other, client = await at.client(), await at.client()
+        client.send(b"before", request_, b"after")
+        assert await client.receive() == b"before"
+        assert await client.closed()
+        await at.wait_closed(reason)
+        assert len(at.observer.faults) == ("Zero" in reason)
+        other.send(b"unharmed")
+        assert await other.receive() == b"unharmed"
 
 
-def test_only_so_many_requests_are_in_flight_and_none_is_lost() -> None:
-    async def scene() -> None:
-        async with port(Limits(in_flight=4)) as at:
-            client = await at.client()
-            requests = [b"later %d" % number for number in range(50)]
-            client.send(*requests)
-            async with asyncio.timeout(20):
-                while at.work.begun < 4:  # noqa: ASYNC110 - seen from outside
-                    await asyncio.sleep(0.01)
-            await asyncio.sleep(0.1)
-            assert at.work.begun == 4
-            at.work.gate.set()
-            assert [await client.receive() for _ in requests] == requests
-
-    asyncio.run(scene())
+async def test_requests_in_flight_are_limited_and_none_is_lost() -> None:
+    async with port(Limits(in_flight=4)) as at:
+        client = await at.client()
+        requests = [b"later %d" % number for number in range(50)]
+        client.send(*requests)
+        await eventually(lambda: at.dispatcher.requests >= 4)
+        await at.barrier()
+        assert at.dispatcher.requests == 4
+        at.dispatcher.gate.set()
+        assert [await client.receive() for _ in requests] == requests
 
 
-def test_a_peer_that_does_not_read_is_not_read_from_and_loses_nothing_when_it_does() -> None:
-    async def scene() -> None:
-        async with port(Limits(unsent=2_000_000)) as at:
-            client = await at.client()
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a read transport, whatever is declared
-            client.send(*[b"much"] * 40)
-            await asyncio.sleep(0.3)
-            assert 2 <= at.work.begun < 20
-            client.writer.transport.resume_reading()  # type: ignore[attr-defined]  # as above
-            assert [len(await client.receive()) for _ in range(40)] == [1_000_000] * 40
-
-    asyncio.run(scene())
+async def test_reading_pauses_while_a_client_does_not_read() -> None:
+    async with port(Limits(unsent=2_000_000)) as at:
+        client = await at.client()
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is a read transport
+        client.send(*[b"much"] * 40)
+        await eventually(lambda: at.dispatcher.requests >= 2)
+        await at.barrier()
+        assert at.dispatcher.requests < 20
+        client.writer.transport.resume_reading()  # type: ignore[attr-defined]  # as above
+        assert [len(await client.receive()) for _ in range(40)] == [1_000_000] * 40
 
 
-def test_a_peer_that_never_reads_is_cut_off() -> None:
-    async def scene() -> None:
-        async with port(Limits(unsent=100_000, slow_reader=0.5)) as at:
-            client = await at.client()
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # as above
-            client.send(*[b"much"] * 40)
-            await at.until("answers not read for 0.5 s")
-
-    asyncio.run(scene())
+async def test_client_that_never_reads_is_disconnected() -> None:
+    async with port(Limits(unsent=100_000, unread_responses=0.5)) as at:
+        client = await at.client()
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # as above
+        client.send(*[b"much"] * 40)
+        await at.wait_closed("responses not read for 0.5 s")
 
 
-def test_half_a_frame_has_its_time_however_often_a_byte_of_it_comes() -> None:
-    async def scene() -> None:
-        async with port(Limits(half_frame=1.5)) as at:
-            client = await at.client()
-            client.writer.write(struct.pack(">i", 1000))
-            drops = asyncio.create_task(drip(client))
-            await at.until("a frame not finished within 1.5 s")
-            drops.cancel()
-
-    async def drip(client: Client) -> None:
+async def test_bytes_do_not_extend_the_time_of_an_incomplete_frame() -> None:
+    async def send_slowly(client: Client) -> None:
         while True:
             client.writer.write(b".")
             await asyncio.sleep(0.2)
 
-    asyncio.run(scene())
+    async with port(Limits(incomplete_frame=1.5)) as at:
+        client = await at.client()
+        client.writer.write(struct.pack(">i", 1000))
+        sending = asyncio.create_task(send_slowly(client))
+        await at.wait_closed("frame not completed within 1.5 s")
+        sending.cancel()
 
 
-def test_an_idle_connection_is_closed_and_a_busy_one_is_not() -> None:
-    async def scene() -> None:
-        async with port(Limits(idle=1.5)) as at:
-            idle, waiting = await at.client(), await at.client()
-            waiting.send(b"later")
-            assert await idle.closed()
-            assert at.told.reasons() == ["idle for 1.5 s"]
-            at.work.gate.set()
-            assert await waiting.receive() == b"later"
-
-    asyncio.run(scene())
+async def test_idle_connection_is_closed_but_a_waiting_one_is_not() -> None:
+    async with port(Limits(idle=1.5)) as at:
+        idle, waiting = await at.client(), await at.client()
+        waiting.send(b"later")
+        assert await idle.closed()
+        assert at.observer.reasons() == ["idle for 1.5 s"]
+        at.dispatcher.gate.set()
+        assert await waiting.receive() == b"later"
 
 
-def test_one_connection_too_many_is_closed_at_once() -> None:
-    async def scene() -> None:
-        async with port(Limits(connections=2)) as at:
-            first, _, third = await at.client(), await at.client(), await at.client()
-            assert await third.closed()
-            first.send(b"still here")
-            assert await first.receive() == b"still here"
-            await at.until("more than 2 connections")
-
-    asyncio.run(scene())
+async def test_connection_above_the_limit_is_closed() -> None:
+    async with port(Limits(connections=2)) as at:
+        first, _, third = await at.client(), await at.client(), await at.client()
+        assert await third.closed()
+        first.send(b"still here")
+        assert await first.receive() == b"still here"
+        await at.wait_closed("more than 2 connections")
 
 
-def test_who_leaves_in_the_middle_of_a_frame_is_noted() -> None:
-    async def scene() -> None:
-        async with port() as at:
-            client = await at.client()
-            client.writer.write(framed(b"hello")[:7])
-            await client.writer.drain()
-            client.writer.close()
-            await at.until("left in the middle of a frame, 7 bytes of it sent")
-
-    asyncio.run(scene())
+async def test_disconnect_within_a_frame_is_reported() -> None:
+    async with port() as at:
+        client = await at.client()
+        client.writer.write(framed(b"hello")[:7])
+        await client.writer.drain()
+        client.writer.close()
+        await at.wait_closed("disconnected within a frame, after 7 bytes")
 
 
-def test_stopping_answers_what_is_in_flight() -> None:
-    async def scene() -> None:
-        async with port() as at:
-            client = await at.client()
-            client.send(b"later")
-            while not at.work.begun:  # noqa: ASYNC110 - seen from outside
-                await asyncio.sleep(0.01)
-            stopping = asyncio.create_task(at.listener.stop(grace=5))
-            await asyncio.sleep(0.05)
-            at.work.gate.set()
-            assert await client.receive() == b"later"
-            assert await client.closed()
-            await stopping
-            with pytest.raises(OSError, match="Connect call failed"):
-                await at.client()
-
-    asyncio.run(scene())
+async def test_stop_answers_requests_in_flight() -> None:
+    async with port() as at:
+        client = await at.client()
+        client.send(b"later")
+        await eventually(lambda: at.dispatcher.requests)
+        stopping = asyncio.create_task(at.listener.stop(grace=5))
+        await eventually(lambda: not at.listener.is_listening)
+        at.dispatcher.gate.set()
+        assert await client.receive() == b"later"
+        assert await client.closed()
+        await stopping
+        with pytest.raises(OSError, match="Connect call failed"):
+            await at.client()
 
 
-def test_stopping_does_not_wait_for_ever() -> None:
-    async def scene() -> None:
-        async with port() as at:
-            client = await at.client()
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # as above
-            client.send(b"later", *[b"much"] * 40)
-            await asyncio.sleep(0.1)
-            async with asyncio.timeout(3):
-                await at.listener.stop(grace=0.2)
-
-    asyncio.run(scene())
+async def test_stop_waits_no_longer_than_the_grace_period() -> None:
+    async with port() as at:
+        client = await at.client()
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # as above
+        client.send(b"later", *[b"much"] * 40)
+        await eventually(lambda: at.dispatcher.requests >= 2)
+        async with asyncio.timeout(3):
+            await at.listener.stop(grace=0.2)
 
 
 @pytest.mark.parametrize("turns", range(6))
-def test_a_connection_that_comes_while_it_stops_is_not_left_behind(turns: int) -> None:
-    """However far asyncio has got with it: ``turns`` of the loop after the kernel has connected the two."""
-
-    async def scene() -> None:
-        async with port() as at:
-            with socket.create_connection((at.listener.host, at.listener.port), timeout=10) as late:
-                for _ in range(turns):
-                    await asyncio.sleep(0)
-                await at.listener.stop()
-                try:
-                    assert await asyncio.to_thread(late.recv, 1) == b""
-                except ConnectionResetError:
-                    assert not at.told.open  # it was never accepted
-            assert len(at.told.open) == len(at.told.closures)
-
-    asyncio.run(scene())
+async def test_connection_accepted_during_stop_is_closed(turns: int) -> None:
+    """The connection may be at any stage in asyncio: `turns` of the loop after the kernel has accepted it."""
+    async with port() as at:
+        with socket.create_connection((at.listener.host, at.listener.port), timeout=10) as late:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await at.listener.stop()
+            try:
+                assert await asyncio.to_thread(late.recv, 1) == b""
+            except ConnectionResetError:
+                assert not at.observer.open  # it was never accepted
+        assert len(at.observer.open) == len(at.observer.closures)

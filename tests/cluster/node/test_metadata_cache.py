@@ -1,4 +1,4 @@
-"""What a node knows of the cluster: whom it believes, and that bytes kept ready are those of an answer made anew."""
+"""The metadata cache: which updates it applies, and that encoded parts equal a fresh encoding."""
 
 from __future__ import annotations
 
@@ -68,21 +68,21 @@ def topic(name: str, *states: UpdateMetadataPartitionState, topic_id: UUID = FIR
     return UpdateMetadataTopicState(topic_name=name, topic_id=topic_id, partition_states=states)
 
 
-def told(metadata: MetadataCache, *names: str) -> TopicMetadataResponse_V1:
-    return kwire.decode(TopicMetadataResponse_V1, metadata.answer(1, names), version=1)
+def describe(metadata: MetadataCache, *names: str) -> TopicMetadataResponse_V1:
+    return kwire.decode(TopicMetadataResponse_V1, metadata.response_body(1, names), version=1)
 
 
-def test_it_tells_what_it_was_told() -> None:
+def test_response_describes_brokers_topics_and_configs() -> None:
     metadata = MetadataCache()
     assert (
         metadata.update(update(topic("a", state(0, 1, (1, 2), (1, 2)), state(1, -1, (), (2, 1))))) is ErrorCode.NO_ERROR
     )
-    metadata.configure("a", {"retention.ms": "5"})
+    metadata.set_configs("a", {"retention.ms": "5"})
 
-    answer = told(metadata)
+    response = describe(metadata)
 
-    assert answer.brokers == (Broker(node_id=1, host="node", port=9001), Broker(node_id=2, host="node", port=9002))
-    [a] = answer.topics
+    assert response.brokers == (Broker(node_id=1, host="node", port=9001), Broker(node_id=2, host="node", port=9002))
+    [a] = response.topics
     assert (a.topic_error_code, a.topic_name) == (0, "a")
     assert a.config_entries == (ConfigEntry(config_key="retention.ms", config_value="5"),)
     led, leaderless = a.partitions
@@ -96,116 +96,116 @@ def test_version_0_has_replicas_and_no_configs() -> None:
     metadata = MetadataCache()
     metadata.update(update(topic("a", state(0, 1, (1,), (1, 2)))))
 
-    answer = kwire.decode(TopicMetadataResponse, metadata.answer(0, ()), version=0)
+    response = kwire.decode(TopicMetadataResponse, metadata.response_body(0, ()), version=0)
 
-    [partition] = answer.topics[0].partitions
+    [partition] = response.topics[0].partitions
     assert (partition.replicas, partition.isr) == ((1, 2), (1,))
 
 
-def test_an_unknown_topic_is_an_entry_with_error_3_and_is_not_remembered() -> None:
+def test_unknown_topic_has_error_3() -> None:
     metadata = MetadataCache()
     metadata.update(update(topic("a", state(0, 1, (1,), (1,)))))
 
-    answer = told(metadata, "nosuch", "a", "nosuch")
+    response = describe(metadata, "nosuch", "a", "nosuch")
 
-    assert [(each.topic_name, each.topic_error_code) for each in answer.topics] == [("nosuch", 3), ("a", 0)]
-    assert [each.topic_name for each in told(metadata).topics] == ["a"]
+    assert [(each.topic_name, each.topic_error_code) for each in response.topics] == [("nosuch", 3), ("a", 0)]
+    assert [each.topic_name for each in describe(metadata).topics] == ["a"]
 
 
-def test_an_unknown_topic_has_the_code_that_is_given_for_it_until_it_is_known() -> None:
+def test_error_of_an_unknown_topic_can_be_given() -> None:
     metadata = MetadataCache()
 
     def codes() -> list[int]:
-        answer = metadata.answer(0, ("made", "nosuch"), {"made": 5})
-        return [each.topic_error_code for each in kwire.decode(TopicMetadataResponse, answer, version=0).topics]
+        response = metadata.response_body(0, ("made", "nosuch"), {"made": 5})
+        return [each.topic_error_code for each in kwire.decode(TopicMetadataResponse, response, version=0).topics]
 
     assert codes() == [5, 3]
     metadata.update(update(topic("made", state(0, 1, (1,), (1,)))))
     assert codes() == [0, 3]
 
 
-def test_an_older_controller_is_not_believed() -> None:
+def test_update_of_an_older_controller_is_rejected() -> None:
     metadata = MetadataCache()
     metadata.update(update(topic("a", state(0, 1, (1,), (1,))), epoch=7))
 
-    answer = metadata.update(update(topic("b", state(0, 1, (1,), (1,))), epoch=6, brokers=live(1)))
+    response = metadata.update(update(topic("b", state(0, 1, (1,), (1,))), epoch=6, brokers=live(1)))
 
-    assert answer is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert response is ErrorCode.STALE_CONTROLLER_EPOCH
     assert set(metadata.topics) == {"a"}
     assert set(metadata.brokers) == {1, 2}
 
 
-def test_another_controller_of_the_same_epoch_is_not_believed() -> None:
+def test_update_of_a_second_controller_of_the_epoch_is_rejected() -> None:
     metadata = MetadataCache()
     metadata.update(update(epoch=7))
 
-    answer = metadata.update(replace(update(epoch=7, brokers=()), controller_id=2))
+    response = metadata.update(replace(update(epoch=7, brokers=()), controller_id=2))
 
-    assert answer is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert response is ErrorCode.STALE_CONTROLLER_EPOCH
     assert (metadata.controller_id, set(metadata.brokers)) == (1, {1, 2})
 
 
 @pytest.mark.parametrize("name", ["a" * 250, "", "..", "../ids", "nu\0ll"])
-def test_a_topic_with_a_name_that_none_can_have_is_left_out_and_logged(name: str) -> None:
+def test_topic_with_an_invalid_name_is_skipped(name: str) -> None:
     metadata = MetadataCache()
     with structlog.testing.capture_logs() as events:
-        told_of = update(topic(name, state(0, 1, (1,), (1,))), topic("b", state(0, 1, (1,), (1,))))
+        listed = update(topic(name, state(0, 1, (1,), (1,))), topic("b", state(0, 1, (1,), (1,))))
         deleted = update(topic(name, state(0, -2, (), ())))
-        assert metadata.new_topics(told_of) == ["b"]
-        assert [metadata.update(told_of), metadata.update(deleted)] == [ErrorCode.NO_ERROR] * 2
+        assert metadata.new_topics(listed) == ["b"]
+        assert [metadata.update(listed), metadata.update(deleted)] == [ErrorCode.NO_ERROR] * 2
 
-    assert [each.topic_name for each in told(metadata).topics] == ["b"]
+    assert [each.topic_name for each in describe(metadata).topics] == ["b"]
     assert [event["topic"] for event in events] == [name[:249]] * 2
 
 
 @pytest.mark.parametrize("host", ["h" * 256, "half-\ud800"])
-def test_a_broker_with_an_address_that_cannot_be_told_is_left_out_and_logged(host: str) -> None:
+def test_broker_without_a_usable_address_is_skipped(host: str) -> None:
     metadata = MetadataCache()
-    unheard = UpdateMetadataBroker(
+    unusable = UpdateMetadataBroker(
         id=3, endpoints=(UpdateMetadataEndpoint(port=1, host=host, listener="ADMIN", security_protocol=0),)
     )
     with structlog.testing.capture_logs() as events:
-        metadata.update(update(brokers=(*live(1), unheard, UpdateMetadataBroker(id=4, endpoints=()))))
+        metadata.update(update(brokers=(*live(1), unusable, UpdateMetadataBroker(id=4, endpoints=()))))
 
-    assert [each.node_id for each in told(metadata).brokers] == [1]
+    assert [each.node_id for each in describe(metadata).brokers] == [1]
     assert [event["broker_id"] for event in events] == [3, 4]
 
 
 @pytest.mark.parametrize("value", ["x" * 40_000, "\u0661" * 20_000, "half-\ud800"], ids=["long", "wide", "half"])
-def test_a_setting_that_cannot_be_told_is_left_out_and_logged(value: str) -> None:
+def test_config_that_no_string_can_hold_is_skipped(value: str) -> None:
     metadata = MetadataCache()
     metadata.update(update(topic("a", state(0, 1, (1,), (1,)))))
     with structlog.testing.capture_logs() as events:
-        metadata.configure("a", {"comment": value, value: "5", "retention.ms": "5"})
+        metadata.set_configs("a", {"comment": value, value: "5", "retention.ms": "5"})
 
-    assert told(metadata).topics[0].config_entries == (ConfigEntry(config_key="retention.ms", config_value="5"),)
+    assert describe(metadata).topics[0].config_entries == (ConfigEntry(config_key="retention.ms", config_value="5"),)
     assert sorted(event["key"] for event in events) == sorted(["'comment'", ascii(value[:100])])
 
 
-def test_an_update_changes_what_it_names_and_one_of_everything_also_what_it_does_not() -> None:
+def test_full_update_removes_topics_that_it_does_not_list() -> None:
     metadata = MetadataCache()
     metadata.update(
         update(topic("a", state(0, 1, (1,), (1,)), state(1, 1, (1,), (1,))), topic("b", state(0, 2, (2,), (2,))))
     )
     metadata.update(update(topic("a", state(1, 2, (2,), (2,)))))
-    assert [each.leader for each in told(metadata, "a").topics[0].partitions] == [1, 2]
+    assert [each.leader for each in describe(metadata, "a").topics[0].partitions] == [1, 2]
     assert set(metadata.topics) == {"a", "b"}
 
     metadata.update(update(topic("b", state(0, 1, (1,), (1,))), everything=True))
 
-    assert [each.topic_name for each in told(metadata).topics] == ["b"]
+    assert [each.topic_name for each in describe(metadata).topics] == ["b"]
 
 
-def test_a_deleted_topic_is_gone_and_one_made_anew_has_nothing_of_the_old() -> None:
+def test_recreated_topic_has_no_partitions_of_the_deleted_one() -> None:
     metadata = MetadataCache()
     metadata.update(update(topic("a", state(0, 1, (1,), (1,)), state(1, 1, (1,), (1,)))))
     metadata.update(update(topic("a", state(0, -2, (), ()), state(1, -2, (), ()))))
-    assert told(metadata, "a").topics[0].topic_error_code == 3
+    assert describe(metadata, "a").topics[0].topic_error_code == 3
 
     metadata.update(update(topic("a", state(0, 1, (1,), (1,)), state(1, 1, (1,), (1,)))))
     metadata.update(update(topic("a", state(0, 2, (2,), (2,)), topic_id=SECOND)))
 
-    assert [each.leader for each in told(metadata, "a").topics[0].partitions] == [2]
+    assert [each.leader for each in describe(metadata, "a").topics[0].partitions] == [2]
 
 
 updates = st.lists(
@@ -220,21 +220,21 @@ updates = st.lists(
 
 
 @given(updates)
-def test_bytes_kept_ready_are_those_of_an_answer_made_anew(steps: list[tuple[str, str, int, int]]) -> None:
+def test_encoded_parts_equal_a_fresh_encoding(steps: list[tuple[str, str, int, int]]) -> None:
     metadata = MetadataCache()
     for step, name, number, leader in steps:
         if step == "state":
             metadata.update(update(topic(name, state(number, leader, (1,), (1, 2))), brokers=live(*metadata.brokers)))
         elif step == "config":
-            metadata.configure(name, {"retention.ms": str(number)} if number else {})
+            metadata.set_configs(name, {"retention.ms": str(number)} if number else {})
         elif step == "brokers":
             metadata.update(update(brokers=live(*range(1, number + 1))))
         else:
-            metadata.answer(number, ())
-            metadata.answer(number, (name,))
+            metadata.response_body(number, ())
+            metadata.response_body(number, (name,))
 
-        anew = MetadataCache()
-        anew.brokers, anew.topics, anew.configs = metadata.brokers, metadata.topics, metadata.configs
+        fresh = MetadataCache()
+        fresh.brokers, fresh.topics, fresh.configs = metadata.brokers, metadata.topics, metadata.configs
         for version in (0, 1):
-            assert metadata.answer(version, ()) == anew.answer(version, ())
-            assert metadata.answer(version, ("a", "d")) == anew.answer(version, ("a", "d"))
+            assert metadata.response_body(version, ()) == fresh.response_body(version, ())
+            assert metadata.response_body(version, ("a", "d")) == fresh.response_body(version, ("a", "d"))

@@ -1,4 +1,4 @@
-"""A node's life: how it comes into the cluster, loses its session and has another, and leaves in order."""
+"""The life of a node: registration, sessions, metadata updates, topics, and controlled shutdown."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import json
 import socket
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from kwire.cluster.node.node import STALE_BROKER_EPOCH, Node
+from kwire.cluster.node.metadata_updates import STALE_BROKER_EPOCH
+from kwire.cluster.node.node import Node
 from kwire.cluster.node.registration import IdInUse
 from kwire.cluster.zookeeper import BrokerRegistration, ControllerEpoch
 from kwire.cluster.zookeeper.configs import EntityConfig
+from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire.cluster.zookeeper.errors import Unreachable
 from kwire.messages.kafka.update_metadata import (
     UpdateMetadataBroker,
@@ -30,10 +32,8 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from tests.cluster.node.nodes import ask, known, new_root, nodes, run, session, settings, until
-
-if TYPE_CHECKING:
-    from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+from tests.cluster.node.nodes import knows_cluster, new_root, nodes, send, session, settings
+from tests.eventually import eventually
 
 
 def creation(name: str, *assignment: tuple[int, ...]) -> CreateTopicRequest_V2:
@@ -56,142 +56,114 @@ def leaders(node: Node, topic: str) -> list[int]:
     return [] if known is None else [state.leader for _, state in sorted(known.partitions.items())]
 
 
-def is_led(node: Node, topic: str, partitions: int) -> bool:
+def has_leaders(node: Node, topic: str, partitions: int) -> bool:
     return len(leaders(node, topic)) == partitions
 
 
-def has_setting(node: Node, value: str | None) -> bool:
+def has_config(node: Node, value: str | None) -> bool:
     entries = node.metadata.configs.get("t", ())
     return [entry.config_value for entry in entries] == ([] if value is None else [value])
 
 
-# Into the cluster
+# Joining the cluster
 
 
-def test_it_tells_the_brokers_and_the_controller(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, 2) as both:
-            for node in both:
-                answer = await ask(node, ClusterMetadataRequest())
-                assert [(each.node_id, each.host, each.port) for each in answer.brokers] == [
-                    (each.settings.id, each.host, each.port) for each in both
-                ]
-                assert answer.controller.node_id == 1
-
-    run(scene())
+async def test_cluster_metadata_lists_brokers_and_controller(server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1, 2) as both:
+        for node in both:
+            response = await send(node, ClusterMetadataRequest())
+            assert [(each.node_id, each.host, each.port) for each in response.brokers] == [
+                (each.settings.id, each.host, each.port) for each in both
+            ]
+            assert response.controller.node_id == 1
 
 
-def test_a_node_on_all_addresses_tells_the_name_of_its_host(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, listen=("0.0.0.0", 0)) as [node]:
-            [told] = node.metadata.brokers.values()
-            assert (told.host, told.port) == (socket.getfqdn(), node.port)
-
-    run(scene())
+async def test_node_on_wildcard_address_advertises_its_host_name(server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1, listen=("0.0.0.0", 0)) as [node]:
+        [broker] = node.metadata.brokers.values()
+        assert (broker.host, broker.port) == (socket.getfqdn(), node.port)
 
 
-def test_a_chroot_that_is_missing_is_made(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        root = await new_root(server)
-        async with nodes(f"{root}/deep/kafka", 1, 2), session(root) as store:
-            assert await store.children("/deep/kafka/brokers/ids") == ["1", "2"]
-
-    run(scene())
+async def test_missing_chroot_is_created(server: EmbeddedZooKeeper) -> None:
+    root = await new_root(server)
+    async with nodes(f"{root}/deep/kafka", 1, 2), session(root) as store:
+        assert await store.children("/deep/kafka/brokers/ids") == ["1", "2"]
 
 
-def test_an_address_in_use_leaves_nothing_behind(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        root = await new_root(server)
-        async with nodes(root, 1) as [node]:
-            other = Node(settings(root, 2, listen=("127.0.0.1", node.port)))
-            with pytest.raises(OSError, match="in use"):
-                await other.start()
-            third = Node(settings(root, 3, metrics=("127.0.0.1", node.port)))
-            with pytest.raises(OSError, match="in use"):
-                await third.start()
-            async with session(root) as store:
-                assert await store.children(BrokerRegistration.root) == ["1"]
-
-    run(scene())
+async def test_failed_start_leaves_nothing_behind(server: EmbeddedZooKeeper) -> None:
+    root = await new_root(server)
+    async with nodes(root, 1) as [node]:
+        other = Node(settings(root, 2, listen=("127.0.0.1", node.port)))
+        with pytest.raises(OSError, match="in use"):
+            await other.start()
+        third = Node(settings(root, 3, metrics=("127.0.0.1", node.port)))
+        with pytest.raises(OSError, match="in use"):
+            await third.start()
+        async with session(root) as store:
+            assert await store.children(BrokerRegistration.root) == ["1"]
 
 
-def test_without_zookeeper_it_does_not_start() -> None:
-    async def scene() -> None:
-        node = Node(settings("127.0.0.1:1", zookeeper_connection_timeout_ms=300))
-        with pytest.raises(Unreachable):
-            await node.start()
-
-    run(scene())
+async def test_start_fails_without_zookeeper() -> None:
+    node = Node(settings("127.0.0.1:1", zookeeper_connection_timeout_ms=300))
+    with pytest.raises(Unreachable):
+        await node.start()
 
 
-def test_an_id_that_another_has_is_told_with_its_address(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        root = await new_root(server)
-        async with nodes(root, 1) as [node]:
-            other = Node(settings(root, 1, zookeeper_session_timeout_ms=400))
-            with pytest.raises(IdInUse, match=f"id 1, at ADMIN://127.0.0.1:{node.port}"):
-                await other.start()
-
-    run(scene())
+async def test_start_fails_if_the_id_is_in_use(server: EmbeddedZooKeeper) -> None:
+    root = await new_root(server)
+    async with nodes(root, 1) as [node]:
+        other = Node(settings(root, 1, zookeeper_session_timeout_ms=400))
+        with pytest.raises(IdInUse, match=f"id 1, at ADMIN://127.0.0.1:{node.port}"):
+            await other.start()
 
 
-def test_a_node_that_comes_back_waits_for_its_earlier_registration(server: EmbeddedZooKeeper) -> None:
-    """As after kill -9: ZooKeeper keeps the registration until the session ends."""
-
-    async def scene() -> None:
-        root = await new_root(server)
-        async with nodes(root, 1):
-            pass
-        async with session(root) as earlier:
-            earlier_one = BrokerRegistration(()).encode()
-            await earlier.create(BrokerRegistration.path(1), earlier_one, ephemeral=True)
-            node = Node(settings(root, 1))
-            starting = asyncio.create_task(node.start())
-            await asyncio.sleep(0.3)
-            assert not starting.done()
-            await earlier.delete(BrokerRegistration.path(1))
-            await starting
-            await node.stop()
-
-    run(scene())
+async def test_restarted_node_waits_for_the_end_of_its_earlier_registration(server: EmbeddedZooKeeper) -> None:
+    """As after kill -9: ZooKeeper keeps the registration until the earlier session ends."""
+    root = await new_root(server)
+    async with nodes(root, 1):
+        pass
+    async with session(root) as earlier:
+        registration = BrokerRegistration(()).encode()
+        await earlier.create(BrokerRegistration.path(1), registration, ephemeral=True)
+        node = Node(settings(root, 1))
+        starting = asyncio.create_task(node.start())
+        await asyncio.sleep(0.3)
+        assert not starting.done()
+        await earlier.delete(BrokerRegistration.path(1))
+        await starting
+        await node.stop()
 
 
 # Sessions
 
 
-def test_a_lost_session_is_followed_by_another(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, 2) as (first, second):
-            await ask(first, creation("t", (1, 2), (2, 1)))
-            await until(lambda: leaders(second, "t") == [1, 2], "the topic is known")
-            before = first.session
-            assert before is not None
-            epoch = before.broker_epoch
-            await before.store.close()
-            await until(lambda: second.metadata.controller_id == 2, "the other is controller")
-            await until(lambda: first.session is not None and first.session.broker_epoch > epoch, "it is back")
-            await until(lambda: known(first, 2), "and knows of the other")
-            assert (await ask(first, creation("u", (1,)))).topics[0].error_code == 22
-            assert (await ask(second, creation("u", (1,)))).topics[0].error_code == 0
-            await until(lambda: leaders(first, "u") == [1], "and is told")
-
-    run(scene())
+async def test_lost_session_is_replaced(server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1, 2) as (first, second):
+        await send(first, creation("t", (1, 2), (2, 1)))
+        await eventually(lambda: leaders(second, "t") == [1, 2])
+        before = first.session
+        assert before is not None
+        epoch = before.broker_epoch
+        await before.store.close()
+        await eventually(lambda: second.metadata.controller_id == 2)
+        await eventually(lambda: first.session is not None and first.session.broker_epoch > epoch)
+        await eventually(lambda: knows_cluster(first, 2))
+        assert (await send(first, creation("u", (1,)))).topics[0].error_code == 22
+        assert (await send(second, creation("u", (1,)))).topics[0].error_code == 0
+        await eventually(lambda: leaders(first, "u") == [1])
 
 
-def test_a_controller_that_ended_by_a_fault_does_not_hold_the_office(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, 2) as (first, second):
-            before = first.session
-            assert before is not None
-            [task] = [each for each in asyncio.all_tasks() if each.get_name() == "controller 1"]
-            task.cancel()
-            await until(lambda: second.metadata.controller_id == 2, "the other is controller")
-            await until(lambda: first.session is not before and known(first, 2), "it is back with another session")
-
-    run(scene())
+async def test_failed_controller_gives_up_its_session(server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1, 2) as (first, second):
+        before = first.session
+        assert before is not None
+        [task] = [each for each in asyncio.all_tasks() if each.get_name() == "controller 1"]
+        task.cancel()
+        await eventually(lambda: second.metadata.controller_id == 2)
+        await eventually(lambda: first.session is not before and knows_cluster(first, 2))
 
 
-# Who is believed
+# Metadata updates
 
 
 def update(node: Node, *topics: UpdateMetadataTopicState, **others: Any) -> UpdateMetadataRequest:
@@ -202,82 +174,72 @@ def update(node: Node, *topics: UpdateMetadataTopicState, **others: Any) -> Upda
     )
 
 
-def test_messages_to_an_earlier_life_or_from_an_earlier_controller_change_nothing(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1) as [node]:
-            epoch = node.metadata.controller_epoch
-            assert node.session is not None
-            early = node.session.broker_epoch - 1
-            topic = UpdateMetadataTopicState(topic_name="ghost", partition_states=(ghost(),))
-            asked = {
-                STALE_BROKER_EPOCH: update(node, topic, broker_epoch=early),
-                ErrorCode.STALE_CONTROLLER_EPOCH: update(node, topic, controller_epoch=epoch - 1),
-            }
-            for code, request in asked.items():
-                assert (await ask(node, request)).error_code == code
-                assert "ghost" not in node.metadata.topics
-            unheard = UpdateMetadataTopicState(topic_name="n" * 250, partition_states=(ghost(),))
-            assert (await ask(node, update(node, unheard, topic))).error_code == 0
-            assert set(node.metadata.topics) == {"ghost"}
-
-    run(scene())
+async def test_stale_updates_change_nothing(
+    server: EmbeddedZooKeeper,
+) -> None:
+    async with nodes(await new_root(server), 1) as [node]:
+        epoch = node.metadata.controller_epoch
+        assert node.session is not None
+        early = node.session.broker_epoch - 1
+        topic = UpdateMetadataTopicState(topic_name="ghost", partition_states=(ghost(),))
+        rejected = {
+            STALE_BROKER_EPOCH: update(node, topic, broker_epoch=early),
+            ErrorCode.STALE_CONTROLLER_EPOCH: update(node, topic, controller_epoch=epoch - 1),
+        }
+        for code, request in rejected.items():
+            assert (await send(node, request)).error_code == code
+            assert "ghost" not in node.metadata.topics
+        invalid = UpdateMetadataTopicState(topic_name="n" * 250, partition_states=(ghost(),))
+        assert (await send(node, update(node, invalid, topic))).error_code == 0
+        assert set(node.metadata.topics) == {"ghost"}
 
 
 @pytest.mark.parametrize(
-    "claimed",
+    "forged_fields",
     [
         {"controller_epoch": 2**31 - 1},
         {"controller_epoch": 2**31 - 1, "controller_id": 9},
         {"controller_id": 9},
     ],
-    ids=["an epoch that nobody has", "an epoch and an office", "an office"],
+    ids=["unknown epoch", "unknown epoch and controller", "unknown controller"],
 )
-def test_who_was_not_elected_is_not_believed(claimed: dict[str, int], server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, 2) as (controller, other):
-            forged = replace(update(other, **claimed), live_brokers=(), type=2)
-            for node in (controller, other):
-                assert (await ask(node, forged)).error_code == ErrorCode.STALE_CONTROLLER_EPOCH
-                assert known(node, 2)
-            assert controller.session is not None
-            await controller.session.store.close()
-            for node in (controller, other):
-                await until(partial(follows, node, 2), "it believes the next controller")
+async def test_update_from_a_broker_that_was_not_elected_is_rejected(
+    forged_fields: dict[str, int], server: EmbeddedZooKeeper
+) -> None:
+    async with nodes(await new_root(server), 1, 2) as (controller, other):
+        forged = replace(update(other, **forged_fields), live_brokers=(), type=2)
+        for node in (controller, other):
+            assert (await send(node, forged)).error_code == ErrorCode.STALE_CONTROLLER_EPOCH
+            assert knows_cluster(node, 2)
+        assert controller.session is not None
+        await controller.session.store.close()
+        for node in (controller, other):
+            await eventually(partial(follows, node, 2))
 
-    run(scene())
 
-
-def test_without_zookeeper_only_a_controller_that_is_known_is_believed() -> None:
-    """At once: one of whom nobody knows must not keep the others' messages waiting."""
-    from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
-
-    async def scene(server: EmbeddedZooKeeper) -> None:
+async def test_without_zookeeper_only_the_known_controller_is_accepted() -> None:
+    """The rejection is immediate: waiting for ZooKeeper would block the updates of the known controller."""
+    with EmbeddedZooKeeper(force_sync=False) as server:
         async with nodes(server.hosts, 1, zookeeper_session_timeout_ms=30_000) as [node]:
             server.kill()
             session = node.session
             assert session is not None
-            await until(lambda: session.store.state == "suspended", "it is noticed")
+            await eventually(lambda: session.store.state == "suspended")
             later = update(node, controller_epoch=node.metadata.controller_epoch + 1)
-            assert (await ask(node, later)).error_code == ErrorCode.REQUEST_TIMED_OUT
-            assert (await ask(node, update(node))).error_code == ErrorCode.NO_ERROR
-
-    with EmbeddedZooKeeper(force_sync=False) as server:
-        run(scene(server))
+            assert (await send(node, later)).error_code == ErrorCode.REQUEST_TIMED_OUT
+            assert (await send(node, update(node))).error_code == ErrorCode.NO_ERROR
 
 
-def test_an_office_that_nobody_can_read_is_nobodys(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        root = await new_root(server)
-        async with nodes(root, 1) as [node], session(root) as tool:
-            await tool.set(ControllerEpoch.path(), b"many")
-            later = update(node, controller_epoch=node.metadata.controller_epoch + 1)
-            assert (await ask(node, later)).error_code == ErrorCode.STALE_CONTROLLER_EPOCH
-
-    run(scene())
+async def test_malformed_controller_epoch_rejects_new_controllers(server: EmbeddedZooKeeper) -> None:
+    root = await new_root(server)
+    async with nodes(root, 1) as [node], session(root) as tool:
+        await tool.set(ControllerEpoch.path(), b"many")
+        later = update(node, controller_epoch=node.metadata.controller_epoch + 1)
+        assert (await send(node, later)).error_code == ErrorCode.STALE_CONTROLLER_EPOCH
 
 
 def follows(node: Node, controller_id: int) -> bool:
-    return node.metadata.controller_id == controller_id and known(node, 2)
+    return node.metadata.controller_id == controller_id and knows_cluster(node, 2)
 
 
 def ghost() -> UpdateMetadataPartitionState:
@@ -289,133 +251,107 @@ def ghost() -> UpdateMetadataPartitionState:
 # Topics
 
 
-def test_topics_are_made_when_version_0_asks_for_them(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, 2, num_partitions=3) as (controller, other):
-            for node, name in ((controller, "here"), (other, "there")):
-                [told] = (await ask(node, TopicMetadataRequest(topic_names=(name,)), version=0)).topics
-                assert (told.topic_error_code, len(told.partitions)) in {(5, 0), (0, 3)}, "it is on its way, or there"
-                await until(partial(is_led, other, name, 3), f"{name} is made")
-            assert (await ask(other, TopicMetadataRequest_V1(topic_names=("not",)))).topics[0].topic_error_code == 3
-            await asyncio.sleep(0.1)
-            assert set(controller.metadata.topics) == {"here", "there"}
-
-    run(scene())
+async def test_topic_metadata_version_0_creates_topics(server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1, 2, num_partitions=3) as (controller, other):
+        for node, name in ((controller, "here"), (other, "there")):
+            [listed] = (await send(node, TopicMetadataRequest(topic_names=(name,)), version=0)).topics
+            assert (listed.topic_error_code, len(listed.partitions)) in {(5, 0), (0, 3)}, "created, or about to be"
+            await eventually(partial(has_leaders, other, name, 3))
+        assert (await send(other, TopicMetadataRequest_V1(topic_names=("not",)))).topics[0].topic_error_code == 3
+        await asyncio.sleep(0.1)
+        assert set(controller.metadata.topics) == {"here", "there"}
 
 
 @pytest.mark.parametrize(("name", "factor", "code"), [("no name", 1, 17), ("wide", 3, 38)])
-def test_why_a_topic_cannot_be_made_is_told_as_kafka_tells_it(
+async def test_failed_topic_creation_is_reported_with_kafkas_code(
     name: str, factor: int, code: int, server: EmbeddedZooKeeper
 ) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, 2, default_replication_factor=factor) as both:
-            for node in both:
-                [told] = (await ask(node, TopicMetadataRequest(topic_names=(name,)), version=0)).topics
-                assert (told.topic_name, told.topic_error_code, told.partitions) == (name, code, ())
-
-    run(scene())
+    async with nodes(await new_root(server), 1, 2, default_replication_factor=factor) as both:
+        for node in both:
+            [listed] = (await send(node, TopicMetadataRequest(topic_names=(name,)), version=0)).topics
+            assert (listed.topic_name, listed.topic_error_code, listed.partitions) == (name, code, ())
 
 
-def test_topics_are_not_made_when_the_setting_says_no(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, auto_create_topics=False) as [node]:
-            answer = await ask(node, TopicMetadataRequest(topic_names=("none",)), version=0)
-            assert answer.topics[0].topic_error_code == 3
-            assert not node.metadata.topics
-
-    run(scene())
+async def test_topic_creation_can_be_disabled(server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1, auto_create_topics=False) as [node]:
+        response = await send(node, TopicMetadataRequest(topic_names=("none",)), version=0)
+        assert response.topics[0].topic_error_code == 3
+        assert not node.metadata.topics
 
 
-NOTES = {
+NOTIFICATIONS = {
     "0.8.1": b'"t"',
     "version 1": b'{"version":1,"entity_type":"topics","entity_name":"t"}',
     "version 2": b'{"version":2,"entity_path":"topics/t"}',
 }
 
 
-@pytest.mark.parametrize("note", NOTES.values(), ids=NOTES)
-def test_settings_that_a_tool_changes_are_followed(note: bytes, server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        root = await new_root(server)
-        async with nodes(root, 1, 2) as both, session(root) as tool:
-            await ask(both[0], creation("t", (1,)))
-            await until(lambda: all("t" in node.metadata.configs for node in both), "all know")
-            await tool.create("/config/changes/config_change_", b"no note", sequential=True)
-            await tool.set(EntityConfig.path("topics", "t"), EntityConfig({"retention.ms": "7"}).encode())
-            await tool.create("/config/changes/config_change_", note, sequential=True)
-            for node in both:
-                await until(partial(has_setting, node, "7"), "it follows")
-            await tool.set(EntityConfig.path("topics", "t"), b"nothing that is JSON")
-            await tool.create("/config/changes/config_change_", note, sequential=True)
-            await tool.set(EntityConfig.path("topics", "t"), EntityConfig({}).encode())
-            await tool.create("/config/changes/config_change_", note, sequential=True)
-            for node in both:
-                await until(partial(has_setting, node, None), "none is left")
-
-    run(scene())
+@pytest.mark.parametrize("notification", NOTIFICATIONS.values(), ids=NOTIFICATIONS)
+async def test_config_changes_of_other_programs_are_followed(notification: bytes, server: EmbeddedZooKeeper) -> None:
+    root = await new_root(server)
+    async with nodes(root, 1, 2) as both, session(root) as tool:
+        await send(both[0], creation("t", (1,)))
+        await eventually(lambda: all("t" in node.metadata.configs for node in both))
+        await tool.create("/config/changes/config_change_", b"no notification", sequential=True)
+        await tool.set(EntityConfig.path("topics", "t"), EntityConfig({"retention.ms": "7"}).encode())
+        await tool.create("/config/changes/config_change_", notification, sequential=True)
+        for node in both:
+            await eventually(partial(has_config, node, "7"), "it follows")
+        await tool.set(EntityConfig.path("topics", "t"), b"nothing that is JSON")
+        await tool.create("/config/changes/config_change_", notification, sequential=True)
+        await tool.set(EntityConfig.path("topics", "t"), EntityConfig({}).encode())
+        await tool.create("/config/changes/config_change_", notification, sequential=True)
+        for node in both:
+            await eventually(partial(has_config, node, None))
 
 
-def test_a_setting_that_is_too_long_to_be_told_keeps_back_nothing_else(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        root = await new_root(server)
-        async with nodes(root, 1) as [node], session(root) as tool:
-            await ask(node, creation("t", (1,)))
-            await until(lambda: has_setting(node, "1000"), "the topic is known")
-            written = EntityConfig({"comment": "x" * 40_000, "retention.ms": "7"}).encode()
-            await tool.set(EntityConfig.path("topics", "t"), written)
-            await tool.create("/config/changes/config_change_", NOTES["version 2"], sequential=True)
-            await until(lambda: has_setting(node, "7"), "it follows")
-            [told] = (await ask(node, TopicMetadataRequest_V1(topic_names=()))).topics
-            assert [entry.config_key for entry in told.config_entries] == ["retention.ms"]
-
-    run(scene())
+async def test_config_too_long_for_the_protocol_is_skipped(server: EmbeddedZooKeeper) -> None:
+    root = await new_root(server)
+    async with nodes(root, 1) as [node], session(root) as tool:
+        await send(node, creation("t", (1,)))
+        await eventually(lambda: has_config(node, "1000"))
+        written = EntityConfig({"comment": "x" * 40_000, "retention.ms": "7"}).encode()
+        await tool.set(EntityConfig.path("topics", "t"), written)
+        await tool.create("/config/changes/config_change_", NOTIFICATIONS["version 2"], sequential=True)
+        await eventually(lambda: has_config(node, "7"))
+        [listed] = (await send(node, TopicMetadataRequest_V1(topic_names=()))).topics
+        assert [entry.config_key for entry in listed.config_entries] == ["retention.ms"]
 
 
-# Leaving
+# Controlled shutdown
 
 
-@pytest.mark.parametrize("leaver", [1, 2], ids=["the controller", "another one"])
-def test_leaders_are_moved_away_before_it_goes(leaver: int, server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, 2) as both:
-            await ask(both[0], creation("t", (leaver, 3 - leaver)))
-            going, staying = (node for node in sorted(both, key=lambda node: node.settings.id != leaver))
-            await until(lambda: leaders(staying, "t") == [leaver], "the topic is known")
-            seen: list[int] = []
-            stopping = asyncio.create_task(going.stop())
-            while not stopping.done():
-                seen += leaders(staying, "t")
-                await asyncio.sleep(0.001)
-            await until(lambda: leaders(staying, "t") == [3 - leaver], "the other leads")
-            assert -1 not in seen, "it was without leader for a while"
-            assert going.facts()["connections"] == 0
-
-    run(scene())
+@pytest.mark.parametrize("stopping_id", [1, 2], ids=["controller", "other broker"])
+async def test_leaders_move_before_a_node_stops(stopping_id: int, server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1, 2) as both:
+        await send(both[0], creation("t", (stopping_id, 3 - stopping_id)))
+        stopping_node, staying = (node for node in sorted(both, key=lambda node: node.settings.id != stopping_id))
+        await eventually(lambda: leaders(staying, "t") == [stopping_id])
+        seen: list[int] = []
+        stopping = asyncio.create_task(stopping_node.stop())
+        while not stopping.done():
+            seen += leaders(staying, "t")
+            await asyncio.sleep(0.001)
+        await eventually(lambda: leaders(staying, "t") == [3 - stopping_id])
+        assert -1 not in seen, "the partition had no leader for a while"
+        assert stopping_node.status()["connections"] == 0
 
 
-def test_only_the_controller_lets_others_leave(server: EmbeddedZooKeeper) -> None:
-    async def scene() -> None:
-        async with nodes(await new_root(server), 1, 2) as (controller, other):
-            asked = AdminRequest(tool="controlled-shutdown", arguments=("2", "-1"))
-            assert (await ask(other, asked)).error_code == 22
-            bad = AdminRequest(tool="controlled-shutdown", arguments=("me",))
-            assert (await ask(controller, bad)).error_code == 21
-            answer = await ask(controller, asked)
-            assert (answer.error_code, json.loads(answer.output)) == (0, [])
-
-    run(scene())
+async def test_only_the_controller_performs_controlled_shutdown(server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1, 2) as (controller, other):
+        request = AdminRequest(tool="controlled-shutdown", arguments=("2", "-1"))
+        assert (await send(other, request)).error_code == 22
+        bad = AdminRequest(tool="controlled-shutdown", arguments=("me",))
+        assert (await send(controller, bad)).error_code == 21
+        response = await send(controller, request)
+        assert (response.error_code, json.loads(response.output)) == (0, [])
 
 
-def test_a_stop_without_zookeeper_does_not_wait_for_it() -> None:
-    from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
-
-    async def scene(server: EmbeddedZooKeeper) -> None:
+async def test_stop_does_not_wait_for_zookeeper() -> None:
+    with EmbeddedZooKeeper(force_sync=False) as server:
         async with nodes(server.hosts, 1) as [node]:
             server.kill()
             assert node.session is not None
-            await until(lambda: node.session is not None and node.session.store.state != "connected", "it is noticed")
+            await eventually(lambda: node.session is not None and node.session.store.state != "connected")
             async with asyncio.timeout(8):
                 await node.stop()
-
-    with EmbeddedZooKeeper(force_sync=False) as server:
-        run(scene(server))

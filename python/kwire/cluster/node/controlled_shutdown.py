@@ -1,8 +1,7 @@
-"""An orderly shutdown: before a node goes, the controller moves its leaders away.
+"""Controlled shutdown: before a node stops, the controller moves its leaders to other brokers.
 
-Rules of this file: the node asks the controller through the Admin message, with the tool ``controlled-shutdown``: the
-dialect has no message of its own for it. Whatever goes wrong is logged and tried again until the time is over; a node
-that is told to stop stops. Without ZooKeeper nothing can be moved, and nothing is waited for.
+Kafka has a request for this (key 7). The drafts have none, so nodes send an Admin request with the tool
+`controlled-shutdown` and two arguments: the broker id, and the broker epoch (the czxid of the registration) or -1.
 """
 
 from __future__ import annotations
@@ -12,59 +11,86 @@ import json
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError
-from kwire.cluster.controller.handlers.controlled_shutdown import TOOL
 from kwire.cluster.node.logs import logger
-from kwire.messages.kip4.admin import AdminRequest
+from kwire.messages.kip4.admin import AdminRequest, AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
-    from kwire.cluster.node.node import Node
+    from collections.abc import Sequence
 
+    from kwire.cluster.controller.backend import AdminBackend
+    from kwire.cluster.node.request_context import NodeServices
+
+TOOL = "controlled-shutdown"
 RETRY_SECONDS = 0.2
 
 log = logger(__name__)
 
 
-async def leave(node: Node, patience: float) -> None:
-    """Have this node's leaders moved away; ``patience`` in seconds."""
+async def move_leaders(arguments: Sequence[str], backend: AdminBackend) -> AdminResponse:
+    """Move leaders away from the broker that the arguments name.
+
+    Returns:
+        `output` is a JSON list of the [topic, partition] pairs that the broker still leads because no other replica
+        can; `exit_status` is 1 if there are any. The error is 22 if this broker is not the controller, and 21 if the
+        arguments do not name a live broker.
+    """
     try:
-        async with asyncio.timeout(patience):
+        broker_id, broker_epoch = map(int, arguments)
+    except ValueError:
+        reason = f"invalid arguments {' '.join(arguments)[:100]!r}: expected a broker id and a broker epoch or -1"
+        return _failure(ErrorCode.ADMIN_REQUEST_FAILED, reason)
+    try:
+        remaining = await backend.controlled_shutdown(broker_id, broker_epoch)
+    except AdminError as error:
+        return _failure(error.code, error.reason)
+    output = json.dumps(remaining).encode()
+    return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=1 if remaining else 0, output=output)
+
+
+def _failure(code: int, reason: str) -> AdminResponse:
+    return AdminResponse(error_code=code, error_description=reason, exit_status=1, output=b"")
+
+
+async def request_controlled_shutdown(node: NodeServices, timeout: float) -> None:
+    """Have the controller move this node's leaders away, retrying for at most `timeout` seconds.
+
+    The node stops in any case. Failures are logged. Without ZooKeeper no leader can move, so nothing is waited for.
+    """
+    try:
+        async with asyncio.timeout(timeout):
             while True:
-                assert node.session is not None
-                if node.session.store.state != "connected":
-                    log.warning("stopping without having left in order", reason="no connection to ZooKeeper")
+                session = node.metadata_updates.session
+                assert session is not None
+                if session.store.state != "connected":
+                    log.warning("skipping controlled shutdown", reason="no connection to ZooKeeper")
                     return
-                if await _left(node):
+                if await _request(node, session.broker_epoch):
                     return
                 await asyncio.sleep(RETRY_SECONDS)
     except TimeoutError:
-        log.warning("stopping without having left in order", reason=f"not done within {patience:g} s")
+        log.warning("controlled shutdown timed out", seconds=timeout)
 
 
-async def _left(node: Node) -> bool:
-    session, controller = node.session, node.controller_address()
-    assert session is not None
-    if session.controller.is_active:
-        try:
-            remaining = len(await session.controller.controlled_shutdown(node.settings.id, session.broker_epoch))
-        except AdminError as refusal:
-            log.info("cannot leave yet", reason=str(refusal))
+async def _request(node: NodeServices, broker_epoch: int) -> bool:
+    """Send one request to the controller, and return whether it succeeded."""
+    assert node.backend is not None
+    arguments = (str(node.settings.id), str(broker_epoch))
+    response = await move_leaders(arguments, node.backend)
+    if response.error_code == ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST:
+        controller = node.controller
+        if controller is None or controller.node_id == node.settings.id:
             return False
-    elif controller is None or controller.node_id == node.settings.id:
-        return False
-    else:
-        arguments = (str(node.settings.id), str(session.broker_epoch))
         request = AdminRequest(tool=TOOL, arguments=arguments)
         try:
-            answer = await node.peers.send(Endpoint(controller.host, controller.port), request)
+            response = await node.connections.send(Endpoint(controller.host, controller.port), request)
         except ConnectionFault as fault:
-            log.info("cannot leave yet", reason=str(fault))
+            log.info("controlled shutdown failed, retrying", reason=str(fault))
             return False
-        if answer.error_code != ErrorCode.NO_ERROR:
-            log.info("cannot leave yet", reason=answer.error_description)
-            return False
-        remaining = len(json.loads(answer.output))
-    log.info("left", remaining_leaders=remaining)
+    if response.error_code != ErrorCode.NO_ERROR:
+        log.info("controlled shutdown failed, retrying", reason=response.error_description)
+        return False
+    log.info("controlled shutdown completed", remaining_leaders=len(json.loads(response.output)))
     return True

@@ -1,28 +1,20 @@
-"""The port: frames in, frames out, and nothing a peer does on one connection is felt on another.
+"""The listening socket of a node: request frames in, response frames out.
 
-Rules of this file.
-
-* It knows frames, not messages. ``answer(payload, peer)`` is given what is behind the size, and returns a whole frame,
-  or something to await for one; a large frame comes in parts, which are not joined. It raises ``Refused`` for what
-  deserves no answer; the connection is closed then, and the log says who and why.
-* ``known(received, start, at_most, peer)`` is asked first: whoever answers may know whole frames by their bytes, and
-  answer a run of them without looking at each.
-* Answers leave in the order of their requests. What can be answered at once is answered inside ``data_received``,
-  without a task; one write a chunk, however many requests were in it.
-* Memory that a peer can make us hold is bounded: by the largest frame, by the requests in flight, and by what waits to
-  be sent. At a bound reading stops, so that the peer is slowed down by its own socket. Nothing is dropped for it.
-* Time is bounded too. One sweep a second looks for connections that are idle, that have not finished a frame, or that
-  do not read what they asked for.
-
-The names of the limits are those of Kafka's settings where it has one.
+- The listener knows frames, not messages. Requests go to two functions: `cached_responses`, which may answer a run of
+  requests by their bytes, and `dispatch`, which answers one request.
+- Responses leave in the order of their requests. A response that needs no waiting is sent from `data_received`, without
+  a task, and the responses to all requests of one read leave in one write.
+- Connections are isolated from each other. The memory that a client can occupy is bounded by the largest frame, the
+  requests in flight, and the unsent bytes. At a bound, reading pauses, so that the client is slowed down by its own
+  socket; nothing is dropped.
+- Time is bounded too: once a second, connections are closed that are idle, that have not completed a frame, or that do
+  not read their responses.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import deque
-from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -32,20 +24,23 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeAlias
 
-    Frame: TypeAlias = bytes | tuple[bytes, ...]
-    Answer: TypeAlias = Callable[[bytes, "Peer"], Frame | Awaitable[Frame]]
-    Known: TypeAlias = Callable[[bytes, int, int, "Peer"], tuple[bytes, int, int] | None]
-    """What is received, where the next frame begins in it, and how many bytes of answers are wanted at most, beyond the
-    first answer, to: frames of answers, where their last request ends, and how many they are."""
+    Frame: TypeAlias = bytes | tuple[bytes | memoryview, ...]
+    """A frame, or the parts of a large one, which are written one after another instead of being joined."""
+    Dispatch: TypeAlias = Callable[[bytes, "ConnectedClient"], Frame | Awaitable[Frame]]
+    """Answers the payload of one frame. Raises InvalidRequest, which closes the connection."""
+    CachedResponses: TypeAlias = Callable[[bytes, int, int, "ConnectedClient"], tuple[bytes, int, int] | None]
+    """Takes the received bytes, the offset of the next request, and how many bytes of responses to return beyond the
+    first. Returns frames, the offset behind the last answered request, and the number of requests."""
 
 SWEEP_SECONDS = 1.0
+MAX_BATCH = 1 << 16
+"""Bytes of responses that are collected for one write."""
+
 size_at = Struct(">i").unpack_from
-GATHERED = 1 << 16
-"""Bytes of answers that wait for those behind them, to leave in one write."""
 
 
-class Refused(Exception):
-    """A request that gets no answer: its connection is closed. ``reason`` goes into the log."""
+class InvalidRequest(Exception):
+    """A request that is not answered: its connection is closed, and the reason is logged."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -53,71 +48,73 @@ class Refused(Exception):
 
 
 class Limits(NamedTuple):
-    """What a peer may use up; sizes in bytes, times in seconds."""
+    """Limits of the connections; sizes in bytes, times in seconds."""
 
     frame: int = 100 * 1024 * 1024
-    """The largest request (``socket.request.max.bytes``)."""
+    """The largest request (`socket.request.max.bytes`)."""
     in_flight: int = 64
-    """Requests of one connection that are being worked on; more are not read."""
+    """Requests of one connection that are being processed; further requests are not read."""
     unsent: int = 8 * 1024 * 1024
-    """Answers that a connection has not taken; beyond it no more of its requests are read."""
+    """Bytes of responses that a client has not read; beyond it, no further requests are read."""
     connections: int = 2048
-    """At one time (``max.connections``); one more is closed at once."""
+    """Open connections (`max.connections`); a further one is closed immediately."""
     idle: float = 600.0
-    """Without a byte in either direction and nothing in flight (``connections.max.idle.ms``)."""
-    half_frame: float = 30.0
-    """From a frame's first byte to its last."""
-    slow_reader: float = 30.0
-    """For which a peer may leave answers unread."""
+    """Time without a received byte and without a request in flight (`connections.max.idle.ms`)."""
+    incomplete_frame: float = 30.0
+    """Time from the first byte of a frame to its last."""
+    unread_responses: float = 30.0
+    """Time for which a client may leave responses unread."""
 
 
 class Observer(Protocol):
-    """Who is told what happens at the port. Called inside the event loop: it must not block."""
+    """Receives the events of a listener. It is called in the event loop and must not block."""
 
-    def opened(self, peer: Peer) -> None: ...
+    def opened(self, client: ConnectedClient) -> None: ...
 
-    def closed(self, peer: Peer, reason: str | None) -> None:
-        """``reason`` is None when the peer simply left, or we are shutting down."""
+    def closed(self, client: ConnectedClient, reason: str | None) -> None:
+        """`reason` is None if the client closed the connection, or the listener stops."""
 
-    def failed(self, peer: Peer, error: BaseException) -> None:
-        """The answer to a request raised something else than Refused: a fault of ours. The connection is closed."""
+    def failed(self, client: ConnectedClient, error: BaseException) -> None:
+        """A request raised another exception than InvalidRequest. Its connection is closed."""
 
 
-class Peer:
-    """Who is at the other end of a connection; stays the same object for its whole life."""
+class ConnectedClient:
+    """The client of one connection; the same object for the lifetime of the connection."""
 
-    __slots__ = ("address", "client_id", "received", "sent", "surplus_seen")
+    __slots__ = ("address", "client_id", "received", "sent")
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.client_id: str | None = None
-        """As its last request said."""
+        """The client id of the last request."""
         self.received = 0
-        """Requests."""
+        """The number of requests."""
         self.sent = 0
-        """Answers."""
-        self.surplus_seen = False
-        """Whether it has been logged that this client sends bytes behind its requests."""
+        """The number of responses."""
 
     def __repr__(self) -> str:
-        return f"<Peer {self.address} client_id={self.client_id!r}>"
+        return f"<ConnectedClient {self.address} client_id={self.client_id!r}>"
 
 
-def nothing_is_known(_received: bytes, _start: int, _at_most: int, _peer: Peer) -> None:
-    """Every frame has to be read."""
+def no_cached_responses(_received: bytes, _start: int, _at_most: int, _client: ConnectedClient) -> None:
+    """Cache nothing."""
 
 
 class Listener:
     """A listening socket and its connections."""
 
     def __init__(
-        self, answer: Answer, observer: Observer, limits: Limits | None = None, known: Known = nothing_is_known
+        self,
+        dispatch: Dispatch,
+        observer: Observer,
+        limits: Limits | None = None,
+        cached_responses: CachedResponses = no_cached_responses,
     ) -> None:
-        self._answer = answer
-        self._known = known
-        self._observer = observer
+        self.dispatch = dispatch
+        self.cached_responses = cached_responses
+        self.observer = observer
         self.limits = limits or Limits()
-        self.connections: set[Connection] = set()
+        self.connections: set[ServerConnection] = set()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._empty = asyncio.Event()
@@ -126,14 +123,18 @@ class Listener:
         self.port = 0
 
     async def start(self, host: str, port: int = 0) -> None:
-        """Listen; port 0 is a free one, which ``port`` tells. Raises OSError when the address cannot be had."""
+        """Start listening; `port` 0 selects a free port, which the attribute `port` then holds.
+
+        Raises:
+            OSError: the address is not available.
+        """
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connect, host, port, backlog=512)
+        self._server = await loop.create_server(lambda: ServerConnection(self), host, port, backlog=512)
         self.host, self.port = self._server.sockets[0].getsockname()[:2]
         self._sweeper = loop.create_task(self._sweep(), name=f"sweep :{self.port}")
 
     async def stop(self, grace: float = 5.0) -> None:
-        """Accept nothing more, answer what is in flight for at most ``grace`` seconds, close everything."""
+        """Stop accepting, answer requests in flight for at most `grace` seconds, and close all connections."""
         if self._server is not None:
             await close_server(self._server)
         for connection in tuple(self.connections):
@@ -143,23 +144,27 @@ class Listener:
                 await self._empty.wait()
         except TimeoutError:
             for connection in tuple(self.connections):
-                connection.cut()
+                connection.abort()
             await self._empty.wait()
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
 
-    def opened(self, connection: Connection) -> None:
+    @property
+    def is_listening(self) -> bool:
+        """Whether new connections are accepted."""
+        return self._server is not None and self._server.is_serving()
+
+    def add(self, connection: ServerConnection) -> None:
+        """Register an open connection."""
         self.connections.add(connection)
         self._empty.clear()
 
-    def closed(self, connection: Connection) -> None:
+    def remove(self, connection: ServerConnection) -> None:
+        """Unregister a closed connection."""
         self.connections.discard(connection)
         if not self.connections:
             self._empty.set()
-
-    def _connect(self) -> Connection:
-        return Connection(self, self._answer, self._known, self._observer, self.limits)
 
     async def _sweep(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -167,296 +172,287 @@ class Listener:
             await asyncio.sleep(SWEEP_SECONDS)
             now = clock()
             for connection in tuple(self.connections):
-                connection.look_at_the_clock(now)
+                connection.check_timeouts(now)
 
 
-class Connection(asyncio.Protocol):
-    """One peer: the bytes it has sent that are no frame yet, and the answers that it has not got yet."""
+class ServerConnection(asyncio.Protocol):
+    """One connection: the bytes that do not form a request yet, and the responses that are not sent yet."""
 
     __slots__ = (
-        "_answer",
+        "_batch",
+        "_batch_size",
+        "_cached_responses",
+        "_close_reason",
         "_closing_since",
+        "_dispatch",
         "_finishing",
-        "_half_since",
-        "_heard",
-        "_known",
+        "_incomplete_since",
         "_limits",
         "_listener",
         "_loop",
-        "_observer",
         "_paused",
         "_pending",
-        "_reason",
+        "_received_at",
         "_rest",
         "_transport",
         "_unread_since",
-        "peer",
+        "client",
     )
 
-    def __init__(self, listener: Listener, answer: Answer, known: Known, observer: Observer, limits: Limits) -> None:
+    def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._answer = answer
-        self._known = known
-        self._observer = observer
-        self._limits = limits
+        self._dispatch = listener.dispatch
+        self._cached_responses = listener.cached_responses
+        self._limits = listener.limits
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._rest = bytearray()
-        """What was received and not yet answered: half a frame, or frames behind a bound."""
+        """Received bytes that are not processed: an incomplete frame, or frames that arrived while reading paused."""
         self._pending: deque[asyncio.Future[Frame]] = deque()
-        """Answers on their way, in the order of their requests."""
-        self._heard = self._loop.time()
-        self._half_since: float | None = None
+        """Responses in the order of their requests, from the first that is not complete."""
+        self._batch: list[bytes] = []
+        """Responses for the next write."""
+        self._batch_size = 0
+        self._received_at = self._loop.time()
+        self._incomplete_since: float | None = None
         self._unread_since: float | None = None
         self._closing_since: float | None = None
         self._paused = False
         self._finishing = False
-        self._reason: str | None = None
-        self.peer = Peer("?")
+        self._close_reason: str | None = None
+        self.client = ConnectedClient("?")
 
-    # What asyncio calls
+    # Callbacks of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(high=self._limits.unsent)
         address = transport.get_extra_info("peername")
-        self.peer.address = f"{address[0]}:{address[1]}" if address else "?"
-        self._listener.opened(self)
-        self._observer.opened(self.peer)
+        self.client.address = f"{address[0]}:{address[1]}" if address else "?"
+        self._listener.add(self)
+        self._listener.observer.opened(self.client)
         if len(self._listener.connections) > self._limits.connections:
-            self.abort(f"more than {self._limits.connections} connections")
+            self.close(f"more than {self._limits.connections} connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        del exc  # how a peer leaves is its own affair; why we close is in _reason
-        self._listener.closed(self)
-        for answer in self._pending:
-            answer.cancel()
+        del exc  # how a client leaves does not matter; why we close is in _close_reason
+        self._listener.remove(self)
+        for response in self._pending:
+            response.cancel()
         self._pending.clear()
         self._transport = None
-        if self._reason is None and self._rest and not self._finishing:
-            self._reason = f"left in the middle of a frame, {len(self._rest)} bytes of it sent"
-        self._observer.closed(self.peer, self._reason)
+        if self._close_reason is None and self._rest and not self._finishing:
+            self._close_reason = f"disconnected within a frame, after {len(self._rest)} bytes"
+        self._listener.observer.closed(self.client, self._close_reason)
 
     def data_received(self, data: bytes) -> None:
-        self._heard = self._loop.time()
+        self._received_at = self._loop.time()
         if self._rest or self._paused:
             self._rest += data
             if not self._paused:
-                self._consume_rest()
+                self._process_rest()
             return
-        taken = self._consume(data)
-        if taken < len(data):
-            self._rest += data[taken:]
-        self._mind_the_rest()
+        processed = self._process(data)
+        if processed < len(data):
+            self._rest += data[processed:]
+        self._update_incomplete_since()
 
     def pause_writing(self) -> None:
         self._unread_since = self._loop.time()
-        self._slow_down()
+        self._pause_reading()
 
     def resume_writing(self) -> None:
         self._unread_since = None
-        self._speed_up()
+        self._resume_reading()
 
     # Requests
 
-    def _consume_rest(self) -> None:
-        received = bytes(self._rest) if len(self._rest) >= self._wanted() else b""
-        if received:
-            taken = self._consume(received)
-            del self._rest[:taken]
-        self._mind_the_rest()
+    def _process_rest(self) -> None:
+        if len(self._rest) >= self._rest_needed():
+            received = bytes(self._rest)
+            del self._rest[: self._process(received)]
+        self._update_incomplete_since()
 
-    def _wanted(self) -> int:
-        """Bytes that the first frame of the rest has, its size included; it may not be complete yet."""
+    def _rest_needed(self) -> int:
+        """Return how many bytes the unprocessed rest must have to be worth processing: a frame, or an invalid size."""
         if len(self._rest) < 4:
             return 4
         size: int = size_at(self._rest)[0]
         return 4 + size if 0 <= size <= self._limits.frame else 4
 
-    def _consume(self, data: bytes) -> int:
-        """Answer the whole frames in ``data``, until there are none or a bound is reached; how many bytes that took."""
-        position, end, gathered = 0, len(data), 0
-        peer, largest = self.peer, self._limits.frame
-        ready: list[bytes] = []
-        answer: Frame | Awaitable[Frame]
+    def _process(self, data: bytes) -> int:
+        """Answer the complete frames in `data` until a limit pauses reading, and return the number of bytes processed."""
+        position = 0
         try:
-            while end - position >= 4 and not self._finishing:
-                # Behind answers on their way each one waits by itself.
-                found = self._known(data, position, 0 if self._pending else GATHERED - gathered, peer)
-                if found is not None:
-                    answer, position, requests = found
-                    peer.received += requests
-                else:
-                    size: int = size_at(data, position)[0]
-                    if not 0 <= size <= largest:
-                        raise Refused(f"a frame of {size} bytes: between 0 and {largest} are allowed")
-                    stop = position + 4 + size
-                    if stop > end:
-                        break
-                    peer.received += 1
-                    answer = self._answer(data[position + 4 : stop], peer)
-                    position, requests = stop, 1
-                if isinstance(answer, bytes) and not self._pending:
-                    peer.sent += requests
-                    ready.append(answer)
-                    gathered += len(answer)
-                    if gathered <= GATHERED:
-                        continue
-                    self._send(ready)  # which may be more than the peer has room for, and then reading stops
-                    gathered = 0
-                elif isinstance(answer, tuple) and not self._pending:
-                    self._send(ready)
-                    self._send_parts(answer)
-                    gathered = 0
-                else:
-                    self._pending.append(self._later(answer))
-                    if len(self._pending) >= self._limits.in_flight:
-                        self._slow_down()
-                if self._paused:
+            while not self._paused and not self._finishing:
+                stop = self._answer_next(data, position)
+                if stop == position:
                     break
-        except Refused as refused:
-            self._send(ready)
-            self.abort(refused.reason)
-            return end
-        except Exception as error:  # noqa: BLE001 - a fault in one answer must not take other connections along
-            self._send(ready)
+                position = stop
+        except InvalidRequest as error:
+            self._flush()
+            self.close(error.reason)
+            return len(data)
+        except Exception as error:  # noqa: BLE001 - a fault in one response must not affect other connections
+            self._flush()
             self._fail(error)
-            return end
-        self._send(ready)
+            return len(data)
+        self._flush()
         return position
 
-    def _later(self, answer: Frame | Awaitable[Frame]) -> asyncio.Future[Frame]:
-        future: asyncio.Future[Frame]
-        if isinstance(answer, bytes | tuple):
-            future = self._loop.create_future()
-            future.set_result(answer)
-        else:
-            future = asyncio.ensure_future(answer)
-            future.add_done_callback(self._answered)
-        return future
+    def _answer_next(self, data: bytes, position: int) -> int:
+        """Answer the request at `position`, and with it further ones that are cached.
 
-    def _answered(self, future: asyncio.Future[Frame]) -> None:
+        Returns:
+            The offset behind the answered requests; `position` if the frame is not complete.
+        """
+        if len(data) - position < 4:
+            return position
+        client = self.client
+        # Each response behind a pending one has to wait as a future of its own.
+        cached = self._cached_responses(data, position, 0 if self._pending else MAX_BATCH - self._batch_size, client)
+        if cached is not None:
+            responses, stop, requests = cached
+            client.received += requests
+            self._respond(responses, requests)
+            return stop
+        size: int = size_at(data, position)[0]
+        if not 0 <= size <= self._limits.frame:
+            raise InvalidRequest(f"frame of {size} bytes: expected 0 to {self._limits.frame}")
+        stop = position + 4 + size
+        if stop > len(data):
+            return position
+        client.received += 1
+        self._respond(self._dispatch(data[position + 4 : stop], client), 1)
+        return stop
+
+    # Responses
+
+    def _respond(self, response: Frame | Awaitable[Frame], requests: int) -> None:
+        """Send a response to so many requests, behind the responses that are pending."""
+        if isinstance(response, bytes | tuple):
+            if not self._pending:
+                self._send(response, requests)
+                return
+            future: asyncio.Future[Frame] = self._loop.create_future()
+            future.set_result(response)
+        else:
+            future = asyncio.ensure_future(response)
+            future.add_done_callback(self._send_completed)
+        self._pending.append(future)
+        if len(self._pending) >= self._limits.in_flight:
+            self._pause_reading()
+
+    def _send_completed(self, future: asyncio.Future[Frame]) -> None:
+        """Send the pending responses up to the first that is not complete."""
         if self._transport is None:
             if not future.cancelled():
-                future.exception()  # the peer has left; whoever makes answers logs its own faults
+                future.exception()  # the client has disconnected; the dispatcher has logged the error
             return
-        ready: list[bytes] = []
         while self._pending and self._pending[0].done():
             first = self._pending.popleft()
-            if first.cancelled():
-                self._send(ready)
-                self.abort("its request was given up")
-                return
-            error = first.exception()
+            error = asyncio.CancelledError() if first.cancelled() else first.exception()
             if error is not None:
-                self._send(ready)
-                if isinstance(error, Refused):
-                    self.abort(error.reason)
+                self._flush()
+                if isinstance(error, InvalidRequest):
+                    self.close(error.reason)
+                elif isinstance(error, asyncio.CancelledError):
+                    self.close("request canceled")
                 else:
                     self._fail(error)
                 return
-            answer = first.result()
-            if isinstance(answer, bytes):
-                self.peer.sent += 1
-                ready.append(answer)
-            else:
-                self._send(ready)
-                self._send_parts(answer)
-        self._send(ready)
-        self._speed_up()
+            self._send(first.result(), 1)
+        self._flush()
+        self._resume_reading()
         self._close_when_finished()
 
-    def _send(self, ready: list[bytes]) -> None:
-        if not ready or self._transport is None:
+    def _send(self, response: Frame, requests: int) -> None:
+        """Add a response to the batch, or write it if it is large."""
+        self.client.sent += requests
+        if isinstance(response, bytes) and len(response) <= MAX_BATCH:
+            self._batch.append(response)
+            self._batch_size += len(response)
+            if self._batch_size > MAX_BATCH:
+                self._flush()  # this may pause reading, if the client does not read
             return
-        # Small answers leave in one write. A large one is not copied to join it with others.
-        if len(ready) == 1 or sum(map(len, ready)) > GATHERED:
-            for answer in ready:
-                self._transport.write(answer)
-        else:
-            self._transport.write(b"".join(ready))
-        ready.clear()
+        self._flush()
+        for part in (response,) if isinstance(response, bytes) else response:
+            if self._transport is not None:
+                self._transport.write(part)
 
-    def _send_parts(self, parts: tuple[bytes, ...]) -> None:
-        """In one system call where nothing waits before them: a small part that leaves by itself wakes the reader for
-        nothing, and joined they would be copied.
-        """
-        transport = self._transport
-        if transport is None:
+    def _flush(self) -> None:
+        """Write the batch."""
+        batch = self._batch
+        if not batch:
             return
-        self.peer.sent += 1
-        left = 0
-        if not transport.is_closing() and not transport.get_write_buffer_size():
-            # Full or broken: the transport is about to find that out by itself, and deals with it.
-            with suppress(OSError):
-                left = os.writev(transport.get_extra_info("socket").fileno(), parts)
-        for part in parts:
-            if left < len(part):
-                transport.write(memoryview(part)[left:])
-            left = max(left - len(part), 0)
+        if self._transport is not None:
+            self._transport.write(batch[0] if len(batch) == 1 else b"".join(batch))
+        batch.clear()
+        self._batch_size = 0
 
-    # Bounds
+    # Limits
 
-    def _slow_down(self) -> None:
+    def _pause_reading(self) -> None:
         if not self._paused:
             self._paused = True
             if self._transport is not None and not self._transport.is_closing():
                 self._transport.pause_reading()
 
-    def _speed_up(self) -> None:
+    def _resume_reading(self) -> None:
         if not self._paused or self._unread_since is not None or len(self._pending) >= self._limits.in_flight:
             return
         self._paused = False
-        self._consume_rest()
+        self._process_rest()
         if not self._paused and self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
-    def _mind_the_rest(self) -> None:
-        """A half frame's time runs from its first byte, and does not start again with each further one."""
+    def _update_incomplete_since(self) -> None:
+        """Note when the first byte of an incomplete frame arrived; further bytes do not extend its time."""
         if not self._rest or self._paused:
-            self._half_since = None
-        elif self._half_since is None:
-            self._half_since = self._heard
+            self._incomplete_since = None
+        elif self._incomplete_since is None:
+            self._incomplete_since = self._received_at
 
-    def look_at_the_clock(self, now: float) -> None:
+    def check_timeouts(self, now: float) -> None:
+        """Close the connection if one of its time limits is exceeded."""
         limits = self._limits
         if self._closing_since is not None:
-            if now - self._closing_since > limits.slow_reader:
-                self.cut()
-        elif self._unread_since is not None and now - self._unread_since > limits.slow_reader:
-            self.abort(f"answers not read for {limits.slow_reader:g} s")
-        elif self._half_since is not None and now - self._half_since > limits.half_frame:
-            self.abort(f"a frame not finished within {limits.half_frame:g} s, {len(self._rest)} bytes of it sent")
-        elif not self._pending and self._unread_since is None and now - self._heard > limits.idle:
-            self.abort(f"idle for {limits.idle:g} s")
+            if now - self._closing_since > limits.unread_responses:
+                self.abort()
+        elif self._unread_since is not None and now - self._unread_since > limits.unread_responses:
+            self.close(f"responses not read for {limits.unread_responses:g} s")
+        elif self._incomplete_since is not None and now - self._incomplete_since > limits.incomplete_frame:
+            self.close(f"frame not completed within {limits.incomplete_frame:g} s, after {len(self._rest)} bytes")
+        elif not self._pending and self._unread_since is None and now - self._received_at > limits.idle:
+            self.close(f"idle for {limits.idle:g} s")
 
-    # The end
+    # Closing
 
     def finish(self) -> None:
-        """Answer what is in flight, then close."""
+        """Answer the requests in flight, then close."""
         self._finishing = True
         self._close_when_finished()
 
     def _close_when_finished(self) -> None:
         if self._finishing and not self._pending:
-            self.abort(None)
+            self.close(None)
 
     def _fail(self, error: BaseException) -> None:
-        self._observer.failed(self.peer, error)
-        self.abort(f"{type(error).__name__} while answering")
+        self._listener.observer.failed(self.client, error)
+        self.close(f"{type(error).__name__} while answering")
 
-    def abort(self, reason: str | None) -> None:
-        """Close; answers already handed to the socket are still sent, as long as the peer takes them."""
+    def close(self, reason: str | None) -> None:
+        """Close the connection after the written responses are sent, if the client reads them."""
         if self._transport is None or self._transport.is_closing():
             return
-        self._reason = reason
+        self._close_reason = reason
         self._closing_since = self._loop.time()
         self._transport.close()
         if self._unread_since is not None and reason is not None:
-            self.cut()  # it does not read: there is no use in waiting for it
+            self.abort()  # the client does not read
 
-    def cut(self) -> None:
-        """Close at once, whatever was not sent."""
+    def abort(self) -> None:
+        """Close the connection immediately, and discard unsent responses."""
         if self._transport is not None:
             self._transport.abort()

@@ -1,7 +1,7 @@
-"""What a node writes down: one JSON object a line, with the correlation id of the request that it was about.
+"""Structured logs: one JSON object per line.
 
-Rules of this file: events are named in plain words, facts are fields. Inside a request, ``bound`` puts who asked and
-with which correlation id into every event, also into those of the controller that works on it.
+Events are plain sentences, and facts are fields. While a request is processed, `bound` adds the client and the
+correlation id to every event, including those of the controller.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from structlog.typing import Processor
 
 bound = structlog.contextvars.bound_contextvars
-"""``with bound(peer=..., correlation_id=...):`` every event inside bears these."""
+"""`with bound(peer=..., correlation_id=...):` adds these fields to every event."""
 
 
-def write_to(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
-    """Write the events of this process to ``stream``, those of the standard library's loggers too."""
+def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
+    """Write the events of this process to `stream`, including those of the standard library's loggers."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -43,7 +43,7 @@ def write_to(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    logging.getLogger("kazoo").setLevel(logging.WARNING)  # it tells of every connection, and so do we
+    logging.getLogger("kazoo").setLevel(logging.WARNING)  # kazoo logs every connection, which we log too
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -57,6 +57,6 @@ def write_to(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
 
 
 def logger(name: str) -> structlog.stdlib.BoundLogger:
-    """A logger for a module; silent about what is below the level that ``write_to`` was given."""
+    """Return the logger of a module."""
     made: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
     return made

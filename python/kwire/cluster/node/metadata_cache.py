@@ -1,15 +1,11 @@
-"""What this node has been told about the cluster, with the answers to TopicMetadata kept ready as bytes.
+"""The metadata cache of a node, with encoded responses to TopicMetadata.
 
-Rules of this file.
-
-* The controller tells (``UpdateMetadata``), and an older controller is not believed: error 11. That a later one was
-  elected is for the node to find out. Configs are the one thing it does not tell; the node reads those from ZooKeeper
-  and puts them in with ``configure``.
-* What no answer could carry is left out when it comes, and logged: one such broker, topic or setting would end every
-  answer that it is part of.
-* Nothing here asks anybody, and nothing waits: a question is answered from what is known now.
-* A topic's part of an answer is encoded once, when somebody first asks after a change, by the codec. An answer about
-  everything is those parts in a row; it is put together once, and again only when something in it changed.
+- The content comes from the controller (UpdateMetadata). Only topic configs come from ZooKeeper (`set_configs`),
+  because UpdateMetadata does not carry them.
+- Brokers, topics, and configs that no response can carry are skipped and logged: one of them would make every response
+  that contains it fail.
+- The part of a response about one topic is encoded once after each change, when a request first needs it. The response
+  about all topics joins these parts, and is kept until the next change.
 """
 
 from __future__ import annotations
@@ -34,52 +30,56 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
-    from kwire.messages.kafka.update_metadata import UpdateMetadataPartitionState, UpdateMetadataRequest
+    from kwire.messages.kafka.update_metadata import (
+        UpdateMetadataPartitionState,
+        UpdateMetadataRequest,
+        UpdateMetadataTopicState,
+    )
 
 LEADER_NOT_AVAILABLE = 5
 """Kafka's code for a partition without a leader; the drafts carry it without naming it."""
 
 BEING_DELETED = -2
-"""What UpdateMetadata says for the leader of a partition whose topic is being deleted."""
-EVERYTHING = 2
-"""The type of an UpdateMetadata after which a topic that it does not name is gone."""
+"""The leader in UpdateMetadata for a partition of a topic that is being deleted."""
+FULL_UPDATE = 2
+"""The type of an UpdateMetadata request that lists all topics."""
 
 EMPTY_ARRAY = pack(">i", 0)
-NO_CODES: Mapping[str, int] = MappingProxyType({})
+NO_ERRORS: Mapping[str, int] = MappingProxyType({})
 
 log = logger(__name__)
 
 
-class KnownTopic(NamedTuple):
-    """One topic: its id, and what the controller last said of each of its partitions."""
+class CachedTopic(NamedTuple):
+    """A topic: its id, and the latest state of each partition."""
 
     topic_id: UUID
     partitions: dict[int, UpdateMetadataPartitionState]
 
 
 class MetadataCache:
-    """The cluster as this node knows it."""
+    """The cluster metadata that a node has received."""
 
     def __init__(self) -> None:
         self.controller_id = -1
         self.controller_epoch = 0
         self.brokers: dict[int, Broker] = {}
-        self.topics: dict[str, KnownTopic] = {}
+        self.topics: dict[str, CachedTopic] = {}
         self.configs: dict[str, tuple[ConfigEntry, ...]] = {}
         self.changes = 0
-        """Counts what was taken in, so that somebody who waits for a change can tell that there was one."""
-        self._ready = {0: Ready(self._encode), 1: Ready(self._encode_v1)}
+        """The number of changes applied, for noticing a change."""
+        self._encoded = {0: EncodedResponses(self._encode_v0), 1: EncodedResponses(self._encode_v1)}
 
-    # What it is told
+    # Updates
 
     def is_stale(self, request: UpdateMetadataRequest) -> bool:
-        """Whether a later controller has spoken, or another one in the same epoch, which belongs to one alone."""
+        """Return whether an update comes from an older controller, or from a second controller of the same epoch."""
         if request.controller_epoch == self.controller_epoch:
             return request.controller_id != self.controller_id
         return request.controller_epoch < self.controller_epoch
 
     def new_topics(self, request: UpdateMetadataRequest) -> list[str]:
-        """Those that an update would make known, or known as others than before."""
+        """Return the topics of an update that are not in the cache, or have another id there."""
         return [
             topic.topic_name
             for topic in request.topic_states
@@ -88,94 +88,104 @@ class MetadataCache:
         ]
 
     def update(self, request: UpdateMetadataRequest) -> ErrorCode:
-        """Take in what a controller says; STALE_CONTROLLER_EPOCH, and nothing taken, when it ``is_stale``.
+        """Apply an update, and return the error code of the response.
 
-        Left out are topics with names that no topic can have, and brokers without an address that can be told.
+        A stale update changes nothing and returns STALE_CONTROLLER_EPOCH. Topics with invalid names and brokers without
+        a usable address are skipped.
         """
         if self.is_stale(request):
             return ErrorCode.STALE_CONTROLLER_EPOCH
         self.controller_epoch = request.controller_epoch
         self.controller_id = request.controller_id
-        self._take_brokers(request)
-        told = set()
+        self._update_brokers(request)
+        listed = set()
         for topic in request.topic_states:
             if not is_possible_topic_name(topic.topic_name):
-                log.warning("left out: no topic can have this name", topic=topic.topic_name[:MAX_NAME_LENGTH])
+                log.warning("skipping a topic with an invalid name", topic=topic.topic_name[:MAX_NAME_LENGTH])
                 continue
-            told.add(topic.topic_name)
-            known = self.topics.get(topic.topic_name)
-            if known is None or known.topic_id != topic.topic_id:
-                known = KnownTopic(topic.topic_id, {})
-            states = {each.partition_index: each for each in topic.partition_states}
-            if any(state.leader == BEING_DELETED for state in states.values()):
-                self._forget(topic.topic_name)
-                continue
-            # A new mapping: whoever looks at the old one sees all of it as it was.
-            self.topics[topic.topic_name] = KnownTopic(topic.topic_id, known.partitions | states)
-            self._changed(topic.topic_name)
-        if request.type == EVERYTHING:
-            for name in self.topics.keys() - told:
-                self._forget(name)
+            listed.add(topic.topic_name)
+            self._update_topic(topic)
+        if request.type == FULL_UPDATE:
+            for name in self.topics.keys() - listed:
+                self._remove_topic(name)
         self.changes += 1
         return ErrorCode.NO_ERROR
 
-    def configure(self, topic: str, configs: Mapping[str, str]) -> None:
-        """The settings that a topic overrides, as its znode says; none for a topic without any.
-
-        Left out are those that cannot be told: anybody may have written the znode.
-        """
-        told = {key: value for key, value in configs.items() if can_be_a_setting(key, value)}
-        for key in configs.keys() - told:
+    def set_configs(self, topic: str, configs: Mapping[str, str]) -> None:
+        """Set the configs that a topic overrides. Configs that no response can carry are skipped."""
+        valid = {key: value for key, value in configs.items() if can_be_a_setting(key, value)}
+        for key in configs.keys() - valid:  # written to ZooKeeper by another program
             length = len(configs[key])
-            log.error("left out: no string can hold this setting", topic=topic, key=ascii(key[:100]), characters=length)
-        entries = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(told.items()))
+            log.error(
+                "skipping a config that no protocol string can hold",
+                topic=topic,
+                key=ascii(key[:100]),
+                characters=length,
+            )
+        entries = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(valid.items()))
         if self.configs.get(topic, ()) == entries:
             return
         if entries:
             self.configs[topic] = entries
         else:
             self.configs.pop(topic, None)
-        self._changed(topic)
+        self._topic_changed(topic)
         self.changes += 1
 
-    def _take_brokers(self, request: UpdateMetadataRequest) -> None:
+    def _update_brokers(self, request: UpdateMetadataRequest) -> None:
         brokers = {}
         for broker in request.live_brokers:
-            if not broker.endpoints or not can_be_a_host(broker.endpoints[0].host):
-                log.warning("left out: the broker has no address that can be told", broker_id=broker.id)
+            if not broker.endpoints or not is_usable_host(broker.endpoints[0].host):
+                log.warning("skipping a broker without a usable address", broker_id=broker.id)
                 continue
             endpoint = broker.endpoints[0]
             brokers[broker.id] = Broker(node_id=broker.id, host=endpoint.host, port=endpoint.port)
         if brokers != self.brokers:
             self.brokers = brokers
-            for ready in self._ready.values():
-                ready.brokers_changed()
+            for encoded in self._encoded.values():
+                encoded.brokers_changed()
 
-    def _forget(self, topic: str) -> None:
+    def _update_topic(self, topic: UpdateMetadataTopicState) -> None:
+        states = {state.partition_index: state for state in topic.partition_states}
+        if any(state.leader == BEING_DELETED for state in states.values()):
+            self._remove_topic(topic.topic_name)
+            return
+        cached = self.topics.get(topic.topic_name)
+        if cached is not None and cached.topic_id == topic.topic_id:
+            states = cached.partitions | states
+        # The mapping is replaced, not changed, so that readers on other threads see a consistent one.
+        self.topics[topic.topic_name] = CachedTopic(topic.topic_id, states)
+        self._topic_changed(topic.topic_name)
+
+    def _remove_topic(self, topic: str) -> None:
         if self.topics.pop(topic, None) is not None:
             self.configs.pop(topic, None)
-            self._changed(topic)
+            self._topic_changed(topic)
 
-    def _changed(self, topic: str) -> None:
-        for ready in self._ready.values():
-            ready.topic_changed(topic)
+    def _topic_changed(self, topic: str) -> None:
+        for encoded in self._encoded.values():
+            encoded.topic_changed(topic)
 
-    # What it answers
+    # Responses
 
-    def answer(self, version: int, names: Iterable[str], codes: Mapping[str, int] = NO_CODES) -> bytes:
-        """The body of a TopicMetadata response, version 0 or 1: about ``names``, or about everything for none.
+    def response_body(self, version: int, topics: Iterable[str], errors: Mapping[str, int] = NO_ERRORS) -> bytes:
+        """Return the body of a TopicMetadata response.
 
-        ``codes``: what to say, by name, of topics that are not known; of others that they are unknown.
+        Args:
+            version: 0 or 1.
+            topics: the topics to describe; all if empty. Repetitions are ignored.
+            errors: error codes to report for topics that are not in the cache, by name; the default is
+                UNKNOWN_TOPIC_OR_PARTITION.
         """
-        ready = self._ready[version]
-        asked = tuple(dict.fromkeys(names))
-        if not asked:
-            return ready.everything(self.brokers, self.topics)
-        return ready.some(self.brokers, asked, codes)
+        encoded = self._encoded[version]
+        names = tuple(dict.fromkeys(topics))
+        if not names:
+            return encoded.all_topics(self.brokers, self.topics)
+        return encoded.some_topics(self.brokers, names, errors)
 
-    def _encode(self, name: str, code_if_unknown: int) -> bytes:
-        known = self.topics.get(name)
-        code = ErrorCode.NO_ERROR if known else code_if_unknown
+    def _encode_v0(self, name: str, error_if_unknown: int) -> bytes:
+        cached = self.topics.get(name)
+        code = ErrorCode.NO_ERROR if cached else error_if_unknown
         partitions = tuple(
             PartitionMetadata(
                 partition_error_code=LEADER_NOT_AVAILABLE if state.leader < 0 else 0,
@@ -184,14 +194,14 @@ class MetadataCache:
                 replicas=state.replicas,
                 isr=state.isr,
             )
-            for partition, state in sorted(known.partitions.items() if known else ())
+            for partition, state in sorted(cached.partitions.items() if cached else ())
         )
         topic = TopicMetadata(topic_error_code=code, topic_name=name, partitions=partitions)
         return encode(TopicMetadataResponse(brokers=(), topics=(topic,)), version=0)
 
-    def _encode_v1(self, name: str, code_if_unknown: int) -> bytes:
-        known = self.topics.get(name)
-        code = ErrorCode.NO_ERROR if known else code_if_unknown
+    def _encode_v1(self, name: str, error_if_unknown: int) -> bytes:
+        cached = self.topics.get(name)
+        code = ErrorCode.NO_ERROR if cached else error_if_unknown
         partitions = tuple(
             PartitionMetadata_V1(
                 partition_error_code=LEADER_NOT_AVAILABLE if state.leader < 0 else 0,
@@ -200,66 +210,71 @@ class MetadataCache:
                 replicas_lag=lags(state),
                 isr=state.isr,
             )
-            for partition, state in sorted(known.partitions.items() if known else ())
+            for partition, state in sorted(cached.partitions.items() if cached else ())
         )
         topic = TopicMetadata_V1(
             topic_error_code=code,
             topic_name=name,
             partitions=partitions,
-            config_entries=self.configs.get(name, ()) if known else (),
+            config_entries=self.configs.get(name, ()) if cached else (),
         )
         return encode(TopicMetadataResponse_V1(brokers=(), topics=(topic,)), version=1)
 
 
-def can_be_a_host(name: str) -> bool:
-    """Whether an address can have this name, and a string of the protocol hold it."""
+def is_usable_host(name: str) -> bool:
+    """Return whether `name` has a valid length for a host and fits in a string of the protocol."""
     return len(name) <= LONGEST_HOST and can_be_a_string(name)
 
 
 def lags(state: UpdateMetadataPartitionState) -> tuple[ReplicaLag, ...]:
-    """A node without a data plane knows of a replica in sync that it lags by nothing, and of others not how much."""
-    return tuple(ReplicaLag(replica_id=each, lag=0 if each in state.isr else -1) for each in state.replicas)
+    """Return the lag of each replica: 0 in the ISR, otherwise -1 for unknown, because nodes have no data plane."""
+    return tuple(ReplicaLag(replica_id=replica, lag=0 if replica in state.isr else -1) for replica in state.replicas)
 
 
-class Ready:
-    """The bytes of one version's answers. Both versions are ``[Broker] [Topic]``, so parts can be put in a row.
+class EncodedResponses:
+    """Encoded parts of the responses of one version.
 
-    ``encode_one`` gives the answer about one topic, or its code if it is not known, with no brokers: two counts, then
-    the part that is wanted.
+    Both versions have the layout `[Broker] [Topic]`, so a body can be joined from encoded parts.
+
+    Args:
+        encode_topic: encodes a response about one topic, without brokers, given its name and the error code to report
+            if the topic is unknown. The part of the topic follows the lengths of the two arrays, 8 bytes.
     """
 
-    def __init__(self, encode_one: Callable[[str, int], bytes]) -> None:
-        self._encode_one = encode_one
-        self._parts: dict[str, bytes] = {}
-        self._everything: bytes | None = None
+    def __init__(self, encode_topic: Callable[[str, int], bytes]) -> None:
+        self._encode_topic = encode_topic
+        self._topics: dict[str, bytes] = {}
+        self._all_topics: bytes | None = None
         self._brokers: bytes | None = None
 
     def topic_changed(self, name: str) -> None:
-        self._parts.pop(name, None)
-        self._everything = None
+        self._topics.pop(name, None)
+        self._all_topics = None
 
     def brokers_changed(self) -> None:
         self._brokers = None
-        self._everything = None
+        self._all_topics = None
 
-    def everything(self, brokers: Mapping[int, Broker], names: Iterable[str]) -> bytes:
-        if self._everything is None:
-            parts = self._parts
+    def all_topics(self, brokers: Mapping[int, Broker], names: Iterable[str]) -> bytes:
+        """Return a body about all topics."""
+        if self._all_topics is None:
+            topics = self._topics
             for name in names:
-                if name not in parts:
-                    parts[name] = self._part(name)
-            self._everything = self._joined(brokers, [parts[name] for name in names])
-        return self._everything
+                if name not in topics:
+                    topics[name] = self._encode(name)
+            self._all_topics = self._join(brokers, [topics[name] for name in names])
+        return self._all_topics
 
-    def some(self, brokers: Mapping[int, Broker], names: Iterable[str], codes: Mapping[str, int]) -> bytes:
-        # What is not there is not kept: a client may ask for any number of names.
-        return self._joined(brokers, [self._parts.get(name) or self._part(name, codes) for name in names])
+    def some_topics(self, brokers: Mapping[int, Broker], names: Iterable[str], errors: Mapping[str, int]) -> bytes:
+        """Return a body about some topics."""
+        # Nothing is kept here: a client may send any number of unknown names.
+        return self._join(brokers, [self._topics.get(name) or self._encode(name, errors) for name in names])
 
-    def _part(self, name: str, codes: Mapping[str, int] = NO_CODES) -> bytes:
-        return self._encode_one(name, codes.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))[8:]
+    def _encode(self, name: str, errors: Mapping[str, int] = NO_ERRORS) -> bytes:
+        return self._encode_topic(name, errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))[8:]
 
-    def _joined(self, brokers: Mapping[int, Broker], parts: list[bytes]) -> bytes:
+    def _join(self, brokers: Mapping[int, Broker], topics: list[bytes]) -> bytes:
         if self._brokers is None:
-            listed = tuple(brokers.values())
-            self._brokers = encode(TopicMetadataResponse(brokers=listed, topics=()), version=0)[: -len(EMPTY_ARRAY)]
-        return b"".join([self._brokers, pack(">i", len(parts)), *parts])
+            response = TopicMetadataResponse(brokers=tuple(brokers.values()), topics=())
+            self._brokers = encode(response, version=0)[: -len(EMPTY_ARRAY)]
+        return b"".join([self._brokers, pack(">i", len(topics)), *topics])

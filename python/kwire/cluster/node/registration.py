@@ -1,7 +1,7 @@
-"""A node's place under ``/brokers/ids``: ephemeral, so that it is gone when the node is.
+"""The registration of a node under `/brokers/ids`.
 
-Rules of this file: a node that was killed and started again finds its own earlier registration, which ZooKeeper keeps
-until that session's end; this is waited for. One that stays is another node's.
+The znode is ephemeral. A node that was killed and restarted finds its own earlier registration, which ZooKeeper keeps
+until the earlier session ends, and waits for its end. A registration that stays belongs to another node.
 """
 
 from __future__ import annotations
@@ -25,57 +25,72 @@ log = logger(__name__)
 
 
 class IdInUse(KwireError):
-    """Another node is registered with this id. ``node_id``; ``where``: its address, or why that cannot be told."""
+    """Another node is registered with this id.
 
-    def __init__(self, node_id: int, where: str) -> None:
-        super().__init__(node_id, where)
+    Attributes:
+        node_id: the id.
+        address: the address of the other node, or why it is not known.
+    """
+
+    def __init__(self, node_id: int, address: str) -> None:
+        super().__init__(node_id, address)
         self.node_id = node_id
-        self.where = where
+        self.address = address
 
     def __str__(self) -> str:
-        return f"another node is registered with id {self.node_id}, at {self.where}: give each node an id of its own"
+        return f"another node is registered with id {self.node_id}, at {self.address}: give each node a unique id"
 
 
-async def register(store: Store, node_id: int, host: str, port: int, rack: str | None, patience: float) -> int:
-    """Register, and tell the registration's epoch (czxid). ``patience``: seconds for which an earlier one may stay.
+async def register(store: Store, node_id: int, host: str, port: int, rack: str | None, timeout: float) -> int:
+    """Register a node, and return its broker epoch, the czxid of the registration.
 
-    Raises IdInUse; SessionExpired and StoreClosed when the session ends.
+    Args:
+        store: an open session.
+        node_id: the broker id.
+        host: the host that others connect to.
+        port: the port that others connect to.
+        rack: the rack of the node.
+        timeout: seconds to wait for the end of an earlier registration.
+
+    Raises:
+        IdInUse: an earlier registration stays.
+        SessionExpired, StoreClosed: the session has ended.
     """
     registration = BrokerRegistration(
         (BrokerEndpoint(LISTENER, host, port),), rack=rack, timestamp=time.time_ns() // 1_000_000
     )
     path = BrokerRegistration.path(node_id)
-    deadline = asyncio.get_running_loop().time() + patience
+    deadline = asyncio.get_running_loop().time() + timeout
     while True:
         try:
             await store.create(path, registration.encode(), ephemeral=True)
         except (NodeExists, ConnectionLost) as error:
-            log.debug("registration not sure yet", error=repr(error))
-        gone = asyncio.Event()
+            log.debug("registration not confirmed", error=repr(error))
+        changed = asyncio.Event()
 
-        def seen(event: WatchEvent, gone: asyncio.Event = gone) -> None:
+        def on_event(event: WatchEvent, changed: asyncio.Event = changed) -> None:
             del event
-            gone.set()
+            changed.set()
 
         try:
-            stat = await store.exists(path, seen)
+            stat = await store.exists(path, on_event)
         except ConnectionLost:
             continue
         if stat is None:
             continue
         if stat.ephemeral_owner == store.session_id:
             return stat.czxid
-        log.info("waiting for an earlier registration to end", node_id=node_id)
+        log.info("waiting for the end of an earlier registration", node_id=node_id)
         try:
             async with asyncio.timeout_at(deadline):
-                await gone.wait()
+                await changed.wait()
         except TimeoutError:
-            raise IdInUse(node_id, await _where(store, path)) from None
+            raise IdInUse(node_id, await _registered_address(store, path)) from None
 
 
-async def _where(store: Store, path: str) -> str:
+async def _registered_address(store: Store, path: str) -> str:
     try:
         registered = BrokerRegistration.decode((await store.get(path)).data, path)
     except ZnodeError as error:
-        return f"an address that cannot be read ({error})"
+        return f"an unknown address ({error})"
     return ", ".join(map(str, registered.endpoints))

@@ -1,7 +1,7 @@
-"""What a node has for the time of one ZooKeeper session: its registration, its candidature, the settings it follows.
+"""The ZooKeeper session of a node: its registration, its part in the controller election, and the configs it follows.
 
-Rules of this file: all of it begins and ends together. When the session is lost, the registration is gone and another
-node may be controller; so nothing is carried over, and a new session begins anew.
+All of this ends with the session: the registration is gone, and another broker may be controller. Nothing is carried
+over to the next session.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kwire.cluster.controller.controller_election import create_top_level_paths
 from kwire.cluster.controller.settings import ControllerSettings
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.registration import register
-from kwire.cluster.node.topic_settings import TopicSettings
+from kwire.cluster.node.topic_configs import TopicConfigWatcher
 from kwire.cluster.zookeeper.errors import ConnectionLost
 
 if TYPE_CHECKING:
@@ -25,57 +25,63 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper import Store
     from kwire.cluster.zookeeper.operations import SessionState
 
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 
 log = logger(__name__)
 
 
 class NodeSession:
-    """One session of one node. ``broker_epoch``: the czxid of its registration, -1 before."""
+    """One ZooKeeper session of one node."""
 
     def __init__(self, store: Store, settings: NodeSettings, metadata: MetadataCache, send: Send) -> None:
         self.store = store
         self._settings = settings
         self.broker_epoch = -1
-        self.topic_settings = TopicSettings(store, metadata)
+        """The czxid of the registration; -1 before it."""
+        self.topic_configs = TopicConfigWatcher(store, metadata)
         self.controller = Controller(store, settings.id, send, controller_settings(settings))
-        self._over = asyncio.Event()
-        self._forget = store.listen(self._state_changed)
+        self._ended = asyncio.Event()
+        self._stop_listening = store.listen(self._state_changed)
 
     async def start(self, host: str, port: int) -> None:
-        """Register with this address, follow settings, stand for election.
+        """Read and follow the topic configs, register with this address, and join the controller election.
 
-        Raises IdInUse; SessionExpired or StoreClosed when the session ends meanwhile.
+        Raises:
+            IdInUse: another node is registered with this id.
+            SessionExpired, StoreClosed: the session has ended.
         """
         settings = self._settings
-        await self._paths()
-        await self.topic_settings.start()
-        patience = 2 * settings.zookeeper_session_timeout_ms / 1000
-        self.broker_epoch = await register(self.store, settings.id, host, port, settings.rack, patience)
+        await self._make_paths()
+        await self.topic_configs.start()
+        timeout = 2 * settings.zookeeper_session_timeout_ms / 1000
+        self.broker_epoch = await register(self.store, settings.id, host, port, settings.rack, timeout)
         log.info("registered", node_id=settings.id, host=host, port=port, broker_epoch=self.broker_epoch)
         await self.controller.start()
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the session has ended."""
-        return self._over.is_set()
+        return self._ended.is_set()
 
-    async def over(self) -> None:
-        """Until the session has ended, or its controller has, by a fault: it may be in office, and hold it for ever."""
-        while not self._over.is_set() and not self.controller.is_stopped:
+    async def wait_ended(self) -> None:
+        """Wait until the session has ended, or the controller has failed.
+
+        A failed controller must not keep the session: it might be the active one, and would hold `/controller` forever.
+        """
+        while not self._ended.is_set() and not self.controller.is_stopped:
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self._over.wait()
+                async with asyncio.timeout(CHECK_SECONDS):
+                    await self._ended.wait()
 
     async def close(self) -> None:
-        """Leave office if in it, and end the session: the registration goes at once."""
-        async with AsyncExitStack() as ends:  # the last one is the first of these
-            ends.push_async_callback(self.store.close)
-            ends.callback(self._forget)
-            ends.push_async_callback(self.topic_settings.stop)
-            ends.push_async_callback(self.controller.stop)
+        """Resign as controller, and end the session, which removes the registration immediately."""
+        async with AsyncExitStack() as stack:  # runs in reverse order
+            stack.push_async_callback(self.store.close)
+            stack.callback(self._stop_listening)
+            stack.push_async_callback(self.topic_configs.stop)
+            stack.push_async_callback(self.controller.stop)
 
-    async def _paths(self) -> None:
+    async def _make_paths(self) -> None:
         while True:
             try:
                 await create_top_level_paths(self.store)
@@ -85,13 +91,13 @@ class NodeSession:
 
     def _state_changed(self, state: SessionState) -> None:
         if state == "suspended":
-            log.warning("no connection to ZooKeeper")
+            log.warning("connection to ZooKeeper lost")
         elif state in {"expired", "closed"}:
-            self._over.set()
+            self._ended.set()
 
 
 def controller_settings(settings: NodeSettings) -> ControllerSettings:
-    """What the controller follows of a node's settings."""
+    """Return the settings of the controller."""
     return ControllerSettings(
         num_partitions=settings.num_partitions,
         default_replication_factor=settings.default_replication_factor,

@@ -1,8 +1,7 @@
-"""The tools that the generic Admin message runs: registered Python objects by name, never commands of the system.
+"""The tools that Admin requests run: Python objects registered by name, never commands of the operating system.
 
-Rules of this file: a tool runs on a worker of its own, so that a slow one keeps nobody waiting but who asked for it;
-what it prints comes back as bytes; what it raises is an exit status and a line, never the end of the node.
-A package adds tools through the entry-point group ``kwire.tools``.
+Each run has its own thread, so a slow tool delays only its caller. An exception of a tool becomes an exit status and a
+line of output. Packages add tools through the entry-point group `kwire.tools`.
 """
 
 from __future__ import annotations
@@ -20,42 +19,40 @@ from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 GROUP = "kwire.tools"
-WORKERS = 4
-"""Tools that run at one time; more wait."""
-LARGEST_OUTPUT = 16 * 1024 * 1024
-"""Bytes of a tool's output that are sent back; what is beyond is cut, and the last line says so."""
+MAX_RUNNING = 4
+"""Tools that run at a time; further ones wait."""
+MAX_OUTPUT = 16 * 1024 * 1024
+"""Bytes of output that are sent back; the rest is cut off, and the last line says so."""
 
 log = logger(__name__)
 
 
 class UsageError(Exception):
-    """A tool was called with arguments that it does not take: exit status 2, and this text."""
+    """Invalid arguments of a tool: exit status 2, with this text."""
 
 
-class Surroundings(NamedTuple):
-    """What a tool may look at. ``facts()`` of the node: a JSON document about it, as the tool ``status`` prints it."""
+class ToolContext(NamedTuple):
+    """What a tool may use."""
 
     node_id: int
     registry: ToolRegistry
-    facts: FactsSource
-
-
-class FactsSource(Protocol):
-    def __call__(self) -> dict[str, object]: ...
+    status: Callable[[], dict[str, object]]
+    """Returns the state of the node, as the tool `status` prints it."""
 
 
 @runtime_checkable
 class Tool(Protocol):
-    """A tool. ``run`` writes to ``output`` and returns what a shell would get: 0 for success."""
+    """A tool."""
 
     name: str
     help: str
     """One line."""
 
-    def run(self, arguments: Sequence[str], surroundings: Surroundings, output: TextIO) -> int: ...
+    def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
+        """Run the tool, write to `output`, and return the exit status: 0 for success."""
 
 
 class ToolRegistry:
@@ -70,9 +67,14 @@ class ToolRegistry:
             self.register(point.load()())
 
     def register(self, tool: Tool) -> None:
-        """Raises ValueError for a name that is taken."""
+        """Add a tool.
+
+        Raises:
+            ValueError: the name is taken.
+        """
         if tool.name in self._tools:
-            raise ValueError(f"there is a tool {tool.name!r} already: {type(self._tools[tool.name]).__qualname__}")
+            registered = type(self._tools[tool.name]).__qualname__
+            raise ValueError(f"tool {tool.name!r} is already registered: {registered}")
         self._tools[tool.name] = tool
 
     def __getitem__(self, name: str) -> Tool:
@@ -86,60 +88,60 @@ class ToolRegistry:
 
 
 class ToolRunner:
-    """Runs tools on threads of its own."""
+    """Runs tools, each on its own thread."""
 
-    def __init__(self, registry: ToolRegistry, surroundings: Surroundings) -> None:
-        self.registry = registry
-        self._surroundings = surroundings
-        self._room = asyncio.Semaphore(WORKERS)
+    def __init__(self, context: ToolContext) -> None:
+        self._registry = context.registry
+        self._context = context
+        self._slots = asyncio.Semaphore(MAX_RUNNING)
 
     async def run(self, name: str, arguments: Sequence[str]) -> AdminResponse:
-        """Run a tool; an unknown one is ADMIN_REQUEST_FAILED with the list of those that there are."""
-        if name not in self.registry:
+        """Run a tool. For an unknown name, return ADMIN_REQUEST_FAILED with the list of tools."""
+        if name not in self._registry:
             return AdminResponse(
                 error_code=ErrorCode.ADMIN_REQUEST_FAILED,
-                error_description=f"There is no tool {name!r} here; there are: {', '.join(self.registry.names())}",
+                error_description=f"unknown tool {name!r}: the tools are {', '.join(self._registry.names())}",
                 exit_status=127,
                 output=b"",
             )
-        async with self._room:
-            status, output = await self._on_a_thread(name, arguments)
+        async with self._slots:
+            status, output = await self._run_on_thread(name, arguments)
         return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=status, output=output)
 
-    async def _on_a_thread(self, name: str, arguments: Sequence[str]) -> tuple[int, bytes]:
-        """A thread of its own: those of a pool are waited for when the process ends, and a tool may never end."""
+    async def _run_on_thread(self, name: str, arguments: Sequence[str]) -> tuple[int, bytes]:
+        """Run a tool on a daemon thread. A thread pool would be joined at exit, and a tool may never return."""
         loop = asyncio.get_running_loop()
-        ended: asyncio.Future[tuple[int, bytes]] = loop.create_future()
+        result: asyncio.Future[tuple[int, bytes]] = loop.create_future()
 
-        def tell(result: tuple[int, bytes]) -> None:
-            if not ended.done():  # else nobody waits any more
-                ended.set_result(result)
+        def set_result(status_and_output: tuple[int, bytes]) -> None:
+            if not result.done():  # the caller may have been canceled
+                result.set_result(status_and_output)
 
         def work() -> None:
-            result = self._run(name, arguments)
-            with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
-                loop.call_soon_threadsafe(tell, result)
+            status_and_output = self._run(name, arguments)
+            with suppress(RuntimeError):  # the event loop may be closed
+                loop.call_soon_threadsafe(set_result, status_and_output)
 
-        context = contextvars.copy_context()  # for the log: who asked
+        context = contextvars.copy_context()  # the client and the correlation id, for the log
         threading.Thread(target=context.run, args=(work,), name=f"tool {name}", daemon=True).start()
-        return await ended
+        return await result
 
     def _run(self, name: str, arguments: Sequence[str]) -> tuple[int, bytes]:
         output = io.StringIO()
         try:
-            status = self.registry[name].run(arguments, self._surroundings, output)
+            status = self._registry[name].run(arguments, self._context, output)
         except UsageError as error:
             status = 2
             output.write(f"{name}: {error}\n")
-        except SystemExit as end:  # as programs end that read their arguments with argparse
+        except SystemExit as end:  # raised by argparse
             status = end.code if isinstance(end.code, int) else int(bool(end.code))
         except Exception as error:
-            log.exception("a tool failed", tool=name, arguments=list(arguments))
+            log.exception("tool failed", tool=name, arguments=list(arguments))
             status = 1
             output.write(f"{name}: {type(error).__name__}: {error}\n")
         written = output.getvalue().encode("utf-8", errors="replace")
-        if len(written) > LARGEST_OUTPUT:
-            written = written[:LARGEST_OUTPUT] + b"\n... cut here: the output was larger than may be sent\n"
+        if len(written) > MAX_OUTPUT:
+            written = written[:MAX_OUTPUT] + b"\n... truncated: the output exceeds the limit\n"
         return status, written
 
 
@@ -149,25 +151,25 @@ class Help:
     name = "help"
     help = "list the tools that this node runs"
 
-    def run(self, arguments: Sequence[str], surroundings: Surroundings, output: TextIO) -> int:
+    def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         if arguments:
-            raise UsageError("it takes no arguments")
-        registry = surroundings.registry
+            raise UsageError("expected no arguments")
+        registry = context.registry
         output.writelines(f"{name}\t{registry[name].help}\n" for name in registry.names())
         return 0
 
 
 class Status:
-    """Tells what the node knows about itself."""
+    """Prints the state of the node."""
 
     name = "status"
-    help = "what this node knows about itself and the cluster, as JSON"
+    help = "print the state of this node and of its metadata cache as JSON"
 
-    def run(self, arguments: Sequence[str], surroundings: Surroundings, output: TextIO) -> int:
+    def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         import json
 
         if arguments:
-            raise UsageError("it takes no arguments")
-        json.dump(surroundings.facts(), output, indent=2)
+            raise UsageError("expected no arguments")
+        json.dump(context.status(), output, indent=2)
         output.write("\n")
         return 0

@@ -1,0 +1,117 @@
+"""`kwire node`: run one node of a cluster."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import click
+
+from kwire.cli.options import require
+from kwire.ready_file import prepare
+
+
+@click.command()
+@click.argument(
+    "properties",
+    required=False,
+    type=click.Path(path_type=Path),
+    metavar="[SERVER.PROPERTIES]",
+)
+@click.option("--id", "node_id", metavar="N", help="Broker id (broker.id).")
+@click.option("--zookeeper", metavar="HOST:PORT[,...][/CHROOT]", help="ZooKeeper ensemble (zookeeper.connect).")
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    help="Address to listen on; port 0 is a free one (listeners). [default: 127.0.0.1:0]",
+)
+@click.option(
+    "--metrics", metavar="HOST:PORT", help="Address to serve Prometheus metrics on (metrics.listener). [default: none]"
+)
+@click.option(
+    "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Set any property. Can be given several times."
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write id, host, port, metrics_port, and pid as JSON once the node has joined the cluster.",
+)
+@click.option("--end-with", type=int, metavar="PID", help="Stop when this process ends.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="Lowest level to log.",
+)
+def node(
+    properties: Path | None,
+    node_id: str | None,
+    zookeeper: str | None,
+    listen: str | None,
+    metrics: str | None,
+    assignments: tuple[str, ...],
+    ready_file: Path | None,
+    end_with: int | None,
+    log_level: str,
+) -> int:
+    """Run one node of a cluster.
+
+    A node serves the admin protocol of the KIP-4 drafts and takes part in the controller election. Properties have the
+    names of Kafka's server.properties. Options override the file, and --set overrides both.
+
+    \b
+    Examples:
+      kwire node --id 1 --zookeeper localhost:2181 --listen 127.0.0.1:9092
+      kwire node server.properties --ready-file ready.json
+      kwire node server.properties --set default.replication.factor=3
+
+    Exit codes: 0 stopped by a signal, 1 cannot start, 2 wrong usage or settings.
+    """  # noqa: D301  # \b is click's mark
+    require("kazoo", "node")
+    require("structlog", "node")
+    require("prometheus_client", "node")
+    import asyncio
+
+    from kwire.cluster.node.logs import configure_logging
+    from kwire.cluster.node.process import run_node
+    from kwire.cluster.node.properties import parse_properties
+    from kwire.cluster.node.settings import NodeSettings, SettingError
+
+    values: dict[str, str] = {}
+    if properties is not None:
+        try:
+            values = parse_properties(
+                properties.read_text(encoding="latin-1")
+            )  # the encoding of Java's Properties.load
+        except OSError as error:
+            raise click.BadParameter(f"{error}.", param_hint="SERVER.PROPERTIES") from None
+    options = {"broker.id": node_id, "zookeeper.connect": zookeeper, "listeners": listen, "metrics.listener": metrics}
+    values |= {name: text for name, text in options.items() if text is not None}
+    values |= map(parse_assignment, assignments)
+    try:
+        settings = NodeSettings.from_properties(values)
+    except SettingError as error:
+        raise click.UsageError(f"{error}.") from None
+    if ready_file is not None:
+        try:
+            prepare(ready_file)
+        except OSError as error:
+            raise click.BadParameter(f"{error}.", param_hint="--ready-file") from None
+    configure_logging(sys.stderr, logging.getLevelNamesMapping()[log_level.upper()])
+    try:
+        asyncio.run(run_node(settings, ready_file, end_with))
+    finally:
+        if ready_file is not None:
+            ready_file.unlink(missing_ok=True)
+    return 0
+
+
+def parse_assignment(text: str) -> tuple[str, str]:
+    """Parse the value of `--set`."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE.", param_hint="--set")
+    return name.strip(), value.strip()

@@ -1,0 +1,21 @@
+"""ClusterMetadata, key 1000: the live brokers and the controller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
+from kwire.messages.kip4.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kwire.cluster.node.request_context import RequestContext
+
+
+def handle(request: ClusterMetadataRequest, context: RequestContext) -> ClusterMetadataResponse:
+    """Describe the cluster from the metadata cache."""
+    del request
+    return ClusterMetadataResponse(
+        error_code=ErrorCode.NO_ERROR,
+        brokers=tuple(context.node.metadata.brokers.values()),
+        controller=context.node.controller,
+    )

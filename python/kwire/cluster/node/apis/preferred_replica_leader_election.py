@@ -1,0 +1,26 @@
+"""PreferredReplicaLeaderElection, key 1003."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.cluster.node.topic_responses import replication_results, result_of_each
+from kwire.messages.kip4.preferred_replica_leader_election import (
+    PreferredReplicaLeaderElectionRequest,
+    PreferredReplicaLeaderElectionResponse,
+)
+
+if TYPE_CHECKING:
+    from kwire.cluster.node.request_context import RequestContext
+
+
+async def handle(
+    request: PreferredReplicaLeaderElectionRequest, context: RequestContext
+) -> PreferredReplicaLeaderElectionResponse:
+    """Start an election of preferred leaders.
+
+    If a request for all topics fails, the response has one entry without a topic name.
+    """
+    names = [one.topic for one in request.topics] or [""]
+    outcomes = await result_of_each(context.backend.elect_preferred_leaders(request.topics), names)
+    return PreferredReplicaLeaderElectionResponse(topics=replication_results(outcomes))

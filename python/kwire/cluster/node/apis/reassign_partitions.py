@@ -1,0 +1,18 @@
+"""ReassignPartitions, key 1004."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.cluster.node.topic_responses import replication_results, result_of_each
+from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest, ReassignPartitionsResponse
+
+if TYPE_CHECKING:
+    from kwire.cluster.node.request_context import RequestContext
+
+
+async def handle(request: ReassignPartitionsRequest, context: RequestContext) -> ReassignPartitionsResponse:
+    """Start the reassignment of partitions."""
+    names = [one.topic for one in request.topics]
+    outcomes = await result_of_each(context.backend.reassign_partitions(request.topics), names)
+    return ReassignPartitionsResponse(topics=replication_results(outcomes))

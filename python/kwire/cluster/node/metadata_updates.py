@@ -1,0 +1,93 @@
+"""Application of UpdateMetadata requests to the metadata cache.
+
+- Any client can send UpdateMetadata, so the first request of a new controller epoch is verified against `/controller`
+  and `/controller_epoch`. Otherwise one request with an epoch that no controller has would make the node reject every
+  elected controller. Requests of a known epoch cost no read.
+- The configs of new topics are read before the topics become visible: UpdateMetadata does not carry configs.
+- Nothing waits for a ZooKeeper connection, because waiting would block all other updates. The controller retries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from kwire.cluster.node.logs import logger
+from kwire.cluster.zookeeper import ActiveController, ControllerEpoch, StoreError, ZnodeError
+from kwire.cluster.zookeeper.errors import ConnectionLost
+from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
+from kwire.messages.kip4.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kwire.cluster.node.metadata_cache import MetadataCache
+    from kwire.cluster.node.session import NodeSession
+    from kwire.cluster.zookeeper import Store
+    from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
+
+STALE_BROKER_EPOCH = 77
+"""Kafka's error code for a request that was sent to an earlier registration of this broker."""
+
+log = logger(__name__)
+
+
+class MetadataUpdates:
+    """Applies updates to the metadata cache, one at a time, in order of arrival.
+
+    The order matters: an update whose sender has given up must not overtake a later one.
+    """
+
+    def __init__(self, metadata: MetadataCache) -> None:
+        self._metadata = metadata
+        self._applying = asyncio.Lock()
+        self.session: NodeSession | None = None
+        """The current ZooKeeper session."""
+
+    async def apply(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+        """Apply an update unless it is stale, and return the response."""
+        async with self._applying:
+            assert self.session is not None, "a node listens only once it has had a session"
+            return UpdateMetadataResponse(error_code=await self._apply(request, self.session))
+
+    async def _apply(self, request: UpdateMetadataRequest, session: NodeSession) -> int:
+        metadata = self._metadata
+        if -1 < request.broker_epoch < session.broker_epoch or session.has_ended:
+            return STALE_BROKER_EPOCH
+        if metadata.is_stale(request):
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        broker_id, epoch = request.controller_id, request.controller_epoch
+        try:
+            if epoch > metadata.controller_epoch and not await is_current_controller(session.store, broker_id, epoch):
+                log.warning(
+                    "rejecting metadata from a broker that is not the controller", broker_id=broker_id, epoch=epoch
+                )
+                return ErrorCode.STALE_CONTROLLER_EPOCH
+            await session.topic_configs.read(metadata.new_topics(request))
+        except ConnectionLost:
+            log.info("cannot apply metadata without a connection to ZooKeeper")
+            return ErrorCode.REQUEST_TIMED_OUT
+        except StoreError:  # the session has ended, and with it this registration
+            return STALE_BROKER_EPOCH
+        return metadata.update(request)
+
+
+async def is_current_controller(store: Store, broker_id: int, epoch: int) -> bool:
+    """Return whether ZooKeeper names `broker_id` as the controller of `epoch`.
+
+    Raises:
+        ConnectionLost: the session is suspended.
+    """
+    if store.state == "suspended":
+        raise ConnectionLost(ControllerEpoch.path())
+    await store.sync(ControllerEpoch.path())  # the server we are connected to may lag behind the election
+    controller, controller_epoch = await store.get_many([ActiveController.path(), ControllerEpoch.path()])
+    if controller is None or controller_epoch is None:
+        return False
+    try:
+        elected = (
+            ActiveController.decode(controller.data).broker_id,
+            ControllerEpoch.decode(controller_epoch.data).epoch,
+        )
+    except ZnodeError as error:
+        log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400 - the znode is at fault, not the code
+        return False
+    return elected == (broker_id, epoch)

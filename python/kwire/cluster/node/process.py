@@ -1,0 +1,84 @@
+"""The process of one node: signals, the ready file, and the end of a parent process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from kwire.child_process import is_running
+from kwire.cluster.node.node import Node
+from kwire.ready_file import write_atomically
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kwire.cluster.node.settings import NodeSettings
+
+CHECK_SECONDS = 0.5
+
+
+async def run_node(settings: NodeSettings, ready_file: Path | None, end_with: int | None) -> None:
+    """Run a node until SIGTERM or SIGINT. A second signal exits immediately.
+
+    Args:
+        settings: the settings of the node.
+        ready_file: where to write id, host, ports, and process id as JSON once the node has joined the cluster.
+        end_with: the id of a process; the node stops when it ends.
+
+    Raises:
+        OSError: an address is in use, or the ready file cannot be written.
+        KwireError: the node cannot start.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            sys.exit("exiting without a controlled shutdown")
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    watcher = loop.create_task(_stop_with(end_with, stop)) if end_with is not None else None
+    try:
+        node = Node(settings)
+        if not await _start(node, stop):
+            return
+        try:
+            if ready_file is not None:
+                facts = {"id": settings.id, "host": node.host, "port": node.port, "pid": os.getpid()}
+                write_atomically(ready_file, facts | {"metrics_port": node.metrics_port})
+            await stop.wait()
+        finally:
+            await node.stop()
+    finally:
+        if watcher is not None:
+            watcher.cancel()
+
+
+async def _start(node: Node, stop: asyncio.Event) -> bool:
+    """Start the node, and return whether it started; if `stop` is set first, it is stopped again."""
+    starting = asyncio.ensure_future(node.start())
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            await starting
+            return True
+        starting.cancel()
+        with suppress(asyncio.CancelledError):
+            await starting
+        return False
+    finally:
+        stopping.cancel()
+
+
+async def _stop_with(pid: int, stop: asyncio.Event) -> None:
+    """Set `stop` when the process has ended."""
+    while is_running(pid):  # noqa: ASYNC110 - other processes cannot be awaited
+        await asyncio.sleep(CHECK_SECONDS)
+    stop.set()

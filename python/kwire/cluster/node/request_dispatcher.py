@@ -1,0 +1,182 @@
+"""Request dispatch: decode a request, call the handler of its API, encode the response.
+
+- Equal requests get equal responses until the metadata changes, so a small response from memory is cached by the bytes
+  of its request, without the correlation id. The engine then answers runs of equal requests without Python looking at
+  each. The cache is bounded and is cleared by every metadata change.
+- A request that cannot be decoded, or that is not served, closes its connection, because the layout of its response is
+  unknown. The exception is ApiVersions of an unknown version, which is answered in version 0 with error 35.
+"""
+
+from __future__ import annotations
+
+from struct import Struct, unpack_from
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from kwire import frame
+from kwire._kwire import KnownRequests
+from kwire.cluster.node.apis import DIALECT, api_versions, find_handler
+from kwire.cluster.node.listener import InvalidRequest
+from kwire.cluster.node.logs import bound, logger
+from kwire.cluster.node.request_context import RequestContext
+from kwire.codec import encode
+from kwire.declare import Message
+from kwire.errors import DecodeError
+from kwire.messages import UnknownMessage
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip584.api_versions import ApiVersionsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from kwire.cluster.node.apis import Response
+    from kwire.cluster.node.listener import ConnectedClient, Frame
+    from kwire.cluster.node.metrics import Metrics
+    from kwire.cluster.node.request_context import NodeServices
+    from kwire.messages.headers import RequestHeader
+
+MAX_CACHED_RESPONSES = 256
+MAX_CACHED_BODY = 1 << 15
+"""Bytes of the largest cached body. For a larger one, decoding the request costs nothing in comparison."""
+
+MIN_SPLIT_BODY = 1 << 18
+"""Bytes from which a frame has two parts: prepending the size and the header would copy the whole body."""
+FIRST_PART = 1 << 16
+"""Bytes of the body in the first part. A few bytes alone would wake the client before it has anything to do."""
+
+size_and_correlation_id = Struct(">ii").pack
+
+log = logger(__name__)
+
+
+class RequestDispatcher:
+    """Answers the requests that a `Listener` receives."""
+
+    def __init__(self, node: NodeServices, metrics: Metrics) -> None:
+        self._node = node
+        self._metadata = node.metadata
+        self._metrics = metrics
+        self._from_memory = metrics.from_memory
+        self._cache = KnownRequests()
+        """Responses by request, each labeled with the client id and the name of the request class."""
+        self._cached_at = node.metadata.changes
+
+    def cached_responses(
+        self, received: bytes, start: int, at_most: int, client: ConnectedClient
+    ) -> tuple[bytes, int, int] | None:
+        """Return cached responses to the run of equal requests at `start`.
+
+        Args:
+            received: bytes from the client.
+            start: the offset of the first request.
+            at_most: bytes of responses to return; the first response is returned in any case.
+            client: the sender.
+
+        Returns:
+            The response frames, the offset behind the last answered request, and the number of requests; None if the
+            first request is not in the cache.
+        """
+        if self._cached_at != self._metadata.changes:
+            self._clear_cache()
+        found = self._cache.answer(received, start, at_most)
+        if found is None:
+            return None
+        responses, stop, requests, (client.client_id, name) = found
+        self._from_memory[name] += requests
+        return responses, stop, requests
+
+    def dispatch(self, payload: bytes, client: ConnectedClient) -> Frame | Awaitable[Frame]:
+        """Return the response frame to one request, or an awaitable of it.
+
+        Raises:
+            InvalidRequest: the request cannot be answered.
+        """
+        try:
+            request = frame.decode_request(payload, DIALECT)
+        except frame.UnsupportedRequest as error:
+            client.client_id = error.header.client_id
+            return self._reject(payload, str(error))
+        except (DecodeError, UnknownMessage) as error:
+            return self._reject(payload, f"{_describe(payload)}: {error}")
+        message, header = request.message, request.header
+        client.client_id = header.client_id
+        try:
+            handle = find_handler(type(message))
+        except KeyError:
+            raise InvalidRequest(f"{type(message).__name__} is not served") from None
+        response = handle(message, RequestContext(self._node, header.request_api_version, header.client_id))
+        if not isinstance(response, bytes | Message):
+            return self._complete(message, header, client, response)
+        body = response if isinstance(response, bytes) else encode(response, version=header.request_api_version)
+        self._from_memory[type(message).__name__] += 1
+        self._cache_response(payload, (header.client_id, type(message).__name__), body)
+        return _frame(header.correlation_id, body)
+
+    def _reject(self, payload: bytes, reason: str) -> bytes:
+        """Answer an ApiVersions request of an unknown version; raise InvalidRequest for any other request."""
+        if len(payload) >= 8:
+            # Of a future version, only these three fields of the header are known.
+            api_key, version, correlation_id = unpack_from(">hhi", payload)
+            if api_key == ApiVersionsRequest.api_key and version not in ApiVersionsRequest.versions:
+                self._metrics.errors["ApiVersionsRequest", ErrorCode.UNSUPPORTED_VERSION] += 1
+                response = api_versions.unsupported_version()
+                return frame.encode_response(response, version=0, correlation_id=correlation_id)
+        raise InvalidRequest(reason)
+
+    async def _complete(
+        self, request: Message, header: RequestHeader, client: ConnectedClient, response: Awaitable[Response]
+    ) -> Frame:
+        """Wait for the response of a handler, and log and measure the request."""
+        begun = perf_counter()
+        name = type(request).__name__
+        with bound(peer=client.address, client_id=header.client_id, correlation_id=header.correlation_id, request=name):
+            try:
+                encoded = self._encode(name, header, await response)
+            except Exception as error:
+                self._metrics.faults += 1
+                log.exception("request failed", exc_info=error)
+                raise InvalidRequest(f"{type(error).__name__} while answering") from error
+            seconds = perf_counter() - begun
+            size = len(encoded) if isinstance(encoded, bytes) else sum(map(len, encoded))
+            log.info("request completed", milliseconds=round(seconds * 1000, 1), bytes=size)
+        self._metrics.observe_duration(name, seconds)
+        return encoded
+
+    def _encode(self, request_name: str, header: RequestHeader, response: Response) -> Frame:
+        if isinstance(response, bytes):
+            return _frame(header.correlation_id, response)
+        self._count_errors(request_name, response)
+        return frame.encode_response(response, version=header.request_api_version, correlation_id=header.correlation_id)
+
+    def _count_errors(self, request_name: str, response: Any) -> None:
+        for part in (response, *getattr(response, "topics", ()), *getattr(response, "results", ())):
+            code = getattr(part, "error_code", 0)
+            if code:
+                self._metrics.errors[request_name, code] += 1
+
+    def _cache_response(self, payload: bytes, label: tuple[str | None, str], body: bytes) -> None:
+        if len(body) > MAX_CACHED_BODY:
+            return
+        if len(self._cache) >= MAX_CACHED_RESPONSES or self._cached_at != self._metadata.changes:
+            self._clear_cache()
+        self._cache.insert(payload, body, label)
+
+    def _clear_cache(self) -> None:
+        self._cache.clear()
+        self._cached_at = self._metadata.changes
+
+
+def _frame(correlation_id: int, body: bytes) -> Frame:
+    """Return the frame of a response with header version 0."""
+    head = size_and_correlation_id(len(body) + 4, correlation_id)
+    if len(body) < MIN_SPLIT_BODY:
+        return head + body
+    return head + body[:FIRST_PART], memoryview(body)[FIRST_PART:]
+
+
+def _describe(payload: bytes) -> str:
+    """Describe a request that cannot be decoded."""
+    if len(payload) < 8:
+        return f"request of {len(payload)} bytes"
+    api_key, version, correlation_id = unpack_from(">hhi", payload)
+    return f"request with key {api_key}, version {version}, correlation id {correlation_id}"

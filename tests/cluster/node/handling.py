@@ -1,0 +1,48 @@
+"""Requests sent to the handler of their API, without a listener."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from kwire.client.connection_pool import ConnectionPool
+from kwire.cluster.node.apis import find_handler
+from kwire.cluster.node.metadata_cache import MetadataCache
+from kwire.cluster.node.metadata_updates import MetadataUpdates
+from kwire.cluster.node.request_context import NodeServices, RequestContext
+from kwire.cluster.node.settings import NodeSettings
+from kwire.cluster.node.tools import ToolContext, ToolRegistry, ToolRunner
+
+if TYPE_CHECKING:
+    from kwire.cluster.controller.backend import AdminBackend
+    from kwire.declare import Message
+
+
+def node_services(backend: AdminBackend | None = None, **settings: Any) -> NodeServices:
+    """Return the services of a node without a ZooKeeper session."""
+    metadata = MetadataCache()
+    return NodeServices(
+        NodeSettings(id=1, zookeeper="none", **settings),
+        metadata,
+        MetadataUpdates(metadata),
+        ToolRunner(ToolContext(1, _tool_registry(), dict)),
+        ConnectionPool(client_id="node-1", timeout=10.0),
+        backend,
+    )
+
+
+@cache
+def _tool_registry() -> ToolRegistry:
+    return ToolRegistry()
+
+
+_SERVICES = node_services()
+
+
+async def handle(message: Message, version: int, backend: AdminBackend, client_id: str | None = None) -> Any:
+    """Return the response of the handler."""
+    context = RequestContext(replace(_SERVICES, backend=backend), version, client_id)
+    response = find_handler(type(message))(message, context)
+    return await response if inspect.isawaitable(response) else response
