@@ -1,11 +1,10 @@
-"""What `kwire.Decoder` saves: MetadataResponse of 5,000 topics x 20 partitions, polled again after little has changed.
+"""Compare `kwire.Decoder` with `kwire.decode` for MetadataResponse of 5,000 topics x 20 partitions.
 
     python -m benches.decoder [--quick]
 
-Everything is compared with `kwire.decode` of the same frames in the same place of a poller: the message takes the place
-of the last one, which is freed then. Both are shown two frames, one after the other and again, in turns; what a decoder
-lets go of older messages is freed inside its call, so freeing is in its time too. In a changed topic one partition has
-another leader, or every one has.
+Both decode two frames in turn, as a poller does: each message replaces the previous one, which is freed. The times
+include freeing, which a decoder does inside its call. In a changed topic, either one partition or every partition has
+another leader.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def run(quick: bool) -> list[Figure]:
 
 
 def compared(first: bytes, second: bytes, version: int, rounds: int) -> tuple[float, float]:
-    """Nanoseconds of a plain decode and the freeing of the last message, and of a decoder's call: medians."""
+    """Return the median nanoseconds of a plain decode that frees the previous message, and of a decoder's call."""
     decoder = kwire.Decoder(MetadataResponse, version=version)
     for frame in (first, second, first):
         assert decoder.decode(frame) == kwire.decode(MetadataResponse, frame, version=version)
@@ -74,8 +73,8 @@ def compared(first: bytes, second: bytes, version: int, rounds: int) -> tuple[fl
     return median(plain), median(again)
 
 
-def led_anew(topic: MetadataResponseTopic, count: int | None = None) -> MetadataResponseTopic:
-    """The first ``count`` partitions, or all, have another leader."""
+def with_new_leaders(topic: MetadataResponseTopic, count: int | None = None) -> MetadataResponseTopic:
+    """Give the first `count` partitions, or all, another leader."""
     led = topic.partitions[:count]
     partitions = tuple(
         dataclasses.replace(each, leader_id=each.replica_nodes[1], leader_epoch=each.leader_epoch + 1) for each in led
@@ -87,12 +86,12 @@ def led_anew(topic: MetadataResponseTopic, count: int | None = None) -> Metadata
 def changed(message: MetadataResponse, share: float, partitions: int | None = None) -> MetadataResponse:
     topics = list(message.topics)
     for index in Random(1).sample(range(len(topics)), round(share * len(topics))):
-        topics[index] = led_anew(topics[index], partitions)
+        topics[index] = with_new_leaders(topics[index], partitions)
     return dataclasses.replace(message, topics=tuple(topics))
 
 
 def exchanged(message: MetadataResponse, share: float) -> MetadataResponse:
-    """Half of the share of topics goes, as many others come, at other places."""
+    """Remove half of the share of topics and insert as many new ones at other indexes."""
     random = Random(2)
     topics = list(message.topics)
     count = round(share * len(topics) / 2)
@@ -105,14 +104,14 @@ def exchanged(message: MetadataResponse, share: float) -> MetadataResponse:
 
 
 def unlike(message: MetadataResponse) -> MetadataResponse:
-    """As many topics of other names, and everything in them different."""
-    topics = (dataclasses.replace(led_anew(topic), name=f"{topic.name}x") for topic in message.topics)
+    """Replace all topics by others with different names and partitions."""
+    topics = (dataclasses.replace(with_new_leaders(topic), name=f"{topic.name}x") for topic in message.topics)
     return dataclasses.replace(message, topics=tuple(topics))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.decoder", description="Measure kwire.Decoder.")
-    parser.add_argument("--quick", action="store_true", help="few rounds: a look, not a measurement")
+    parser.add_argument("--quick", action="store_true", help="few rounds, for a rough estimate")
     for figure in run(parser.parse_args().quick):
         print(figure)
 

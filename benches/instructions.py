@@ -1,11 +1,11 @@
-"""How many instructions the engine executes: a figure that does not depend on the neighbours.
+"""Count the instructions that the engine executes. Unlike times, they do not depend on other load.
 
     python -m benches.instructions [--record FILE] [--against FILE]
 
-Valgrind counts them, for the Rust crate alone (bytes to its own tree and back) and for the package (bytes to Python
-objects and back). Each call is counted as the difference between a run with many calls and a run with few, which
-leaves out everything that happens once. Fewer instructions are not always less time, but a change of a tenth of a
-percent is a change of the code, not of the weather.
+Valgrind counts instructions for the Rust crate alone (bytes to `Value` and back) and for the package (bytes to Python
+objects and back). The count of one call is the difference between a run with many calls and a run with few, which
+excludes everything that happens once. Fewer instructions do not always take less time, but a difference of 0.1 % is a
+change of the code and not noise.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WORKLOADS = (Workload("a", 1), Workload("a", 12), Workload("v", 3))
 OPERATIONS: tuple[Operation, ...] = ("validate", "decode", "encode")
 FEW, MANY = 10, 60
 SMALL_MESSAGES = 20
-"""Times as many of a message that is soon done."""
+"""The factor of calls for a small message."""
 COLLECTED = re.compile(r"Collected : (\d+)")
 
 
@@ -51,16 +51,16 @@ class Count:
     layer: Layer
     operation: Operation
     instructions: float
-    """For one partition, or for the message where it has none."""
+    """For each partition, or for the message if it has no partitions."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.instructions", description="Count instructions.")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="where to keep the counts")
-    parser.add_argument("--against", type=Path, metavar="FILE", help="counts to compare with")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write the counts to this file")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with the counts in this file")
     given = parser.parse_args()
     if shutil.which("valgrind") is None:
-        parser.exit(1, "valgrind is not installed: it does the counting\n")
+        parser.exit(1, "valgrind is not installed: it counts the instructions\n")
     before = msgspec.json.decode(given.against.read_bytes(), type=list[Count]) if given.against else []
 
     console = Console()
@@ -84,7 +84,7 @@ def count(workload: Workload, layer: Layer, operation: Operation, message: Path)
 
 
 def in_crate(workload: Workload, operation: Operation, message: Path, calls: int) -> int:
-    """The program that also stands beside other languages."""
+    """Count instructions of the program that is also compared with other languages."""
     program = PROGRAMS[0]
     try:
         program.prepare()
@@ -96,7 +96,7 @@ def in_crate(workload: Workload, operation: Operation, message: Path, calls: int
 
 
 def in_package(workload: Workload, operation: Operation, message: Path, calls: int) -> int:
-    """This module again, as the program that is counted."""
+    """Count instructions of a Python process that runs `work`."""
     call = (workload.message, str(workload.version), operation, str(message), str(calls))
     return instructions((sys.executable, "-c", "from benches.instructions import work; work()", *call), "")
 
@@ -105,7 +105,7 @@ LAYERS: dict[Layer, Callable[[Workload, Operation, Path, int], int]] = {"crate":
 
 
 def work() -> None:
-    """So many calls, and nothing else that depends on their number."""
+    """Make the number of calls given on the command line. Nothing else depends on the number."""
     message, version, operation, file, calls = sys.argv[1:]
     codec = load("kwire").codec(message, int(version))
     argument = Path(file).read_bytes()
@@ -116,22 +116,22 @@ def work() -> None:
         call(argument)
 
 
-def instructions(command: tuple[str, ...], told: str) -> int:
-    """What a program executes from its start to its end."""
-    # Equal hashes, and no compiling of modules, whose cost would not be the same in the two runs.
+def instructions(command: tuple[str, ...], standard_input: str) -> int:
+    """Return the number of instructions of a program."""
+    # Constant hashes, and no compilation of modules, which could differ between the two runs.
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     counted = subprocess.run(
         ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command],
         check=True,
-        input=told,
+        input=standard_input,
         capture_output=True,
         text=True,
         env=environment,
     )
     found = COLLECTED.search(counted.stderr)
     if found is None:
-        raise RuntimeError(f"valgrind says nothing of a count: {counted.stderr}")
+        raise RuntimeError(f"valgrind reported no count: {counted.stderr}")
     return int(found[1])
 
 

@@ -1,16 +1,15 @@
-"""What a decoded message costs while it is held: bytes, the collector's time, and the peak on the way there.
+"""Memory of a decoded message: bytes held, peak while decoding, and the time of garbage collections.
 
-Every measurement is a process of its own, which holds nothing but the codec, its payload and then one tree.
+Every measurement runs in a process of its own, which holds only the codec, its payload, and one decoded message.
 
-* *Held* is what `tracemalloc` counts: the sizes that were asked of Python's allocators, headers for the collector
-  included. All codecs here build Python objects, so it sees all of what they keep, to the byte and on any machine.
-  What the allocator adds by rounding up, it does not see.
-* *Resident* is the growth of the process, rounding and all, as far as the system reports it; *peak* is how far the
-  process grew while it decoded, which includes buffers that were given back before the end.
-* *Cold* is the time of that first decoding, into memory that the system has yet to hand out. Every page costs: a codec
-  that holds less is spared as much.
-* *Collect* is one full collection with the tree alive. Programs pay it again and again for as long as they hold the
-  tree. *Idle* is the same without the tree.
+* *Held* is the number of bytes that `tracemalloc` counts: the sizes requested from Python's allocators, including
+  garbage collector headers. All codecs build Python objects, so the number is exact and the same on every machine. It
+  does not include the rounding of the allocators.
+* *Resident* is the growth of the process as reported by the system. *Peak* is its growth while decoding, including
+  buffers freed before the end.
+* *Cold* is the CPU time of the first decoding into memory that the system has not yet provided. Every page adds to it.
+* *Collect* is one full garbage collection while the message is alive, which a program pays repeatedly. *Idle* is the
+  same without the message.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from benches.workloads import Name
 
 SMALLER: dict[Name, Name] = {"b": "a", "kb": "ka"}
-"""What a codec is warmed up with, so that its plans and imports do not count as the message's."""
+"""The workload that warms up a codec, so that plans and imports do not count as memory of the message."""
 COLLECTIONS = 9
 STATUS = Path("/proc/self/status")
 RESET_PEAK = Path("/proc/self/clear_refs")
@@ -52,13 +51,13 @@ class Memory:
 
 
 def measure(module: str, workload: Workload, payload: bytes) -> Memory:
-    """In a fresh process."""
+    """Measure a codec in a new process."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "payload")
         file.write_bytes(payload)
         command = [sys.executable, "-m", "benches.memory", module, json.dumps(asdict(workload)), str(file)]
-        answer = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-    return Memory(**json.loads(answer))
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    return Memory(**json.loads(output))
 
 
 def measure_here(module: str, workload: Workload, payload: bytes) -> Memory:
@@ -96,7 +95,7 @@ def measure_here(module: str, workload: Workload, payload: bytes) -> Memory:
 
 
 def collection() -> int:
-    """CPU nanoseconds of one full collection."""
+    """Return the CPU nanoseconds of one full collection."""
     gc.collect()
     taken = []
     for _ in range(COLLECTIONS):
@@ -107,7 +106,7 @@ def collection() -> int:
 
 
 def resident(line: str = "VmRSS") -> int | None:
-    """Bytes of this process in memory, now or (VmHWM) at most; None where there is no /proc."""
+    """Return the resident size of this process in bytes, or its maximum (`VmHWM`). None without /proc."""
     if not STATUS.exists():
         return None
     for each in STATUS.read_text().splitlines():

@@ -1,6 +1,6 @@
-"""The workloads are what they claim to be, and every peer reads the same from them.
+"""Tests of the workloads: their properties, and that every peer decodes the same content.
 
-The bytes are written by hand in `wire.py`, so this is also a test of kwire against three codecs by other people.
+The bytes are encoded by hand in `wire.py`, so this also compares kwire with three independent codecs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from benches.content import Metadata, TopicMetadata
 from benches.peers.peer import PEERS, Unable, load
 from benches.workloads import REPLICATION_FACTOR, Workload
 
-# kafka-python reads its schemas by functions that CPython 3.11 calls deprecated.
+# kafka-python reads its schemas with functions that CPython 3.11 deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
 
 WORKLOADS = [
@@ -27,12 +27,12 @@ WORKLOADS = [
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=str)
 @pytest.mark.parametrize("module", PEERS)
-def test_a_peer_reads_what_was_written_and_writes_what_it_read(module: str, workload: Workload) -> None:
+def test_peers_decode_and_encode_the_workloads(module: str, workload: Workload) -> None:
     peer = load(module)
     try:
         codec = peer.codec(workload.message, workload.version)
     except Unable:
-        return  # which messages a peer lacks is asserted below
+        return  # test_messages_that_peers_lack checks which
     payload = peer.payload(workload)
 
     decoded = codec.decode(payload)
@@ -43,7 +43,7 @@ def test_a_peer_reads_what_was_written_and_writes_what_it_read(module: str, work
         codec.validate(payload)
 
 
-def test_what_a_peer_lacks() -> None:
+def test_messages_that_peers_lack() -> None:
     lacking: dict[str, set[tuple[str, int]]] = {}
     for module in PEERS:
         for workload in WORKLOADS:
@@ -63,17 +63,17 @@ def test_what_a_peer_lacks() -> None:
     }
 
 
-def test_equal_seeds_give_equal_bytes_and_others_do_not() -> None:
+def test_bytes_depend_on_the_seed_only() -> None:
     assert Workload("a", 12, seed=7).body() == Workload("a", 12, seed=7).body()
     assert Workload("a", 12, seed=7).body() != Workload("a", 12, seed=8).body()
 
 
-def test_sizes_are_those_that_are_published() -> None:
+def test_sizes_match_the_documentation() -> None:
     assert len(Workload("v", 3).body()) == 690
     assert 4_390_000 < len(Workload("b", 1).body()) < 4_500_000
 
 
-def test_names_have_the_promised_lengths() -> None:
+def test_names_have_the_documented_lengths() -> None:
     content = Workload("a", 12).content()
     assert isinstance(content, Metadata)
 
@@ -82,28 +82,28 @@ def test_names_have_the_promised_lengths() -> None:
     assert len({topic.name for topic in content.topics}) == 100
 
 
-def test_replicas_as_kafka_places_them_repeat_and_random_ones_do_not() -> None:
+def test_kafka_like_replica_lists_repeat_and_random_ones_do_not() -> None:
     assert distinct_replica_lists(Workload("b", 1)) < 900
     assert distinct_replica_lists(Workload("b", 1, replicas="random")) > 20_000
 
 
-def test_kafka_moves_on_by_one_broker_a_partition_and_by_one_shift_a_turn() -> None:
+def test_kafka_like_assignment_equals_the_example_of_kafka() -> None:
     class Zero:
-        """Begins at the first broker, with no shift."""
+        """A random generator that chooses the first broker and no shift."""
 
         def randrange(self, _: int) -> int:
             return 0
 
-    placed = kafka_like(Zero(), [10, 11, 12, 13, 14], 10, 3)  # type: ignore[arg-type]  # all that is asked of a Random
+    placed = kafka_like(Zero(), [10, 11, 12, 13, 14], 10, 3)  # type: ignore[arg-type]  # the only method that is called
 
-    # Kafka's own example in the comment on AdminUtils.assignReplicasToBrokers, with its brokers 0 to 4.
+    # The example in the comment on AdminUtils.assignReplicasToBrokers, which has brokers 0 to 4.
     assert placed == [
         (10, 11, 12), (11, 12, 13), (12, 13, 14), (13, 14, 10), (14, 10, 11),
         (10, 12, 13), (11, 13, 14), (12, 14, 10), (13, 10, 11), (14, 11, 12),
     ]  # fmt: skip
 
 
-def test_a_good_third_of_all_replicas_lags_and_no_leader_does() -> None:
+def test_mixed_lags_affect_a_third_of_all_replicas_and_no_leader() -> None:
     content = Workload("ka", 1, lags="mixed").content()
     assert isinstance(content, TopicMetadata)
     partitions = [partition for topic in content.topics for partition in topic.partitions]

@@ -1,7 +1,7 @@
-"""Content to bytes, written out by hand with `struct`: the one place the benchmark's bytes come from.
+"""Encode the content of workloads by hand with `struct`.
 
-It shares nothing with kwire, so a mistake common to declaration, engine and reference cannot hide in the workloads.
-It is written to be compared with the protocol guide line by line; nobody waits for it.
+This module shares no code with kwire, so a mistake in a declaration, the engine, and the reference alike cannot go
+unnoticed. It is meant to be compared with the protocol guide line by line, and not to be fast.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NO_TAGS = b"\x00"
 
 
 def body(content: Content, version: int) -> bytes:
-    """The message, without its header."""
+    """Encode a message without its header."""
     match content:
         case Metadata():
             return metadata(content, flexible=version >= 9, version=version)
@@ -31,7 +31,7 @@ def body(content: Content, version: int) -> bytes:
 
 
 def metadata(content: Metadata, *, flexible: bool, version: int) -> bytes:
-    """MetadataResponse, versions 1 to 12."""
+    """Encode MetadataResponse, versions 1 to 12."""
     brokers = (
         pack(">i", broker.node_id)
         + string(broker.host, compact=flexible)
@@ -86,7 +86,7 @@ def metadata_partition(partition: Partition, *, flexible: bool, version: int) ->
 
 
 def topic_metadata(content: TopicMetadata) -> bytes:
-    """TopicMetadataResponse_V1."""
+    """Encode TopicMetadataResponse_V1."""
     parts = [count(content.brokers)]
     parts += [pack(">i", broker.node_id) + string(broker.host) + pack(">i", broker.port) for broker in content.brokers]
     parts.append(count(content.topics))
@@ -103,7 +103,7 @@ def topic_metadata(content: TopicMetadata) -> bytes:
 
 
 def api_versions(content: ApiVersions) -> bytes:
-    """ApiVersionsResponse, version 3."""
+    """Encode ApiVersionsResponse, version 3."""
     supported = b"".join(
         string(name, compact=True) + pack(">hh", lowest, highest) + NO_TAGS
         for name, lowest, highest in content.supported_features

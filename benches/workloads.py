@@ -1,29 +1,29 @@
-"""The workloads: what is decoded and encoded, made from a seed.
+"""The messages that benchmarks decode and encode, generated from a seed.
 
     python -m benches.workloads b --version 12 --replicas kafka-like --seed 1 --out FILE
 
-writes the bytes of one; equal arguments give equal bytes on every machine and every Python.
+This command writes the bytes of one workload. The same arguments give the same bytes on every machine and Python.
 
-| name | message | what it holds |
+| name | message | content |
 |---|---|---|
 | a | MetadataResponse | 10 brokers, 100 topics of 10 partitions, 3 replicas |
 | b | MetadataResponse | 30 brokers, 5,000 topics of 20 partitions, 3 replicas |
 | ka, kb | TopicMetadataResponse_V1 | the brokers, topics and partitions of a and b, with the lag of each replica |
-| v | ApiVersionsResponse | 60 keys, 5 supported and 5 finalized features: 690 bytes |
+| v | ApiVersionsResponse | 60 keys, 5 supported and 5 finalized features, 690 bytes |
 
-Common to all: broker ids from 1 upwards (`--first-broker 1001` for ids as ZooKeeper gave them out, which CPython does
-not keep ready-made), host names of 35 characters, topic names of 25 to 35, every replica in sync and none offline,
-the leader the first of the replicas, no racks (as Kafka's plain placement supposes), no errors, no configs, nobody
-asked for permitted operations.
+All workloads have broker ids from 1 (`--first-broker 1001` gives ids like those ZooKeeper generates, for which CPython
+has no cached integers), host names of 35 characters, and topic names of 25 to 35. Every replica is in sync and online,
+and the first one is the leader. There are no racks, errors, configs, or authorized operations.
 
-Three things are choices, because a codec may profit from them:
+Three options affect how well codecs can cache values:
 
-* `replicas`: `kafka-like` (Kafka's placement, whose lists repeat) or `random` (every partition its own triple).
-* `epochs`: real partitions differ in theirs. `young` is a cluster that is restarted now and then: nine in ten
-  partitions between 0 and 5, the others up to 60. `old` spreads them evenly up to 2,000, beyond the integers that
-  CPython keeps ready-made. `zero` is a cluster that never lost a leader.
-* `lags`: `zero`, or `mixed`: 37 % of all replicas behind by up to 5,000 messages. A leader is never behind itself, so
-  the followers are, at 55.5 %.
+* `replicas`: `kafka-like` is Kafka's assignment, in which replica lists repeat. `random` draws three brokers for each
+  partition.
+* `epochs`: `young` is a cluster that is restarted occasionally: 90 % of the leader epochs are between 0 and 5, the rest
+  up to 60. `old` distributes them evenly up to 2,000, beyond CPython's cached integers. `zero` is a cluster without
+  leader changes.
+* `lags`: `zero`, or `mixed`: 37 % of all replicas lag by up to 5,000 messages. Leaders do not lag, so 55.5 % of the
+  followers do.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ MESSAGES: dict[Name, str] = {
 
 @dataclass(frozen=True)
 class Workload:
-    """One message, by what it is made from."""
+    """The parameters of one message."""
 
     name: Name
     version: int
@@ -110,16 +110,16 @@ class Workload:
     def __post_init__(self) -> None:
         lowest, highest = LOWEST_AND_HIGHEST_VERSION[self.name]
         if not lowest <= self.version <= highest:
-            raise ValueError(f"{self.name} is made in versions {lowest} to {highest}, not {self.version}")
+            raise ValueError(f"{self.name} has versions {lowest} to {highest}, not {self.version}")
 
     @property
     def message(self) -> str:
-        """The name of its message class."""
+        """The name of the message class."""
         return MESSAGES[self.name]
 
     @property
     def partitions(self) -> int:
-        """How many partitions it tells about; 0 where there are none to count."""
+        """The number of partitions, 0 for a message without partitions."""
         return SIZES[self.name].partitions if self.name in SIZES else 0
 
     def __str__(self) -> str:
@@ -132,17 +132,17 @@ class Workload:
                 return f"{self.name} v{self.version} {self.replicas}"
 
     def content(self) -> Content:
-        """What it says, as far as its version can."""
+        """Return the content that its version can express."""
         return content(self)
 
     def body(self) -> bytes:
-        """Its bytes."""
+        """Return the encoded message."""
         return wire.body(self.content(), self.version)
 
 
 @lru_cache(maxsize=1)
 def content(workload: Workload) -> Content:
-    """What a workload says; the last one is kept, since tests and peers ask for the same one in turn."""
+    """Return the content of a workload. The last one is cached, because tests and peers use the same one in turn."""
     random = Random(workload.seed)
     match workload.name:
         case "a" | "b":
@@ -197,7 +197,7 @@ def topic_metadata(random: Random, workload: Workload) -> TopicMetadata:
 
 
 def api_versions(random: Random) -> ApiVersions:
-    """Features by their real names, which happen to make the message 690 bytes long."""
+    """Generate the features that Kafka has, with which the message has 690 bytes."""
     features = (
         ("metadata.version", 1, 30),
         ("kraft.version", 0, 1),
@@ -223,7 +223,7 @@ def brokers(size: Size, first_broker: int) -> tuple[Broker, ...]:
 
 
 def topic_names(random: Random, number: int) -> list[str]:
-    """Distinct names of 25 to 35 characters, in the random order in which brokers report them."""
+    """Generate distinct names of 25 to 35 characters, in random order, as brokers report them."""
     names: set[str] = set()
     ordered: list[str] = []
     while len(ordered) < number:
@@ -265,13 +265,13 @@ def replica_lags(random: Random, lags: Lags, replicas: tuple[int, ...]) -> tuple
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.workloads", description="Write the bytes of a workload.")
     parser.add_argument("name", choices=list(MESSAGES))
-    parser.add_argument("--version", type=int, help="version of the message; its highest if not given")
+    parser.add_argument("--version", type=int, help="version of the message [default: the highest]")
     parser.add_argument("--replicas", "--flavour", choices=["kafka-like", "random"], default="kafka-like")
     parser.add_argument("--epochs", choices=["young", "old", "zero"], default="young")
     parser.add_argument("--lags", choices=["zero", "mixed"], default="zero")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first-broker", type=int, default=1, help="the lowest broker id")
-    parser.add_argument("--out", type=Path, required=True, help="the file to write")
+    parser.add_argument("--first-broker", type=int, default=1, help="the lowest broker id [default: 1]")
+    parser.add_argument("--out", type=Path, required=True, help="write the message to this file")
     given = parser.parse_args()
     version = LOWEST_AND_HIGHEST_VERSION[given.name][1] if given.version is None else given.version
     try:

@@ -1,4 +1,4 @@
-"""What engine and reference must agree on, for any message and any bytes."""
+"""The comparison of engine and reference for any message and any bytes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 
 
 def subjects() -> list[tuple[Any, int]]:
-    """Every message at every version, always in the same order."""
+    """Return every message in every version. The order is always the same."""
     return [(cls, version) for cls in messages.every() for version in cls.versions]
 
 
 def check(cls: Any, version: int, body: bytes) -> None:
-    """The same value, or the same error: kind, offset, path, wanted, left. A value becomes the same bytes again."""
+    """Check that engine and reference return the same value or error, and encode the value to the same bytes.
+
+    Errors are compared by kind, offset, path, and the bytes wanted and left.
+    """
     expected = outcome(reference.decode, cls, body, version=version)
     found = outcome(codec.decode, cls, body, version=version)
     assert found == expected, (found, expected)
@@ -26,7 +29,7 @@ def check(cls: Any, version: int, body: bytes) -> None:
     assert validated.fault == expected.fault, (validated, expected)
     if expected.fault is not None:
         return
-    # Equality forgives 1.0 for 1 and True for 1; texts and bytes do not.
+    # 1.0 and True equal 1, but have another repr and other bytes.
     assert repr(found.value) == repr(expected.value)
     written = reference.encode(expected.value, version=version)
     assert codec.encode(found.value, version=version) == written
@@ -35,12 +38,12 @@ def check(cls: Any, version: int, body: bytes) -> None:
 
 
 def check_regression(content: bytes) -> None:
-    """``content``: dialect, message and version in a line, then the body."""
+    """Replay a regression file: a line with dialect, message, and version, then the body."""
     line, _, body = content.partition(b"\n")
     dialect, name, version = line.decode("ascii").split(" ")
     check(messages.find(dialect, name=name), int(version.removeprefix("v")), body)
 
 
 def regression(cls: Any, version: int, body: bytes) -> bytes:
-    """The content of a file for ``check_regression``."""
+    """Return the content of a regression file for `check_regression`."""
     return f"{describe(cls).dialects[0]} {cls.__name__} v{version}\n".encode("ascii") + body

@@ -1,7 +1,7 @@
-"""The engine against the reference under Atheris: two bytes choose a message and a version, the rest is a body.
+"""Fuzz the engine against the reference with Atheris. Two bytes choose a message and a version, the rest is a body.
 
-Only the reference is instrumented: it makes every distinction that the engine makes, a line of Python each. Run by
-``fuzz.run``; by hand: ``python -m fuzz.differential <corpus> [libFuzzer's options]``.
+Only the reference is instrumented: it has a line of Python for each case that the engine distinguishes. `fuzz.run` runs
+this module; the command is `python -m fuzz.differential CORPUS [libFuzzer options]`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Runs every fuzz target for a while: ``make fuzz SECONDS=60``.
+"""Run every fuzz target for a given time.
 
-Corpora begin with every body that the tests know and grow in ``fuzz/corpus`` from run to run. Prints executions and
-edges; turns an input that breaks a target into a file of ``fuzz/regressions`` and says how to make a test of it.
+Corpora start with every body of the tests and grow in `fuzz/corpus` from run to run. An input that makes a target fail
+becomes a file in `fuzz/regressions`, and instructions for adding a test are printed.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ CORPORA = HERE / "corpus"
 ARTIFACTS = HERE / "artifacts"
 REGRESSIONS = HERE / "regressions"
 
-LONGEST_INPUT = 4096
-MEGABYTES = 1024
-"""What a target may hold at once, the corpus included. Nothing that it does needs a tenth of that."""
-SECONDS_AN_INPUT = 10
+MAX_INPUT = 4096
+MEMORY_LIMIT_MB = 1024
+"""The memory limit of a target, including its corpus. No input needs a tenth of it."""
+TIMEOUT_SECONDS = 10
 
 RUST = ("plan_and_bytes", "known_plans")
 TARGETS = (*RUST, "differential")
 
 
 class Run(NamedTuple):
-    """What a target did."""
+    """The result of running a target."""
 
     target: str
     executions: int
@@ -51,13 +51,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m fuzz.run", description=__doc__.partition("\n")[0] if __doc__ else ""
     )
-    parser.add_argument("--seconds", type=int, default=60, help="how long each target runs")
-    parser.add_argument("--target", choices=TARGETS, action="append", help="only this one; may be given again")
+    parser.add_argument("--seconds", type=int, default=60, help="run each target for this many seconds [default: 60]")
+    parser.add_argument("--target", choices=TARGETS, action="append", help="run only this target; repeatable")
     options = parser.parse_args()
 
-    missing = {target: complaints for target in options.target or TARGETS if (complaints := lacks(target))}
-    for target, complaints in missing.items():
-        print(f"{target} is left out, it needs:", *complaints, sep="\n  ", file=sys.stderr)
+    missing = {target: tools for target in options.target or TARGETS if (tools := missing_tools(target))}
+    for target, tools in missing.items():
+        print(f"skipping {target}, it requires:", *tools, sep="\n  ", file=sys.stderr)
     targets = [target for target in options.target or TARGETS if target not in missing]
     if not targets:
         return 1
@@ -72,19 +72,19 @@ def main() -> int:
     return 1 if any(run.failed for run in runs) else 0
 
 
-def lacks(target: str) -> list[str]:
-    """What this machine lacks for a target, each with the way to get it."""
+def missing_tools(target: str) -> list[str]:
+    """Return the tools that a target requires and that are not installed, with the commands to install them."""
     if target not in RUST:
         return [] if importlib.util.find_spec("atheris") else ["Atheris, which has wheels for Linux on x86-64"]
     found = []
-    if shutil.which("rustup") is None or "nightly" not in said("rustup", "toolchain", "list"):
+    if shutil.which("rustup") is None or "nightly" not in output_of("rustup", "toolchain", "list"):
         found.append("a nightly Rust: rustup toolchain install nightly --profile minimal")
     if shutil.which("cargo-fuzz") is None:
         found.append("cargo-fuzz: cargo install cargo-fuzz --locked")
     return found
 
 
-def said(*command: str) -> str:
+def output_of(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
@@ -96,14 +96,14 @@ def seed(target: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (ARTIFACTS / target).mkdir(parents=True, exist_ok=True)
     for content in seeds(target):
-        if len(content) <= LONGEST_INPUT:
+        if len(content) <= MAX_INPUT:
             place = folder / hashlib.sha256(content).hexdigest()[:16]
             if not place.exists():
                 place.write_bytes(content)
 
 
 def seeds(target: str) -> Iterator[bytes]:
-    """Every known body, whole or damaged, in the form that the target reads, and what broke it before."""
+    """Yield every valid or damaged body of the tests, and the regressions, in the format of the target."""
     plans = plans_by_key()
     order = {key: index for index, key in enumerate(plans)}
     for key, body in cases():
@@ -116,7 +116,7 @@ def seeds(target: str) -> Iterator[bytes]:
 
 
 def cases() -> Iterator[tuple[str, bytes]]:
-    """Key of the plan (``kafka MetadataResponse v12``) and body."""
+    """Yield the key of the plan (such as `kafka MetadataResponse v12`) and the body of each test case."""
     for name in ("bodies", "damaged"):
         for line in lines(name):
             dialect, message, version, body, *_ = line.split(" ")
@@ -124,7 +124,7 @@ def cases() -> Iterator[tuple[str, bytes]]:
 
 
 def plans_by_key() -> dict[str, str]:
-    """The plans in the order that chooses them, which is that of ``agreement.subjects`` too."""
+    """Return the plans by key, in the order by which inputs choose them. `agreement.subjects` has the same order."""
     found = {}
     for line in lines("plans"):
         dialect, plan = line.split(" ", 1)
@@ -146,9 +146,9 @@ def run(target: str, seconds: int) -> Run:
     before = set(artifacts.iterdir())
     options = [
         f"-max_total_time={seconds}",
-        f"-max_len={LONGEST_INPUT}",
-        f"-rss_limit_mb={MEGABYTES}",
-        f"-timeout={SECONDS_AN_INPUT}",
+        f"-max_len={MAX_INPUT}",
+        f"-rss_limit_mb={MEMORY_LIMIT_MB}",
+        f"-timeout={TIMEOUT_SECONDS}",
         f"-artifact_prefix={artifacts}/",
         "-print_final_stats=1",
     ]
@@ -177,14 +177,14 @@ def run(target: str, seconds: int) -> Run:
 
 
 def last(text: str, *patterns: str) -> str | None:
-    """The last find of the first pattern that finds anything."""
+    """Return the last match of the first pattern that matches."""
     for pattern in patterns:
         if found := re.findall(pattern, text, re.MULTILINE):
             return str(found[-1])
     return None
 
 
-# What came of it.
+# Reporting.
 
 
 def report(runs: list[Run]) -> None:
@@ -194,29 +194,28 @@ def report(runs: list[Run]) -> None:
         print(f"{each.target:<16}{each.executions:>12,}{each.edges:>8}{each.corpus:>8}  {outcome}")
     for each in runs:
         if each.failed and not each.crashes:
-            print(f"\n{each.target} ended without an input to blame: see {each.log}")
+            print(f"\n{each.target} failed without a failing input, see {each.log}")
         for crash in each.crashes:
             explain(each, crash)
 
 
 def explain(each: Run, crash: Path) -> None:
-    """Keep what broke a target in a form that needs no list of messages, and say what to do with it."""
+    """Write a failing input to a regression file and print how to add a test for it."""
     folder = REGRESSIONS / ("plans" if each.target in RUST else "messages")
     folder.mkdir(exist_ok=True)
     kept = folder / f"{each.target}_{crash.name.rpartition('-')[2][:8]}"
-    kept.write_bytes(standing_alone(each.target, crash.read_bytes()))
-    print(
-        f"\n{each.target} was broken by {kept.relative_to(HERE.parent)}; why, says {each.log.relative_to(HERE.parent)}."
-    )
-    print("Rename it after what is wrong, and give it a test of that name that tells its story:")
+    kept.write_bytes(regression_content(each.target, crash.read_bytes()))
+    file, log = (path.relative_to(HERE.parent) for path in (kept, each.log))
+    print(f"\n{each.target} failed on {file}. The reason is in {log}.")
+    print("Rename the file after the defect and add a test with the same name that describes it:")
     if each.target in RUST:
         print('  rust/kwire/tests/regressions.rs    #[test] fn the_name() { replay("the_name"); }')
     else:
         print('  tests/test_regressions.py    def test_the_name() -> None: replay("the_name")')
 
 
-def standing_alone(target: str, content: bytes) -> bytes:
-    """An input of a target as a regression: with its plan, or the name of its message, before the body."""
+def regression_content(target: str, content: bytes) -> bytes:
+    """Return an input as a regression file, with its plan or the name of its message before the body."""
     if target == "plan_and_bytes":
         return content
     keys = list(plans_by_key().items())

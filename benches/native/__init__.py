@@ -1,5 +1,5 @@
-"""kwire beside codecs in Java, Go and Rust that build their own objects: `python -m benches.native`.
+"""Compare kwire with codecs in Java, Go, and Rust: `python -m benches.native`.
 
-Each codec is a small program that reads the same file, checks that it writes what it read, and then works when it is
-told to, so that programs take turns as codecs do within one process.
+Each codec is a small program that reads the same file, checks a round trip, and then executes operations on command, so
+that the programs take turns like codecs in one process.
 """

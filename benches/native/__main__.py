@@ -1,10 +1,9 @@
-"""Let kwire and the programs take turns at MetadataResponse v12 of workload (b), and say how they compare.
+"""Compare kwire with programs in other languages on MetadataResponse v12 of workload (b).
 
     python -m benches.native [--quick] [--record FILE]
 
-Two times are told for each: that of the thread that does the work, and that of the whole process, in which a
-collector or a destructor cleans up what was made. kwire is told twice as well: by its Python objects, freed in the
-second column, and by the Rust crate's own tree.
+There are two times for each: that of the working thread, and that of the whole process, which includes garbage
+collection or freeing. kwire takes part twice: with its Python objects and with the `Value` of the Rust crate.
 """
 
 from __future__ import annotations
@@ -43,24 +42,24 @@ OPERATIONS = ("decode", "encode", "reuse")
 ROUNDS, QUICK_ROUNDS = 11, 3
 CALLS = 3
 WARM_UP = 40
-"""Rounds of every operation before anything counts: what Java's compiler needs to settle, after a bad time half-way."""
+"""Rounds of every operation before measuring, until the Java compiler has finished."""
 AT_LEAST, GOAL = 1.0, 1.5
-OURS = "kwire, objects"
+KWIRE_OBJECTS = "kwire, objects"
 
 
-class Working(Protocol):
-    """Something that works when told: here, or in a process of its own."""
+class Codecs(Protocol):
+    """A codec that executes operations on command, in this or another process."""
 
     @property
     def operations(self) -> Sequence[str]:
-        """What it can be told to do."""
+        """The names of its operations."""
 
     def work(self, operation: str, calls: int) -> tuple[list[int], int]:
-        """Nanoseconds of each call, and of everything."""
+        """Return the nanoseconds of each call, and of all calls including freeing."""
 
 
-class Here:
-    """kwire's Python objects, in this process."""
+class LocalCodec:
+    """kwire with Python objects in this process."""
 
     operations = ("decode", "encode")
 
@@ -83,7 +82,7 @@ class Here:
 
 @dataclass(slots=True)
 class Taken:
-    """All samples of one program, in nanoseconds a call."""
+    """All samples of one program in nanoseconds for each call."""
 
     name: str
     language: str
@@ -104,8 +103,10 @@ class NativeRecord:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.native", description="Measure against other languages.")
-    parser.add_argument("--quick", action="store_true", help="few rounds: a look, not a measurement")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="where to write (benches/records/native-DATE.json)")
+    parser.add_argument("--quick", action="store_true", help="few rounds, for a rough estimate")
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="record to write [default: benches/records/native-DATE.json]"
+    )
     given = parser.parse_args()
     console = Console()
     now = datetime.now(UTC)
@@ -122,15 +123,15 @@ def main() -> None:
     measure(record, console)
     console.print(table(record))
     for name, reason in record.lacking.items():
-        console.print(f"[yellow]{name} does not take part: {reason}[/]", highlight=False)
-    for name, operation in product((OURS, "kwire, Value"), ("decode", "encode")):
-        if (said := verdict(record, name, operation)) is not None:
-            console.print(said, highlight=False)
+        console.print(f"[yellow]skipping {name}: {reason}[/]", highlight=False)
+    for name, operation in product((KWIRE_OBJECTS, "kwire, Value"), ("decode", "encode")):
+        if (text := verdict(record, name, operation)) is not None:
+            console.print(text, highlight=False)
 
     file = given.record or RECORDS / f"native-{now:%Y-%m-%d}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
-    console.print(f"Every sample is in {file}")
+    console.print(f"Wrote {file}")
 
 
 def measure(record: NativeRecord, console: Console) -> None:
@@ -141,8 +142,8 @@ def measure(record: NativeRecord, console: Console) -> None:
         message = Path(folder, "message")
         message.write_bytes(body)
         codec = load("kwire").codec(WORKLOAD.message, WORKLOAD.version)
-        workers: dict[str, Working] = {OURS: Here(codec, body)}
-        record.taken.append(Taken(OURS, "Python"))
+        workers: dict[str, Codecs] = {KWIRE_OBJECTS: LocalCodec(codec, body)}
+        record.taken.append(Taken(KWIRE_OBJECTS, "Python"))
         for program in PROGRAMS:
             try:
                 with console.status(f"building {program.name} (Rust takes minutes the first time)"):
@@ -156,7 +157,7 @@ def measure(record: NativeRecord, console: Console) -> None:
             take_turns(record, workers, Random(0))
 
 
-def take_turns(record: NativeRecord, workers: dict[str, Working], random: Random) -> None:
+def take_turns(record: NativeRecord, workers: dict[str, Codecs], random: Random) -> None:
     turns = [(taken, name) for taken in record.taken for name in workers[taken.name].operations]
     for _ in range(WARM_UP):
         for taken, operation in turns:
@@ -171,7 +172,7 @@ def take_turns(record: NativeRecord, workers: dict[str, Working], random: Random
 def table(record: NativeRecord) -> Table:
     title = f"{record.workload}, CPU ns a partition: the working thread / the whole process"
     shown = Table(title=title, title_justify="left")
-    for column in ("", "", "decode", "encode", "encode into a kept buffer"):
+    for column in ("", "", "decode", "encode", "encode into the same buffer"):
         shown.add_column(column, justify="right" if column else "left")
     for taken in record.taken:
         shown.add_row(taken.name, taken.language, *(times(taken, operation) for operation in OPERATIONS))
@@ -187,7 +188,7 @@ def times(taken: Taken, operation: str) -> str:
 
 
 def verdict(record: NativeRecord, name: str, operation: str) -> str | None:
-    """One of ours against the fastest of the others, by the working thread, into new bytes."""
+    """Compare a codec of kwire with the fastest other one, by the time of the working thread."""
     medians = {each.name: median(each.thread_ns[operation]) for each in record.taken}
     others = {other: taken for other, taken in medians.items() if not other.startswith("kwire")}
     if not others or name not in medians:

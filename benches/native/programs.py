@@ -1,10 +1,9 @@
-"""The programs of other languages: what they need, how they are built, how they are told to work.
+"""The programs in other languages: the tools they require, and how they are built and run.
 
-Memory is warm for all of them: each has a gigabyte to work in and gives none of it back meanwhile. By default Rust's
-would go back to the system after every call, and fetching it again costs more than decoding.
+All of them keep the memory that they free, up to 1 GB. By default, the allocator of Rust programs would return it to
+the system after every call, and getting it again takes longer than decoding.
 
-All that building leaves behind is under `target/native`. Versions are pinned in the files of each language's own
-tool, and nothing here says where these fetch from.
+All build output is in `target/native`. The versions of dependencies are pinned in the files of each language.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ RUST, GO, JAVA = BUILT / "rust", BUILT / "go", BUILT / "java"
 
 
 class Lacking(Exception):
-    """A program cannot be built; the text says what is missing."""
+    """A program cannot be built. The message names what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One codec in another language."""
+    """A codec in another language."""
 
     name: str
     language: str
@@ -43,7 +42,11 @@ class Program:
     wants_plan: bool = False
 
     def prepare(self) -> None:
-        """Build it; raises Lacking."""
+        """Build the program.
+
+        Raises:
+            Lacking: a tool is not installed, or the build fails.
+        """
         missing = [tool for tool in self.tools if shutil.which(tool) is None]
         if missing:
             raise Lacking(f"{' and '.join(missing)} is not installed")
@@ -72,11 +75,11 @@ def build_java() -> None:
 def run(*command: str) -> None:
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
-        said = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-        raise Lacking(f"`{command[0]}` fails: {' '.join(said[:2])}")
+        output = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        raise Lacking(f"`{command[0]}` failed: {' '.join(output[:2])}")
 
 
-# glibc's allocator; others have no such habit.
+# Settings of glibc's allocator.
 KEEP_FREED_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
 
 
@@ -88,7 +91,7 @@ def rust(name: str, binary: str, *options: str, wants_plan: bool = False) -> Pro
 PROGRAMS = (
     rust("kwire, Value", "kwire", wants_plan=True),
     rust("kafka-protocol", "kafka_protocol"),
-    # It asks for a newer Rust than it needs for this.
+    # It declares a newer Rust version than it needs here.
     rust("krabka", "krabka", "--features", "krabka", "--ignore-rust-version"),
     Program(
         "kmsg",
@@ -103,7 +106,7 @@ PROGRAMS = (
         "Java",
         ("java", "javac", "mvn"),
         build_java,
-        # The collector that costs the working thread the least.
+        # The garbage collector that takes the least time of the working thread.
         ("java", "-XX:+UseSerialGC", "-Xms1g", "-Xmx1g", "-cp", f"{JAVA}:{JAVA}/libraries/*", "KafkaClients"),
         {},
     ),
@@ -111,7 +114,7 @@ PROGRAMS = (
 
 
 class Worker:
-    """A program that runs and waits to be told."""
+    """A running program that executes operations on command."""
 
     def __init__(self, program: Program, message: Path, version: int, plan: str) -> None:
         extra = (plan,) if program.wants_plan else ()
@@ -120,7 +123,7 @@ class Worker:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
-        self.operations = tuple(self.answer().split())
+        self.operations = tuple(self.read_line().split())
 
     def __enter__(self) -> Self:
         return self
@@ -131,21 +134,21 @@ class Worker:
         self.process.wait()
 
     def work(self, operation: str, calls: int) -> tuple[list[int], int]:
-        """CPU nanoseconds of the working thread for each call, and of the whole process for all of them."""
+        """Return the CPU nanoseconds of the working thread for each call, and of the process for all calls."""
         assert self.process.stdin is not None
         before = self.cpu_ns()
         self.process.stdin.write(f"{operation} {calls}\n")
         self.process.stdin.flush()
-        taken = [int(each) for each in self.answer().split()]
+        taken = [int(each) for each in self.read_line().split()]
         return taken, self.cpu_ns() - before
 
-    def answer(self) -> str:
+    def read_line(self) -> str:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.process.args!r} ended with {self.process.wait()}")
+            raise RuntimeError(f"{self.process.args!r} exited with status {self.process.wait()}")
         return line
 
     def cpu_ns(self) -> int:
-        """CPU time of the process, all threads: Linux has a clock for every process, found by its number."""
+        """Return the CPU time of all threads. Linux has a clock for every process id."""
         return time.clock_gettime_ns((~self.process.pid << 3) | 2)

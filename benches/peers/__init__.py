@@ -1,5 +1,4 @@
-"""The codecs that are measured, one file each, in the way their own documentation calls the fastest.
+"""The libraries that are compared, one file each, used in the way that their documentation recommends for speed.
 
-`peer.py` says what such a file has to offer. A codec is imported when it is asked for, so that one which is not
-installed costs only its own column.
+`peer.py` defines the interface. A library is imported on request, so if one is not installed, only its column is missing.
 """

@@ -1,7 +1,6 @@
-"""aiokafka: pure Python, the same structures of fields as kafka-python had before it compiled them.
+"""aiokafka: pure Python, with the interpreted structures of fields that kafka-python had before it compiled them.
 
-It stops at version 5 of MetadataResponse and version 2 of ApiVersionsResponse, so it only joins where those are
-measured.
+It supports MetadataResponse up to version 5 and ApiVersionsResponse up to version 2, so it takes part only in those.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ class Aiokafka(Peer):
                 cls = getattr(schema, f"MetadataResponse_v{version}")
                 return Codec(decode=cls.decode, encode=cls.encode, content=metadata)
             case "MetadataResponse":
-                raise Unable("it stops at version 5")
+                raise Unable("its newest version is 5")
             case "ApiVersionsResponse":
-                raise Unable("it stops at version 2")
+                raise Unable("its newest version is 2")
             case _:
-                raise Unable(f"{message} is not among its structures")
+                raise Unable(f"{message} is not one of its messages")
 
 
 def metadata(message: Any) -> Metadata:

@@ -1,6 +1,6 @@
-"""kafka-python: pure Python, with coders that it compiles from Kafka's schemas on first use.
+"""kafka-python: pure Python, with codecs that it compiles from Kafka's schemas on first use.
 
-Its `encode(version=...)` fails for a decoded message, which already knows its version, so that is left out.
+A decoded message has its version, with which `encode(version=...)` fails, so `encode` is called without it.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class KafkaPython(Peer):
 
 
 def field(part: Any, name: str, version: int) -> Any:
-    """A field that this version may lack; reading it would then give kafka-python's own default."""
+    """Return a field that this version may lack. Reading it would return kafka-python's own default."""
     known = CARRIED[name]
     return getattr(part, name) if version in known.versions else known.otherwise
 
 
 def operations(part: Any) -> int:
-    """A set of bits; None stands for the one that says nobody asked."""
+    """Convert a set of bits, in which None means that the operations were not requested."""
     bits = part.authorized_operations
     return OPERATIONS_NOT_ASKED_FOR if bits is None else sum(1 << bit for bit in bits)
 

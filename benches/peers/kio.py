@@ -1,7 +1,7 @@
 """kio: Kafka's messages as one frozen dataclass for each version, decoded in Rust and encoded in Python.
 
-Its readers and writers are made once and kept, as its documentation has it. `TopicMetadataResponse_V1` never shipped,
-so only kwire knows it.
+Its readers and writers are created once, as its documentation recommends. `TopicMetadataResponse_V1` was never
+released, so only kwire supports it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Kio(Peer):
 
 
 def decode(read: Callable[[bytes, int], tuple[Any, int]], data: bytes) -> Any:
-    """Its readers also tell how many bytes they took."""
+    """Decode a message. The readers of kio also return the number of bytes read."""
     return read(data, 0)[0]
 
 
@@ -66,7 +66,7 @@ def encode(write: Callable[[BytesIO, Any], None], message: Any) -> bytes:
 
 
 def field(part: Any, name: str) -> Any:
-    """A field that the class for this version may lack."""
+    """Return a field that the class of this version may lack."""
     return getattr(part, name, CARRIED[name].otherwise)
 
 

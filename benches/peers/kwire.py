@@ -1,4 +1,4 @@
-"""kwire itself, by the functions that its users call."""
+"""kwire through its public functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What engine and reference share here: the classes of the messages, and the way back from them to content."""
+"""The message classes of engine and reference, and their conversion to content."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ DIALECTS = {"MetadataResponse": "kafka", "ApiVersionsResponse": "kafka", "TopicM
 
 
 def message_class(name: str) -> type[Message]:
-    """The class of a message that is measured."""
+    """Return the class of a message."""
     return find(DIALECTS[name], name=name)
 
 
 def content(message: Any) -> Content:
-    """A message of kwire, as plain tuples."""
+    """Convert a message to content."""
     match type(message).__name__:
         case "MetadataResponse":
             return metadata(message)

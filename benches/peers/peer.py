@@ -1,8 +1,8 @@
-"""What a peer offers: a codec for one message in one version, or the reason why it has none.
+"""The interface of the libraries that are compared.
 
-A codec reads its payload, which is the workload's own bytes unless the peer has a format of its own, and gives back its
-own objects. `content` turns these into plain tuples, by which they are compared before anything is timed. What a peer
-encodes is what it decoded: the objects its users would hold.
+A codec decodes a payload, which is the encoded workload unless the peer has its own format, to the objects of the
+peer. `content` converts these to plain tuples, which are compared before measuring. A peer encodes the objects that it
+decoded.
 """
 
 from __future__ import annotations
@@ -21,51 +21,59 @@ if TYPE_CHECKING:
 
 
 class Unable(Exception):
-    """A peer does not have this message in this version; the text says what it does have."""
+    """The peer lacks this message in this version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How one peer handles one message in one version. The result of `decode` is freed by dropping it."""
+    """The functions of a peer for one message in one version."""
 
     decode: Callable[[bytes], Any]
     encode: Callable[[Any], bytes]
     content: Callable[[Any], Content]
     validate: Callable[[bytes], None] | None = None
-    """Checks bytes without making objects of them, where a peer can do that."""
+    """Checks bytes without building objects, if the peer supports it."""
 
 
 class Peer(ABC):
-    """One library that is measured. It has no state, so that a process of its own can make it again."""
+    """A library that is measured. It has no state, so that other processes can create it again."""
 
     name: ClassVar[str]
-    """As it is called in tables."""
+    """The name in tables."""
     distribution: ClassVar[str]
-    """As it is installed; tells the version."""
+    """The name of the distribution, which has the version."""
     imports: ClassVar[str]
-    """The statement by which a program gets at MetadataResponse, to be timed in a fresh interpreter."""
+    """The statement that imports MetadataResponse. Its time is measured in a new interpreter."""
     own_format: ClassVar[bool] = False
-    """Whether it reads something else than Kafka's bytes."""
+    """Whether the peer has another format than Kafka's."""
 
     @property
     def version(self) -> str:
-        """Of what is installed."""
+        """The installed version."""
         return version(self.distribution)
 
     def payload(self, workload: Workload) -> bytes:
-        """What it is given to read."""
+        """Return the bytes to decode."""
         return workload.body()
 
     @abstractmethod
     def codec(self, message: str, version: int) -> Codec:
-        """Its way with one message in one version; raises Unable."""
+        """Return the codec for one message in one version.
+
+        Raises:
+            Unable: the peer lacks it.
+        """
 
 
 PEERS = ("kwire", "msgspec", "kio", "kafka_python", "aiokafka", "reference")
-"""The modules of this package, in the order of the tables."""
+"""The peers by module, in the order of tables."""
 
 
 def load(module: str) -> Peer:
-    """The peer of a module; ImportError says what is not installed."""
+    """Return the peer of a module.
+
+    Raises:
+        ImportError: its library is not installed.
+    """
     peer: Peer = import_module(f"benches.peers.{module}").PEER
     return peer

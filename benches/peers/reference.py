@@ -1,4 +1,4 @@
-"""The reference codec of kwire: pure Python, written to be read."""
+"""The reference codec of kwire in pure Python."""
 
 from __future__ import annotations
 

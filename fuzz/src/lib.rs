@@ -13,13 +13,13 @@ pub fn check(input: &[u8]) {
             assert_eq!(
                 plan.to_string().parse().as_ref(),
                 Ok(&plan),
-                "a plan's own text is another plan"
+                "a plan prints as another plan"
             );
             check_body(&plan, body);
         }
         Err(error) => assert!(
             text.is_char_boundary(error.offset),
-            "an error outside of the text: {error}"
+            "the error is outside the text: {error}"
         ),
     }
 }
@@ -30,29 +30,29 @@ pub fn check_body(plan: &Plan, body: &[u8]) {
     let value = match Value::decode(plan, body) {
         Ok(value) => value,
         Err(error) => {
-            assert!(error.offset <= body.len(), "an error outside of the body: {error}");
+            assert!(error.offset <= body.len(), "the error is outside the body: {error}");
             assert_eq!(
                 validate(plan, body),
                 Err(error),
-                "validate says something else than decode"
+                "validate returns another error than decode"
             );
             return;
         }
     };
-    assert_eq!(validate(plan, body), Ok(()), "validate refuses what decode takes");
-    let written = value.encode(plan).expect("what was read can be written");
-    assert!(written.len() <= body.len(), "no form of a value is longer than ours is");
-    let again = Value::decode(plan, &written).expect("what was written can be read");
-    assert_eq!(again, value, "another value after a round trip");
+    assert_eq!(validate(plan, body), Ok(()), "validate rejects what decode accepts");
+    let written = value.encode(plan).expect("a decoded value encodes");
+    assert!(written.len() <= body.len(), "the encoding is longer than the input");
+    let again = Value::decode(plan, &written).expect("an encoded value decodes");
+    assert_eq!(again, value, "the value changed in a round trip");
     assert_eq!(
         again.encode(plan).as_ref(),
         Ok(&written),
-        "other bytes after a round trip"
+        "the bytes changed in a round trip"
     );
     if let Some((_, beginning)) = written.split_last() {
         assert!(
             Value::decode(plan, beginning).is_err(),
-            "a body without its last byte is a body"
+            "a body without its last byte is accepted"
         );
     }
 }

@@ -1,5 +1,5 @@
-// kmsg of franz-go at MetadataResponse: works when told to. Reads "decode 5" from standard input, decodes five times,
-// answers with the CPU nanoseconds of each. The collector works in other threads; who started this program adds that.
+// MetadataResponse of franz-go's kmsg. Reads "decode 5" from standard input, decodes five times, and prints the CPU
+// nanoseconds of each call. The parent process measures the time of garbage collection in other threads.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// kept is where results go, so that no compiler can tell they are not needed.
+// kept is the last result, so that the compiler cannot remove the operations.
 var kept any
 
 func main() {
@@ -31,7 +31,7 @@ func main() {
 
 	message := decode(input, int16(version))
 	if !bytes.Equal(message.AppendTo(nil), input) {
-		fail("it writes something else than it read")
+		fail("the encoded message differs from the input")
 	}
 	operations := map[string]func(){
 		"decode": func() { kept = decode(input, int16(version)) },
@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// decode lets strings refer to the input, which is the faster of the two ways that kmsg offers.
+// decode lets strings refer to the input, which is the faster of two methods of kmsg.
 func decode(input []byte, version int16) *kmsg.MetadataResponse {
 	message := kmsg.NewPtrMetadataResponse()
 	message.SetVersion(version)
@@ -64,7 +64,7 @@ func decode(input []byte, version int16) *kmsg.MetadataResponse {
 	return message
 }
 
-// threadTime is the CPU time of this thread in nanoseconds.
+// threadTime returns the CPU time of this thread in nanoseconds.
 func threadTime() int64 {
 	const clockThreadCPUTime = 3
 	var now syscall.Timespec

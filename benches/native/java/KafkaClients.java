@@ -14,12 +14,11 @@ import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 
 /**
- * Kafka's own classes at MetadataResponse, working when told to: reads "decode 5" from standard input, decodes five
- * times, answers with the CPU nanoseconds of each. The collector and the compiler work in other threads; who started
- * this program adds that.
+ * Kafka's MetadataResponseData. Reads "decode 5" from standard input, decodes five times, and prints the CPU nanoseconds
+ * of each call. The parent process measures the time of garbage collection and compilation in other threads.
  */
 public final class KafkaClients {
-    /** Where results go, so that no compiler can tell they are not needed. */
+    /** The last result, so that the compiler cannot remove the operations. */
     static volatile Object kept;
 
     public static void main(String[] arguments) throws IOException {
@@ -32,7 +31,7 @@ public final class KafkaClients {
         MetadataResponseData message = decode(input, version);
         ByteBuffer buffer = encode(message, version, null);
         if (!buffer.equals(ByteBuffer.wrap(input))) {
-            throw new IllegalStateException("it writes something else than it read");
+            throw new IllegalStateException("the encoded message differs from the input");
         }
         Map<String, Runnable> operations = Map.of(
             "decode", () -> kept = decode(input, version),
@@ -58,7 +57,7 @@ public final class KafkaClients {
         return new MetadataResponseData(new ByteBufferAccessor(ByteBuffer.wrap(input)), version);
     }
 
-    /** As Kafka's own code does it: measure first, which also remembers what strings come to, then write. */
+    /** Encode like Kafka: compute the size, which caches encoded strings, and then write. */
     static ByteBuffer encode(MetadataResponseData message, short version, ByteBuffer used) {
         ObjectSerializationCache cache = new ObjectSerializationCache();
         int size = message.size(cache, version);

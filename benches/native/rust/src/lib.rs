@@ -1,5 +1,5 @@
-//! Working when told to: reads `decode 5` from standard input, decodes five times, answers with the CPU nanoseconds of
-//! each. So programs in several languages can take turns.
+//! A loop that executes operations on command: it reads `decode 5` from standard input, decodes five times, and prints the
+//! CPU nanoseconds of each call.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -8,42 +8,42 @@ use std::io::{BufRead, Write, stdin, stdout};
 use bytes::BytesMut;
 use cpu_time::ThreadTime;
 
-/// One codec at MetadataResponse, in one version.
+/// A codec for MetadataResponse in one version.
 pub trait Codec {
-    /// The message as its own objects; they may borrow from the input.
+    /// The decoded message, which may borrow from the input.
     type Message<'a>
     where
         Self: 'a;
 
-    /// Bytes to objects.
+    /// Decode a message.
     fn decode<'a>(&'a self, input: &'a [u8]) -> Result<Self::Message<'a>, Box<dyn Error>>;
 
-    /// Objects to bytes that nobody held before.
+    /// Encode a message into a new buffer.
     fn encode<'a>(&'a self, message: &Self::Message<'a>) -> Result<impl AsRef<[u8]>, Box<dyn Error>>;
 
-    /// Whether the bytes are a message, without making objects, where the codec can.
+    /// Check bytes without building objects, if the codec supports it.
     fn validate(&self, _: &[u8]) -> Option<Result<(), Box<dyn Error>>> {
         None
     }
 
-    /// Objects into a buffer that is used again, where the codec can.
+    /// Encode a message into a buffer that is reused, if the codec supports it.
     fn encode_into<'a>(&'a self, _: &Self::Message<'a>, _: &mut BytesMut) -> Option<Result<(), Box<dyn Error>>> {
         None
     }
 }
 
-/// What the command line said: bytes of a message, its version, and whatever else the codec needs.
+/// The arguments of the program.
 pub struct Given {
-    /// The message without its header.
+    /// The encoded message without its header.
     pub input: Vec<u8>,
-    /// Of the message.
+    /// The version of the message.
     pub version: i16,
-    /// The remaining argument, if there is one.
+    /// The third argument, if there is one.
     pub extra: Option<String>,
 }
 
 impl Given {
-    /// From the arguments of the program.
+    /// Parse the command line.
     pub fn from_arguments() -> Result<Self, Box<dyn Error>> {
         let mut arguments = std::env::args().skip(1);
         let (Some(file), Some(version)) = (arguments.next(), arguments.next()) else {
@@ -57,11 +57,11 @@ impl Given {
     }
 }
 
-/// Check that the codec writes what it read, then obey until the input ends.
-pub fn obey<C: Codec>(codec: &C, input: &[u8]) -> Result<(), Box<dyn Error>> {
+/// Check a round trip, then execute commands until the end of standard input.
+pub fn serve<C: Codec>(codec: &C, input: &[u8]) -> Result<(), Box<dyn Error>> {
     let message = codec.decode(input)?;
     if codec.encode(&message)?.as_ref() != input {
-        return Err("it writes something else than it read".into());
+        return Err("the encoded message differs from the input".into());
     }
     let mut buffer = BytesMut::new();
     let mut operations = vec!["decode", "encode"];
@@ -71,11 +71,11 @@ pub fn obey<C: Codec>(codec: &C, input: &[u8]) -> Result<(), Box<dyn Error>> {
     if codec.validate(input).transpose()?.is_some() {
         operations.push("validate");
     }
-    say(&operations.join(" "))?;
+    print_line(&operations.join(" "))?;
 
     for line in stdin().lock().lines() {
         let line = line?;
-        let (operation, calls) = line.split_once(' ').ok_or("a command is an operation and a number")?;
+        let (operation, calls) = line.split_once(' ').ok_or("expected an operation and a number")?;
         let mut taken = Vec::new();
         for _ in 0..calls.parse()? {
             let start = ThreadTime::now();
@@ -96,24 +96,24 @@ pub fn obey<C: Codec>(codec: &C, input: &[u8]) -> Result<(), Box<dyn Error>> {
                     buffer.clear();
                     codec
                         .encode_into(black_box(&message), &mut buffer)
-                        .ok_or("it cannot")??;
+                        .ok_or("unsupported operation")??;
                     black_box(&buffer);
                     start.elapsed()
                 }
                 "validate" => {
-                    codec.validate(black_box(input)).ok_or("it cannot")??;
+                    codec.validate(black_box(input)).ok_or("unsupported operation")??;
                     start.elapsed()
                 }
-                other => return Err(format!("there is no operation {other}").into()),
+                other => return Err(format!("unknown operation {other}").into()),
             };
             taken.push(elapsed.as_nanos().to_string());
         }
-        say(&taken.join(" "))?;
+        print_line(&taken.join(" "))?;
     }
     Ok(())
 }
 
-fn say(line: &str) -> std::io::Result<()> {
+fn print_line(line: &str) -> std::io::Result<()> {
     let mut out = stdout().lock();
     writeln!(out, "{line}")?;
     out.flush()

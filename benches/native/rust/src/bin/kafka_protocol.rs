@@ -1,11 +1,11 @@
-//! The kafka-protocol crate. Its strings are slices of the input, which it wants as `Bytes`.
+//! The kafka-protocol crate. Its strings are slices of the input, which is a `Bytes`.
 
 use std::error::Error;
 
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::MetadataResponse;
 use kafka_protocol::protocol::{Decodable, Encodable};
-use native::{Codec, Given, obey};
+use native::{Codec, Given, serve};
 
 struct KafkaProtocol {
     input: Bytes,
@@ -36,5 +36,5 @@ fn main() -> Result<(), Box<dyn Error>> {
         input: Bytes::copy_from_slice(&given.input),
         version: given.version,
     };
-    obey(&codec, &given.input)
+    serve(&codec, &given.input)
 }

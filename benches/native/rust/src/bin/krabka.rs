@@ -1,11 +1,11 @@
-//! The krabka-protocol crate, into its borrowing structs: its fastest.
+//! The krabka-protocol crate with its borrowing structs, which are its fastest.
 
 use std::error::Error;
 
 use bytes::BytesMut;
 use krabka_protocol::borrowed::metadata_response::MetadataResponse;
 use krabka_protocol::{DecodeBorrow, Encode};
-use native::{Codec, Given, obey};
+use native::{Codec, Given, serve};
 
 struct Krabka {
     version: i16,
@@ -35,5 +35,5 @@ impl Codec for Krabka {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let given = Given::from_arguments()?;
-    obey(&Krabka { version: given.version }, &given.input)
+    serve(&Krabka { version: given.version }, &given.input)
 }

@@ -1,9 +1,9 @@
-//! kwire's crate, by a plan, into its own tree. The plan's text is the third argument.
+//! The kwire crate with its `Value`. The third argument is a plan.
 
 use std::error::Error;
 
 use kwire::{Plan, Value};
-use native::{Codec, Given, obey};
+use native::{Codec, Given, serve};
 
 struct Kwire(Plan);
 
@@ -25,6 +25,6 @@ impl Codec for Kwire {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let given = Given::from_arguments()?;
-    let plan = given.extra.ok_or("the third argument is the text of a plan")?;
-    obey(&Kwire(plan.parse()?), &given.input)
+    let plan = given.extra.ok_or("the third argument must be a plan")?;
+    serve(&Kwire(plan.parse()?), &given.input)
 }
