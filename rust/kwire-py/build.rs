@@ -1,4 +1,4 @@
-//! Lets this crate ask which Python it is built for.
+//! Make the configuration of the Python interpreter available to the crate.
 
 fn main() {
     pyo3_build_config::use_pyo3_cfgs();

@@ -1,4 +1,4 @@
-//! The door to columns: frames in, an Arrow record batch out, for whatever library takes it.
+//! `Columns` for Python: frames in, an Arrow record batch out.
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -16,7 +16,7 @@ use crate::errors::plan_error;
 use crate::immutable_bytes::ImmutableBytes;
 use crate::unsafe_arrow::{ARRAY, SCHEMA, STREAM, chunks};
 
-/// How to make columns of one message at one version.
+/// The columns of one message in one version.
 #[pyclass(frozen, module = "kwire._kwire")]
 pub(crate) struct Columns {
     compiled: kwire_columns::Columns,
@@ -44,13 +44,13 @@ impl Columns {
         }
     }
 
-    /// What batches look like.
+    /// The schema of batches.
     #[getter]
     fn schema(&self) -> Schema {
         Schema(self.compiled.schema().clone())
     }
 
-    /// A sequence of bytes-likes and None, or binary Arrow data, to a batch.
+    /// Decode a sequence of bytes-like objects and None, or binary Arrow data, into a batch.
     fn batch(&self, py: Python<'_>, frames: &Bound<'_, PyAny>) -> PyResult<Batch> {
         let made = if let Some(chunks) = chunks(frames)? {
             let mut slices = Vec::new();
@@ -82,7 +82,7 @@ impl Columns {
     }
 }
 
-/// The frames of an array of bytes.
+/// Append the frames of a binary array to `slices`.
 fn add_slices<'a>(chunk: &'a ArrayRef, slices: &mut Vec<Option<&'a [u8]>>) -> PyResult<()> {
     let chunk = chunk.as_any();
     if let Some(array) = chunk.downcast_ref::<BinaryArray>() {
@@ -93,13 +93,13 @@ fn add_slices<'a>(chunk: &'a ArrayRef, slices: &mut Vec<Option<&'a [u8]>>) -> Py
         slices.extend(array.iter());
     } else {
         return Err(PyTypeError::new_err(
-            "Arrow data of type binary, large_binary or binary_view is wanted",
+            "expected Arrow data of type binary, large_binary, or binary_view",
         ));
     }
     Ok(())
 }
 
-/// A record batch, for libraries that read Arrow.
+/// A record batch, for libraries that read Arrow through the `PyCapsule` interface.
 #[pyclass(frozen, module = "kwire._kwire")]
 pub(crate) struct Batch(RecordBatch);
 
@@ -125,7 +125,7 @@ impl Batch {
             .collect()
     }
 
-    /// Bytes that it holds.
+    /// The memory that the batch holds in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.0.get_array_memory_size()
@@ -176,7 +176,7 @@ impl Batch {
     }
 }
 
-/// What a batch looks like, for libraries that read Arrow.
+/// The schema of a batch, for libraries that read Arrow through the `PyCapsule` interface.
 #[pyclass(frozen, module = "kwire._kwire")]
 pub(crate) struct Schema(SchemaRef);
 
@@ -197,7 +197,7 @@ fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'p
     PyCapsule::new_with_value(py, schema, SCHEMA)
 }
 
-/// `kwire.columnar.NoSuchRows`
+/// Create `kwire.columnar.NoSuchRows`.
 #[cold]
 fn no_such_rows(py: Python<'_>, error: &RowsError) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -207,7 +207,7 @@ fn no_such_rows(py: Python<'_>, error: &RowsError) -> PyErr {
     made.map_or_else(|failed| failed, PyErr::from_value)
 }
 
-/// `kwire.columnar.BatchTooLarge`
+/// Create `kwire.columnar.BatchTooLarge`.
 #[cold]
 fn too_large(py: Python<'_>, bytes: usize) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -217,7 +217,7 @@ fn too_large(py: Python<'_>, bytes: usize) -> PyErr {
     made.map_or_else(|failed| failed, PyErr::from_value)
 }
 
-/// Arrow refuses what we made: our fault.
+/// Arrow rejects the arrays, which is a bug of this crate.
 #[cold]
 fn unexpected(error: &ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())

@@ -1,11 +1,11 @@
-//! Errors of the kwire crate as the exceptions of `kwire.errors`.
+//! Convert errors of the kwire crate to the exceptions of `kwire.errors`.
 
 use kwire::{DecodeError, EncodeError, Path, PathElement, PlanError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
-/// A path as a tuple of names and indexes.
+/// Return a path as a tuple of names and indexes.
 fn path<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyTuple>> {
     let elements = path.iter().map(|element| match element {
         PathElement::Name(name) => Ok(name.into_pyobject(py)?.into_any()),
@@ -14,7 +14,7 @@ fn path<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, elements.collect::<PyResult<Vec<_>>>()?)
 }
 
-/// `kwire.errors.DecodeError`
+/// Create `kwire.errors.DecodeError`.
 #[cold]
 pub(crate) fn decode_error(py: Python<'_>, error: &DecodeError) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -30,7 +30,7 @@ pub(crate) fn decode_error(py: Python<'_>, error: &DecodeError) -> PyErr {
     made.map_or_else(|failed| failed, PyErr::from_value)
 }
 
-/// `kwire.errors.EncodeError`
+/// Create `kwire.errors.EncodeError`.
 #[cold]
 pub(crate) fn encode_error(py: Python<'_>, error: &EncodeError) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -40,7 +40,7 @@ pub(crate) fn encode_error(py: Python<'_>, error: &EncodeError) -> PyErr {
     made.map_or_else(|failed| failed, PyErr::from_value)
 }
 
-/// A `ValueError`: only somebody who writes plans by hand meets it.
+/// Create a `ValueError`. Only handwritten plans cause it.
 #[cold]
 pub(crate) fn plan_error(error: &PlanError) -> PyErr {
     pyo3::exceptions::PyValueError::new_err(error.to_string())

@@ -1,27 +1,28 @@
-//! Values that were built before in the same call, found again by the bytes they were built from.
+//! Caches of values by the bytes from which they were built in the same call.
 //!
-//! Rules of this file: a table remembers places in the input, not bytes, and a find is believed only after the bytes at
-//! both places were compared; so no hash, stale entry or foreign mask can give a wrong value. Entries of earlier calls
-//! are told apart by a generation. A table that rarely finds anything switches itself off for the rest of the call.
+//! A table stores offsets in the input instead of bytes. A look-up compares the bytes at both offsets, so neither a
+//! hash collision nor a stale entry can return a wrong value. A generation number distinguishes entries of earlier
+//! calls. A table with too few hits turns itself off for the rest of the call.
 
 use crate::unsafe_prefetch::prefetch;
 
-/// Tables stay below this many entries: beyond it they crowd out of the cache what they are to save.
+/// The maximum number of entries. A larger table displaces more of the processor's caches than it saves.
 const MOST_ENTRIES: usize = 1 << 15;
 const FEWEST_ENTRIES: usize = 1 << 8;
-/// About so many bytes of input come to one look-up.
+/// The approximate number of input bytes for each look-up.
 const BYTES_A_LOOK_UP: usize = 48;
 
-/// What makes a table worth its look-ups.
+/// When a table is worth its look-ups.
 ///
-/// It is judged for the first time after n = 10 sqrt(N) of the N look-ups that an input of its length will bring, or a
-/// tenth of them if that is less. Among so few, drawn from D values, about n²/2D are repetitions, so the finds tell D
-/// long before the table is full.
+/// A table is evaluated for the first time after n = 10 sqrt(N) of the N look-ups that an input of this length leads
+/// to, or after N / 10 if that is less. With D distinct values, about n²/2D of n look-ups are hits, so the number of
+/// hits is an estimate of D long before the table is full.
 #[derive(Clone, Copy)]
 pub(crate) struct Worth {
-    /// The most values: with more, what a find costs in cache misses is more than what it saves.
+    /// The maximum number of distinct values. With more, the cache misses of a hit cost more than it saves.
     pub(crate) distinct: usize,
-    /// Later, whenever half of the table could have been filled anew, it must have found so many percent.
+    /// The percentage of hits that later evaluations require. They take place whenever half of the table could have
+    /// been replaced.
     pub(crate) percent: usize,
 }
 
@@ -64,8 +65,8 @@ impl<T: Copy> Memo<T> {
         }
     }
 
-    /// Forget everything and get ready for an input. Small inputs are not worth a table, those past 4 GiB have no room
-    /// in its entries.
+    /// Clear the table and prepare it for an input. Small inputs do not justify a table. Offsets beyond 4 GiB do not
+    /// fit its entries.
     pub(crate) fn begin(&mut self, input: &[u8], smallest_input: usize) {
         self.on = input.len() >= smallest_input && u32::try_from(input.len()).is_ok();
         if !self.on {
@@ -82,7 +83,7 @@ impl<T: Copy> Memo<T> {
         }
     }
 
-    /// The value that was put for exactly `bytes`. `hash` is theirs.
+    /// Return the value that was stored for exactly these bytes. `hash` is their hash.
     #[inline]
     pub(crate) fn get(&mut self, input: &[u8], bytes: &[u8], hash: u64) -> Option<T> {
         self.asked += 1;
@@ -103,7 +104,7 @@ impl<T: Copy> Memo<T> {
         }
     }
 
-    /// Say that a hash will be asked for the call after next: its entry is fetched.
+    /// Prefetch the entry of a hash that is needed by the look-up after the next one.
     #[inline(always)]
     pub(crate) fn announce(&self, hash: u64) {
         if let Some(entry) = self.entries.get(self.place(hash)) {
@@ -111,7 +112,7 @@ impl<T: Copy> Memo<T> {
         }
     }
 
-    /// Say that an announced hash will be asked next: what its entry leads to is fetched. Gives its value, unchecked.
+    /// Prefetch the bytes of an entry that is needed by the next look-up. Returns the value without checking it.
     #[inline(always)]
     pub(crate) fn approach(&self, input: &[u8], hash: u64) -> Option<T> {
         let entry = self.entries.get(self.place(hash))?;
@@ -124,7 +125,7 @@ impl<T: Copy> Memo<T> {
         self.on = if self.judged {
             self.found * 100 >= self.asked * self.worth.percent
         } else {
-            // D, as the finds tell it, is below N and below what is worth while.
+            // The estimate of D must be below N and below the maximum.
             let most = self.worth.distinct.min(self.look_ups);
             self.asked * self.asked <= 2 * self.found * most
         };
@@ -134,7 +135,7 @@ impl<T: Copy> Memo<T> {
         self.found = 0;
     }
 
-    /// Remember the value of `bytes`, which begin at `start` of the input.
+    /// Store the value of `bytes`, which start at `start` in the input.
     #[inline]
     pub(crate) fn put(&mut self, start: usize, bytes: &[u8], hash: u64, value: T) {
         if self.entries.len() < self.wanted {
@@ -155,7 +156,7 @@ impl<T: Copy> Memo<T> {
         }
     }
 
-    /// Entries are made when there is something to put: most plans have tables that nobody asks.
+    /// Entries are allocated with the first value: the tables of most plans stay empty.
     #[cold]
     fn make_entries(&mut self) {
         self.entries.clear();
@@ -172,15 +173,15 @@ impl<T: Copy> Memo<T> {
 
     #[inline]
     fn place(&self, hash: u64) -> usize {
-        // The table's own length, always: a mask kept beside it was somebody's memory bug once.
+        // Uses the length of the table itself. A mask kept beside it could go out of date.
         lower_half(hash >> 32) & self.entries.len().wrapping_sub(1)
     }
 }
 
-/// A table for keys of 4 to 16 bytes, which lie in the entries themselves: the lists of brokers that partitions repeat.
+/// A table for keys of 4 to 16 bytes, which are part of the entries. It holds the replica lists that partitions repeat.
 pub(crate) struct ShortMemo<T> {
     entries: Vec<ShortEntry<T>>,
-    /// Tells entries of this call, in the upper bits of their mark.
+    /// The number of the call, which is part of the mark of its entries.
     generation: u32,
     asked: u32,
     found: u32,
@@ -191,12 +192,12 @@ pub(crate) struct ShortMemo<T> {
 struct ShortEntry<T> {
     start: u64,
     end: u64,
-    /// Generation and length; 0 in an entry never used.
+    /// The generation and the length of the key. 0 in an unused entry.
     mark: u64,
     value: Option<T>,
 }
 
-/// The first and the last eight bytes of a key, which overlap, or four; and its length.
+/// The first and last eight bytes of a key, which may overlap, or its four bytes; and its length.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct ShortKey {
     start: u64,
@@ -205,7 +206,7 @@ pub(crate) struct ShortKey {
 }
 
 impl ShortKey {
-    /// None for another length.
+    /// Return the key, or `None` for another length.
     #[inline(always)]
     pub(crate) fn new(bytes: &[u8]) -> Option<Self> {
         let (start, end) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
@@ -223,7 +224,7 @@ impl ShortKey {
     }
 }
 
-/// A short table is judged again and again: of so many look-ups two in five must find something.
+/// A short table is evaluated again and again. Two of five look-ups must be hits.
 const SHORT_ENTRIES: usize = 1 << 13;
 const SHORT_SAMPLE: u32 = 1 << 11;
 
@@ -238,7 +239,7 @@ impl<T: Copy> ShortMemo<T> {
         }
     }
 
-    /// Forget everything.
+    /// Clear the table.
     pub(crate) fn begin(&mut self, on: bool) {
         (self.on, self.asked, self.found) = (on, 0, 0);
         self.generation = self.generation.wrapping_add(1);
@@ -298,13 +299,13 @@ impl<T: Copy> ShortMemo<T> {
 
     #[inline(always)]
     fn place(&self, key: ShortKey) -> usize {
-        // The constants keep a word of zeroes from swallowing the other.
+        // The constants prevent a factor of zero, which would make the other word irrelevant.
         let mixed = fold(key.start ^ 0x9e37_79b9_7f4a_7c15, key.end ^ 0xd6e8_feb8_6659_fd93);
         lower_half(mixed) & self.entries.len().wrapping_sub(1)
     }
 }
 
-/// Equality of short byte strings without a call to `memcmp`.
+/// Compare short byte strings without calling `memcmp`.
 #[inline(always)]
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
@@ -331,7 +332,7 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// A hash for tables in memory: quick, and good enough in its upper half. Nothing is believed because of it.
+/// A hash for tables in memory. It is fast and good enough in its upper half. Look-ups always compare the bytes.
 #[inline(always)]
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -356,7 +357,7 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// Both halves of a product: in network order the byte that varies is the one that the lower half alone would lose.
+/// Combine both halves of a product. In network byte order, the varying byte would be lost in the lower half alone.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
     let product = (u128::from(a) * u128::from(b)).to_le_bytes();
@@ -364,7 +365,7 @@ fn fold(a: u64, b: u64) -> u64 {
     halves.iter().fold(0, |folded, half| folded ^ u64::from_le_bytes(*half))
 }
 
-/// The lower 32 bits, as a place in a table.
+/// Return the lower 32 bits as an index.
 #[inline(always)]
 fn lower_half(word: u64) -> usize {
     (word & 0xffff_ffff) as usize

@@ -1,8 +1,8 @@
-//! A decoder that remembers the last frame, and tells what has changed since.
+//! A decoder that reuses the previous frame and reports what has changed.
 //!
-//! Rules of this file: it holds the last frame as bytes that nobody can change, and what it became; both are exchanged
-//! together, and only when a frame was good. The message before that one is kept until the next call, so that what was
-//! removed or changed can be shown.
+//! The previous frame is held as immutable bytes together with the message decoded from it. Both are replaced together,
+//! and only by a valid frame. The message before it is kept until the next call, so that removed and changed elements
+//! can be returned.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ use crate::immutable_bytes::ImmutableBytes;
 use crate::plan::Plan;
 use crate::unsafe_incremental::{Output, PreviousMessage, build_incremental};
 
-/// A frame and what it became.
+/// A frame and the message decoded from it.
 struct Frame {
     bytes: Py<PyBytes>,
-    /// The part of `bytes` that is the frame.
+    /// The range of `bytes` that is the frame.
     part: Range<usize>,
     offsets: Offsets,
     message: Py<PyAny>,
@@ -30,22 +30,23 @@ impl Frame {
     }
 }
 
-/// What `decode` remembers of one frame to the next.
+/// The state of a decoder between two frames.
 #[pyclass(module = "kwire._kwire")]
 pub(crate) struct Memory {
     plan: Py<Plan>,
     keys: Keys,
     last: Option<Frame>,
-    /// The message before `last`, when that differs from it.
+    /// The message before `last`, if it differs.
     replaced: Option<Py<PyAny>>,
     changes: Changes,
-    /// Offsets to be filled by the next frame.
+    /// The offsets of an earlier frame, whose allocations the next one reuses.
     spare: Offsets,
 }
 
 #[pymethods]
 impl Memory {
-    /// `keys`: for each struct that the plan opens, in that order, the names of the fields of its key.
+    /// Create a decoder. `keys` has the names of the key fields for each struct in the order in which the plan opens
+    /// them.
     #[new]
     #[allow(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
     fn new(plan: Bound<'_, Plan>, keys: Vec<Vec<String>>) -> Self {
@@ -71,11 +72,11 @@ impl Memory {
         self.reset();
     }
 
-    /// Bytes-like to object. After a failure the last good frame is remembered, and nothing has changed.
+    /// Decode a bytes-like object. After an error, the last valid frame is kept unchanged.
     fn decode<'py>(&mut self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let data = ImmutableBytes::new(data)?;
         let input = data.as_slice();
-        // First of all the message before the last goes: what comes is made in its memory.
+        // Release the message before the last one first, so that the new one is allocated in its memory.
         self.replaced = self.last.as_ref().map(|last| last.message.clone_ref(py));
         self.changes = Changes::default();
         if let Some(last) = &self.last
@@ -125,8 +126,8 @@ impl Memory {
         self.changes = Changes::default();
     }
 
-    /// What the last good frame changed: None when there was none before it. Otherwise names of fields that differ,
-    /// by name what differs in arrays of structs (added, removed, changed as pairs, moved), and the message before when
+    /// Return what the last valid frame changed, or None if it was the first: the names of the fields that differ, the
+    /// differences of arrays of structs by name (added, removed, changed as pairs, moved), and the previous message if
     /// its tag section differs, else None.
     fn changes<'py>(&self, py: Python<'py>) -> PyResult<Option<PyChanges<'py>>> {
         let (Some(last), Some(replaced)) = (&self.last, &self.replaced) else {
@@ -149,7 +150,7 @@ impl Memory {
         Ok(Some((PyTuple::new(py, names)?, arrays, tags)))
     }
 
-    /// How many bytes it holds beside the last two messages.
+    /// The bytes held besides the last two messages.
     #[getter]
     fn size(&self, py: Python<'_>) -> usize {
         let last = self.last.as_ref();
@@ -162,7 +163,7 @@ type PyChanges<'py> = (Bound<'py, PyTuple>, Bound<'py, PyDict>, Option<Bound<'py
 
 type PyArrayChanges<'py> = (Bound<'py, PyTuple>, Bound<'py, PyTuple>, Bound<'py, PyTuple>, bool);
 
-/// Elements in the place of indexes.
+/// Replace the indexes of changes by the elements.
 fn array_changes<'py>(
     before: &Bound<'py, PyAny>,
     now: &Bound<'py, PyAny>,

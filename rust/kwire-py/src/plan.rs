@@ -1,4 +1,4 @@
-//! The door: a compiled plan with the classes it builds.
+//! `Plan` for Python: a parsed plan with the classes of its structs.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -14,21 +14,21 @@ use crate::unsafe_caches::Caches;
 use crate::unsafe_layout::Layout;
 use crate::unsafe_source;
 
-/// A message at one version, ready to decode and encode.
+/// A message in one version, ready to decode and encode.
 #[pyclass(frozen, module = "kwire._kwire")]
 pub(crate) struct Plan {
     pub(crate) compiled: kwire::Plan,
     pub(crate) layouts: Vec<Layout>,
-    /// Taken for a call and put back after it; a second thread in the meantime makes its own.
+    /// Taken for the duration of a call. A second thread creates its own in the meantime.
     caches: Mutex<Option<Box<Caches>>>,
-    /// How many bytes the last encoding gave.
+    /// The length of the last encoded message.
     length: AtomicUsize,
 }
 
 #[pymethods]
 impl Plan {
-    /// `text`: a plan. `structs`: for each struct that it opens, in that order, the class, and the defaults of the
-    /// fields that the plan says are absent.
+    /// Create a plan from its text. `structs` has the class and the defaults of absent fields for each struct in the
+    /// order in which the text opens them.
     #[new]
     #[allow(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
     fn new(text: &str, structs: Vec<(Bound<'_, PyType>, Bound<'_, PyDict>)>) -> PyResult<Self> {
@@ -37,7 +37,7 @@ impl Plan {
         plan.root.each_struct(&mut |body| opened.push(body));
         if opened.len() != structs.len() {
             return Err(PyValueError::new_err(format!(
-                "the plan opens {} structs, not {}",
+                "the plan opens {} structs, found {}",
                 opened.len(),
                 structs.len()
             )));
@@ -55,36 +55,37 @@ impl Plan {
         })
     }
 
-    /// A class keeps its plans, and these the class: the collector must see it. What it clears is the class's part.
+    /// A class refers to its plans and they to the class, so the garbage collector must see these references. Clearing
+    /// them is up to the class.
     #[allow(clippy::missing_errors_doc, reason = "the collector's own")]
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         self.layouts.iter().try_for_each(|layout| layout.traverse(&visit))
     }
 
-    /// The plan's text.
+    /// The text of the plan.
     #[getter]
     fn text(&self) -> String {
         self.compiled.to_string()
     }
 
-    /// Bytes-like to object.
+    /// Decode a bytes-like object.
     fn decode<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let data = ImmutableBytes::new(data)?;
         let built = self.with_caches(|caches| build(py, &self.compiled, &self.layouts, data.as_slice(), caches));
         built.map_err(|error| error.map_or_else(|raised| raised, |error| decode_error(py, &error)))
     }
 
-    /// Object to bytes.
+    /// Encode a message.
     fn encode<'py>(&self, py: Python<'py>, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         unsafe_source::encode(py, &self.compiled, &self.layouts, message, &self.length)?
             .map_err(|error| encode_error(py, &error))
     }
 
-    /// Bytes-like to nothing, or to what is wrong with it.
+    /// Check a bytes-like object. Raises `DecodeError` if it is invalid.
     fn validate(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let data = ImmutableBytes::new(data)?;
         let bytes = data.as_slice();
-        // Long inputs let other threads run meanwhile: bytes do not change.
+        // Release the GIL for long inputs. The bytes are immutable.
         let checked = if bytes.len() < 1 << 16 {
             kwire::validate(&self.compiled, bytes)
         } else {
@@ -95,7 +96,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// Work with the plan's tables, which nobody else has meanwhile.
+    /// Call `work` with the tables of the plan. No other thread uses them at the same time.
     pub(crate) fn with_caches<R>(&self, work: impl FnOnce(&mut Caches) -> R) -> R {
         let taken = self.caches.lock().ok().and_then(|mut caches| caches.take());
         let mut caches = taken.unwrap_or_else(|| Box::new(Caches::new(self.layouts.len())));

@@ -1,4 +1,4 @@
-//! `ResponseCache` for Python: bytes in, bytes out.
+//! `ResponseCache` for Python.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

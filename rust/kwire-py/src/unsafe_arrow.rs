@@ -1,8 +1,9 @@
-//! Arrow data of other libraries, taken over through the `PyCapsule` interface.
+//! Arrow data of other libraries, imported through the `PyCapsule` interface.
 //!
-//! Rules of this file, on which its `unsafe` blocks rely: a capsule by the name that the interface gives it holds the C
-//! struct that goes with that name, initialized; who takes the struct out of the capsule leaves an empty one in its
-//! place, so it is released once; and the producer keeps to Arrow's C data interface, as every consumer must trust.
+//! The `unsafe` blocks rely on these invariants:
+//! 1. A capsule with a name of the interface holds the corresponding C struct, initialized.
+//! 2. Taking the struct out of a capsule leaves an empty one in its place, so it is released once.
+//! 3. The producer follows Arrow's C data interface, which every consumer must assume.
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
@@ -17,7 +18,7 @@ pub(crate) const SCHEMA: &CStr = c"arrow_schema";
 pub(crate) const ARRAY: &CStr = c"arrow_array";
 pub(crate) const STREAM: &CStr = c"arrow_array_stream";
 
-/// The chunks of an array or a chunked array; None when the object offers neither.
+/// Return the chunks of an array or a chunked array, `None` if the object offers neither.
 pub(crate) fn chunks(offered: &Bound<'_, PyAny>) -> PyResult<Option<Vec<ArrayRef>>> {
     if let Some(method) = offered.getattr_opt("__arrow_c_stream__")? {
         return stream(&method.call0()?).map(Some);
@@ -30,7 +31,7 @@ pub(crate) fn chunks(offered: &Bound<'_, PyAny>) -> PyResult<Option<Vec<ArrayRef
 
 fn stream(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(STREAM))?;
-    // SAFETY: by its name the capsule holds such a struct; an empty one stays in its place.
+    // SAFETY: a capsule with this name holds a stream (invariant 1). An empty one stays in its place (invariant 2).
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) };
     let reader = ArrayStreamReader::try_new(stream).map_err(refused)?;
     reader.collect::<Result<_, _>>().map_err(refused)
@@ -44,14 +45,15 @@ fn array(capsules: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let (schema, array) = (capsules.get_item(0)?, capsules.get_item(1)?);
     let schema = schema.cast::<PyCapsule>()?.pointer_checked(Some(SCHEMA))?;
     let array = array.cast::<PyCapsule>()?.pointer_checked(Some(ARRAY))?;
-    // SAFETY: by their names the capsules hold such structs; empty ones stay in their places.
+    // SAFETY: capsules with these names hold a schema and an array (invariant 1). Empty ones stay in their place
+    // (invariant 2).
     let (schema, array) = unsafe {
         (
             FFI_ArrowSchema::from_raw(schema.cast().as_ptr()),
             FFI_ArrowArray::from_raw(array.cast().as_ptr()),
         )
     };
-    // SAFETY: they came out of one call of a producer that keeps to the interface.
+    // SAFETY: both come from one call of a producer that follows the interface (invariant 3).
     let data = unsafe { from_ffi(array, &schema) }.map_err(refused)?;
     Ok(make_array(data))
 }

@@ -1,12 +1,12 @@
-//! Python objects out of bytes.
+//! The visitor that builds Python objects.
 //!
-//! Rules of this file, on which every block below relies:
-//! 1. The GIL is held from the door (`Plan::decode`) to the end; no Python code runs in between that could see what is
-//!    being built: it is reachable from nowhere else, and tuples are taken from the collector as soon as they exist.
-//! 2. Everything built goes into the tree at once and leaves it only when the call fails, after which nothing is looked
-//!    up any more. So caches hold borrowed pointers.
-//! 3. Slots are written at the offsets that their own descriptors name (`slot_offset`), each once. They hold null until
-//!    then, so that an object can be let go half-way.
+//! The `unsafe` blocks rely on these invariants:
+//! 1. The GIL is held from `Plan::decode` to the end. No Python code that runs in between can see the objects that are
+//!    being built: nothing refers to them, and tuples are untracked by the garbage collector as soon as they exist.
+//! 2. Every object that is built becomes part of the message at once and is released only when the call fails, after
+//!    which no cache is read. Therefore caches hold borrowed pointers.
+//! 3. A slot is written once, at the offset that its own descriptor names (`slot_offset`). Until then it is null, so
+//!    that an incomplete object can be released.
 
 use std::ptr::NonNull;
 
@@ -21,20 +21,26 @@ use crate::unsafe_caches::{Caches, MAX_CACHED};
 use crate::unsafe_constants::Constants;
 use crate::unsafe_layout::{Layout, Uuids, count, unknown_tags_class, write};
 
-/// A reference that goes when decoding stops half-way.
+/// An owned reference, which is released if decoding fails.
 pub(crate) struct Owned(NonNull<ffi::PyObject>);
 
 impl Owned {
-    /// Take over a new reference; null says that an exception is set.
+    /// Take over a new reference. Null means that an exception is set.
+    ///
+    /// # Safety
+    /// `pointer` is null or a reference that the caller owns.
     #[inline(always)]
     unsafe fn new(pointer: *mut ffi::PyObject) -> Result<Self, Raised> {
         NonNull::new(pointer).map(Self).ok_or(Raised)
     }
 
-    /// Another reference to a live object.
+    /// Create another reference to an object.
+    ///
+    /// # Safety
+    /// The object is alive.
     #[inline(always)]
     pub(crate) unsafe fn borrowed(pointer: NonNull<ffi::PyObject>) -> Self {
-        // SAFETY: the caller knows that it lives.
+        // SAFETY: the caller ensures that the object is alive.
         unsafe { count(pointer.as_ptr()) };
         Self(pointer)
     }
@@ -49,7 +55,7 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: it owns one reference, and the GIL is held (rule 1).
+        // SAFETY: the reference is owned, and the GIL is held (invariant 1).
         unsafe { ffi::Py_DECREF(self.0.as_ptr()) }
     }
 }
@@ -58,13 +64,13 @@ impl Drop for Owned {
 #[derive(Debug)]
 pub(crate) struct Raised;
 
-/// A struct on its way: a whole object, null in the slots not reached yet.
+/// A struct that is being built: a complete object with null in the slots that have not been set.
 pub(crate) struct Draft<'a> {
     object: Owned,
     layout: &'a Layout,
 }
 
-/// An array on its way: a tuple, filled from the left, null beyond.
+/// An array that is being built: a tuple, filled from the left, with null in the other places.
 pub(crate) struct Items {
     tuple: Owned,
 }
@@ -84,7 +90,8 @@ pub(crate) struct Builder<'a, 'py> {
 impl<'a, 'py> Builder<'a, 'py> {
     pub(crate) fn new(py: Python<'py>, layouts: &'a [Layout], input: &'a [u8], caches: &'a mut Caches) -> Self {
         caches.begin(input);
-        // One class that may stand in a cycle makes everything that may hold an instance of it the collector's.
+        // If instances of one class can be part of a cycle, the garbage collector must track everything that may hold
+        // one.
         let tracked = layouts.iter().any(Layout::is_tracked);
         Self {
             py,
@@ -104,7 +111,8 @@ impl<'a, 'py> Builder<'a, 'py> {
 
     #[inline(never)]
     fn large_integer(&mut self, value: i64) -> Result<Owned, Raised> {
-        // SAFETY: makes a new reference, or null with an exception set. Cached pointers live by rule 2.
+        // SAFETY: both calls return a new reference, or null with an exception set. Cached objects are alive by
+        // invariant 2.
         unsafe {
             let Ok(number) = i32::try_from(value) else {
                 return Owned::new(ffi::PyLong_FromLongLong(value));
@@ -122,7 +130,7 @@ impl<'a, 'py> Builder<'a, 'py> {
         let count = bytes.len() / kind.size();
         let items = self.new_tuple(count)?;
         unpack(kind, bytes, self, |index, item| {
-            // SAFETY: `index` is below `count`; the tuple is ours alone.
+            // SAFETY: `index` is below `count`, and nothing else refers to the tuple.
             unsafe { ffi::PyTuple_SET_ITEM(items.0.as_ptr(), index.cast_signed(), item.into_pointer()) };
         })?;
         Ok(items)
@@ -136,7 +144,7 @@ impl<'a, 'py> Builder<'a, 'py> {
             None
         };
         let made = if let Some(found) = found {
-            // SAFETY: rule 2.
+            // SAFETY: the object is alive by invariant 2.
             unsafe { Owned::borrowed(found) }
         } else {
             let made = self.tuple(Primitive::Int32, bytes)?;
@@ -151,7 +159,7 @@ impl<'a, 'py> Builder<'a, 'py> {
 
     fn other_array(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Owned, Raised> {
         match self.last_array {
-            // SAFETY: rule 2.
+            // SAFETY: the object is alive by invariant 2.
             Some((before, of, tuple)) if before == kind && of == bytes => Ok(unsafe { Owned::borrowed(tuple) }),
             _ => {
                 let made = self.tuple(kind, bytes)?;
@@ -163,9 +171,10 @@ impl<'a, 'py> Builder<'a, 'py> {
 
     #[inline]
     fn new_tuple(&mut self, count: usize) -> Result<Owned, Raised> {
-        // SAFETY: a new tuple with null elements, or null with an exception set. Its count fits: that many bytes are
-        // in the input. Without the collector's eye on it, nobody sees it half-filled; it cannot stand in a cycle
-        // unless something tracked comes into it, and then it stays tracked.
+        // SAFETY: the call returns a new tuple with null elements, or null with an exception set. The count fits,
+        // because the input has at least that many bytes. Untracked, the incomplete tuple is invisible to the garbage
+        // collector. It cannot be part of a cycle unless something tracked becomes an element, and then it stays
+        // tracked.
         unsafe {
             if count == 0 {
                 return Ok(Owned::borrowed(self.constants.empty_tuple));
@@ -187,9 +196,9 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
 
     #[inline(always)]
     fn integer(&mut self, value: i64) -> Result<Owned, Raised> {
-        // The interpreter has its own objects for small numbers; to ask it for one costs more than to know it.
+        // The interpreter has one object for each small number. Computing its address costs less than asking for it.
         match self.constants.small(value) {
-            // SAFETY: it lives for ever.
+            // SAFETY: small integers are never freed.
             Some(small) => Ok(unsafe { Owned::borrowed(small) }),
             None => self.large_integer(value),
         }
@@ -197,12 +206,12 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
 
     #[inline]
     fn boolean(&mut self, value: bool) -> Result<Owned, Raised> {
-        // SAFETY: True and False live for ever.
+        // SAFETY: True and False are never freed.
         unsafe { Owned::new(ffi::Py_NewRef(if value { ffi::Py_True() } else { ffi::Py_False() })) }
     }
 
     fn float(&mut self, value: f64) -> Result<Owned, Raised> {
-        // SAFETY: makes a new reference, or null with an exception set.
+        // SAFETY: the call returns a new reference, or null with an exception set.
         unsafe { Owned::new(ffi::PyFloat_FromDouble(value)) }
     }
 
@@ -216,8 +225,9 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     #[inline]
     fn string(&mut self, text: Text<'a>) -> Result<Owned, Raised> {
         let bytes = text.as_bytes();
-        // SAFETY: `bytes` are UTF-8, and ASCII where said so: then a compact ASCII string of that length has just that
-        // many bytes at its data pointer, ours to fill. Strings of less than two characters are the interpreter's own.
+        // SAFETY: `bytes` are UTF-8, and ASCII if `is_ascii` says so. A compact ASCII string of their length has
+        // exactly as many bytes at its data pointer, and nothing else refers to it yet. Strings of less than two
+        // characters are shared by the interpreter, so they are not written to.
         unsafe {
             if text.is_ascii() && bytes.len() > 1 {
                 let made = Owned::new(ffi::PyUnicode_New(bytes.len().cast_signed(), 127))?;
@@ -233,7 +243,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     }
 
     fn bytes(&mut self, bytes: &'a [u8]) -> Result<Owned, Raised> {
-        // SAFETY: copies the bytes into a new object, or sets an exception.
+        // SAFETY: the call copies the bytes into a new object, or returns null with an exception set.
         unsafe {
             Owned::new(ffi::PyBytes_FromStringAndSize(
                 bytes.as_ptr().cast(),
@@ -244,7 +254,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
 
     #[inline]
     fn null(&mut self) -> Result<Owned, Raised> {
-        // SAFETY: None lives for ever.
+        // SAFETY: None is never freed.
         unsafe { Owned::new(ffi::Py_NewRef(ffi::Py_None())) }
     }
 
@@ -252,9 +262,9 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     fn packed(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Owned, Raised> {
         if kind == Primitive::Int32 {
             if let Some(key) = ShortKey::new(bytes) {
-                // The array before this one, since a partition's ISR mostly is its replicas.
+                // First compare with the previous array: the ISR of a partition usually equals its replicas.
                 return match self.last_short_array {
-                    // SAFETY: rule 2.
+                    // SAFETY: the object is alive by invariant 2.
                     Some((before, tuple)) if before == key => Ok(unsafe { Owned::borrowed(tuple) }),
                     _ => self.short_array(key, bytes),
                 };
@@ -275,7 +285,8 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
 
     #[inline(always)]
     fn item(&mut self, array: &mut Items, index: usize, value: Owned) {
-        // SAFETY: the walker counts from 0 to below the `count` of `begin_array`; the tuple is ours alone.
+        // SAFETY: the decoder counts from 0 to below the `count` of `begin_array`, and nothing else refers to the
+        // tuple.
         unsafe { ffi::PyTuple_SET_ITEM(array.tuple.0.as_ptr(), index.cast_signed(), value.into_pointer()) };
     }
 
@@ -287,8 +298,9 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     #[inline]
     fn begin_struct(&mut self, plan: &'a Struct) -> Result<Draft<'a>, Raised> {
         let layout = &self.layouts[plan.index];
-        // SAFETY: an adopted class is allocated as its own `PyType_GenericAlloc` would do it, and the template is what an
-        // instance begins as; what it refers to is counted here. Others come from their own allocator.
+        // SAFETY: an instance of an adopted class is allocated as `PyType_GenericAlloc` would do it. The template has
+        // the initial words of an instance, and the references in it are counted here. Instances of other classes come
+        // from their own allocator.
         unsafe {
             let object = if layout.adopted {
                 let memory: *mut *mut ffi::PyObject = ffi::PyObject_Malloc(size_of_val(&*layout.template)).cast();
@@ -323,8 +335,8 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
 
     #[inline(always)]
     fn field(&mut self, body: &mut Draft<'a>, _: &'a Struct, position: usize, value: Owned) {
-        // SAFETY: rule 3. The walker's positions are those of the plan's fields, for each of which there is an offset,
-        // named by the field's own descriptor.
+        // SAFETY: the position is one of the plan's fields. For each of them the layout has the offset of a slot of
+        // this class, which has not been written yet (invariant 3).
         unsafe {
             let offset = *body.layout.offsets.get_unchecked(position);
             write(body.object.0.as_ptr(), offset, value.into_pointer());
@@ -332,8 +344,8 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     }
 
     fn tagged_field(&mut self, body: &mut Draft<'a>, _: &'a Struct, position: usize, value: Owned) {
-        // SAFETY: the slot holds the default since `begin_struct`; it is exchanged for the value. The default stays
-        // alive in the layout.
+        // SAFETY: the slot has held the default since `begin_struct`, so replacing it returns an owned reference. The
+        // default stays alive in the layout.
         unsafe {
             let slot = body
                 .object
@@ -373,7 +385,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
             return None;
         }
         let found = memo.get(self.input, bytes, hash(bytes))?;
-        // SAFETY: rule 2.
+        // SAFETY: the object is alive by invariant 2.
         Some(unsafe { Owned::borrowed(found) })
     }
 
@@ -398,7 +410,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
         let bytes = rest.get(..cache.length)?;
         let hash = cache.look_ahead(self.input, rest, start);
         let found = cache.memo.get(self.input, bytes, hash)?;
-        // SAFETY: rule 2.
+        // SAFETY: the object is alive by invariant 2.
         Some((unsafe { Owned::borrowed(found) }, bytes.len()))
     }
 
@@ -422,7 +434,7 @@ fn raise(py: Python<'_>, error: PyErr) -> Raised {
     Raised
 }
 
-/// Walk `input` and give the object, or why there is none.
+/// Decode `input` and return the message, or the error of the bytes or of Python.
 pub(crate) fn build<'py>(
     py: Python<'py>,
     plan: &kwire::Plan,
@@ -432,7 +444,7 @@ pub(crate) fn build<'py>(
 ) -> Result<Bound<'py, PyAny>, Result<Box<kwire::DecodeError>, PyErr>> {
     let mut builder = Builder::new(py, layouts, input, caches);
     match kwire::decode::decode(plan, input, &mut builder) {
-        // SAFETY: hands the one reference over.
+        // SAFETY: transfers the owned reference.
         Ok(made) => Ok(unsafe { Bound::from_owned_ptr(py, made.into_pointer()) }),
         Err(Stop::Bytes(error)) => Err(Ok(error)),
         Err(Stop::Visitor(Raised)) => Err(Err(PyErr::fetch(py))),

@@ -1,8 +1,9 @@
 //! A `bytes` object that grows while it is written.
 //!
-//! Rules of this file: the object is ours alone until `finish`, so its bytes may be written and its address may change.
-//! `length` bytes are written, `capacity` are there. When memory runs out the exception waits until `finish`, and
-//! everything put meanwhile is thrown away.
+//! The `unsafe` blocks rely on these invariants:
+//! 1. Until `finish`, nothing else refers to the object, so its bytes may be written and its address may change.
+//! 2. `length` bytes have been written, and `capacity` bytes are allocated.
+//! 3. If memory runs out, `object` is null, the exception stays set until `finish`, and later writes are dropped.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -14,11 +15,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 unsafe extern "C" {
-    /// Public in `bytesobject.h`, missing from the bindings.
+    /// Public in `bytesobject.h`, but missing from the bindings.
     fn _PyBytes_Resize(object: *mut *mut ffi::PyObject, size: ffi::Py_ssize_t) -> std::ffi::c_int;
 }
 
-/// Ranges up to this long are repeated as one block.
+/// Ranges of up to this many bytes are repeated as one block.
 const BLOCK: usize = 32;
 
 pub(crate) struct Growing {
@@ -29,10 +30,10 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// Room beyond the last byte that spares the last words another allocation.
+    /// Extra room at the end, so that the last words do not cause another allocation.
     pub(crate) const SLACK: usize = BLOCK;
 
-    /// An empty one with room for `capacity` bytes.
+    /// Create an empty object with room for `capacity` bytes.
     pub(crate) fn new(_: Python<'_>, capacity: usize) -> Self {
         let mut made = Self {
             object: null_mut(),
@@ -40,7 +41,7 @@ impl Growing {
             length: 0,
             capacity: 0,
         };
-        // SAFETY: without a source the bytes are not initialised; none is read before it is written.
+        // SAFETY: without a source, the bytes are uninitialized. No byte is read before it is written.
         made.adopt(
             unsafe { ffi::PyBytes_FromStringAndSize(std::ptr::null(), capacity.cast_signed()) },
             capacity,
@@ -53,7 +54,7 @@ impl Growing {
         if object.is_null() {
             (self.data, self.length, self.capacity) = (null_mut(), 0, 0);
         } else {
-            // SAFETY: a live bytes object.
+            // SAFETY: the object is alive and a `bytes` object.
             (self.data, self.capacity) = (unsafe { ffi::PyBytes_AsString(object) }.cast(), capacity);
         }
     }
@@ -74,12 +75,13 @@ impl Growing {
             return;
         }
         let mut object = self.object;
-        // SAFETY: nobody else holds the object. On failure it is gone, `object` null and `MemoryError` set.
+        // SAFETY: nothing else refers to the object (invariant 1). On failure it is freed, `object` is null, and
+        // `MemoryError` is set.
         unsafe { _PyBytes_Resize(&raw mut object, capacity.min(isize::MAX.unsigned_abs()).cast_signed()) };
         self.adopt(object, capacity);
     }
 
-    /// The object, cut to what was written; an error when memory ran out on the way.
+    /// Return the object, truncated to what was written, or an error if memory ran out.
     pub(crate) fn finish(mut self, py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
         if self.length != self.capacity {
             self.resize(self.length);
@@ -88,14 +90,14 @@ impl Growing {
         if object.is_null() {
             return Err(PyErr::fetch(py));
         }
-        // SAFETY: hands over the one reference; it is a bytes object.
+        // SAFETY: transfers the only reference, which is to a `bytes` object.
         Ok(unsafe { Bound::from_owned_ptr(py, object).cast_into_unchecked() })
     }
 }
 
 impl Drop for Growing {
     fn drop(&mut self) {
-        // SAFETY: null, or the one reference that is ours; the GIL is held where this type is used.
+        // SAFETY: `object` is null or the only reference, which is owned. This type is used only while the GIL is held.
         unsafe { ffi::Py_XDECREF(self.object) }
     }
 }
@@ -119,7 +121,7 @@ impl Sink for Growing {
                 return;
             }
         }
-        // SAFETY: that many bytes are free behind `length`, seen above; `bytes` is somebody else's memory.
+        // SAFETY: that many bytes are free after `length`, as checked above. `bytes` does not overlap them.
         unsafe {
             self.data
                 .add(self.length)
@@ -130,14 +132,14 @@ impl Sink for Growing {
 
     #[inline(always)]
     fn put_array<const N: usize>(&mut self, bytes: [u8; N]) {
-        // As `put`, of a length that the compiler knows: a store instead of a call.
+        // As `put`, but with a constant length: a store instead of a call.
         if self.capacity - self.length < N {
             self.grow(N);
             if self.object.is_null() {
                 return;
             }
         }
-        // SAFETY: as in `put`; bytes have no alignment.
+        // SAFETY: as in `put`. Bytes need no alignment.
         unsafe { self.data.add(self.length).cast::<[u8; N]>().write_unaligned(bytes) };
         self.length += N;
     }
@@ -151,7 +153,8 @@ impl Sink for Growing {
                 return;
             }
         }
-        // The bytes wanted come first, zeroes behind them are overwritten next: one store, whatever their number.
+        // Writes the whole word, with the wanted bytes first. The next write overwrites the zeros after them. One store
+        // for any count.
         let count = count.min(WORD);
         let shifted = if count == 0 { 0 } else { word << (8 * (WORD - count)) };
         // SAFETY: as in `put_array`.
@@ -176,9 +179,9 @@ impl Sink for Growing {
                 return;
             }
         }
-        // SAFETY: the range lies in what is written, the target behind it; both were seen to be in bounds. Short ranges
-        // are copied as a block with whatever stands behind them, where there is room for one: a store instead of a
-        // call. The block is read whole before it is written, and what it wrote too much is overwritten next.
+        // SAFETY: the range is part of what has been written, and the target follows it. Both are in bounds, as checked
+        // above. A short range is copied as a whole block if there is room for one: a store instead of a call. The
+        // block is read completely before it is written, and the next write overwrites the excess.
         unsafe {
             let (from, to) = (self.data.add(held.start), self.data.add(self.length));
             if count <= BLOCK && self.capacity - self.length >= BLOCK {

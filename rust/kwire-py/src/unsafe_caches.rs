@@ -1,7 +1,7 @@
-//! What a plan remembers while it decodes: tables of values by their bytes, and of numbers.
+//! The tables of a plan that decoding uses: values by their bytes, and integers.
 //!
-//! Rules of this file: it holds pointers and never follows them; whether they are good is the builder's to know (its
-//! rule 2). Tables are told apart from call to call by their generation.
+//! The tables hold pointers without dereferencing them. The builder ensures that they are valid (its invariant 2). A
+//! generation number distinguishes the entries of different calls.
 
 use std::ptr::NonNull;
 
@@ -10,13 +10,13 @@ use pyo3::ffi;
 use crate::memo::{Memo, ShortMemo, Worth, hash};
 use crate::unsafe_prefetch::prefetch;
 
-/// Below this size of input, tables cost more than they find.
+/// For smaller inputs, tables cost more than they save.
 const SMALLEST_INPUT_FOR_MEMOS: usize = 4096;
-/// Arrays and structs longer than this are not remembered: nobody repeats them.
+/// Arrays and structs longer than this are not cached, because they do not repeat.
 pub(crate) const MAX_CACHED: usize = 128;
 
-/// An array found costs as much as a third of an array made: rarely found, it is dearer than none. Measured on
-/// partitions with random replicas (of 24,360 triples, in a table as large as that) and with Kafka's own placement.
+/// A hit costs a third of building the array, so a table with few hits costs more than none. Measured on partitions
+/// with random replicas (24,360 different triples, which fill the table) and with Kafka's own assignment.
 const WORTH_OF_ARRAYS: Worth = Worth {
     distinct: 1 << 13,
     percent: 50,
@@ -26,7 +26,7 @@ const WORTH_OF_STRUCTS: Worth = Worth {
     percent: 25,
 };
 
-/// Tables of one plan, kept from call to call.
+/// The tables of one plan, kept from call to call.
 pub(crate) struct Caches {
     pub(crate) arrays: ShortMemo<NonNull<ffi::PyObject>>,
     pub(crate) arrays_of_structs: Vec<Memo<NonNull<ffi::PyObject>>>,
@@ -36,15 +36,15 @@ pub(crate) struct Caches {
     remembers_integers: bool,
 }
 
-// SAFETY: between calls the tables hold stale pointers only, which no generation of a later call believes (`Memo`), so
-// another thread may take them over. Within a call the GIL is held.
+// SAFETY: between calls the tables hold only stale pointers, which later calls ignore because of their generation
+// (`Memo`), so another thread may take the tables over. During a call the GIL is held.
 unsafe impl Send for Caches {}
 
 pub(crate) struct StructMemo {
     pub(crate) memo: Memo<NonNull<ffi::PyObject>>,
-    /// How long the last one was: the next is likely as long.
+    /// The length of the last struct. The next one probably has the same.
     pub(crate) length: usize,
-    /// Hashes of the elements that stand at and behind `ahead_of`, if they are as long.
+    /// The hashes of the elements at `ahead_of` and after it, if they have the same length.
     ahead: [u64; 2],
     ahead_of: usize,
 }
@@ -70,7 +70,7 @@ impl Caches {
         }
     }
 
-    /// The object of a number that was kept in this call.
+    /// Return the object of a number that was stored in this call.
     pub(crate) fn integer(&self, number: i32) -> Option<NonNull<ffi::PyObject>> {
         match self.integers.get(Self::place(number))? {
             (held, generation, Some(object)) if *held == number && *generation == self.generation => Some(*object),
@@ -93,7 +93,7 @@ impl Caches {
         (number.cast_unsigned().wrapping_mul(0x9e37_79b9) >> 22) as usize & (INTEGERS - 1)
     }
 
-    /// Get ready for an input.
+    /// Clear the tables and prepare them for an input.
     pub(crate) fn begin(&mut self, input: &[u8]) {
         self.arrays.begin(input.len() >= SMALLEST_INPUT_FOR_MEMOS);
         for memo in &mut self.arrays_of_structs {
@@ -114,9 +114,9 @@ impl Caches {
 }
 
 impl StructMemo {
-    /// The hash of the element with which `rest`, at `start`, begins; and see that what the next two will need is on its
-    /// way from memory. A large message has more distinct partitions than fit the nearer caches: found one by one, each
-    /// would cost three misses, one after the other.
+    /// Return the hash of the element at the start of `rest`, which is at `start` in the input, and prefetch what the
+    /// next two look-ups need. A large message has more distinct partitions than fit the processor's caches, so a
+    /// look-up without prefetching would wait for three cache misses in a row.
     #[inline(always)]
     pub(crate) fn look_ahead(&mut self, input: &[u8], rest: &[u8], start: usize) -> u64 {
         let length = self.length;

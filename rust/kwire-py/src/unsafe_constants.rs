@@ -1,8 +1,7 @@
-//! Objects that live as long as the interpreter: small integers and the empty tuple.
+//! Objects that are never freed: small integers and the empty tuple.
 //!
-//! Rules of this file: CPython keeps one object for each integer from -5 to 256, since 3.11 side by side in one static
-//! array. That they stand side by side is measured once, not assumed; where they do not, callers ask the interpreter
-//! for each number, and get the same objects more slowly.
+//! CPython has one object for each integer from -5 to 256. Since 3.11 they are elements of one static array. The
+//! addresses are measured once. If they are not consecutive, callers ask the interpreter for each number.
 
 use std::ptr::{NonNull, null_mut};
 
@@ -13,18 +12,18 @@ use pyo3::types::PyTuple;
 
 const LOWEST: i64 = -5;
 const HIGHEST: i64 = 256;
-/// Bytes from one integer's object to the next: a header, a word for the size, a digit, and what aligns them.
+/// The distance between two integers in bytes: a header, a size, a digit, and padding.
 const STRIDE: usize = 32;
 
 pub(crate) struct Constants {
     /// The object of `LOWEST`.
     first: *mut ffi::PyObject,
-    /// The bytes of all; 0 where they do not stand side by side, `STRIDE` apart.
+    /// The size of all objects in bytes. 0 if they are not consecutive with a distance of `STRIDE`.
     span: usize,
     pub(crate) empty_tuple: NonNull<ffi::PyObject>,
 }
 
-// SAFETY: the pointers are to objects that live as long as the process, and are used with the GIL held only.
+// SAFETY: the pointers are to objects that are never freed, and are used only while the GIL is held.
 unsafe impl Send for Constants {}
 // SAFETY: as above.
 unsafe impl Sync for Constants {}
@@ -36,14 +35,14 @@ impl Constants {
     }
 
     fn measure(py: Python<'_>) -> Self {
-        // SAFETY: makes references to objects that are kept for ever, this one included.
+        // SAFETY: the call returns a reference to an object that is never freed. The reference is leaked.
         let address = |number: i64| unsafe { ffi::PyLong_FromLongLong(number) };
         let first = address(LOWEST);
         let even = (LOWEST..=HIGHEST).enumerate().all(|(index, number)| {
             let (once, again) = (address(number), address(number));
             once == again && once as usize == (first as usize).wrapping_add(index.wrapping_mul(STRIDE))
         });
-        // The empty tuple is one object too; this reference keeps it.
+        // The empty tuple is a single object, too. This reference keeps it alive.
         let empty_tuple = NonNull::new(PyTuple::empty(py).into_ptr()).unwrap_or(NonNull::dangling());
         let count = (LOWEST..=HIGHEST).count();
         Self {
@@ -53,7 +52,7 @@ impl Constants {
         }
     }
 
-    /// The object of a small integer, borrowed.
+    /// Return the object of a small integer as a borrowed pointer.
     #[inline(always)]
     pub(crate) fn small(&self, value: i64) -> Option<NonNull<ffi::PyObject>> {
         let index = value.wrapping_sub(LOWEST).cast_unsigned();
@@ -63,11 +62,11 @@ impl Constants {
         if self.span == 0 {
             return None;
         }
-        // SAFETY: in bounds of the array that was measured, hence not null.
+        // SAFETY: the address is within the measured array, so it is not null.
         Some(unsafe { NonNull::new_unchecked(self.first.byte_add(usize::try_from(index).unwrap_or(0) * STRIDE)) })
     }
 
-    /// The value of an object that is one of the small integers.
+    /// Return the value of an object if it is one of the small integers.
     #[inline(always)]
     pub(crate) fn value(&self, object: *mut ffi::PyObject) -> Option<i64> {
         let distance = (object as usize).wrapping_sub(self.first as usize);

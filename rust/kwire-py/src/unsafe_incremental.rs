@@ -1,8 +1,8 @@
-//! Python objects out of bytes, and out of the objects that the frame before became.
+//! The visitor of incremental decoding: it reuses objects of the previous message.
 //!
-//! Rules of this file, on which every block below relies: those of `unsafe_builder`; and the tree before lives as long
-//! as the call, because whoever calls holds it. It is looked at only after its class or its length was asked for, and
-//! never changed.
+//! The `unsafe` blocks rely on the invariants of `unsafe_builder` and on these:
+//! 1. The previous message is alive during the call, because the caller holds a reference to it.
+//! 2. Its objects are read only after their class or length has been checked, and are never modified.
 
 use std::ptr::NonNull;
 
@@ -17,7 +17,7 @@ use crate::unsafe_caches::Caches;
 use crate::unsafe_layout::Layout;
 use crate::unsafe_prefetch::prefetch;
 
-/// An object of the tree before.
+/// An object of the previous message.
 #[derive(Clone, Copy)]
 pub(crate) struct Previous(NonNull<ffi::PyObject>);
 
@@ -25,13 +25,13 @@ impl<'a> IncrementalVisitor<'a> for Builder<'a, '_> {
     type Previous = Previous;
 
     fn is_struct(&self, previous: Previous, plan: &'a Struct) -> bool {
-        // SAFETY: it lives.
+        // SAFETY: the object is alive (invariant 1).
         let class = unsafe { ffi::Py_TYPE(previous.0.as_ptr()) };
         class == self.layouts[plan.index].type_pointer()
     }
 
     fn is_array(&self, previous: Previous, count: usize) -> bool {
-        // SAFETY: it lives, and is a tuple where its size is asked for.
+        // SAFETY: the object is alive (invariant 1), and its size is read only if it is a tuple.
         unsafe {
             ffi::PyTuple_CheckExact(previous.0.as_ptr()) != 0
                 && ffi::PyTuple_GET_SIZE(previous.0.as_ptr()).cast_unsigned() == count
@@ -41,46 +41,46 @@ impl<'a> IncrementalVisitor<'a> for Builder<'a, '_> {
     #[inline]
     fn previous_field(&self, previous: Previous, plan: &'a Struct, position: usize) -> Option<Previous> {
         let offset = self.layouts[plan.index].offsets[position];
-        // SAFETY: the walker has asked `is_struct`, so the object is of the class whose descriptor named the offset;
-        // and not of one derived from it, whose instances might be laid out otherwise. What is in the slot belongs to
-        // the object, which nobody changes while the GIL is held.
+        // SAFETY: the decoder has called `is_struct`, so the object is an instance of the class whose descriptor named
+        // the offset, and not of a subclass, which could have another layout. The object owns what is in the slot, and
+        // no other code modifies it while the GIL is held.
         let slot = unsafe { previous.0.as_ptr().byte_add(offset).cast::<*mut ffi::PyObject>().read() };
         NonNull::new(slot).map(Previous)
     }
 
     #[inline(always)]
     fn previous_element(&self, previous: Previous, index: usize) -> Option<Previous> {
-        // SAFETY: the walker has asked `is_array` with a count above `index`. An element of a tuple belongs to it.
+        // SAFETY: the decoder has called `is_array` with a count above `index`. The tuple owns its elements.
         NonNull::new(unsafe { ffi::PyTuple_GET_ITEM(previous.0.as_ptr(), index.cast_signed()) }).map(Previous)
     }
 
     #[inline(always)]
     fn prefetch(&self, previous: Previous, index: usize) {
-        // SAFETY: as in `element`; what is only announced need not even be there.
+        // SAFETY: as in `previous_element`. The prefetched address does not have to be valid.
         prefetch(unsafe { ffi::PyTuple_GET_ITEM(previous.0.as_ptr(), index.cast_signed()) }.cast_const());
     }
 
     #[inline(always)]
     fn reuse(&mut self, previous: Previous) -> Owned {
-        // SAFETY: it lives.
+        // SAFETY: the object is alive (invariant 1).
         unsafe { Owned::borrowed(previous.0) }
     }
 }
 
-/// The frame before, as `build_incremental` needs it.
+/// The previous frame, its offsets, and its message.
 pub(crate) struct PreviousMessage<'o, 'py> {
     pub(crate) bytes: &'o [u8],
     pub(crate) offsets: &'o Offsets,
     pub(crate) message: &'o Bound<'py, PyAny>,
 }
 
-/// What `build_incremental` tells beside the object.
+/// The results of `build_incremental` besides the message.
 pub(crate) struct Output<'t> {
     pub(crate) offsets: &'t mut Offsets,
     pub(crate) changes: &'t mut Changes,
 }
 
-/// The same as `build`, with what the frame before became.
+/// Decode `input` like `build`, reusing the previous message.
 pub(crate) fn build_incremental<'py>(
     py: Python<'py>,
     (plan, keys, layouts): (&kwire::Plan, &Keys, &[Layout]),
@@ -90,7 +90,7 @@ pub(crate) fn build_incremental<'py>(
     output: &mut Output<'_>,
 ) -> Result<Bound<'py, PyAny>, Result<Box<kwire::DecodeError>, PyErr>> {
     let mut builder = Builder::new(py, layouts, input, caches);
-    // The caller's reference keeps that tree alive until this returns, and Rust keeps the borrow that long.
+    // The caller's reference keeps the previous message alive until this function returns; the borrow ensures it.
     let before = previous_message.and_then(|previous_message| {
         Some(PreviousFrame {
             bytes: previous_message.bytes,
@@ -107,7 +107,7 @@ pub(crate) fn build_incremental<'py>(
         output.offsets,
         output.changes,
     ) {
-        // SAFETY: hands the one reference over.
+        // SAFETY: transfers the owned reference.
         Ok(made) => Ok(unsafe { Bound::from_owned_ptr(py, made.into_pointer()) }),
         Err(Stop::Bytes(error)) => Err(Ok(error)),
         Err(Stop::Visitor(Raised)) => Err(Err(PyErr::fetch(py))),

@@ -1,8 +1,7 @@
-//! Where instances of a class hold what: read once for each plan, used for every object.
+//! The memory layout of the instances of a class, determined once for each plan.
 //!
-//! Rules of this file: offsets come from the class's own slot descriptors (`slot_offset`), never from counting. What a
-//! template refers to is kept alive by the layout beside it. `uuid.UUID` is laid out here too, since calling it costs
-//! more than a whole topic.
+//! Offsets come from the slot descriptors of the class (`slot_offset`). A layout keeps alive what its template refers
+//! to. `uuid.UUID` has a layout here, too, because calling its constructor takes longer than decoding a whole topic.
 
 use kwire::plan::{Literal, Struct};
 use pyo3::ffi;
@@ -12,28 +11,29 @@ use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::unsafe_objects::{is_adopted, slot_offset};
 
-/// A class and where its instances hold what.
+/// A class and the offsets of its slots.
 pub(crate) struct Layout {
     pub(crate) class: Py<PyType>,
-    /// Offsets of the plan's fields, by position.
+    /// The offsets of the plan's fields, by position.
     pub(crate) offsets: Vec<usize>,
     pub(crate) unknown_tags: usize,
-    /// Slots that hold the same in every instance until a tag says otherwise: tagged and absent fields.
+    /// Slots that have the same value in every instance unless a tag is present: tagged and absent fields.
     pub(crate) defaults: Vec<(usize, Py<PyAny>)>,
-    /// Absent fields, as encode needs them: offset, name's place in the plan, default.
+    /// The offsets and defaults of absent fields, for encoding.
     pub(crate) absent: Vec<(usize, Py<PyAny>)>,
     pub(crate) adopted: bool,
-    /// An instance of an adopted class before its fields came: header, defaults, null elsewhere.
+    /// The words of an instance of an adopted class before its fields are set: the header, defaults, and null.
     pub(crate) template: Vec<*mut ffi::PyObject>,
 }
 
-// SAFETY: the template's pointers are kept alive by `class` and `defaults`, and are used with the GIL held only.
+// SAFETY: `class` and `defaults` keep the objects of the template alive, which are used only while the GIL is held.
 unsafe impl Send for Layout {}
 // SAFETY: as above.
 unsafe impl Sync for Layout {}
 
 impl Layout {
-    /// How instances of `class` hold a struct of `plan`; `absent` are the defaults of what the plan lacks, by name.
+    /// Determine the layout of `class` for a struct of a plan. `absent` has the defaults of the fields that the plan
+    /// lacks, by name.
     pub(crate) fn new(plan: &Struct, class: &Bound<'_, PyType>, absent: &Bound<'_, PyDict>) -> PyResult<Self> {
         let py = class.py();
         let offset_of = |name: &str| slot_offset(class, &PyString::new(py, name));
@@ -73,7 +73,7 @@ impl Layout {
         })
     }
 
-    /// Show the collector what is held.
+    /// Report the references to the garbage collector.
     pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         visit.call(&self.class)?;
         self.defaults
@@ -82,7 +82,7 @@ impl Layout {
             .try_for_each(|(_, default)| visit.call(default))
     }
 
-    /// Whether the collector must see instances: they may stand in a cycle, as they have a dict, say.
+    /// Return whether the garbage collector must track instances, because they can be part of a cycle.
     pub(crate) fn is_tracked(&self) -> bool {
         !self.adopted
     }
@@ -92,10 +92,10 @@ impl Layout {
     }
 }
 
-/// The words of a new instance of an adopted class, which has a plain header (`unsafe_objects`, rule 1).
+/// Return the words of a new instance of an adopted class, which has a plain header (`unsafe_objects`, invariant 1).
 fn template(_: Python<'_>, class: *mut ffi::PyTypeObject, defaults: &[(usize, Py<PyAny>)]) -> Vec<*mut ffi::PyObject> {
-    // SAFETY: `class` is a live type. The words are those of an object that nobody refers to, not an object: its count
-    // is set as in a new one, and nothing is counted here.
+    // SAFETY: `class` is a live type. The words are those of an object that does not exist yet. Its reference count is
+    // set as in a new object, and no references are counted here.
     unsafe {
         let words = usize::try_from((*class).tp_basicsize).unwrap_or(0) / size_of::<*mut ffi::PyObject>();
         let mut template: Vec<*mut ffi::PyObject> = vec![std::ptr::null_mut(); words];
@@ -109,7 +109,7 @@ fn template(_: Python<'_>, class: *mut ffi::PyTypeObject, defaults: &[(usize, Py
     }
 }
 
-/// The Python value of a default.
+/// Return a default as a Python object.
 fn literal(py: Python<'_>, literal: &Literal) -> PyResult<Py<PyAny>> {
     Ok(match literal {
         Literal::Null | Literal::Struct => py.None(),
@@ -123,7 +123,7 @@ fn literal(py: Python<'_>, literal: &Literal) -> PyResult<Py<PyAny>> {
     })
 }
 
-/// The shared mapping of objects without unknown tags.
+/// Return the shared mapping of objects without unknown tags.
 pub(crate) fn no_tags(py: Python<'_>) -> PyResult<&Py<PyAny>> {
     static NO_TAGS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     NO_TAGS.get_or_try_init(py, || {
@@ -131,13 +131,14 @@ pub(crate) fn no_tags(py: Python<'_>) -> PyResult<&Py<PyAny>> {
     })
 }
 
-/// The class of unknown tags.
+/// Return the class of unknown tags.
 pub(crate) fn unknown_tags_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "kwire.declare.unknown_tags", "UnknownTags")
 }
 
-/// How to make and read `uuid.UUID` objects without calling their constructor, which costs more than a whole topic.
+/// Creates and reads `uuid.UUID` objects without calling the constructor, which takes longer than decoding a whole
+/// topic.
 pub(crate) struct Uuids {
     pub(crate) class: Py<PyType>,
     pub(crate) number: usize,
@@ -166,9 +167,12 @@ impl Uuids {
         })
     }
 
-    /// Whether two objects are uuids of the same number.
+    /// Return whether two objects are uuids with the same number.
+    ///
+    /// # Safety
+    /// Both objects are alive.
     pub(crate) unsafe fn same(&self, a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> bool {
-        // SAFETY: callers pass live objects; the slot is read once both are known to be `uuid.UUID`.
+        // SAFETY: both objects are alive. The slot is read only if both are instances of `uuid.UUID`.
         unsafe {
             let class: *mut ffi::PyTypeObject = self.class.as_ptr().cast();
             if ffi::Py_TYPE(a) != class || ffi::Py_TYPE(b) != class {
@@ -176,7 +180,7 @@ impl Uuids {
             }
             let number = |uuid: *mut ffi::PyObject| uuid.byte_add(self.number).cast::<*mut ffi::PyObject>().read();
             let (a, b) = (number(a), number(b));
-            // Exact ints compare without anybody's code.
+            // Comparing exact ints runs no Python code.
             !a.is_null()
                 && !b.is_null()
                 && ffi::PyLong_CheckExact(a) != 0
@@ -190,8 +194,9 @@ impl Uuids {
             return Ok(self.zero.clone_ref(py));
         }
         let number = u128::from_be_bytes(bytes).into_pyobject(py)?;
-        // SAFETY: `class` is `uuid.UUID`, a heap type; its allocator gives an instance with empty slots at the offsets
-        // that the descriptors named, each of which takes one reference. It cannot stand in a cycle.
+        // SAFETY: `class` is `uuid.UUID`, a heap type. Its allocator returns an instance with empty slots at the
+        // offsets that the descriptors named. Each slot takes over one reference. The instance cannot be part of a
+        // cycle, so it need not be tracked.
         unsafe {
             let class: *mut ffi::PyTypeObject = self.class.as_ptr().cast();
             let made = Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class, 0))?;
@@ -207,17 +212,23 @@ impl Uuids {
     }
 }
 
-/// Put a reference into an empty slot.
+/// Store a reference in an empty slot.
+///
+/// # Safety
+/// A descriptor of the object's class named the offset. The slot takes over the reference.
 #[inline(always)]
 pub(crate) unsafe fn write(object: *mut ffi::PyObject, offset: usize, value: *mut ffi::PyObject) {
-    // SAFETY: callers pass an offset that a descriptor of the object's class named.
+    // SAFETY: the caller ensures that the offset is that of a slot of the object.
     unsafe { object.byte_add(offset).cast::<*mut ffi::PyObject>().write(value) }
 }
 
-/// Make the count of a new object 1.
+/// Set the reference count of a new object to 1.
+///
+/// # Safety
+/// Nothing else refers to the object.
 #[inline(always)]
 unsafe fn set_first_reference(object: *mut ffi::PyObject) {
-    // SAFETY: the object is ours, and this field is its count.
+    // SAFETY: nothing else refers to the object, and this field is its reference count.
     unsafe {
         #[cfg(Py_3_12)]
         {
@@ -230,11 +241,14 @@ unsafe fn set_first_reference(object: *mut ffi::PyObject) {
     }
 }
 
-/// Count one more reference.
+/// Increment the reference count.
+///
+/// # Safety
+/// The object is alive.
 #[inline(always)]
 pub(crate) unsafe fn count(object: *mut ffi::PyObject) {
-    // SAFETY: callers pass a live object. No count wraps: each reference takes eight bytes somewhere. Said so, it is one
-    // instruction instead of four, ten times a partition.
+    // SAFETY: the object is alive. The count cannot overflow, because each reference takes eight bytes of memory. A
+    // wrapping addition is one instruction instead of four, and there are ten of them for each partition.
     unsafe {
         #[cfg(Py_3_12)]
         ffi::Py_INCREF(object);

@@ -1,15 +1,16 @@
-//! Struct classes without a garbage-collector header, and what the interpreter then needs from us.
+//! Struct classes without a garbage collector header, and the type slots that they then need.
 //!
-//! Instances of a declared class hold numbers, strings, bytes, uuids, None, tuples of such, and other structs: they
-//! cannot stand in a cycle, so the collector's header is 16 bytes and much time for nothing (building a large message
-//! from tracked objects costs six times as much). `adopt` takes the header away from a class before it has instances.
+//! Instances of a declared class hold numbers, strings, bytes, uuids, None, tuples of these, and other structs. They
+//! cannot be part of a cycle, so the garbage collector need not track them. Its header takes 16 bytes, and building a
+//! large message from tracked objects takes six times as long. `adopt` removes the header from a class before it has
+//! instances.
 //!
-//! Rules of this file, on which every block below relies:
-//! 1. An adopted class is a heap type whose instances are exactly: the object header, then slots that hold a reference
-//!    or null, up to `tp_basicsize`. `adopt` refuses any other class (a dict, weak references, a finalizer, foreign
-//!    slots); refused classes keep the collector and work all the same.
-//! 2. CPython's own `subtype_dealloc` does not clear the slots of a type without a header, so `dealloc` does.
-//! 3. A cycle can be forced with `object.__setattr__`; it leaks. Nothing else goes wrong.
+//! The `unsafe` blocks rely on these invariants:
+//! 1. An instance of an adopted class consists of the object header, and then slots that hold a reference or null, up
+//!    to `tp_basicsize`. The class is a heap type. `adopt` declines any other class (with a dict, weak references, a
+//!    finalizer, or slots of another kind). Such classes keep the header and work as well.
+//! 2. CPython's `subtype_dealloc` does not clear the slots of a type without a header, so `dealloc` does.
+//! 3. A cycle can be created with `object.__setattr__`. It leaks, but has no other effect.
 
 use std::ffi::c_int;
 use std::mem::size_of;
@@ -21,7 +22,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-/// The head of a member descriptor, as `descrobject.h` has it (public since CPython 2, the same up to 3.13).
+/// The start of a member descriptor as in `descrobject.h` (public since CPython 2, unchanged up to 3.13).
 #[repr(C)]
 struct MemberDescriptor {
     object: ffi::PyObject,
@@ -34,12 +35,12 @@ struct MemberDescriptor {
 const HEADER: usize = size_of::<ffi::PyObject>();
 const SLOT: usize = size_of::<*mut ffi::PyObject>();
 
-/// The offset of a slot in instances of `class`, when `name` is one that holds any object.
+/// Return the offset of the slot `name` in instances of `class`. Raises `TypeError` if it is not a slot for any object.
 pub(crate) fn slot_offset(class: &Bound<'_, PyType>, name: &Bound<'_, PyString>) -> PyResult<usize> {
     let descriptor = class.getattr(name)?;
     let not_a_slot = || PyTypeError::new_err(format!("{class}.{name} is not a slot"));
-    // SAFETY: the descriptor is an object of type `member_descriptor`, checked first, hence has the layout above, and
-    // its member definition lives as long as the class that owns it, which `class` keeps alive.
+    // SAFETY: the descriptor is checked to be of type `member_descriptor`, so it has the layout above. Its member
+    // definition lives as long as the class that owns it, which `class` keeps alive.
     unsafe {
         if ffi::Py_TYPE(descriptor.as_ptr()) != &raw mut ffi::PyMemberDescr_Type {
             return Err(not_a_slot());
@@ -55,7 +56,7 @@ pub(crate) fn slot_offset(class: &Bound<'_, PyType>, name: &Bound<'_, PyString>)
     }
 }
 
-/// Whether instances are free of the collector's header; then they have the form of rule 1.
+/// Return whether instances have no garbage collector header. They then satisfy invariant 1.
 pub(crate) fn is_adopted(class: *mut ffi::PyTypeObject) -> bool {
     // SAFETY: callers pass a live type object.
     unsafe {
@@ -65,9 +66,9 @@ pub(crate) fn is_adopted(class: *mut ffi::PyTypeObject) -> bool {
     }
 }
 
-/// Take the collector's header from a class that has no instances yet, and give it native equality and hash.
+/// Remove the garbage collector header from a class that has no instances yet, and give it native equality and hash.
 ///
-/// False, and nothing done, for a class that rule 1 does not fit.
+/// Returns False and does nothing if the class does not satisfy invariant 1.
 #[pyfunction]
 pub(crate) fn adopt(cls: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyResult<bool> {
     if cfg!(any(
@@ -94,9 +95,10 @@ pub(crate) fn adopt(cls: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyRe
         .into_iter()
         .all(|own| own);
     let kind = cls.as_type_ptr();
-    // SAFETY: `kind` is a live heap type made a moment ago by `type.__new__`, seen by no other thread (the GIL is held)
-    // and without instances. The fields written are those that CPython itself derives from the header flag: without the
-    // flag `PyType_GenericAlloc` allocates none, `tp_free` must be the plain one, and `tp_traverse` is never called.
+    // SAFETY: `kind` is a live heap type that `type.__new__` has just created. It has no instances, and no other thread
+    // can see it, because the GIL is held. The fields written here are those that CPython derives from the header flag:
+    // without the flag `PyType_GenericAlloc` allocates no header, `tp_free` must be the plain function, and
+    // `tp_traverse` is never called.
     unsafe {
         let end = HEADER + offsets.len() * SLOT;
         let plain = (*kind).tp_flags & ffi::Py_TPFLAGS_HEAPTYPE != 0
@@ -125,25 +127,29 @@ pub(crate) fn adopt(cls: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyRe
     Ok(true)
 }
 
-/// A dict or weak references that the interpreter keeps before the object (3.12 and later); no bit on 3.11 for weak
-/// references, whose place is `tp_weaklistoffset` there.
+/// The flags for a dict or weak references before the object (3.12 and later). On 3.11 there is no flag for weak
+/// references, which have `tp_weaklistoffset`.
 const MANAGED: c_ulong = if cfg!(Py_3_12) { (1 << 3) | (1 << 4) } else { 1 << 4 };
 
-/// Whether a method is still the one of `Struct`, whose meaning the native one has.
+/// Return whether a method is still that of `Struct`, which the native one replaces.
 fn is_own_of_struct(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
     let of_struct = class.py().import("kwire.declare.struct")?.getattr("Struct");
     match of_struct {
         Ok(of_struct) => Ok(class.getattr(name)?.is(&of_struct.getattr(name)?)),
-        // `Struct` itself is being made: it has no fields, and is not adopted.
+        // `Struct` itself is being created. It has no fields and is not adopted.
         Err(_) => Ok(false),
     }
 }
 
-/// The part of an instance that `dealloc` owns: that of the nearest adopted class, since a subclass with a header may
-/// have slots of its own, which CPython clears before it comes here.
+/// Return the slots that `dealloc` owns: those of the nearest adopted class. A subclass with a header may have further
+/// slots, which CPython clears before it calls `dealloc`.
+///
+/// # Safety
+/// The object is an instance of an adopted class or of a subclass of one. The slice is used only while the object is
+/// alive.
 pub(crate) unsafe fn slots<'a>(object: *mut ffi::PyObject) -> &'a [*mut ffi::PyObject] {
-    // SAFETY: callers pass an instance of an adopted class or of a subclass of one, so the loop ends at that class, and
-    // by rule 1 its slots lie between header and `tp_basicsize`. The slice is used while the caller owns the object.
+    // SAFETY: the object is an instance of an adopted class or of a subclass of one, so the loop ends at that class. By
+    // invariant 1 its slots are between the header and `tp_basicsize`.
     unsafe {
         let mut class = ffi::Py_TYPE(object);
         while !is_adopted(class) {
@@ -154,18 +160,19 @@ pub(crate) unsafe fn slots<'a>(object: *mut ffi::PyObject) -> &'a [*mut ffi::PyO
     }
 }
 
-/// Free an instance whose last reference went.
+/// Free an instance whose last reference was released.
 ///
-/// Structs that die with it are freed in a loop, chained through their reference counts, which nobody needs any more:
-/// a chain forced with `object.__setattr__` may be longer than the stack is deep.
+/// Structs that become unreachable with it are freed in a loop instead of a recursion. They are linked through their
+/// reference counts, which are not needed any more. A chain created with `object.__setattr__` may be longer than the
+/// stack allows.
 unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     let mut object = object;
     let mut chain: *mut ffi::PyObject = null_mut();
     loop {
-        // SAFETY: `object` has no references left and is ours to take apart; each slot holds a reference or null, and
-        // is given up once. A struct whose last reference this was is dead too and unreachable, so the word of its
-        // reference count is free to hold the chain. Its class is alive: an instance holds a reference to it, which
-        // goes last.
+        // SAFETY: `object` has no references left and is owned here. Each slot holds a reference or null, and is
+        // released once. A struct whose last reference this was is unreachable, so the word of its reference count can
+        // hold the link. Its class is alive, because an instance holds a reference to its class, which is released
+        // last.
         unsafe {
             for held in slots(object) {
                 let held = *held;
@@ -193,9 +200,11 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     }
 }
 
-/// `==` and `!=`: the same class, and all slots equal, unknown tags included. Other comparisons are not ours.
+/// Implement `==` and `!=`: the same class and equal slots, including unknown tags. Other comparisons are not
+/// implemented.
 unsafe extern "C" fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject, operation: c_int) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter passes live objects, `a` of a class that has this function, so an adopted one.
+    // SAFETY: the interpreter passes live objects. `a` is an instance of a class with this function, so of an adopted
+    // one.
     unsafe {
         if !matches!(operation, ffi::Py_EQ | ffi::Py_NE) || ffi::Py_TYPE(a) != ffi::Py_TYPE(b) {
             return ffi::Py_NewRef(ffi::Py_NotImplemented());
@@ -212,13 +221,16 @@ unsafe extern "C" fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject, opera
     }
 }
 
-/// None when an exception is set.
+/// Return whether all values are equal, `None` if an exception is set.
+///
+/// # Safety
+/// The values are null or alive.
 unsafe fn all_equal(a: &[*mut ffi::PyObject], b: &[*mut ffi::PyObject]) -> Option<bool> {
     if a.len() != b.len() {
         return Some(false);
     }
     for (a, b) in a.iter().zip(b) {
-        // SAFETY: as the caller's.
+        // SAFETY: the caller's obligations are the same.
         if !unsafe { equal(*a, *b) }? {
             return Some(false);
         }
@@ -226,14 +238,17 @@ unsafe fn all_equal(a: &[*mut ffi::PyObject], b: &[*mut ffi::PyObject]) -> Optio
     Some(true)
 }
 
-/// Equality of two held values: by identity, floats by bits where they are no numbers, tuples by element.
+/// Compare two values: by identity, NaN by bits, tuples element by element. Returns `None` if an exception is set.
+///
+/// # Safety
+/// The values are null or alive.
 #[allow(
     clippy::float_cmp,
     reason = "equality is what is asked, and NaN is looked at by bits"
 )]
 unsafe fn equal(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> Option<bool> {
-    // SAFETY: both are null or live objects held by live structs. Comparing tuples can meet themselves only when
-    // somebody forced a cycle; the recursion check turns that into an exception.
+    // SAFETY: both are null or live objects held by live structs. The comparison of tuples recurses without end only in
+    // a cycle created with `object.__setattr__`, which the recursion check turns into an exception.
     unsafe {
         if a == b {
             return Some(true);
@@ -260,9 +275,12 @@ unsafe fn equal(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> Option<bool> {
     }
 }
 
-/// The elements of a tuple.
+/// Return the elements of a tuple.
+///
+/// # Safety
+/// The object is a live tuple and outlives the slice.
 pub(crate) unsafe fn elements<'a>(tuple: *mut ffi::PyObject) -> &'a [*mut ffi::PyObject] {
-    // SAFETY: callers pass a live tuple and do not keep the slice longer than it.
+    // SAFETY: the object is a live tuple and outlives the slice.
     unsafe {
         let tuple = tuple.cast::<ffi::PyTupleObject>();
         let count = usize::try_from((*tuple).ob_base.ob_size).unwrap_or(0);
@@ -271,8 +289,8 @@ pub(crate) unsafe fn elements<'a>(tuple: *mut ffi::PyObject) -> &'a [*mut ffi::P
 }
 
 unsafe extern "C" fn hash(object: *mut ffi::PyObject) -> ffi::Py_hash_t {
-    // SAFETY: the interpreter passes a live instance of a class that has this function. `PyObject_Hash` has no check of
-    // its own for chains and cycles that somebody forced, so here is one.
+    // SAFETY: the interpreter passes a live instance of a class with this function. `PyObject_Hash` does not limit
+    // recursion, so chains and cycles created with `object.__setattr__` need this check.
     unsafe {
         if ffi::Py_EnterRecursiveCall(c" while hashing a message".as_ptr()) != 0 {
             return -1;
@@ -280,7 +298,7 @@ unsafe extern "C" fn hash(object: *mut ffi::PyObject) -> ffi::Py_hash_t {
         let answer = hash_all(slots(object), 0x4b57_4952);
         ffi::Py_LeaveRecursiveCall();
         match answer {
-            // -1 says that an exception is set.
+            // -1 means that an exception is set.
             Some(-1) => -2,
             Some(hash) => hash,
             None => -1,
@@ -288,32 +306,35 @@ unsafe extern "C" fn hash(object: *mut ffi::PyObject) -> ffi::Py_hash_t {
     }
 }
 
-/// Equal values have equal hashes; None when an exception is set.
+/// Hash values so that equal ones have equal hashes. Returns `None` if an exception is set.
+///
+/// # Safety
+/// The values are null or alive.
 unsafe fn hash_all(values: &[*mut ffi::PyObject], seed: u64) -> Option<ffi::Py_hash_t> {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = seed;
     for value in values {
-        // SAFETY: as the caller's.
+        // SAFETY: the caller's obligations are the same.
         let hash = unsafe { hash_one(*value) }?;
         state = (state.rotate_left(31) ^ (hash as i64).cast_unsigned()).wrapping_mul(FACTOR);
     }
     Some(python_hash(state ^ state >> 32))
 }
 
-/// As many of the lower bits as this platform's hashes have.
+/// Truncate a hash to the size of hashes on this platform.
 #[allow(clippy::cast_possible_truncation, reason = "a hash of fewer bits is a hash")]
 fn python_hash(bits: u64) -> ffi::Py_hash_t {
     bits.cast_signed() as ffi::Py_hash_t
 }
 
 unsafe fn hash_one(value: *mut ffi::PyObject) -> Option<ffi::Py_hash_t> {
-    // SAFETY: null or a live object held by a live struct; the recursion check as in `equal`.
+    // SAFETY: null or a live object held by a live struct. The recursion check is needed as in `equal`.
     unsafe {
         if value.is_null() {
             return Some(0);
         }
         if ffi::PyFloat_CheckExact(value) != 0 && ffi::PyFloat_AS_DOUBLE(value).is_nan() {
-            // Python hashes a NaN by its address; here equal bits are equal.
+            // Python hashes NaN by address. Here equal bits are equal.
             return Some(python_hash(ffi::PyFloat_AS_DOUBLE(value).to_bits()));
         }
         if ffi::PyTuple_CheckExact(value) != 0 {

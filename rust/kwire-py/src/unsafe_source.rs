@@ -1,9 +1,9 @@
-//! Bytes out of Python objects.
+//! The source that reads Python objects.
 //!
-//! Rules of this file, on which every block below relies:
-//! 1. The GIL is held throughout, and what is read hangs on the message that the caller holds; messages are immutable,
-//!    so borrowed pointers stay good for the call. Nothing here runs Python code that could forge something meanwhile.
-//! 2. A slot is read only after its object was seen to be an instance of the class that the offsets come from.
+//! The `unsafe` blocks rely on these invariants:
+//! 1. The GIL is held throughout, and everything that is read is part of the message, which the caller holds. Messages
+//!    are immutable, so borrowed pointers are valid during the call. No Python code that could modify something runs.
+//! 2. A slot is read only after its object has been checked to be an instance of the class that named the offset.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ use crate::unsafe_objects::{elements, is_adopted, slots};
 
 type Node = *mut ffi::PyObject;
 
-/// A struct that is known to be an instance of the layout's class.
+/// A struct that has been checked to be an instance of the layout's class.
 #[derive(Clone, Copy)]
 pub(crate) struct Body<'s> {
     object: Node,
@@ -38,7 +38,7 @@ pub(crate) struct Objects<'s, 'py> {
     /// The offset of `_raw` in `UnknownTags`.
     raw: usize,
     tags_class: *mut ffi::PyTypeObject,
-    /// The int32 array written last, and where.
+    /// The last int32 array and the range of its encoded bytes.
     last_array: Cell<(Node, usize, usize)>,
 }
 
@@ -57,17 +57,17 @@ impl<'s, 'py> Objects<'s, 'py> {
 
     #[inline(always)]
     unsafe fn slot(object: Node, offset: usize) -> Node {
-        // SAFETY: rule 2.
+        // SAFETY: the offset is that of a slot of the object (invariant 2).
         unsafe { object.byte_add(offset).cast::<Node>().read() }
     }
 
-    /// The value of an int, not of a subclass, that fits.
+    /// Return the value of an int, but not of a subclass, if it fits.
     #[inline(always)]
     fn exact_int32(&self, node: Node) -> Option<i32> {
         if let Some(value) = self.constants.value(node) {
             return i32::try_from(value).ok();
         }
-        // SAFETY: null, or a live object (rule 1).
+        // SAFETY: `node` is null or a live object (invariant 1).
         unsafe {
             if node.is_null() || ffi::PyLong_CheckExact(node) == 0 {
                 return None;
@@ -76,18 +76,18 @@ impl<'s, 'py> Objects<'s, 'py> {
         }
     }
 
-    /// See that the fields which this version lacks are at their defaults, or may be dropped.
+    /// Check that the fields which this version lacks are at their defaults or ignorable.
     #[inline(never)]
     fn check_absent(node: Node, plan: &Struct, layout: &Layout) -> Encoded<()> {
         for (absent, (offset, default)) in plan.absent.iter().zip(&layout.absent) {
-            // SAFETY: rule 2.
+            // SAFETY: the offset is that of a slot of the object (invariant 2).
             let same = absent.ignorable
                 || unsafe {
                     let held = Self::slot(node, *offset);
                     held == default.as_ptr() || is_same(held, default.as_ptr())
                 };
             if !same {
-                let reason = "this version does not have it, and it is set";
+                let reason = "this version lacks the field, and it is not at its default";
                 return Err(EncodeError::new(EncodeKind::NotInVersion, reason).in_field(&absent.name));
             }
         }
@@ -96,7 +96,7 @@ impl<'s, 'py> Objects<'s, 'py> {
 
     #[cold]
     fn raw_tags(&self, tags: Node) -> Encoded<&'s [u8]> {
-        // SAFETY: null, or a live object; its own slot is read once its class is known.
+        // SAFETY: `tags` is null or a live object. Its slot is read once its class has been checked (invariant 2).
         unsafe {
             if tags.is_null() || ffi::PyObject_TypeCheck(tags, self.tags_class) == 0 {
                 return Err(self.not("UnknownTags", tags));
@@ -105,23 +105,26 @@ impl<'s, 'py> Objects<'s, 'py> {
         }
     }
 
-    /// What to say of a node of another type.
+    /// Create the error for a node of another type.
     #[cold]
     fn not(&self, wanted: &str, node: Node) -> Box<EncodeError> {
-        // SAFETY: null, or a live object (rule 1).
+        // SAFETY: `node` is null or a live object (invariant 1).
         unsafe {
             if node.is_null() {
-                return EncodeError::new(EncodeKind::WrongType, format!("{wanted} is wanted, nothing was set"));
+                return EncodeError::new(
+                    EncodeKind::WrongType,
+                    format!("expected {wanted}, found an unset field"),
+                );
             }
             if node == ffi::Py_None() {
-                return EncodeError::new(EncodeKind::NullNotAllowed, format!("{wanted} is wanted, not None"));
+                return EncodeError::new(EncodeKind::NullNotAllowed, format!("expected {wanted}, found None"));
             }
             let found = Borrowed::from_ptr(self.py, node)
                 .get_type()
                 .name()
                 .map(|name| name.to_string());
             let found = found.unwrap_or_else(|_| "another object".to_owned());
-            EncodeError::new(EncodeKind::WrongType, format!("{wanted} is wanted, not {found}"))
+            EncodeError::new(EncodeKind::WrongType, format!("expected {wanted}, found {found}"))
         }
     }
 }
@@ -141,7 +144,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
 
     #[inline]
     fn is_null(&self, node: Node) -> bool {
-        // SAFETY: compares addresses.
+        // SAFETY: only addresses are compared.
         node == unsafe { ffi::Py_None() }
     }
 
@@ -150,17 +153,18 @@ impl<'s> Source<'s> for Objects<'s, '_> {
         if let Some(value) = self.constants.value(node) {
             return Ok(value);
         }
-        // SAFETY: null, or a live object (rule 1); `PyLong_AsLongLongAndOverflow` of an int runs no Python code.
+        // SAFETY: `node` is null or a live object (invariant 1). `PyLong_AsLongLongAndOverflow` of an int runs no
+        // Python code.
         unsafe {
             if node.is_null() || ffi::PyLong_Check(node) == 0 || ffi::PyBool_Check(node) != 0 {
                 return Err(self.not("an int", node));
             }
-            long_value(node).ok_or_else(|| EncodeError::new(EncodeKind::OutOfRange, "it does not fit 64 bits"))
+            long_value(node).ok_or_else(|| EncodeError::new(EncodeKind::OutOfRange, "does not fit 64 bits"))
         }
     }
 
     fn boolean(&self, node: Node) -> Encoded<bool> {
-        // SAFETY: compares addresses.
+        // SAFETY: only addresses are compared.
         unsafe {
             if node == ffi::Py_True() {
                 Ok(true)
@@ -173,7 +177,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
     }
 
     fn float(&self, node: Node) -> Encoded<f64> {
-        // SAFETY: null, or a live object (rule 1).
+        // SAFETY: `node` is null or a live object (invariant 1).
         unsafe {
             if node.is_null() || ffi::PyFloat_Check(node) == 0 {
                 return Err(self.not("a float", node));
@@ -184,7 +188,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
 
     fn uuid(&self, node: Node) -> Encoded<[u8; 16]> {
         let uuids = Uuids::get(self.py).map_err(|error| EncodeError::new(EncodeKind::WrongType, error.to_string()))?;
-        // SAFETY: null, or a live object; its slot is read once it is known to be a `uuid.UUID` (rule 2).
+        // SAFETY: `node` is null or a live object. Its slot is read once it is known to be a `uuid.UUID` (invariant 2).
         unsafe {
             if node.is_null() || ffi::PyObject_TypeCheck(node, uuids.class.as_ptr().cast()) == 0 {
                 return Err(self.not("a uuid.UUID", node));
@@ -196,13 +200,14 @@ impl<'s> Source<'s> for Objects<'s, '_> {
             let number = Borrowed::from_ptr(self.py, number).extract::<u128>();
             number
                 .map(u128::to_be_bytes)
-                .map_err(|_| EncodeError::new(EncodeKind::OutOfRange, "a uuid has 16 bytes"))
+                .map_err(|_| EncodeError::new(EncodeKind::OutOfRange, "a uuid must have 16 bytes"))
         }
     }
 
     #[inline]
     fn string<T>(&self, node: Node, show: impl FnOnce(&[u8]) -> Encoded<T>) -> Encoded<T> {
-        // SAFETY: null, or a live str; a compact ASCII one has `length` bytes at its data pointer, which is its UTF-8.
+        // SAFETY: `node` is null or a live str. A compact ASCII string has `length` bytes at its data pointer, which
+        // are its UTF-8.
         unsafe {
             if node.is_null() || ffi::PyUnicode_Check(node) == 0 {
                 return Err(self.not("a str", node));
@@ -211,11 +216,11 @@ impl<'s> Source<'s> for Objects<'s, '_> {
                 let length = usize::try_from(ffi::PyUnicode_GET_LENGTH(node)).unwrap_or(0);
                 return show(std::slice::from_raw_parts(ffi::PyUnicode_DATA(node).cast(), length));
             }
-            // Not `PyUnicode_AsUTF8AndSize`: it would keep a copy with the string for as long as that lives.
+            // `PyUnicode_AsUTF8AndSize` would store a copy in the string for as long as it lives.
             let encoded = ffi::PyUnicode_AsUTF8String(node);
             if encoded.is_null() {
                 ffi::PyErr_Clear();
-                return Err(EncodeError::new(EncodeKind::InvalidUtf8, "a surrogate stands alone"));
+                return Err(EncodeError::new(EncodeKind::InvalidUtf8, "unpaired surrogate"));
             }
             let encoded = Bound::from_owned_ptr(self.py, encoded).cast_into_unchecked::<PyBytes>();
             show(encoded.as_bytes())
@@ -223,7 +228,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
     }
 
     fn bytes(&self, node: Node) -> Encoded<&'s [u8]> {
-        // SAFETY: null, or a live object; bytes do not change, and hang on the message (rule 1).
+        // SAFETY: `node` is null or a live object. `bytes` objects are immutable and part of the message (invariant 1).
         unsafe {
             if node.is_null() || ffi::PyBytes_Check(node) == 0 {
                 return Err(self.not("bytes", node));
@@ -234,7 +239,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
 
     #[inline]
     fn array(&self, node: Node) -> Encoded<usize> {
-        // SAFETY: null, or a live object (rule 1).
+        // SAFETY: `node` is null or a live object (invariant 1).
         unsafe {
             if node.is_null() || ffi::PyTuple_Check(node) == 0 {
                 return Err(self.not("a tuple", node));
@@ -245,14 +250,14 @@ impl<'s> Source<'s> for Objects<'s, '_> {
 
     #[inline(always)]
     fn item(&self, array: Node, index: usize) -> Node {
-        // SAFETY: the walker asked `array` first, so this is a tuple.
+        // SAFETY: the encoder has called `array` first, so the node is a tuple.
         unsafe { elements(array).get(index).copied().unwrap_or(std::ptr::null_mut()) }
     }
 
     #[inline(always)]
     fn structure(&self, node: Node, plan: &Struct) -> Encoded<Body<'s>> {
         let layout = &self.layouts[plan.index];
-        // SAFETY: null, or a live object (rule 1).
+        // SAFETY: `node` is null or a live object (invariant 1).
         if node.is_null() || unsafe { ffi::PyObject_TypeCheck(node, layout.type_pointer()) } == 0 {
             return Err(self.not("a struct of the declared class", node));
         }
@@ -264,8 +269,8 @@ impl<'s> Source<'s> for Objects<'s, '_> {
 
     #[inline(always)]
     fn field(&self, body: Body<'s>, position: usize) -> Node {
-        // SAFETY: rule 2. The walker's positions are those of the plan's fields, for each of which there is an offset. An
-        // unset slot gives null, which every reader refuses.
+        // SAFETY: the position is one of the plan's fields, for each of which the layout has an offset (invariant 2). A
+        // slot that is not set is null, which all methods reject.
         unsafe { Self::slot(body.object, *body.layout.offsets.get_unchecked(position)) }
     }
 
@@ -291,7 +296,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
             return true;
         }
         let start = out.len();
-        // SAFETY: the walker asked `array` first, so this is a tuple.
+        // SAFETY: the encoder has called `array` first, so the node is a tuple.
         for item in unsafe { elements(array) } {
             let Some(value) = self.exact_int32(*item) else {
                 out.truncate(start);
@@ -313,11 +318,14 @@ impl<'s> Source<'s> for Objects<'s, '_> {
     }
 }
 
-/// Whether a held value is a default, told without running anybody's code: whatever was forged into the slot could
-/// change the message under the walker's hands. Bool is not int, floats are told by bits.
+/// Return whether a value equals a default, without running Python code, which could modify the message during the
+/// call. A bool does not equal an int, and floats are compared by bits.
+///
+/// # Safety
+/// Both are null or live objects.
 unsafe fn is_same(held: Node, default: Node) -> bool {
-    // SAFETY: null, or live objects; each is read as what its type was seen to be. Defaults are made of few small things,
-    // so the recursion through structs ends with the declared ones.
+    // SAFETY: both are null or live objects, and each is read as the type it has been checked to have. Defaults are
+    // small, and the recursion through structs is limited by the declared ones.
     unsafe {
         if held == default {
             return true;
@@ -350,30 +358,36 @@ unsafe fn is_same(held: Node, default: Node) -> bool {
                 .zip(slots(default))
                 .all(|(held, default)| is_same(*held, *default));
         }
-        // The only other thing that a default can be.
+        // The only remaining type of a default.
         Python::attach(|py| Uuids::get(py).is_ok_and(|uuids| uuids.same(held, default)))
     }
 }
 
-/// The value of an int; None beyond 64 bits.
+/// Return the value of an int, `None` if it does not fit 64 bits.
+///
+/// # Safety
+/// The object is a live int, or an instance of a subclass.
 unsafe fn long_value(int: Node) -> Option<i64> {
     let mut overflow = 0;
-    // SAFETY: callers pass a live int, of a subclass perhaps; its digits are read, no method is called.
+    // SAFETY: the object is a live int. Its digits are read without calling a method.
     let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(int, &raw mut overflow) };
     if overflow == 0 { Some(value) } else { None }
 }
 
-/// The bytes of a bytes object.
+/// Return the content of a `bytes` object.
+///
+/// # Safety
+/// The object is a live `bytes` object and outlives the slice.
 unsafe fn bytes_of<'a>(bytes: Node) -> &'a [u8] {
-    // SAFETY: callers pass live bytes and do not keep the slice longer than them.
+    // SAFETY: the object is a live `bytes` object and outlives the slice.
     unsafe {
         let length = usize::try_from(ffi::PyBytes_Size(bytes)).unwrap_or(0);
         std::slice::from_raw_parts(ffi::PyBytes_AsString(bytes).cast(), length)
     }
 }
 
-/// Write `message`; `length` is that of the last one, a good guess at this one's. The outer error is an exception of
-/// Python's own.
+/// Encode `message`. `length` is the length of the last message, which is a good estimate for this one. The outer error
+/// is a Python exception, such as `MemoryError`.
 pub(crate) fn encode<'py>(
     py: Python<'py>,
     plan: &kwire::Plan,
