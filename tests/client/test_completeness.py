@@ -74,7 +74,7 @@ def move(state: ClusterState, random: Random) -> ClusterState:
 
 
 def die(state: ClusterState, random: Random) -> ClusterState:
-    return state.without_broker(random.choice(list(state.live))) if len(state.live) > 1 else state
+    return state.without_broker(random.choice(list(state.live_broker_ids))) if len(state.live_broker_ids) > 1 else state
 
 
 def come(state: ClusterState, random: Random) -> ClusterState:

@@ -99,7 +99,7 @@ def test_versions_are_negotiated_anew_with_every_connection(cluster: FakeCluster
     async def work() -> None:
         async with poller(cluster, brokers="all") as polling:
             await until_all(polling, ALL)
-            cluster.set_api_versions(3, 0, 6, node_id=2)
+            cluster.set_api_versions(3, 0, 6, broker_id=2)
             cluster.drop_connections(2)
             polls = await until(polling, lambda poll: poll.broker_id == 2 and poll.api_version == 6, 2)
             assert told(polls) == []

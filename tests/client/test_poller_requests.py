@@ -65,7 +65,7 @@ def test_any_request_can_be_asked(cluster: FakeCluster) -> None:
 def test_a_request_that_a_broker_cannot_be_asked_is_an_error_of_that_request(cluster: FakeCluster) -> None:
     async def work() -> None:
         too_new = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
-        cluster.set_api_versions(60, 0, 1, node_id=1)
+        cluster.set_api_versions(60, 0, 1, broker_id=1)
         async with poller(cluster, requests=[(too_new, INTERVAL)]) as polling:
             polls = await until_all(polling, ALL, lambda poll: poll.api_key == 60)
             polls += await until_all(polling, ALL, lambda poll: poll.api_key == 3)

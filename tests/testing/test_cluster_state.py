@@ -1,4 +1,4 @@
-"""How the state of a fake cluster changes: each change gives another state, and shares what it did not touch."""
+"""Transitions of `ClusterState`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def state() -> ClusterState:
     return empty.with_topics(topics)
 
 
-def test_a_placement_goes_round_all_brokers() -> None:
+def test_replicas_are_assigned_round_robin() -> None:
     assert assign_replicas((1, 2, 3), 7, 2) == [(1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2), (1, 2)]
     assert assign_replicas((1, 2, 3), 2, 2, first=3) == assign_replicas((1, 2, 3), 5, 2)[3:]
     assert assign_replicas((7,), 2, 1) == [(7,), (7,)]
-    with pytest.raises(ValueError, match="factor of 4 with 3"):
+    with pytest.raises(ValueError, match="replication factor 4 with 3 brokers"):
         assign_replicas((1, 2, 3), 1, 4)
 
 
-def test_a_change_shares_the_rest() -> None:
+def test_transition_shares_unchanged_topics() -> None:
     before = state()
     after = before.with_leader("a", 1, 3)
     assert before.partition("a", 1).leader_id == 2
@@ -37,32 +37,32 @@ def test_a_change_shares_the_rest() -> None:
     assert after.topics["a"].partitions[0] is before.topics["a"].partitions[0]
 
 
-def test_a_broker_dies_and_comes_back() -> None:
+def test_broker_leaves_and_returns() -> None:
     before = state()
-    dead = before.without_broker(1)
-    assert (dead.live, dead.controller_id) == (frozenset({2, 3}), 2)
-    first = dead.partition("a", 0)
+    without = before.without_broker(1)
+    assert (without.live_broker_ids, without.controller_id) == (frozenset({2, 3}), 2)
+    first = without.partition("a", 0)
     assert (first.leader_id, first.leader_epoch, first.isr_nodes, first.offline_replicas) == (2, 1, (2,), (1,))
-    back = dead.with_broker(BROKERS[0])
-    first = back.partition("a", 0)
+    returned = without.with_broker(BROKERS[0])
+    first = returned.partition("a", 0)
     assert (first.leader_id, first.leader_epoch, set(first.isr_nodes), first.offline_replicas) == (2, 1, {1, 2}, ())
-    assert back.controller_id == 2
+    assert returned.controller_id == 2
 
 
-def test_the_last_replica_in_sync_takes_the_leadership_along_and_brings_it_back() -> None:
-    dead = state().with_isr("a", 0, (1,)).without_broker(1)
-    first = dead.partition("a", 0)
+def test_last_replica_in_sync_leads_again_when_it_returns() -> None:
+    without = state().with_isr("a", 0, (1,)).without_broker(1)
+    first = without.partition("a", 0)
     assert (first.leader_id, first.error_code, first.isr_nodes) == (-1, 5, (1,))
-    first = dead.with_broker(BROKERS[0]).partition("a", 0)
+    first = without.with_broker(BROKERS[0]).partition("a", 0)
     assert (first.leader_id, first.error_code, first.leader_epoch) == (1, 0, 2)
 
 
-def test_all_brokers_die() -> None:
-    dead = state().without_broker(1).without_broker(2).without_broker(3)
-    assert (dead.brokers, dead.controller_id) == ((), -1)
+def test_all_brokers_leave() -> None:
+    without = state().without_broker(1).without_broker(2).without_broker(3)
+    assert (without.brokers, without.controller_id) == ((), -1)
 
 
-def test_a_topic_on_dead_brokers_is_offline_from_the_start() -> None:
+def test_topic_on_unavailable_brokers_is_offline() -> None:
     assert state().without_broker(3).new_partition(0, (3,)) == MetadataResponsePartition(
         error_code=5,
         partition_index=0,
@@ -74,21 +74,21 @@ def test_a_topic_on_dead_brokers_is_offline_from_the_start() -> None:
     )
 
 
-def test_a_move_keeps_the_leader_if_it_can() -> None:
+def test_reassignment_keeps_the_leader_if_possible() -> None:
     kept = state().with_replicas("a", 0, (3, 1)).partition("a", 0)
     assert (kept.leader_id, kept.leader_epoch, kept.replica_nodes) == (1, 0, (3, 1))
     moved = state().with_replicas("a", 0, (3, 2)).partition("a", 0)
     assert (moved.leader_id, moved.leader_epoch) == (3, 1)
 
 
-def test_settings_are_set_and_taken_back() -> None:
+def test_configs_are_set_and_removed() -> None:
     changed = state().with_config(2, "a", "k", "v")
     assert changed.configs[2, "a"] == {"k": "v"}
     assert changed.with_config(2, "a", "k", None).configs[2, "a"] == {}
     assert (2, "a") not in changed.without_topics(["a"]).configs
 
 
-def test_what_is_not_there_cannot_change() -> None:
+def test_unknown_partition_raises_key_error() -> None:
     with pytest.raises(KeyError):
         state().with_leader("nosuch", 0, 1)
     with pytest.raises(KeyError):

@@ -1,8 +1,7 @@
-"""Other people's clients read a fake cluster: one codec on both ends proves nothing."""
+"""`FakeCluster` with independent clients (confluent-kafka, kafka-python) and with kwire's own."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import socket
 import threading
@@ -60,7 +59,7 @@ def confluent(cluster: FakeCluster) -> Any:
     return CONFLUENT.AdminClient({"bootstrap.servers": cluster.bootstrap})
 
 
-def as_confluent_reads_it(client: Any) -> Any:
+def list_topics(client: Any) -> Any:
     return client.list_topics(timeout=10)
 
 
@@ -71,28 +70,28 @@ def content_of_confluent(metadata: Any) -> Content:
     }
 
 
-def test_confluent_kafka_reads_it(cluster: FakeCluster) -> None:
-    metadata = as_confluent_reads_it(confluent(cluster))
+def test_confluent_kafka_lists_topics(cluster: FakeCluster) -> None:
+    metadata = list_topics(confluent(cluster))
     assert content_of_confluent(metadata) == content(cluster.state)
     assert metadata.cluster_id == cluster.state.cluster_id
     assert {f"{broker.host}:{broker.port}" for broker in metadata.brokers.values()} == {*cluster.bootstrap.split(",")}
 
 
-def test_confluent_kafka_sees_it_change(cluster: FakeCluster) -> None:
+def test_confluent_kafka_lists_changes(cluster: FakeCluster) -> None:
     client = confluent(cluster)
-    as_confluent_reads_it(client)
+    list_topics(client)
     cluster.create_topic("new", 7)
     cluster.delete_topics("topic-00003")
     cluster.move_leader("topic-00004", 2, 1)
     cluster.shrink_isr("topic-00005", 0, 3)
     cluster.move_random_leaders(0.1)
     cluster.shuffle_metadata()
-    assert content_of_confluent(as_confluent_reads_it(client)) == content(cluster.state)
+    assert content_of_confluent(list_topics(client)) == content(cluster.state)
 
 
 def test_confluent_kafka_reads_a_partition_without_a_leader(cluster: FakeCluster) -> None:
     cluster.remove_leader("topic-00000", 0)
-    partition = as_confluent_reads_it(confluent(cluster)).topics["topic-00000"].partitions[0]
+    partition = list_topics(confluent(cluster)).topics["topic-00000"].partitions[0]
     assert partition.leader == -1
     assert partition.error.code() == 5
 
@@ -100,7 +99,7 @@ def test_confluent_kafka_reads_a_partition_without_a_leader(cluster: FakeCluster
 def test_confluent_kafka_describes_topics_and_configs(cluster: FakeCluster) -> None:
     cluster.set_config("retention.ms", "5", topic="topic-00000")
     resource = CONFLUENT.ConfigResource(CONFLUENT.ResourceType.TOPIC, "topic-00000")
-    client = confluent(cluster)  # which must live as long as its futures
+    client = confluent(cluster)  # must outlive its futures
     configs = client.describe_configs([resource])[resource].result(10)
     assert {entry.name: entry.value for entry in configs.values()} == {"retention.ms": "5"}
 
@@ -119,7 +118,7 @@ def test_confluent_kafka_describes_the_cluster(cluster: FakeCluster) -> None:
 @pytest.fixture
 def kafka_python(cluster: FakeCluster) -> Iterator[Any]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # it reads its schemas in an old way when it is imported
+        warnings.simplefilter("ignore", DeprecationWarning)  # raised when kafka-python is imported
         from kafka import KafkaAdminClient
     client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
     yield client
@@ -136,7 +135,7 @@ def content_of_kafka_python(topics: list[dict[str, Any]]) -> Content:
     }
 
 
-def test_kafka_python_reads_it(cluster: FakeCluster, kafka_python: Any) -> None:
+def test_kafka_python_describes_topics(cluster: FakeCluster, kafka_python: Any) -> None:
     assert content_of_kafka_python(kafka_python.describe_topics()) == content(cluster.state)
     cluster.stop_broker(3)
     cluster.recreate_topic("topic-00000", 2)
@@ -148,61 +147,65 @@ def test_kafka_python_describes_the_cluster(cluster: FakeCluster, kafka_python: 
     assert described["cluster_id"] == cluster.state.cluster_id
 
 
-# What is asked for.
+# Requests.
 
 
-def ask(cluster: FakeCluster, request: Any, version: int | None = None, node_id: int = 1) -> Any:
-    async def work() -> Any:
-        async with await Connection.open(cluster.endpoint(node_id)) as connection:
-            return await connection.send(request, version=version)
-
-    return asyncio.run(work())
+async def send(cluster: FakeCluster, request: Any, version: int | None = None, broker_id: int = 1) -> Any:
+    async with await Connection.open(cluster.endpoint(broker_id)) as connection:
+        return await connection.send(request, version=version)
 
 
 @pytest.mark.parametrize("version", MetadataRequest.versions)
-def test_topics_can_be_asked_for_all_some_or_none(cluster: FakeCluster, version: int) -> None:
+async def test_metadata_of_all_some_or_no_topics(cluster: FakeCluster, version: int) -> None:
     everything = MetadataRequest(topics=() if version == 0 else None)
-    assert [topic.name for topic in ask(cluster, everything, version).topics] == list(cluster.state.topics)
+    topics = (await send(cluster, everything, version)).topics
+    assert [topic.name for topic in topics] == list(cluster.state.topics)
     some = MetadataRequest(topics=(MetadataRequestTopic(name="topic-00007"), MetadataRequestTopic(name="nosuch")))
-    found, missing = ask(cluster, some, version).topics
+    found, missing = (await send(cluster, some, version)).topics
     assert (found.name, found.error_code, len(found.partitions)) == ("topic-00007", 0, 5)
     assert (missing.name, missing.error_code, missing.partitions) == ("nosuch", 3, ())
     if version > 0:
-        answer = ask(cluster, MetadataRequest(topics=()), version)
-        assert (answer.topics, len(answer.brokers)) == ((), 3)
+        response = await send(cluster, MetadataRequest(topics=()), version)
+        assert (response.topics, len(response.brokers)) == ((), 3)
 
 
-def test_topics_can_be_asked_for_by_id(cluster: FakeCluster) -> None:
+async def test_metadata_by_topic_id(cluster: FakeCluster) -> None:
     known = cluster.state.topics["topic-00007"].topic_id
     cluster.delete_topics("topic-00008")
-    asked = [
+    requested = [
         MetadataRequestTopic(topic_id=known, name=None),
         MetadataRequestTopic(topic_id=type(known)(int=1), name=None),
     ]
-    found, missing = ask(cluster, MetadataRequest(topics=tuple(asked))).topics
+    found, missing = (await send(cluster, MetadataRequest(topics=tuple(requested)))).topics
     assert found == cluster.state.topics["topic-00007"]
     assert (missing.name, missing.error_code) == (None, 100)
 
 
 @pytest.mark.parametrize("version", [10, 11])
-def test_before_version_12_a_request_with_an_id_is_refused_whole(cluster: FakeCluster, version: int) -> None:
+async def test_topic_id_before_version_12_is_rejected(cluster: FakeCluster, version: int) -> None:
     known = cluster.state.topics["topic-00007"].topic_id
-    asked = [MetadataRequestTopic(topic_id=known, name=None), MetadataRequestTopic(name="topic-00007")]
-    answer = ask(cluster, MetadataRequest(topics=tuple(asked)), version)
-    assert [(each.name, each.topic_id, each.error_code, each.partitions) for each in answer.topics] == [
+    requested = [MetadataRequestTopic(topic_id=known, name=None), MetadataRequestTopic(name="topic-00007")]
+    response = await send(cluster, MetadataRequest(topics=tuple(requested)), version)
+    assert [(each.name, each.topic_id, each.error_code, each.partitions) for each in response.topics] == [
         ("", known, 42, ()),
         ("topic-00007", type(known)(int=0), 42, ()),
     ]
-    assert (answer.brokers, answer.controller_id) == ((), -1)
+    assert (response.brokers, response.controller_id) == ((), -1)
 
 
-def test_settings_are_told_as_brokers_tell_them(cluster: FakeCluster) -> None:
+async def test_describe_configs(cluster: FakeCluster) -> None:
     cluster.set_config("retention.ms", "5", topic="topic-00000")
     cluster.set_config("retention.bytes", "6", topic="topic-00000")
     cluster.set_config("log.retention.ms", "7", broker=1)
-    asked = [(2, "topic-00000", ("retention.ms",)), (2, "nosuch", None), (4, "1", None), (4, "2", None), (9, "x", None)]
-    queries = [DescribeConfigsResource(resource_type=t, resource_name=n, configuration_keys=k) for t, n, k in asked]
-    results = ask(cluster, DescribeConfigsRequest(resources=tuple(queries))).results
+    requested = [
+        (2, "topic-00000", ("retention.ms",)),
+        (2, "nosuch", None),
+        (4, "1", None),
+        (4, "2", None),
+        (9, "x", None),
+    ]
+    queries = [DescribeConfigsResource(resource_type=t, resource_name=n, configuration_keys=k) for t, n, k in requested]
+    results = (await send(cluster, DescribeConfigsRequest(resources=tuple(queries)))).results
     assert [(each.error_code, [(entry.name, entry.value) for entry in each.configs]) for each in results] == [
         (0, [("retention.ms", "5")]),
         (3, []),
@@ -212,27 +215,27 @@ def test_settings_are_told_as_brokers_tell_them(cluster: FakeCluster) -> None:
     ]
 
 
-def test_kip_4_is_spoken_on_request() -> None:
+async def test_kip4_dialect() -> None:
     with FakeCluster(2, topics=["a", "b"], partitions=2, dialect="kip4") as cluster:
         cluster.shrink_isr("a", 0, 2)
         cluster.set_config("retention.ms", "5", topic="b")
-        topics = ask(cluster, TopicMetadataRequest_V1(topic_names=())).topics
+        topics = (await send(cluster, TopicMetadataRequest_V1(topic_names=()))).topics
         assert [topic.topic_name for topic in topics] == ["a", "b"]
         first = topics[0].partitions[0]
         assert (first.leader, first.isr) == (1, (1,))
         assert [(each.replica_id, each.lag) for each in first.replicas_lag] == [(1, 0), (2, -1)]
         assert [(each.config_key, each.config_value) for each in topics[1].config_entries] == [("retention.ms", "5")]
-        found, missing = ask(cluster, TopicMetadataRequest_V1(topic_names=("b", "nosuch"))).topics
+        found, missing = (await send(cluster, TopicMetadataRequest_V1(topic_names=("b", "nosuch")))).topics
         assert (found, missing.topic_error_code) == (topics[1], 3)
-        answer = ask(cluster, ClusterMetadataRequest())
-        assert answer.controller == answer.brokers[0]
+        response = await send(cluster, ClusterMetadataRequest())
+        assert response.controller == response.brokers[0]
 
 
-# Words that brokers do not know.
+# Unsupported and malformed requests.
 
 
-def converse(cluster: FakeCluster, request: bytes) -> bytes:
-    """What a broker answers to some bytes; empty when it ends the connection."""
+def exchange(cluster: FakeCluster, request: bytes) -> bytes:
+    """Send bytes to a broker and return its response; empty if it closes the connection."""
     host, _, port = cluster.endpoint(1).partition(":")
     with socket.create_connection((host, int(port)), timeout=10) as client:
         client.sendall(request)
@@ -242,9 +245,9 @@ def converse(cluster: FakeCluster, request: bytes) -> bytes:
             return b""
 
 
-def test_an_unknown_version_of_api_versions_is_answered_in_version_0_with_error_35(cluster: FakeCluster) -> None:
-    [answer] = Splitter().feed(converse(cluster, pack(">ihhihb", 11, 18, 99, 7, -1, 0)))
-    read = frame.decode_response(answer, ApiVersionsResponse, version=0)
+def test_unsupported_version_of_api_versions_gets_error_35(cluster: FakeCluster) -> None:
+    [payload] = Splitter().feed(exchange(cluster, pack(">ihhihb", 11, 18, 99, 7, -1, 0)))
+    read = frame.decode_response(payload, ApiVersionsResponse, version=0)
     assert (read.correlation_id, read.message.error_code) == (7, 35)
     assert [(api.api_key, api.min_version, api.max_version) for api in read.message.api_keys] == [(18, 0, 4)]
 
@@ -258,34 +261,34 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0_with_error_
         pack(">i", -1),
         b"GET / HTTP/1.1\r\n\r\n",
     ],
-    ids=["version", "key", "body", "size", "web"],
+    ids=["version", "key", "body", "size", "http"],
 )
-def test_what_is_not_understood_ends_the_connection(cluster: FakeCluster, request_bytes: bytes) -> None:
-    assert converse(cluster, request_bytes) == b""
+def test_invalid_request_closes_the_connection(cluster: FakeCluster, request_bytes: bytes) -> None:
+    assert exchange(cluster, request_bytes) == b""
 
 
-# What brokers do when told to.
+# Changes and misbehavior.
 
 
-def test_requests_are_remembered(cluster: FakeCluster) -> None:
-    ask(cluster, MetadataRequest(topics=None), version=5, node_id=2)
+async def test_received_requests_are_kept(cluster: FakeCluster) -> None:
+    await send(cluster, MetadataRequest(topics=None), version=5, broker_id=2)
     assert cluster.requests(1) == []
-    seen = cluster.requests(2)[-1]
-    assert (seen.api_key, seen.version, seen.client_id) == (3, 5, "kwire")
-    assert seen.message == MetadataRequest(topics=None)
+    received = cluster.requests(2)[-1]
+    assert (received.api_key, received.version, received.client_id) == (3, 5, "kwire")
+    assert received.message == MetadataRequest(topics=None)
 
 
-def test_a_broker_may_lag_behind_the_others(cluster: FakeCluster) -> None:
+async def test_frozen_metadata_is_stale(cluster: FakeCluster) -> None:
     before = cluster.state
     cluster.freeze_metadata(2)
     cluster.create_topic("new")
-    assert ask(cluster, MetadataRequest(topics=None), node_id=1) == cluster.state.metadata()
-    assert ask(cluster, MetadataRequest(topics=None), node_id=2) == before.metadata()
+    assert await send(cluster, MetadataRequest(topics=None), broker_id=1) == cluster.state.metadata()
+    assert await send(cluster, MetadataRequest(topics=None), broker_id=2) == before.metadata()
     cluster.unfreeze_metadata(2)
-    assert ask(cluster, MetadataRequest(topics=None), node_id=2) == cluster.state.metadata()
+    assert await send(cluster, MetadataRequest(topics=None), broker_id=2) == cluster.state.metadata()
 
 
-def test_a_stopped_broker_keeps_its_port(cluster: FakeCluster) -> None:
+async def test_stopped_broker_keeps_its_port(cluster: FakeCluster) -> None:
     endpoint = cluster.endpoint(2)
     cluster.stop_broker(2)
     with pytest.raises(ConnectionRefusedError):
@@ -293,45 +296,45 @@ def test_a_stopped_broker_keeps_its_port(cluster: FakeCluster) -> None:
     assert [broker.node_id for broker in cluster.state.brokers] == [1, 3]
     cluster.start_broker(2)
     assert cluster.endpoint(2) == endpoint
-    assert ask(cluster, MetadataRequest(topics=None), node_id=2) == cluster.state.metadata()
+    assert await send(cluster, MetadataRequest(topics=None), broker_id=2) == cluster.state.metadata()
 
 
-def test_what_is_told_to_go_wrong_is_forgotten_when_told(cluster: FakeCluster) -> None:
+async def test_misbehavior_can_be_canceled(cluster: FakeCluster) -> None:
     cluster.misbehave(1, "close", times=None)
     cluster.misbehave(1, Misbehavior.GARBAGE, times=5)
     cluster.stop_misbehaving(1)
-    assert ask(cluster, MetadataRequest(topics=None)) == cluster.state.metadata()
+    assert await send(cluster, MetadataRequest(topics=None)) == cluster.state.metadata()
 
 
-OF_KAFKA = [
+KAFKA_REQUESTS = [
     *((MetadataRequest(topics=topics), version) for topics in (None, ()) for version in (1, 8, 9, 11, 12, 13)),
     *((DescribeConfigsRequest(resources=()), version) for version in (1, 2, 3, 4)),
     *((DescribeClusterRequest(include_cluster_authorized_operations=False), version) for version in (0, 1, 2)),
 ]
-OF_KIP_4 = [(TopicMetadataRequest_V1(topic_names=()), 1), (ClusterMetadataRequest(), 0)]
+KIP4_REQUESTS = [(TopicMetadataRequest_V1(topic_names=()), 1), (ClusterMetadataRequest(), 0)]
 
 
 @pytest.mark.parametrize("topics", [0, 2])
 @pytest.mark.parametrize(
     ("dialect", "request_message", "version"),
-    [*(("kafka", *each) for each in OF_KAFKA), *(("kip4", *each) for each in OF_KIP_4)],
+    [*(("kafka", *each) for each in KAFKA_REQUESTS), *(("kip4", *each) for each in KIP4_REQUESTS)],
 )
-def test_another_version_is_never_what_was_asked_for(
+async def test_wrong_version_never_decodes_to_the_right_response(
     dialect: Literal["kafka", "kip4"], request_message: Any, version: int, topics: int
 ) -> None:
     with FakeCluster(1, topics=topics, dialect=dialect) as cluster:
-        right = ask(cluster, request_message, version)
+        expected = await send(cluster, request_message, version)
         cluster.misbehave(1, Misbehavior.WRONG_VERSION, api_key=None)
-        asked = frame.encode_request(request_message, version=version, correlation_id=1)
-        [answer] = Splitter().feed(converse(cluster, asked))
+        encoded = frame.encode_request(request_message, version=version, correlation_id=1)
+        [payload] = Splitter().feed(exchange(cluster, encoded))
         try:
-            read = frame.decode_response(answer, type(right), version=version).message
+            read = frame.decode_response(payload, type(expected), version=version).message
         except DecodeError:
             return
-        assert read != right
+        assert read != expected
 
 
-def test_it_says_when_it_is_not_running() -> None:
+def test_stopped_cluster_rejects_calls() -> None:
     cluster = FakeCluster(1)
     with pytest.raises(RuntimeError, match="not running"):
         cluster.pause_broker(1)
@@ -340,50 +343,50 @@ def test_it_says_when_it_is_not_running() -> None:
     cluster.close()
 
 
-def test_it_is_started_once(cluster: FakeCluster) -> None:
+def test_cluster_starts_once(cluster: FakeCluster) -> None:
     def threads() -> list[threading.Thread]:
         return [thread for thread in threading.enumerate() if thread.name == "FakeCluster"]
 
     before = threads()
-    with pytest.raises(RuntimeError, match="running already"):
+    with pytest.raises(RuntimeError, match="already running"):
         cluster.start()
     assert threads() == before
     cluster.close()
-    with pytest.raises(RuntimeError, match="make another"):
+    with pytest.raises(RuntimeError, match="create another one"):
         cluster.start()
 
 
-def sockets_left_open_by(work: Callable[[], object]) -> list[str]:
+def leaked_sockets(action: Callable[[], object]) -> list[str]:
     gc.collect()
-    with warnings.catch_warnings(record=True) as seen:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        work()
+        action()
         gc.collect()
-    return [str(warning.message) for warning in seen if warning.category is ResourceWarning]
+    return [str(warning.message) for warning in caught if warning.category is ResourceWarning]
 
 
-def test_what_was_never_started_gives_its_ports_back_when_closed() -> None:
-    assert sockets_left_open_by(lambda: FakeCluster(2).close()) == []
+def test_cluster_that_never_started_releases_its_ports() -> None:
+    assert leaked_sockets(lambda: FakeCluster(2).close()) == []
 
 
 MISTAKES: dict[str, dict[str, Any]] = {
-    "at least one is wanted, and each id once": {"brokers": 0},
-    "each id once": {"brokers": [1, 1]},
-    "dialect='x': a fake cluster speaks kafka or kip4": {"dialect": "x"},
-    "there is a topic 'a' already": {"topics": ["a", "a"]},
-    "partitions=-1: at least one": {"topics": 1, "partitions": -1},
-    "a replication factor of 3 with 2 brokers": {"brokers": 2, "topics": 1, "replication_factor": 3},
-    "a replication factor of 0": {"topics": 1, "replication_factor": 0},
+    "brokers=0: expected at least one broker": {"brokers": 0},
+    "no duplicate ids": {"brokers": [1, 1]},
+    "dialect='x': expected kafka or kip4": {"dialect": "x"},
+    "topic 'a' already exists": {"topics": ["a", "a"]},
+    "partitions=-1: expected at least 1": {"topics": 1, "partitions": -1},
+    "replication factor 3 with 2 brokers": {"brokers": 2, "topics": 1, "replication_factor": 3},
+    "replication factor 0": {"topics": 1, "replication_factor": 0},
 }
 
 
 @pytest.mark.parametrize("message", MISTAKES)
-def test_what_makes_no_cluster_is_refused_and_leaves_nothing_open(message: str) -> None:
-    def work() -> None:
+def test_invalid_arguments_are_rejected_and_leak_nothing(message: str) -> None:
+    def create() -> None:
         with pytest.raises(ValueError, match=message):
             FakeCluster(**MISTAKES[message])
 
-    assert sockets_left_open_by(work) == []
+    assert leaked_sockets(create) == []
 
 
 @pytest.mark.parametrize(
@@ -397,14 +400,14 @@ def test_what_makes_no_cluster_is_refused_and_leaves_nothing_open(message: str) 
     ],
     ids=["leader", "replicas", "isr", "assignment", "controller"],
 )
-def test_a_broker_that_never_was_has_no_part_in_it(cluster: FakeCluster, change: Callable[[FakeCluster], None]) -> None:
+def test_unknown_broker_is_rejected(cluster: FakeCluster, change: Callable[[FakeCluster], None]) -> None:
     before = cluster.state
-    with pytest.raises(ValueError, match="there is no broker 77: there are 1, 2, 3"):
+    with pytest.raises(ValueError, match="broker 77 does not exist: the cluster has 1, 2, 3"):
         change(cluster)
     assert cluster.state is before
 
 
-def test_names_given_twice_at_once_create_nothing(cluster: FakeCluster) -> None:
+def test_duplicate_names_create_nothing(cluster: FakeCluster) -> None:
     before = cluster.state
     with pytest.raises(ValueError, match="'b'"):
         cluster.create_topics(["a", "b", "b"])
@@ -412,7 +415,7 @@ def test_names_given_twice_at_once_create_nothing(cluster: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("count", [0, -1])
-def test_less_than_one_partition_is_refused_and_changes_nothing(cluster: FakeCluster, count: int) -> None:
+def test_less_than_one_partition_is_rejected(cluster: FakeCluster, count: int) -> None:
     before = cluster.state
     for change in (cluster.create_topic, cluster.add_partitions, cluster.recreate_topic):
         with pytest.raises(ValueError, match=f"partitions={count}"):
@@ -420,10 +423,10 @@ def test_less_than_one_partition_is_refused_and_changes_nothing(cluster: FakeClu
     assert cluster.state is before
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.1])
-def test_a_share_is_between_nothing_and_all(cluster: FakeCluster, share: float) -> None:
-    with pytest.raises(ValueError, match=f"share={share}"):
-        cluster.move_random_leaders(share)
+@pytest.mark.parametrize("fraction", [-0.1, 1.1])
+def test_fraction_of_topics_is_between_0_and_1(cluster: FakeCluster, fraction: float) -> None:
+    with pytest.raises(ValueError, match=f"fraction={fraction}"):
+        cluster.move_random_leaders(fraction)
     assert len(cluster.move_random_leaders(1)) == 200
     assert len(cluster.move_random_leaders(0)) == 1
     cluster.delete_topics(*cluster.state.topics)
@@ -431,7 +434,7 @@ def test_a_share_is_between_nothing_and_all(cluster: FakeCluster, share: float) 
 
 
 @pytest.mark.parametrize("name", ["topic-00000", "new"])
-def test_a_name_is_given_once(cluster: FakeCluster, name: str) -> None:
+def test_existing_topic_is_rejected(cluster: FakeCluster, name: str) -> None:
     cluster.create_topic("new", assignment=[(3, 2), (1,)])
     assert [each.replica_nodes for each in cluster.state.topics["new"].partitions] == [(3, 2), (1,)]
     with pytest.raises(ValueError, match=name):

@@ -1,9 +1,10 @@
-"""For those who test programs that speak Kafka's protocol.
+"""Tools for testing programs that speak the Kafka protocol. See docs/testing.md.
 
-strategies      random messages for Hypothesis, of any declaration
-LocalCluster    ZooKeeper and nodes of kwire as real processes
-FakeCluster     a server that answers Metadata for thousands of topics; it changes and misbehaves when told to
-Misbehavior    what its brokers can do wrong
+- `FakeCluster`: fake brokers that serve the metadata of thousands of topics, change, and misbehave on demand.
+- `Misbehavior`: the protocol violations that they can commit.
+- `LocalCluster`: a KIP-4 cluster of kwire nodes and ZooKeeper as processes.
+- `kwire.testing.kafka`: real Kafka brokers as processes.
+- `kwire.testing.strategies`: Hypothesis strategies for messages.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What a fake cluster is like at one instant, and how it may change.
+"""The state of a fake cluster and its transitions.
 
-Rules of this file: a state is never changed, a change gives another state that shares all it did not touch. Topics and
-partitions are the very objects of Kafka's Metadata answer, so that a test can compare them with what a client read. No
-sockets, no time and no randomness but what is handed in.
+A state is immutable. Every transition returns a new state that shares what did not change. Topics and partitions are the
+structs of Kafka's Metadata response, so that tests can compare them with what a client received.
 """
 
 from __future__ import annotations
@@ -31,10 +30,14 @@ LEADER_NOT_AVAILABLE = 5
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """A whole cluster as one broker may see it.
+    """A cluster as its metadata describes it.
 
-    ``brokers``: the live ones. ``topics``: by name, in the order in which they are told. ``configs``: what is set on
-    purpose, by (resource type as in DescribeConfigs, resource name).
+    Attributes:
+        cluster_id: the cluster id.
+        controller_id: the controller, -1 if there is none.
+        brokers: the live brokers.
+        topics: topics by name, in the order of the Metadata response.
+        configs: the dynamic configs by resource, a pair of resource type (as in DescribeConfigs) and name.
     """
 
     cluster_id: str
@@ -44,12 +47,12 @@ class ClusterState:
     configs: Mapping[tuple[int, str], Mapping[str, str]] = field(default_factory=dict)
 
     @property
-    def live(self) -> frozenset[int]:
+    def live_broker_ids(self) -> frozenset[int]:
         """The ids of the live brokers."""
         return frozenset(broker.node_id for broker in self.brokers)
 
     def metadata(self) -> MetadataResponse:
-        """What a broker that sees this answers, whole."""
+        """Return the Metadata response for all topics."""
         return MetadataResponse(
             brokers=self.brokers,
             cluster_id=self.cluster_id,
@@ -58,13 +61,17 @@ class ClusterState:
         )
 
     def with_topics(self, topics: Iterable[MetadataResponseTopic]) -> ClusterState:
-        """With these topics put in, or put in the place of those of the same name."""
+        """Add topics, or replace those of the same name."""
         return replace(
             self, topics={**self.topics, **{topic.name: topic for topic in topics if topic.name is not None}}
         )
 
     def without_topics(self, names: Iterable[str]) -> ClusterState:
-        """Without these topics and their settings. Raises KeyError for one that is not there."""
+        """Remove topics and their configs.
+
+        Raises:
+            KeyError: a topic does not exist.
+        """
         topics = dict(self.topics)
         configs = dict(self.configs)
         for name in names:
@@ -73,7 +80,7 @@ class ClusterState:
         return replace(self, topics=topics, configs=configs)
 
     def with_partitions(self, name: str, assignments: Sequence[Sequence[int]]) -> ClusterState:
-        """With more partitions on a topic, numbered on from its last."""
+        """Add partitions to a topic, one per assignment."""
         topic = self.topics[name]
         first = len(topic.partitions)
         added = tuple(self.new_partition(first + n, replicas) for n, replicas in enumerate(assignments))
@@ -82,7 +89,7 @@ class ClusterState:
     def new_topic(
         self, name: str, topic_id: UUID, assignments: Iterable[Sequence[int]], *, internal: bool
     ) -> MetadataResponseTopic:
-        """A topic that stands nowhere yet."""
+        """Return a new topic, which is not part of the state yet."""
         return MetadataResponseTopic(
             error_code=0,
             name=name,
@@ -92,8 +99,8 @@ class ClusterState:
         )
 
     def new_partition(self, index: int, replicas: Sequence[int]) -> MetadataResponsePartition:
-        """A partition as it is right after its creation: the first live replica leads."""
-        live = self.live
+        """Return a new partition, led by its first live replica."""
+        live = self.live_broker_ids
         in_sync = tuple(replica for replica in replicas if replica in live)
         return MetadataResponsePartition(
             error_code=0 if in_sync else LEADER_NOT_AVAILABLE,
@@ -106,14 +113,18 @@ class ClusterState:
         )
 
     def partition(self, name: str, index: int) -> MetadataResponsePartition:
-        """Raises KeyError when there is none of that number."""
+        """Return a partition.
+
+        Raises:
+            KeyError: it does not exist.
+        """
         for partition in self.topics[name].partitions:
             if partition.partition_index == index:
                 return partition
         raise KeyError((name, index))
 
     def with_partition(self, name: str, partition: MetadataResponsePartition) -> ClusterState:
-        """With this partition in the place of the one of the same number."""
+        """Replace the partition of the same index."""
         topic = self.topics[name]
         partitions = tuple(
             partition if each.partition_index == partition.partition_index else each for each in topic.partitions
@@ -121,40 +132,40 @@ class ClusterState:
         return self.with_topics([_replace(topic, partitions=partitions)])
 
     def with_leader(self, name: str, index: int, leader: int) -> ClusterState:
-        """With another leader, and hence another epoch."""
-        return self.with_partition(name, led_by(self.partition(name, index), leader))
+        """Change the leader of a partition and increase its leader epoch."""
+        return self.with_partition(name, _with_leader(self.partition(name, index), leader))
 
     def with_isr(self, name: str, index: int, isr: Sequence[int]) -> ClusterState:
-        """With another set of replicas in sync."""
+        """Change the ISR of a partition."""
         return self.with_partition(name, _replace(self.partition(name, index), isr_nodes=tuple(isr)))
 
     def with_replicas(self, name: str, index: int, replicas: Sequence[int]) -> ClusterState:
-        """Moved to other brokers at a stroke; who is in sync and stays so leads on, else the first live one."""
+        """Reassign a partition at once. The leader stays if it remains in sync; otherwise the first live replica leads."""
         before = self.partition(name, index)
         fresh = self.new_partition(index, replicas)
-        keeps = before.leader_id in fresh.isr_nodes
+        keeps_leader = before.leader_id in fresh.isr_nodes
         return self.with_partition(
             name,
             _replace(
                 fresh,
-                leader_id=before.leader_id if keeps else fresh.leader_id,
-                leader_epoch=before.leader_epoch + (not keeps),
+                leader_id=before.leader_id if keeps_leader else fresh.leader_id,
+                leader_epoch=before.leader_epoch + (not keeps_leader),
             ),
         )
 
     def with_config(self, resource_type: int, name: str, key: str, value: str | None) -> ClusterState:
-        """With a setting set, or for None taken back."""
-        settings = dict(self.configs.get((resource_type, name), {}))
+        """Set a config, or remove it if `value` is None."""
+        configs = dict(self.configs.get((resource_type, name), {}))
         if value is None:
-            settings.pop(key, None)
+            configs.pop(key, None)
         else:
-            settings[key] = value
-        return replace(self, configs={**self.configs, (resource_type, name): settings})
+            configs[key] = value
+        return replace(self, configs={**self.configs, (resource_type, name): configs})
 
     def without_broker(self, node_id: int) -> ClusterState:
-        """As the others see it once they know that a broker is gone: it leads nothing and is in no ISR.
+        """Remove a broker: it loses its leaderships and leaves every ISR.
 
-        A partition whose last replica in sync it was has no leader then, and keeps it as its ISR.
+        A partition whose ISR has no other broker keeps its ISR and has no leader.
         """
         brokers = tuple(broker for broker in self.brokers if broker.node_id != node_id)
         controller = self.controller_id
@@ -168,9 +179,9 @@ class ClusterState:
         return replace(self, brokers=brokers, controller_id=controller).with_topics(changed)
 
     def with_broker(self, broker: MetadataResponseBroker) -> ClusterState:
-        """With a broker that came, or came back and is in sync again; it leads only what nobody else can."""
+        """Add a broker, or bring one back in sync. It leads only partitions that have no other leader."""
         others = tuple(each for each in self.brokers if each.node_id != broker.node_id)
-        controller = self.controller_id if self.controller_id in self.live else broker.node_id
+        controller = self.controller_id if self.controller_id in self.live_broker_ids else broker.node_id
         changed = [
             _replace(topic, partitions=tuple(_with_replica(each, broker.node_id) for each in topic.partitions))
             for topic in self.topics.values()
@@ -179,8 +190,8 @@ class ClusterState:
         return replace(self, brokers=(*others, broker), controller_id=controller).with_topics(changed)
 
 
-def led_by(partition: MetadataResponsePartition, leader: int) -> MetadataResponsePartition:
-    """The partition under another leader; -1 for none."""
+def _with_leader(partition: MetadataResponsePartition, leader: int) -> MetadataResponsePartition:
+    """Return the partition with another leader, -1 for no leader."""
     return _replace(
         partition,
         error_code=0 if leader != NO_LEADER else LEADER_NOT_AVAILABLE,
@@ -190,15 +201,22 @@ def led_by(partition: MetadataResponsePartition, leader: int) -> MetadataRespons
 
 
 def assign_replicas(brokers: Sequence[int], partitions: int, factor: int, *, first: int = 0) -> list[tuple[int, ...]]:
-    """An assignment in turns: leaders one broker after the other, followers behind them at a growing distance.
+    """Assign replicas round-robin: leaders in turn, followers at increasing distances.
 
-    Raises ValueError for less than one partition, and for more replicas than there are brokers, or none.
+    Args:
+        brokers: broker ids.
+        partitions: the number of partitions.
+        factor: the replication factor.
+        first: the index of the first partition.
+
+    Raises:
+        ValueError: there are no partitions, or the replication factor is not between 1 and the number of brokers.
     """
     count = len(brokers)
     if partitions < 1:
-        raise ValueError(f"partitions={partitions}: at least one is wanted")
+        raise ValueError(f"partitions={partitions}: expected at least 1")
     if not 1 <= factor <= count:
-        raise ValueError(f"a replication factor of {factor} with {count} brokers")
+        raise ValueError(f"replication factor {factor} with {count} brokers: expected 1 to {count}")
     assignment = []
     for partition in range(first, first + partitions):
         shift = partition // count
@@ -213,9 +231,9 @@ def _without_replica(partition: MetadataResponsePartition, node_id: int) -> Meta
     offline = (*partition.offline_replicas, *({node_id} - {*partition.offline_replicas}))
     isr = tuple(replica for replica in partition.isr_nodes if replica != node_id)
     if not isr:
-        return _replace(led_by(partition, NO_LEADER), offline_replicas=offline)
+        return _replace(_with_leader(partition, NO_LEADER), offline_replicas=offline)
     if partition.leader_id == node_id:
-        partition = led_by(partition, isr[0])
+        partition = _with_leader(partition, isr[0])
     return _replace(partition, isr_nodes=isr, offline_replicas=offline)
 
 
@@ -225,7 +243,7 @@ def _with_replica(partition: MetadataResponsePartition, node_id: int) -> Metadat
     offline = tuple(replica for replica in partition.offline_replicas if replica != node_id)
     isr = partition.isr_nodes if node_id in partition.isr_nodes else (*partition.isr_nodes, node_id)
     if partition.leader_id == NO_LEADER and node_id in partition.isr_nodes:
-        partition = led_by(partition, node_id)
+        partition = _with_leader(partition, node_id)
     return _replace(partition, isr_nodes=isr, offline_replicas=offline)
 
 

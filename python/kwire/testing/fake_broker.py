@@ -1,8 +1,8 @@
-"""One broker of a fake cluster: its socket, its connections, its answers, its misbehavior.
+"""One broker of a fake cluster: its socket, connections, responses, and misbehavior.
 
-Rules of this file: everything here runs in the thread of the cluster's event loop. A broker answers as Kafka does where
-it matters to a client: in order, one request of a connection after the other; an unknown key or version ends the
-connection, but for ApiVersions, which is answered in version 0 with error 35.
+Everything runs in the thread of the cluster's event loop. A broker behaves like Kafka where clients can observe it: it
+processes the requests of a connection in order, closes the connection on an unsupported API key or version, and responds
+to an unsupported version of ApiVersions in version 0 with error 35.
 """
 
 from __future__ import annotations
@@ -35,58 +35,73 @@ __all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehavior", "ReceivedRequest"]
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
-ONE_WRITE = 64 * 1024
-"""Bytes up to which pieces are put together first; copying more would cost more than another system call."""
-SEEN = 10_000
-"""Requests that a broker remembers having seen."""
+JOIN_UP_TO = 64 * 1024
+"""Pieces up to this many bytes are joined before writing. Copying more costs more than another system call."""
+KEPT_REQUESTS = 10_000
+"""The number of received requests that a broker keeps."""
 
 VERSIONS = {
     "kafka": {3: (0, 13), 18: (0, 4), 32: (1, 4), 60: (0, 2)},
     "kip4": {3: (1, 1), 18: (0, 3), 1000: (0, 0)},
 }
-"""What is answered, by dialect and API key: the lowest and the highest version."""
+"""The lowest and highest served version by dialect and API key."""
 
 
 class ReceivedRequest(NamedTuple):
-    """A request that came in, whether it was answered or not."""
+    """A request that a fake broker received, whether or not it responded.
+
+    Attributes:
+        api_key: the API key.
+        version: the version.
+        client_id: the client id of the header.
+        message: the request; None if its version is not declared.
+    """
 
     api_key: int
     version: int
     client_id: str | None
     message: Message | None
-    """None where it could not be read."""
 
 
 class PlannedMisbehavior(NamedTuple):
-    """A misbehavior to come."""
+    """A misbehavior for a later request; `api_key` None for requests of any API."""
 
-    what: Misbehavior
+    misbehavior: Misbehavior
     api_key: int | None
 
 
 class FakeBroker:
-    """A listener on 127.0.0.1. ``view`` gives the state to tell, ``controller`` the controller id of one answer."""
+    """A broker that listens on 127.0.0.1.
+
+    Args:
+        broker_id: the broker id.
+        dialect: `kafka` or `kip4`.
+        responses: encodes responses.
+        state: returns the state that a broker reports.
+        controller: returns the controller id for one response.
+        features: name, lowest, and highest version of each feature.
+    """
 
     def __init__(
         self,
-        node_id: int,
+        broker_id: int,
         dialect: str,
-        answers: ResponseCache,
-        view: Callable[[int], ClusterState],
+        responses: ResponseCache,
+        state: Callable[[int], ClusterState],
         controller: Callable[[ClusterState], int],
         features: tuple[tuple[str, int, int], ...],
     ) -> None:
-        self.node_id = node_id
+        self.broker_id = broker_id
         self.dialect = dialect
         self.versions = dict(VERSIONS[dialect])
-        self.seen: deque[ReceivedRequest] = deque(maxlen=SEEN)
+        self.received: deque[ReceivedRequest] = deque(maxlen=KEPT_REQUESTS)
         self.misbehaviors: deque[PlannedMisbehavior] = deque()
         self.always: PlannedMisbehavior | None = None
         self.paused = False
         self.delay = 0.0
         self.connections: set[_Connection] = set()
-        self._answers = answers
-        self._view = view
+        self._responses = responses
+        self._state = state
         self._controller = controller
         self._features = features
         self._server: asyncio.Server | None = None
@@ -94,18 +109,18 @@ class FakeBroker:
         self.port: int = self._socket.getsockname()[1]
 
     @property
-    def running(self) -> bool:
-        """Whether it takes connections."""
+    def is_running(self) -> bool:
+        """Whether the broker accepts connections."""
         return self._server is not None
 
     async def start(self) -> None:
-        """Take connections at its port."""
+        """Start to accept connections."""
         if self._server is None:
             loop = asyncio.get_running_loop()
             self._server = await loop.create_server(lambda: _Connection(self), sock=self._socket)
 
     async def stop(self) -> None:
-        """End all connections and refuse new ones. The port stays ours: it is bound, and nobody listens."""
+        """Close all connections and refuse new ones. The port stays bound but does not listen."""
         if self._server is not None:
             await close_server(self._server)
             self._server = None
@@ -114,49 +129,56 @@ class FakeBroker:
             self._socket = _bound(self.port)
         self.paused = False
 
-    def give_port_back(self) -> None:
-        """Of a broker that is stopped, or was never started; it cannot be started again."""
+    def release_port(self) -> None:
+        """Release the port of a stopped broker, which cannot be started again."""
         self._socket.close()
 
     def resume(self) -> None:
-        """Answer what has come in meanwhile, then go on."""
+        """Respond to the requests that have arrived in the meantime, and continue."""
         self.paused = False
         for connection in tuple(self.connections):
-            connection.answer_all()
+            connection.process()
 
     def drop_connections(self) -> None:
-        """End all connections; new ones are welcome."""
+        """Close all connections; new ones are accepted."""
         for connection in tuple(self.connections):
             connection.abort()
 
     def next_misbehavior(self, api_key: int) -> Misbehavior | None:
-        """What to do wrong with this request, if anything; a planned one is then used up."""
+        """Return the misbehavior for a request, if any, and consume it if it was planned."""
         for plan in self.misbehaviors:
             if plan.api_key is None or plan.api_key == api_key:
                 self.misbehaviors.remove(plan)
-                return plan.what
+                return plan.misbehavior
         if self.always is not None and self.always.api_key in {None, api_key}:
-            return self.always.what
+            return self.always.misbehavior
         return None
 
-    def answer(self, request: Request, version: int) -> tuple[bytes, ...]:
-        """The pieces of a body, in ``version``. Raises UnknownMessage for what a fake cluster has no answer to."""
-        state = self._view(self.node_id)
+    def respond(self, request: Request, version: int) -> tuple[bytes, ...]:
+        """Return the pieces of the response body.
+
+        Raises:
+            UnknownMessage: fake brokers do not serve the API.
+        """
+        state = self._state(self.broker_id)
         return self._body(request, version, state, self._controller(state))
 
-    def answer_in_another_version(self, request: Request, version: int) -> tuple[bytes, ...]:
-        """The same as the nearest version with other bytes has it. Raises UnknownMessage.
+    def respond_in_another_version(self, request: Request, version: int) -> tuple[bytes, ...]:
+        """Return the response body in the nearest version with different bytes.
 
-        Where no such version is declared, as one to come may have it: with a field more behind all others.
+        If there is no such version, an additional field is appended, as a later version might have it.
+
+        Raises:
+            UnknownMessage: fake brokers do not serve the API.
         """
-        state = self._view(self.node_id)
+        state = self._state(self.broker_id)
         controller_id = self._controller(state)
-        right = b"".join(self._body(request, version, state, controller_id))
+        expected = b"".join(self._body(request, version, state, controller_id))
         for other in sorted(request.message.versions, key=lambda each: abs(each - version)):
             body = b"".join(self._body(request, other, state, controller_id))
-            if body != right:
+            if body != expected:
                 return (body,)
-        return (right, bytes(4))
+        return (expected, bytes(4))
 
     def _body(self, request: Request, version: int, state: ClusterState, controller_id: int) -> tuple[bytes, ...]:
         message: Any = request.message
@@ -164,23 +186,23 @@ class FakeBroker:
             case (_, 18):
                 return (self.api_versions(version),)
             case ("kafka", 3):
-                return self._answers.metadata(state, message, version, controller_id)
+                return self._responses.metadata(state, message, version, controller_id)
             case ("kafka", 32):
-                return (kwire.encode(response_cache.describe_configs(state, message, self.node_id), version=version),)
+                return (kwire.encode(response_cache.describe_configs(state, message, self.broker_id), version=version),)
             case ("kafka", 60):
                 return (kwire.encode(response_cache.describe_cluster(state, message, controller_id), version=version),)
             case ("kip4", 3):
-                return self._answers.topic_metadata(state, message)
+                return self._responses.topic_metadata(state, message)
             case ("kip4", 1000):
                 return (kwire.encode(response_cache.cluster_metadata(state, controller_id), version=version),)
             case _:
                 raise UnknownMessage(self.dialect, message.api_key, version, "response")
 
     def api_versions(self, version: int, *, error_code: int = 0) -> bytes:
-        """With an error only the entry of ApiVersions itself, as Kafka has it."""
+        """Return the body of the ApiVersions response; with an error, only the entry of ApiVersions, as Kafka does."""
         cls: Any = find(self.dialect, name="ApiVersionsResponse")
         structs: dict[str, Any] = {f.name: struct for f in fields(cls) for struct in structs_in(f.type)}
-        told = {API_VERSIONS: self.versions[API_VERSIONS]} if error_code else self.versions
+        served = {API_VERSIONS: self.versions[API_VERSIONS]} if error_code else self.versions
         features: dict[str, Any] = {}
         if version >= 3 and self._features:
             features = {
@@ -199,7 +221,7 @@ class FakeBroker:
                 error_code=error_code,
                 api_keys=[
                     structs["api_keys"](api_key=key, min_version=low, max_version=high)
-                    for key, (low, high) in told.items()
+                    for key, (low, high) in served.items()
                 ],
                 **features,
             ),
@@ -208,14 +230,14 @@ class FakeBroker:
 
 
 class _Connection(asyncio.Protocol):
-    """One client."""
+    """The connection of one client."""
 
     def __init__(self, broker: FakeBroker) -> None:
         self._broker = broker
         self._splitter = Splitter()
         self._waiting: deque[bytes] = deque()
         self._transport: asyncio.Transport | None = None
-        self._delayed: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -223,11 +245,11 @@ class _Connection(asyncio.Protocol):
         self._broker.connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        del exc  # a client that goes away is nothing to a server
+        del exc  # the reason does not matter
         self._broker.connections.discard(self)
         self._transport = None
-        if self._delayed is not None:
-            self._delayed.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -235,69 +257,69 @@ class _Connection(asyncio.Protocol):
         except InvalidFrameSize:
             self.abort()
             return
-        self.answer_all()
+        self.process()
 
     def abort(self) -> None:
-        """End the connection without a word."""
+        """Close the connection immediately."""
         if self._transport is not None:
             self._transport.abort()
 
-    def answer_all(self) -> None:
-        """Answer what waits, unless this broker sleeps or takes its time."""
+    def process(self) -> None:
+        """Process waiting requests, unless the broker is paused or delays its responses."""
         broker = self._broker
-        if broker.delay and self._waiting and self._delayed is None and not broker.paused:
-            self._delayed = asyncio.get_running_loop().call_later(broker.delay, self._answer_late)
+        if broker.delay and self._waiting and self._timer is None and not broker.paused:
+            self._timer = asyncio.get_running_loop().call_later(broker.delay, self._process_delayed)
         elif not broker.delay:
             while self._waiting and not broker.paused and self._transport is not None:
-                self._answer_next()
+                self._process_next()
 
-    def _answer_late(self) -> None:
-        self._delayed = None
+    def _process_delayed(self) -> None:
+        self._timer = None
         if self._transport is not None and not self._broker.paused:
-            self._answer_next()
-        self.answer_all()
+            self._process_next()
+        self.process()
 
-    def _answer_next(self) -> None:
+    def _process_next(self) -> None:
         payload = self._waiting.popleft()
         try:
-            self._answer(payload)
-        except (DecodeError, UnknownMessage):  # what Kafka does with a request that it cannot read
+            self._respond(payload)
+        except (DecodeError, UnknownMessage):  # Kafka closes the connection, too
             self._close()
 
-    def _answer(self, payload: bytes) -> None:
+    def _respond(self, payload: bytes) -> None:
         broker = self._broker
         try:
             request = decode_request(payload, broker.dialect)
         except UnsupportedRequest as error:
             header = error.header
-            broker.seen.append(
+            broker.received.append(
                 ReceivedRequest(header.request_api_key, header.request_api_version, header.client_id, None)
             )
             if header.request_api_key == API_VERSIONS:
-                self._refuse_version(header.correlation_id)
+                self._respond_unsupported_version(header.correlation_id)
             else:
                 self._close()
             return
         header = request.header
         key, version = header.request_api_key, header.request_api_version
-        broker.seen.append(ReceivedRequest(key, version, header.client_id, request.message))
+        broker.received.append(ReceivedRequest(key, version, header.client_id, request.message))
         misbehavior = broker.next_misbehavior(key)
         lowest, highest = broker.versions.get(key, (0, -1))
         if misbehavior is None and not lowest <= version <= highest:
             if key == API_VERSIONS:
-                self._refuse_version(header.correlation_id)
+                self._respond_unsupported_version(header.correlation_id)
             else:
                 self._close()
             return
         if misbehavior is Misbehavior.WRONG_VERSION:
-            body = broker.answer_in_another_version(request, version)
+            body = broker.respond_in_another_version(request, version)
             self._write(header.correlation_id, request, version, body)
         elif misbehavior is None:
-            self._write(header.correlation_id, request, version, broker.answer(request, version))
+            self._write(header.correlation_id, request, version, broker.respond(request, version))
         else:
             self._misbehave(misbehavior, request, version)
 
-    def _refuse_version(self, correlation_id: int) -> None:
+    def _respond_unsupported_version(self, correlation_id: int) -> None:
         body = self._broker.api_versions(0, error_code=UNSUPPORTED_VERSION)
         self._send(pack(">ii", 4 + len(body), correlation_id), body)
 
@@ -305,7 +327,7 @@ class _Connection(asyncio.Protocol):
         self._send(*_framed(correlation_id, self._header(request, version), body))
 
     def _header(self, request: Request, version: int) -> bytes:
-        """What stands between the correlation id and the body."""
+        """Return the part of the header after the correlation id."""
         name = describe(type(request.message)).response
         assert name is not None
         cls = find(self._broker.dialect, name=name)
@@ -322,10 +344,10 @@ class _Connection(asyncio.Protocol):
             case Misbehavior.OVERSIZED_FRAME:
                 self._send(pack(">ii", 0x7FFF_FFFF, correlation_id), bytes(100))
             case Misbehavior.WRONG_CORRELATION:
-                body = self._broker.answer(request, version)
+                body = self._broker.respond(request, version)
                 self._write((correlation_id + 1) & 0x7FFF_FFFF, request, version, body)
             case Misbehavior.TRUNCATED_FRAME | Misbehavior.STALL:
-                body = self._broker.answer(request, version)
+                body = self._broker.respond(request, version)
                 whole = b"".join(_framed(correlation_id, self._header(request, version), body))
                 self._send(whole[: len(whole) // 2])
                 if misbehavior is Misbehavior.TRUNCATED_FRAME:
@@ -338,7 +360,7 @@ class _Connection(asyncio.Protocol):
     def _send(self, *pieces: bytes) -> None:
         if self._transport is None:
             return
-        if sum(map(len, pieces)) <= ONE_WRITE:
+        if sum(map(len, pieces)) <= JOIN_UP_TO:
             pieces = (b"".join(pieces),)
         for piece in pieces:
             self._transport.write(piece)
@@ -355,7 +377,7 @@ def _framed(correlation_id: int, header: bytes, body: tuple[bytes, ...]) -> tupl
 
 
 def _bound(port: int) -> socket.socket:
-    """A socket at a port, or at a free one. Until somebody listens at it, connections are refused."""
+    """Return a socket bound to a port, or to a free one for 0. It refuses connections until it listens."""
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(bound.close)

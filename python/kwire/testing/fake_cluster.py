@@ -1,17 +1,8 @@
-"""``FakeCluster``: a small server that answers like a Kafka cluster of thousands of topics, and changes when told to.
+"""A fake Kafka cluster for tests: brokers that serve metadata of thousands of topics, change, and misbehave on demand.
 
-    with FakeCluster(brokers=3, topics=5_000, partitions=20) as cluster:
-        ...                                     # any client, at cluster.bootstrap
-        cluster.move_leader("topic-00000", 0, 2)
-        cluster.pause_broker(3)
-
-Rules of this file: the cluster lives in a thread of its own, so that blocking and asyncio programs can use it alike;
-every method may be called from any thread, and what it did is told by the brokers from then on. The state is one
-immutable value, replaced at a stroke. It listens on 127.0.0.1 only, at free ports.
-
-It answers ApiVersions, Metadata, DescribeConfigs and DescribeCluster of Kafka, or, with ``dialect="kip4"``,
-ApiVersions, TopicMetadata_V1 and ClusterMetadata of KIP-4. It keeps no records, creates no topic by itself and knows no
-security.
+The cluster runs in its own thread, so blocking and asyncio programs can use it. Every method may be called from any
+thread, and the brokers report its effect in their next response. The state is one immutable value that is replaced
+atomically. Brokers listen on free ports of 127.0.0.1 only.
 """
 
 from __future__ import annotations
@@ -40,16 +31,35 @@ __all__ = ["FakeCluster"]
 
 TOPIC, BROKER = 2, 4
 KRAFT_FEATURES = (("metadata.version", 1, 30),)
-STARTS_WITHIN = 10.0
-"""Seconds for the thread to answer; it needs none."""
+CALL_TIMEOUT = 10.0
+"""Seconds for the cluster's thread to execute a call, which takes milliseconds."""
 
 
 class FakeCluster:
-    """N brokers on 127.0.0.1, while in a ``with`` block.
+    """A cluster of fake brokers on 127.0.0.1.
 
-    ``brokers``: how many, numbered from 1, or their ids. ``topics``: how many (``topic-00000`` and on), or their names;
-    each of ``partitions`` partitions with ``replication_factor`` replicas (3, or as many as there are brokers).
-    ``kraft``: whether, as under KRaft, every answer names a random live broker as controller. ``racks``: by broker id.
+        with FakeCluster(brokers=3, topics=5_000, partitions=20) as cluster:
+            ...                                     # connect any client to cluster.bootstrap
+            cluster.move_leader("topic-00000", 0, 2)
+            cluster.pause_broker(3)
+
+    The brokers serve ApiVersions, Metadata, DescribeConfigs, and DescribeCluster of Kafka or, with `dialect="kip4"`,
+    ApiVersions, TopicMetadata_V1, and ClusterMetadata of KIP-4. They keep no records, create no topics on request, and
+    support neither TLS nor SASL.
+
+    Args:
+        brokers: the number of brokers, with ids from 1, or their ids.
+        topics: the number of topics, named `topic-00000` and so on, or their names.
+        partitions: the number of partitions of each topic.
+        replication_factor: replicas of each partition; 3 by default, or the number of brokers if there are fewer.
+        dialect: the protocol of the brokers.
+        kraft: name a random live broker as the controller in every response, as KRaft brokers do.
+        cluster_id: the cluster id.
+        racks: racks by broker id.
+        seed: the seed of topic ids and random choices.
+
+    Raises:
+        ValueError: the arguments do not describe a cluster.
     """
 
     def __init__(
@@ -65,72 +75,80 @@ class FakeCluster:
         racks: Mapping[int, str] | None = None,
         seed: int = 0,
     ) -> None:
-        """Raises ValueError for arguments that make no cluster."""
         ids = tuple(range(1, brokers + 1)) if isinstance(brokers, int) else tuple(brokers)
         if not ids or len(set(ids)) < len(ids):
-            raise ValueError(f"brokers={brokers!r}: at least one is wanted, and each id once")
+            raise ValueError(f"brokers={brokers!r}: expected at least one broker and no duplicate ids")
         if dialect not in VERSIONS:
-            raise ValueError(f"dialect={dialect!r}: a fake cluster speaks {' or '.join(VERSIONS)}")
+            raise ValueError(f"dialect={dialect!r}: expected {' or '.join(VERSIONS)}")
         self.dialect = dialect
         self.replication_factor = min(3, len(ids)) if replication_factor is None else replication_factor
-        self._random = Random(seed)  # noqa: S311  # names and choices, no secrets
+        self._random = Random(seed)  # noqa: S311  not for secrets
         self._kraft = kraft
         self._lock = threading.RLock()
-        self._views: dict[int, ClusterState] = {}
+        self._frozen_states: dict[int, ClusterState] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
-        answers = ResponseCache()
+        responses = ResponseCache()
         features = KRAFT_FEATURES if kraft and dialect == "kafka" else ()
         self._brokers = {
-            node_id: FakeBroker(node_id, dialect, answers, self._view, self._controller, features) for node_id in ids
+            broker_id: FakeBroker(broker_id, dialect, responses, self._state_of, self._controller_in, features)
+            for broker_id in ids
         }
         racks = racks or {}
         self._addresses = {
-            node_id: MetadataResponseBroker(
-                node_id=node_id, host="127.0.0.1", port=broker.port, rack=racks.get(node_id)
+            broker_id: MetadataResponseBroker(
+                node_id=broker_id, host="127.0.0.1", port=broker.port, rack=racks.get(broker_id)
             )
-            for node_id, broker in self._brokers.items()
+            for broker_id, broker in self._brokers.items()
         }
         self._state = ClusterState(cluster_id, ids[0], tuple(self._addresses.values()))
         names = [f"topic-{n:05}" for n in range(topics)] if isinstance(topics, int) else list(topics)
         try:
             self.create_topics(names, partitions)
         except BaseException:
-            self.close()  # its ports are bound, and nobody else knows it
+            self.close()  # releases the ports
             raise
-
-    # What it is like.
 
     @property
     def state(self) -> ClusterState:
-        """The cluster as it is; a broker with a view of its own may tell otherwise."""
+        """The current state. A broker with frozen metadata may report another one."""
         return self._state
 
     @property
     def bootstrap(self) -> str:
-        """All brokers, as clients like to have them: ``127.0.0.1:40001,127.0.0.1:40002``."""
-        return ",".join(self.endpoint(node_id) for node_id in self._brokers)
+        """The addresses of all brokers, for clients: `127.0.0.1:40001,127.0.0.1:40002`."""
+        return ",".join(self.endpoint(broker_id) for broker_id in self._brokers)
 
-    def endpoint(self, node_id: int) -> str:
-        """One broker's ``host:port``."""
-        return f"127.0.0.1:{self._brokers[node_id].port}"
+    def endpoint(self, broker_id: int) -> str:
+        """Return the address of a broker, `host:port`."""
+        return f"127.0.0.1:{self._brokers[broker_id].port}"
 
-    def requests(self, node_id: int | None = None) -> list[ReceivedRequest]:
-        """What one broker, or all, have been asked so far (the last 10,000 each), the oldest first."""
-        brokers = self._brokers.values() if node_id is None else (self._brokers[node_id],)
-        return self._call(lambda: [request for broker in brokers for request in broker.seen])
+    def requests(self, broker_id: int | None = None) -> list[ReceivedRequest]:
+        """Return the last 10,000 requests that a broker has received, oldest first.
 
-    def connection_count(self, node_id: int) -> int:
-        """How many clients are connected to a broker."""
-        return self._call(lambda: len(self._brokers[node_id].connections))
+        Args:
+            broker_id: the broker; by default, the requests of all brokers are returned, one broker after the other.
+        """
+        brokers = self._brokers.values() if broker_id is None else (self._brokers[broker_id],)
+        return self._call(lambda: [request for broker in brokers for request in broker.received])
+
+    def connection_count(self, broker_id: int) -> int:
+        """Return the number of open connections to a broker."""
+        return self._call(lambda: len(self._brokers[broker_id].connections))
 
     # Topics.
 
     def create_topics(self, names: Iterable[str], partitions: int = 1, *, internal: bool = False) -> None:
-        """Topics whose replicas are spread in turns over all brokers.
+        """Create topics, with replicas spread round-robin over all brokers. Creates all of them or none.
 
-        Raises ValueError for a name that is taken or given twice; then none is created.
+        Args:
+            names: the names.
+            partitions: the number of partitions of each topic.
+            internal: whether the topics are internal.
+
+        Raises:
+            ValueError: a topic exists already, or a name is given twice.
         """
         with self._lock:
             self._state = self._with_new_topics(self._state, names, partitions, internal=internal)
@@ -143,73 +161,117 @@ class FakeCluster:
         assignment: Sequence[Sequence[int]] | None = None,
         internal: bool = False,
     ) -> None:
-        """One topic, where ``assignment`` says or anywhere. Raises ValueError for a name that is taken."""
+        """Create a topic.
+
+        Args:
+            name: the name.
+            partitions: the number of partitions; ignored with `assignment`.
+            assignment: the replicas of each partition.
+            internal: whether the topic is internal.
+
+        Raises:
+            ValueError: the topic exists already, or a broker does not exist.
+        """
         if assignment is None:
             self.create_topics([name], partitions, internal=internal)
             return
         self._check_brokers(broker for replicas in assignment for broker in replicas)
         with self._lock:
             if name in self._state.topics:
-                raise ValueError(f"there is a topic {name!r} already")
-            made = self._state.new_topic(name, self._new_id(), assignment, internal=internal)
-            self._state = self._state.with_topics([made])
+                raise ValueError(f"topic {name!r} already exists")
+            topic = self._state.new_topic(name, self._new_id(), assignment, internal=internal)
+            self._state = self._state.with_topics([topic])
 
     def delete_topics(self, *names: str) -> None:
-        """Raises KeyError for one that is not there; then all stay."""
+        """Delete topics, all of them or none.
+
+        Raises:
+            KeyError: a topic does not exist.
+        """
         with self._lock:
             self._state = self._state.without_topics(names)
 
     def recreate_topic(self, name: str, partitions: int | None = None) -> None:
-        """Deleted and made anew at a stroke: another id, epochs from 0."""
+        """Delete a topic and create it again atomically, with a new topic id and leader epochs from 0.
+
+        Args:
+            name: the topic.
+            partitions: the number of partitions; unchanged by default.
+
+        Raises:
+            KeyError: the topic does not exist.
+        """
         with self._lock:
             count = len(self._state.topics[name].partitions) if partitions is None else partitions
             self._state = self._with_new_topics(self._state.without_topics([name]), [name], count, internal=False)
 
     def add_partitions(self, name: str, count: int) -> None:
-        """As many more."""
+        """Add `count` partitions to a topic.
+
+        Raises:
+            KeyError: the topic does not exist.
+        """
         with self._lock:
             first = len(self._state.topics[name].partitions)
             assignment = assign_replicas(tuple(self._brokers), count, self.replication_factor, first=first)
             self._state = self._state.with_partitions(name, assignment)
 
     def move_leader(self, name: str, partition: int, leader: int) -> None:
-        """Let another broker lead, a replica or not; -1 for none."""
+        """Make a broker the leader of a partition and increase the leader epoch.
+
+        Args:
+            name: the topic.
+            partition: the partition.
+            leader: the broker, which need not be a replica; -1 for no leader.
+
+        Raises:
+            KeyError: the partition does not exist.
+            ValueError: the broker does not exist.
+        """
         if leader != NO_LEADER:
             self._check_brokers([leader])
         with self._lock:
             self._state = self._state.with_leader(name, partition, leader)
 
     def remove_leader(self, name: str, partition: int) -> None:
-        """Leave a partition without a leader: -1 and error 5."""
+        """Leave a partition without a leader: leader -1 and error 5 (LEADER_NOT_AVAILABLE)."""
         self.move_leader(name, partition, NO_LEADER)
 
-    def shrink_isr(self, name: str, partition: int, *gone: int) -> None:
-        """Take replicas out of the set of those in sync."""
+    def shrink_isr(self, name: str, partition: int, *broker_ids: int) -> None:
+        """Remove brokers from the ISR of a partition."""
         with self._lock:
             isr = self._state.partition(name, partition).isr_nodes
-            self._state = self._state.with_isr(name, partition, [each for each in isr if each not in gone])
+            self._state = self._state.with_isr(name, partition, [each for each in isr if each not in broker_ids])
 
-    def expand_isr(self, name: str, partition: int, *back: int) -> None:
-        """Put replicas into the set of those in sync."""
-        self._check_brokers(back)
+    def expand_isr(self, name: str, partition: int, *broker_ids: int) -> None:
+        """Add brokers to the ISR of a partition."""
+        self._check_brokers(broker_ids)
         with self._lock:
             isr = self._state.partition(name, partition).isr_nodes
-            self._state = self._state.with_isr(name, partition, [*isr, *(each for each in back if each not in isr)])
+            added = [each for each in broker_ids if each not in isr]
+            self._state = self._state.with_isr(name, partition, [*isr, *added])
 
     def reassign_partition(self, name: str, partition: int, replicas: Sequence[int]) -> None:
-        """Move a partition to other brokers, without the time it would take."""
+        """Move a partition to other brokers immediately."""
         self._check_brokers(replicas)
         with self._lock:
             self._state = self._state.with_replicas(name, partition, replicas)
 
     def set_config(self, key: str, value: str | None, *, topic: str | None = None, broker: int | None = None) -> None:
-        """Set a topic's, a broker's or (with neither) all brokers' setting; None takes it back."""
+        """Set a dynamic config.
+
+        Args:
+            key: the name of the config.
+            value: its value; None removes it.
+            topic: the topic to configure.
+            broker: the broker to configure. Without topic and broker, the cluster-wide default is set.
+        """
         resource = (TOPIC, topic) if topic is not None else (BROKER, "" if broker is None else str(broker))
         with self._lock:
             self._state = self._state.with_config(*resource, key, value)
 
     def shuffle_metadata(self) -> None:
-        """Tell the same in another order: brokers, topics, partitions."""
+        """Shuffle brokers, topics, and partitions in responses without changing their content."""
         with self._lock:
             state = self._state
             topics = [
@@ -219,17 +281,23 @@ class FakeCluster:
             brokers = tuple(self._random.sample(state.brokers, len(state.brokers)))
             self._state = replace(state, brokers=brokers, topics={topic.name or "": topic for topic in topics})
 
-    def move_random_leaders(self, share: float) -> tuple[str, ...]:
-        """Let another replica lead one partition of a share of all topics; the names of these.
+    def move_random_leaders(self, fraction: float) -> tuple[str, ...]:
+        """Move the leader of one random partition of randomly chosen topics, and return the names of the topics.
 
-        ``share``: from 0 to 1. Of one topic at least, if there is any.
+        The leader epoch of the partition increases even if there is no other replica in sync to lead.
+
+        Args:
+            fraction: the fraction of topics to change, from 0 to 1; at least one topic is changed.
+
+        Raises:
+            ValueError: `fraction` is out of range.
         """
-        if not 0 <= share <= 1:
-            raise ValueError(f"share={share}: of all topics, from 0 to 1")
+        if not 0 <= fraction <= 1:
+            raise ValueError(f"fraction={fraction}: expected 0 to 1")
         with self._lock:
             state = self._state
             topics = list(state.topics)
-            names = self._random.sample(topics, min(len(topics), max(1, round(share * len(topics)))))
+            names = self._random.sample(topics, min(len(topics), max(1, round(fraction * len(topics)))))
             changed = []
             for name in names:
                 topic = state.topics[name]
@@ -247,99 +315,128 @@ class FakeCluster:
 
     # Brokers.
 
-    def move_controller(self, node_id: int) -> None:
-        """Let another broker be the controller."""
-        self._check_brokers([node_id])
+    def move_controller(self, broker_id: int) -> None:
+        """Make a broker the controller."""
+        self._check_brokers([broker_id])
         with self._lock:
-            self._state = replace(self._state, controller_id=node_id)
+            self._state = replace(self._state, controller_id=broker_id)
 
-    def stop_broker(self, node_id: int, *, fence: bool = True) -> None:
-        """Its connections end, new ones are refused. ``fence``: whether the others know it and move its leaders."""
-        self._run(self._brokers[node_id].stop())
+    def stop_broker(self, broker_id: int, *, fence: bool = True) -> None:
+        """Close the connections of a broker and refuse new ones.
+
+        Args:
+            broker_id: the broker.
+            fence: also remove it from the metadata; see `fence_broker`. With False, the other brokers keep reporting
+                it, as they do until its session expires.
+        """
+        self._run(self._brokers[broker_id].stop())
         if fence:
-            self.fence_broker(node_id)
+            self.fence_broker(broker_id)
 
-    def fence_broker(self, node_id: int) -> None:
-        """Let the others know that a broker is gone."""
+    def fence_broker(self, broker_id: int) -> None:
+        """Remove a broker from the metadata, as the controller does when its session expires. Its leaders move."""
         with self._lock:
-            self._state = self._state.without_broker(node_id)
+            self._state = self._state.without_broker(broker_id)
 
-    def start_broker(self, node_id: int) -> None:
-        """Back at the same port, known to the others and in sync."""
+    def start_broker(self, broker_id: int) -> None:
+        """Start a stopped broker at its old port, registered and in sync."""
         with self._lock:
-            self._state = self._state.with_broker(self._addresses[node_id])
-        self._run(self._brokers[node_id].start())
+            self._state = self._state.with_broker(self._addresses[broker_id])
+        self._run(self._brokers[broker_id].start())
 
-    def pause_broker(self, node_id: int) -> None:
-        """It takes connections and requests and does not answer, as a stopped process."""
-        broker = self._brokers[node_id]
+    def pause_broker(self, broker_id: int) -> None:
+        """Stop responding: connections and requests are accepted, as by a process stopped with SIGSTOP."""
+        broker = self._brokers[broker_id]
         self._call(lambda: setattr(broker, "paused", True))
 
-    def resume_broker(self, node_id: int) -> None:
-        """It answers what has come in meanwhile, and goes on."""
-        self._call(self._brokers[node_id].resume)
+    def resume_broker(self, broker_id: int) -> None:
+        """Respond to the requests that have arrived since `pause_broker`, and continue."""
+        self._call(self._brokers[broker_id].resume)
 
-    def delay_responses(self, node_id: int, seconds: float) -> None:
-        """Let every answer take so long from now on."""
-        broker = self._brokers[node_id]
+    def delay_responses(self, broker_id: int, seconds: float) -> None:
+        """Delay every response of a broker; 0 ends that."""
+        broker = self._brokers[broker_id]
         self._call(lambda: setattr(broker, "delay", seconds))
 
-    def drop_connections(self, node_id: int) -> None:
-        """End all connections of a broker, as a restart too quick to be seen otherwise."""
-        self._call(self._brokers[node_id].drop_connections)
+    def drop_connections(self, broker_id: int) -> None:
+        """Close all connections of a broker. New ones are accepted."""
+        self._call(self._brokers[broker_id].drop_connections)
 
-    def freeze_metadata(self, node_id: int, state: ClusterState | None = None) -> None:
-        """Let a broker tell this state, or what is so now, whatever happens to the cluster."""
+    def freeze_metadata(self, broker_id: int, state: ClusterState | None = None) -> None:
+        """Make a broker report stale metadata, whatever happens to the cluster.
+
+        Args:
+            broker_id: the broker.
+            state: the state that it reports; the current one by default.
+        """
         with self._lock:
-            self._views[node_id] = self._state if state is None else state
+            self._frozen_states[broker_id] = self._state if state is None else state
 
-    def empty_metadata(self, node_id: int, *, brokers: bool = False) -> None:
-        """Let a broker tell of no topics, as one just restarted may; with ``brokers``, of no brokers either."""
+    def empty_metadata(self, broker_id: int, *, brokers: bool = False) -> None:
+        """Make a broker report no topics, as a broker may do right after its start.
+
+        Args:
+            broker_id: the broker.
+            brokers: also report no brokers.
+        """
         state = replace(self._state, topics={})
-        self.freeze_metadata(node_id, replace(state, brokers=(), controller_id=NO_LEADER) if brokers else state)
+        self.freeze_metadata(broker_id, replace(state, brokers=(), controller_id=NO_LEADER) if brokers else state)
 
-    def unfreeze_metadata(self, node_id: int) -> None:
-        """Let a broker tell what is so again."""
+    def unfreeze_metadata(self, broker_id: int) -> None:
+        """Make a broker report the current state again."""
         with self._lock:
-            self._views.pop(node_id, None)
+            self._frozen_states.pop(broker_id, None)
 
-    def set_api_versions(self, api_key: int, lowest: int, highest: int, *, node_id: int | None = None) -> None:
-        """What one broker, or all, answer from now on; connections that know otherwise are not ended."""
-        brokers = self._brokers.values() if node_id is None else (self._brokers[node_id],)
+    def set_api_versions(
+        self, api_key: int, min_version: int, max_version: int, *, broker_id: int | None = None
+    ) -> None:
+        """Change the served versions of an API. Open connections are kept.
+
+        Args:
+            api_key: the API.
+            min_version: the lowest served version.
+            max_version: the highest served version.
+            broker_id: the broker; all brokers by default.
+        """
+        brokers = self._brokers.values() if broker_id is None else (self._brokers[broker_id],)
 
         def set_all() -> None:
             for broker in brokers:
-                broker.versions[api_key] = (lowest, highest)
+                broker.versions[api_key] = (min_version, max_version)
 
         self._call(set_all)
 
     def misbehave(
-        self, node_id: int, what: Misbehavior | str, *, times: int | None = 1, api_key: int | None = 3
+        self, broker_id: int, misbehavior: Misbehavior | str, *, times: int | None = 1, api_key: int | None = 3
     ) -> None:
-        """Let a broker do this wrong the next ``times`` that it is asked for ``api_key``.
+        """Make a broker violate the protocol.
 
-        ``times`` None: until ``stop_misbehaving``. ``api_key`` None: whatever it is asked for.
+        Args:
+            broker_id: the broker.
+            misbehavior: what it does instead of responding.
+            times: for how many requests; None until `stop_misbehaving`.
+            api_key: the API of these requests, Metadata by default; None for any.
         """
-        broker = self._brokers[node_id]
-        plan = PlannedMisbehavior(Misbehavior(what), api_key)
+        broker = self._brokers[broker_id]
+        planned = PlannedMisbehavior(Misbehavior(misbehavior), api_key)
 
-        def take_in() -> None:
+        def plan() -> None:
             if times is None:
-                broker.always = plan
+                broker.always = planned
             else:
-                broker.misbehaviors.extend([plan] * times)
+                broker.misbehaviors.extend([planned] * times)
 
-        self._call(take_in)
+        self._call(plan)
 
-    def stop_misbehaving(self, node_id: int) -> None:
-        """Forget what it was told to do wrong."""
-        broker = self._brokers[node_id]
+    def stop_misbehaving(self, broker_id: int) -> None:
+        """Cancel every planned misbehavior of a broker."""
+        broker = self._brokers[broker_id]
 
-        def forget() -> None:
+        def cancel() -> None:
             broker.always = None
             broker.misbehaviors.clear()
 
-        self._call(forget)
+        self._call(cancel)
 
     # The thread.
 
@@ -353,11 +450,15 @@ class FakeCluster:
         self.close()
 
     def start(self) -> None:
-        """Begin to listen. ``with`` does that. Raises RuntimeError when it was started or closed before."""
+        """Start all brokers; a `with` block does this.
+
+        Raises:
+            RuntimeError: the cluster is running or closed.
+        """
         if self._closed:
-            raise RuntimeError("the cluster is closed and has given its ports back: make another")
+            raise RuntimeError("the cluster is closed and has released its ports: create another one")
         if self._loop is not None:
-            raise RuntimeError("the cluster is running already")
+            raise RuntimeError("the cluster is already running")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="FakeCluster", daemon=True)
         self._thread.start()
@@ -365,7 +466,7 @@ class FakeCluster:
             self._run(broker.start())
 
     def close(self) -> None:
-        """End all connections and the thread, and give the ports back; also when it was never started."""
+        """Stop all brokers and the thread and release the ports. A cluster that was never started has ports, too."""
         if self._closed:
             return
         self._closed = True
@@ -378,13 +479,13 @@ class FakeCluster:
             thread.join()
             loop.close()
         for broker in self._brokers.values():
-            broker.give_port_back()
+            broker.release_port()
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
             coroutine.close()
             raise RuntimeError("the cluster is not running: use it in a `with` block")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(STARTS_WITHIN)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(CALL_TIMEOUT)
 
     def _call(self, function: Callable[[], T]) -> T:
         async def call() -> T:
@@ -392,17 +493,17 @@ class FakeCluster:
 
         return self._run(call())
 
-    def _check_brokers(self, ids: Iterable[int]) -> None:
-        """Raise ValueError for one that was never in the cluster; a stopped one was."""
-        for node_id in ids:
-            if node_id not in self._brokers:
+    def _check_brokers(self, broker_ids: Iterable[int]) -> None:
+        """Raise ValueError for an id that is not in the cluster. Stopped brokers are."""
+        for broker_id in broker_ids:
+            if broker_id not in self._brokers:
                 known = ", ".join(map(str, self._brokers))
-                raise ValueError(f"there is no broker {node_id}: there are {known}")
+                raise ValueError(f"broker {broker_id} does not exist: the cluster has {known}")
 
-    def _view(self, node_id: int) -> ClusterState:
-        return self._views.get(node_id, self._state)
+    def _state_of(self, broker_id: int) -> ClusterState:
+        return self._frozen_states.get(broker_id, self._state)
 
-    def _controller(self, state: ClusterState) -> int:
+    def _controller_in(self, state: ClusterState) -> int:
         if self._kraft and state.brokers:
             return self._random.choice(state.brokers).node_id
         return state.controller_id
@@ -411,14 +512,14 @@ class FakeCluster:
         self, state: ClusterState, names: Iterable[str], partitions: int, *, internal: bool
     ) -> ClusterState:
         ids = tuple(self._brokers)
-        made: dict[str, MetadataResponseTopic] = {}
+        created: dict[str, MetadataResponseTopic] = {}
         for n, name in enumerate(names, start=len(state.topics)):
-            if name in state.topics or name in made:
-                raise ValueError(f"there is a topic {name!r} already")
-            turned = ids[n % len(ids) :] + ids[: n % len(ids)]
-            assignment = assign_replicas(turned, partitions, self.replication_factor)
-            made[name] = state.new_topic(name, self._new_id(), assignment, internal=internal)
-        return state.with_topics(made.values())
+            if name in state.topics or name in created:
+                raise ValueError(f"topic {name!r} already exists")
+            rotated = ids[n % len(ids) :] + ids[: n % len(ids)]
+            assignment = assign_replicas(rotated, partitions, self.replication_factor)
+            created[name] = state.new_topic(name, self._new_id(), assignment, internal=internal)
+        return state.with_topics(created.values())
 
     def _new_id(self) -> UUID:
         return UUID(bytes=self._random.randbytes(16), version=4)

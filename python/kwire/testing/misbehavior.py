@@ -1,4 +1,4 @@
-"""What a broker of a fake cluster can do wrong when it is told to."""
+"""Protocol violations that brokers of a fake cluster can commit."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ __all__ = ["Misbehavior"]
 
 
 class Misbehavior(StrEnum):
-    """One way not to answer a request. The connection stays open unless it says otherwise."""
+    """A wrong reaction to a request. The connection stays open unless stated otherwise."""
 
     GARBAGE = "garbage"
-    """A frame with the right correlation id, and no sense behind it."""
+    """A response with the right correlation id and a body that cannot be decoded."""
     NOT_KAFKA = "not kafka"
-    """What a web server would say: bytes that are no frame."""
+    """An HTTP response instead of a frame."""
     TRUNCATED_FRAME = "truncated frame"
-    """The first half of the right answer, then the end of the connection."""
+    """The first half of the right response, then the connection is closed."""
     STALL = "stall"
-    """The first half of the right answer, then nothing."""
+    """The first half of the right response, then nothing."""
     OVERSIZED_FRAME = "oversized frame"
-    """A size of 2,147,483,647 bytes, and a few of them."""
+    """A frame size of 2,147,483,647 bytes, followed by a few bytes."""
     WRONG_CORRELATION = "wrong correlation id"
-    """The right answer under the number of another request."""
+    """The right response with the correlation id of another request."""
     NO_RESPONSE = "no response"
     """Nothing."""
     WRONG_VERSION = "wrong version"
-    """The right answer, written in another version than was asked for: in the nearest whose bytes are not the same."""
+    """The right response in another version: the nearest one with different bytes."""
     CLOSE = "close"
-    """The end of the connection without a byte."""
+    """The connection is closed without a response."""

@@ -1,8 +1,8 @@
-"""Answers of a fake cluster, with their bytes kept ready.
+"""Encoded responses of a fake cluster, cached.
 
-Rules of this file: bytes come from ``kwire.encode`` and nowhere else. A topic is encoded once a version for as long as
-it does not change, and a whole answer once a state: that 5,000 topics stand in an answer costs a server nothing when
-they are asked for again, so that what a benchmark measures is the client.
+A topic is encoded once per version while it does not change, and the list of all topics once per state. Repeated
+responses with thousands of topics are cheap for the server, so that benchmarks measure the client. All bytes come from
+`kwire.encode`.
 """
 
 from __future__ import annotations
@@ -44,87 +44,87 @@ UNKNOWN_TOPIC = 3
 INVALID_REQUEST = 42
 UNKNOWN_TOPIC_ID = 100
 TOPIC_IDS_SINCE = 12
-"""The version of Metadata from which on topics may be asked for by id, though requests have had room since 10."""
+"""The first version of Metadata in which brokers accept topic ids; requests have the field since version 10."""
 TOPIC, BROKER = 2, 4
-SET_ON_TOPIC, SET_ON_BROKER, SET_ON_ALL_BROKERS = 1, 2, 3
+TOPIC_CONFIG, DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG = 1, 2, 3
 
-WHOLE_ANSWERS = 8
-"""How many states' lists of topics are kept, so that brokers with views of their own do not drive each other out."""
+CACHED_STATES = 8
+"""The number of cached topic lists; more than one, because brokers may report different states."""
 
 
 class ResponseCache:
-    """Bodies of answers, as pieces that are to be written one after the other. Not for two threads at once."""
+    """Encode response bodies, as pieces to write one after the other. Not thread-safe."""
 
     def __init__(self) -> None:
         self._topics: dict[tuple[str, int], dict[str, tuple[MetadataResponseTopic, object, bytes]]] = {}
-        self._wholes: dict[tuple[int, str, int], tuple[ClusterState, bytes]] = {}
+        self._topic_lists: dict[tuple[int, str, int], tuple[ClusterState, bytes]] = {}
 
     def metadata(
         self, state: ClusterState, request: MetadataRequest, version: int, controller_id: int
     ) -> tuple[bytes, ...]:
-        """All topics from ready bytes; named ones are encoded for the occasion."""
+        """Return the body of a Metadata response. All topics come from the cache; named ones are encoded each time."""
         if version < TOPIC_IDS_SINCE and any(each.name is None or each.topic_id.int for each in request.topics or ()):
-            return (kwire.encode(_refused(request), version=version),)
+            return (kwire.encode(_invalid_request(request), version=version),)
         everything = request.topics is None or (version == 0 and not request.topics)
-        answer = MetadataResponse(
+        response = MetadataResponse(
             brokers=state.brokers,
             cluster_id=state.cluster_id,
             controller_id=controller_id,
-            topics=() if everything else tuple(_asked_for(state, request)),
+            topics=() if everything else tuple(_requested_topics(state, request)),
         )
-        body = kwire.encode(answer, version=version)
+        body = kwire.encode(response, version=version)
         if not everything:
             return (body,)
-        behind = _behind_topics(version)
+        after = _bytes_after_topics(version)
         count = 1 if version >= 9 else 4
-        end = len(body) - behind
+        end = len(body) - after
         return (
             body[: end - count] + _array_count(len(state.topics), compact=version >= 9),
-            self._whole(state, "kafka", version),
+            self._topic_list(state, "kafka", version),
             body[end:],
         )
 
     def topic_metadata(self, state: ClusterState, request: TopicMetadataRequest_V1) -> tuple[bytes, ...]:
-        """Version 1 of KIP-4's draft."""
+        """Return the body of a TopicMetadata_V1 response."""
         topics: list[TopicMetadata_V1] = []
         for name in request.topic_names:
             topic = state.topics.get(name)
             topics.append(
-                _as_kip4(topic, state)
+                _to_kip4(topic, state)
                 if topic is not None
                 else TopicMetadata_V1(topic_error_code=UNKNOWN_TOPIC, topic_name=name, partitions=(), config_entries=())
             )
         body = kwire.encode(TopicMetadataResponse_V1(brokers=_kip4_brokers(state), topics=tuple(topics)), version=1)
         if request.topic_names:
             return (body,)
-        return (body[:-4] + _array_count(len(state.topics), compact=False), self._whole(state, "kip4", 1))
+        return (body[:-4] + _array_count(len(state.topics), compact=False), self._topic_list(state, "kip4", 1))
 
-    def _whole(self, state: ClusterState, dialect: str, version: int) -> bytes:
-        """All topics, one after the other."""
+    def _topic_list(self, state: ClusterState, dialect: str, version: int) -> bytes:
+        """Return all topics of a state, encoded."""
         key = (id(state), dialect, version)
-        kept = self._wholes.get(key)
-        if kept is not None and kept[0] is state:
-            return kept[1]
-        while len(self._wholes) >= WHOLE_ANSWERS:
-            del self._wholes[next(iter(self._wholes))]
-        whole = b"".join(self._each(state, dialect, version))
-        self._wholes[key] = (state, whole)
-        return whole
+        cached = self._topic_lists.get(key)
+        if cached is not None and cached[0] is state:
+            return cached[1]
+        while len(self._topic_lists) >= CACHED_STATES:
+            del self._topic_lists[next(iter(self._topic_lists))]
+        encoded = b"".join(self._encode_topics(state, dialect, version))
+        self._topic_lists[key] = (state, encoded)
+        return encoded
 
-    def _each(self, state: ClusterState, dialect: str, version: int) -> Iterable[bytes]:
-        ready = self._topics.setdefault((dialect, version), {})
-        for gone in ready.keys() - state.topics.keys():
-            del ready[gone]
+    def _encode_topics(self, state: ClusterState, dialect: str, version: int) -> Iterable[bytes]:
+        cache = self._topics.setdefault((dialect, version), {})
+        for removed in cache.keys() - state.topics.keys():
+            del cache[removed]
         for name, topic in state.topics.items():
             configs = state.configs.get((TOPIC, name)) if dialect == "kip4" else None
-            kept = ready.get(name)
-            if kept is None or kept[0] is not topic or kept[1] is not configs:
-                kept = ready[name] = (topic, configs, _topic_bytes(topic, state, dialect, version))
-            yield kept[2]
+            cached = cache.get(name)
+            if cached is None or cached[0] is not topic or cached[1] is not configs:
+                cached = cache[name] = (topic, configs, _topic_bytes(topic, state, dialect, version))
+            yield cached[2]
 
 
 def cluster_metadata(state: ClusterState, controller_id: int) -> ClusterMetadataResponse:
-    """Of KIP-4's draft."""
+    """Return a ClusterMetadata response."""
     brokers = _kip4_brokers(state)
     controller = next((broker for broker in brokers if broker.node_id == controller_id), None)
     return ClusterMetadataResponse(error_code=0, brokers=brokers, controller=controller)
@@ -133,7 +133,7 @@ def cluster_metadata(state: ClusterState, controller_id: int) -> ClusterMetadata
 def describe_cluster(
     state: ClusterState, request: DescribeClusterRequest, controller_id: int
 ) -> DescribeClusterResponse:
-    """The live brokers; fenced ones are not kept."""
+    """Return a DescribeCluster response. Fenced brokers are not included."""
     del request
     return DescribeClusterResponse(
         throttle_time_ms=0,
@@ -147,7 +147,7 @@ def describe_cluster(
 
 
 def describe_configs(state: ClusterState, request: DescribeConfigsRequest, node_id: int) -> DescribeConfigsResponse:
-    """What is set on purpose; defaults are not told, since a fake cluster has none."""
+    """Return a DescribeConfigs response with the dynamic configs. Fake clusters have no defaults."""
     return DescribeConfigsResponse(
         throttle_time_ms=0, results=tuple(_resource(state, query, node_id) for query in request.resources)
     )
@@ -162,8 +162,8 @@ def _resource(state: ClusterState, query: DescribeConfigsResource, node_id: int)
         error, text = INVALID_REQUEST, f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
     elif kind not in {TOPIC, BROKER}:
         error, text = INVALID_REQUEST, f"Unsupported resource type: {kind}"
-    source = SET_ON_TOPIC if kind == TOPIC else SET_ON_BROKER if name else SET_ON_ALL_BROKERS
-    wanted = query.configuration_keys
+    source = TOPIC_CONFIG if kind == TOPIC else DYNAMIC_BROKER_CONFIG if name else DYNAMIC_DEFAULT_BROKER_CONFIG
+    keys = query.configuration_keys
     return DescribeConfigsResult(
         error_code=error,
         error_message=text,
@@ -174,13 +174,13 @@ def _resource(state: ClusterState, query: DescribeConfigsResource, node_id: int)
                 name=key, value=value, read_only=False, config_source=source, is_sensitive=False
             )
             for key, value in ({} if error else state.configs.get((kind, name), {})).items()
-            if wanted is None or key in wanted
+            if keys is None or key in keys
         ),
     )
 
 
-def _refused(request: MetadataRequest) -> MetadataResponse:
-    """Every topic with the error and nothing else, as Kafka refuses a request whole."""
+def _invalid_request(request: MetadataRequest) -> MetadataResponse:
+    """Return the response to a rejected request: each topic with error 42, as Kafka does."""
     return MetadataResponse(
         brokers=(),
         topics=tuple(
@@ -192,38 +192,40 @@ def _refused(request: MetadataRequest) -> MetadataResponse:
     )
 
 
-def _asked_for(state: ClusterState, request: MetadataRequest) -> list[MetadataResponseTopic]:
+def _requested_topics(state: ClusterState, request: MetadataRequest) -> list[MetadataResponseTopic]:
     by_id: dict[UUID, MetadataResponseTopic] | None = None
     found = []
-    for asked in request.topics or ():
-        if asked.name is not None:
+    for requested in request.topics or ():
+        if requested.name is not None:
             found.append(
-                state.topics.get(asked.name)
-                or MetadataResponseTopic(error_code=UNKNOWN_TOPIC, name=asked.name, partitions=())
+                state.topics.get(requested.name)
+                or MetadataResponseTopic(error_code=UNKNOWN_TOPIC, name=requested.name, partitions=())
             )
         else:
             by_id = by_id or {topic.topic_id: topic for topic in state.topics.values()}
             found.append(
-                by_id.get(asked.topic_id)
-                or MetadataResponseTopic(error_code=UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id, partitions=())
+                by_id.get(requested.topic_id)
+                or MetadataResponseTopic(
+                    error_code=UNKNOWN_TOPIC_ID, name=None, topic_id=requested.topic_id, partitions=()
+                )
             )
     return found
 
 
 def _topic_bytes(topic: MetadataResponseTopic, state: ClusterState, dialect: str, version: int) -> bytes:
-    """One topic as it stands in an answer: what the answer with it has more than what stands around it."""
-    answer: Message
+    """Return one encoded topic: a response with the topic, minus the bytes of a response without it."""
+    response: Message
     if dialect == "kip4":
-        answer = TopicMetadataResponse_V1(brokers=(), topics=(_as_kip4(topic, state),))
-        return kwire.encode(answer, version=1)[8:]
-    alone = kwire.encode(MetadataResponse(brokers=(), topics=(topic,)), version=version)
+        response = TopicMetadataResponse_V1(brokers=(), topics=(_to_kip4(topic, state),))
+        return kwire.encode(response, version=1)[8:]
+    with_topic = kwire.encode(MetadataResponse(brokers=(), topics=(topic,)), version=version)
     empty = kwire.encode(MetadataResponse(brokers=(), topics=()), version=version)
-    behind = _behind_topics(version)
-    return alone[len(empty) - behind : len(alone) - behind]
+    after = _bytes_after_topics(version)
+    return with_topic[len(empty) - after : len(with_topic) - after]
 
 
-def _behind_topics(version: int) -> int:
-    """How many bytes an answer of Metadata has behind its topics."""
+def _bytes_after_topics(version: int) -> int:
+    """Return the number of bytes after the topics of a Metadata response."""
     operations = 4 if 8 <= version <= 10 else 0
     error_code = 2 if version >= 13 else 0
     tags = 1 if version >= 9 else 0
@@ -246,9 +248,9 @@ def _kip4_brokers(state: ClusterState) -> tuple[structures.Broker, ...]:
     return tuple(structures.Broker(node_id=b.node_id, host=b.host, port=b.port) for b in state.brokers)
 
 
-def _as_kip4(topic: MetadataResponseTopic, state: ClusterState) -> TopicMetadata_V1:
-    """The same in KIP-4's words; replicas in sync lag by nothing, of the others it is not known."""
-    settings: Any = state.configs.get((TOPIC, topic.name or ""), {})
+def _to_kip4(topic: MetadataResponseTopic, state: ClusterState) -> TopicMetadata_V1:
+    """Convert a topic to KIP-4. Replicas in sync have lag 0, others -1 (unknown)."""
+    configs: Any = state.configs.get((TOPIC, topic.name or ""), {})
     return TopicMetadata_V1(
         topic_error_code=topic.error_code,
         topic_name=topic.name or "",
@@ -266,6 +268,6 @@ def _as_kip4(topic: MetadataResponseTopic, state: ClusterState) -> TopicMetadata
             for each in topic.partitions
         ),
         config_entries=tuple(
-            structures.ConfigEntry(config_key=key, config_value=value) for key, value in settings.items()
+            structures.ConfigEntry(config_key=key, config_value=value) for key, value in configs.items()
         ),
     )

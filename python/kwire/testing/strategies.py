@@ -1,14 +1,14 @@
-"""Random messages for Hypothesis, derived from declarations: yours as well as ours.
+"""Hypothesis strategies for messages, derived from their declarations. They work for user-declared messages too.
 
     from hypothesis import given
     from kwire.messages.kafka import MetadataResponse
     from kwire.testing import strategies
 
     @given(strategies.messages(MetadataResponse, version=12))
-    def test_my_cache_takes_any_answer(answer): ...
+    def test_cache_accepts_any_response(response): ...
 
-Rules of this file: what it makes, ``kwire.encode`` takes: numbers within their range, null where the version has one,
-defaults where it lacks a field. Values at the edges are as likely as any others, since that is where programs fail.
+`kwire.encode` accepts every generated message: numbers are in range, nulls appear only where the version allows them, and
+fields that the version lacks have their default. Boundary values are as likely as all others.
 """
 
 from __future__ import annotations
@@ -43,20 +43,28 @@ if TYPE_CHECKING:
     M = TypeVar("M", bound=Message)
 
 ARRAY_SIZE = 3
-"""Elements of an array, at most: arrays stand in arrays, and what goes wrong goes wrong with three."""
+"""The largest number of elements of an array. Arrays nest, and three elements are enough to find defects."""
 
 
 def messages(cls: type[M], *, version: int) -> SearchStrategy[M]:
-    """Instances of a message that ``version`` can say, some with unknown tags where it has tags."""
+    """Generate instances of a message that can be encoded in a version. Flexible versions also get unknown tags.
+
+    Args:
+        cls: the message class.
+        version: one of its versions.
+
+    Raises:
+        kwire.UnsupportedVersion: the message has no such version.
+    """
     check_version(cls, version)
     return _structs(cls, version, describe(cls).is_flexible(version))
 
 
 def _structs(cls: Any, version: int, flexible: bool) -> SearchStrategy[Any]:
-    placed = [f for f in fields(cls) if f.in_version(version)]
-    values = {f.name: _values_of(f, version, flexible) for f in placed}
+    in_version = [f for f in fields(cls) if f.in_version(version)]
+    values = {f.name: _values_of(f, version, flexible) for f in in_version}
     if flexible:
-        values["unknown_tags"] = _unknown_tags(frozenset(f.tag for f in placed if f.tag is not None))
+        values["unknown_tags"] = _unknown_tags(frozenset(f.tag for f in in_version if f.tag is not None))
     return st.builds(cls, **values)
 
 
@@ -64,9 +72,9 @@ def _values_of(f: Field, version: int, flexible: bool) -> SearchStrategy[Any]:
     type = f.type
     if isinstance(type, NullableType) and not f.nullable_in(version):
         type = type.inner
-    made = _values(type, version, flexible)
-    # A tagged field at its default is another case to a codec: it is not written.
-    return made if f.tag is None else st.one_of(st.just(f.default), made)
+    values = _values(type, version, flexible)
+    # A tagged field at its default is not encoded, so it is a case of its own.
+    return values if f.tag is None else st.one_of(st.just(f.default), values)
 
 
 def _values(type: WireType, version: int, flexible: bool) -> SearchStrategy[Any]:
@@ -89,7 +97,7 @@ def _values(type: WireType, version: int, flexible: bool) -> SearchStrategy[Any]
             return st.none() | _values(inner, version, flexible)
         case StructType(struct=struct):
             return _structs(struct, version, flexible)
-    raise TypeError(f"{type!r} has no values")
+    raise TypeError(f"no strategy for {type!r}")
 
 
 def _integers(lowest: Any, highest: Any) -> SearchStrategy[int]:
