@@ -1,0 +1,107 @@
+"""README and CONTRIBUTING: their code runs and prints what they show, and their links and commands exist."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kwire
+from kwire.testing import FakeCluster
+from tests.docs.pages import CONTRIBUTING, README, ROOT, blocks, console_examples, programs, run_interactive
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URLS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+
+
+def test_interactive_examples_of_the_readme_print_what_it_shows() -> None:
+    run_interactive(README)
+
+
+def test_the_first_example_of_the_readme_prints_events_and_failed_polls() -> None:
+    """The example runs as a user would run it, against a fake cluster instead of localhost:9092."""
+    first = programs(README)[0]
+    with FakeCluster(brokers=2, topics=3, partitions=2) as cluster:
+        program = first.replace("localhost:9092", cluster.bootstrap).replace("1.0", "0.05")
+        assert program != first
+        process = subprocess.Popen([sys.executable, "-u", "-c", program], stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout is not None
+            while "topic-00001-0" not in (line := process.stdout.readline()):
+                assert process.poll() is None
+                partition = cluster.state.metadata.topics[1].partitions[0]
+                cluster.move_leader("topic-00001", 0, leader=3 - partition.leader_id)
+            assert "broker " in line
+            cluster.stop_broker(2)
+            while "broker 2 does not answer" not in process.stdout.readline():
+                assert process.poll() is None
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.parametrize(("command", "output"), console_examples(README))
+def test_console_examples_of_the_readme_print_what_it_shows(command: str, output: str) -> None:
+    program, *arguments = shlex.split(command)
+    assert program == "kwire"
+
+    run = subprocess.run(
+        [sys.executable, "-m", "kwire", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert run.stdout + run.stderr == output
+
+
+def test_make_targets_in_documents_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for document in (README, CONTRIBUTING):
+        text = document.read_text(encoding="utf-8")
+        for target in re.findall(r"`make ([a-z-]+)|^    make ([a-z-]+)", text, flags=re.MULTILINE):
+            assert re.search(rf"^{''.join(target)}:.* ## ", makefile, flags=re.MULTILINE), target
+
+
+def test_links_of_the_readme_are_absolute_and_lead_to_files_that_exist() -> None:
+    """The README is also the page of the package, where relative links lead nowhere."""
+    text = README.read_text(encoding="utf-8")
+    tree = re.escape(URLS["Repository"]) + r"/(?:blob|tree)/main/"
+    raw = re.escape(URLS["Repository"].replace("github.com", "raw.githubusercontent.com")) + "/main/"
+    site = re.escape(URLS["Documentation"])
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        assert link.startswith("https://"), link
+        path = re.sub(f"^(?:{tree}|{raw})", "", link)
+        page = re.sub(f"^{site}", "", link)
+        if path != link:
+            assert (ROOT / path).exists(), link
+        elif page != link:
+            assert (ROOT / "docs" / (page.rstrip("/") or "index")).with_suffix(".md").exists(), link
+
+
+def test_links_of_contributing_lead_to_files_that_exist() -> None:
+    for link in re.findall(r"\]\((?!http)([^)#]+)", CONTRIBUTING.read_text(encoding="utf-8")):
+        assert (ROOT / link).exists(), link
+
+
+def test_addresses_in_the_site_configuration_are_those_of_the_package() -> None:
+    assert f"repo_url: {URLS['Repository']}\n" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+
+
+def test_the_message_that_contributing_declares_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is imported from another place, like a message of a third party."""
+    [example] = blocks(CONTRIBUTING, "python")
+    (tmp_path / "brew_coffee.py").write_text(example, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    brew_coffee = importlib.import_module("brew_coffee")
+
+    message = brew_coffee.BrewCoffeeRequest(kinds=("espresso",))
+
+    data = kwire.encode(message, version=1)
+    assert data == bytes.fromhex("02 09 657370726573736f 0000ea60 00")
+    assert kwire.decode(brew_coffee.BrewCoffeeRequest, data, version=1) == message
