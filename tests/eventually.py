@@ -37,10 +37,10 @@ async def eventually(check: Callable[[], T | Awaitable[T]], what: str = "", with
         await asyncio.sleep(PAUSE)
 
 
-def eventually_sync(check: Callable[[], T], what: str = "", within: float = 20.0) -> T:
+def eventually_sync(check: Callable[[], T], what: str = "", within: float = 20.0, pause: float = PAUSE) -> T:
     """Return the first true result of `check`, for tests without an event loop. See `eventually`."""
     deadline = time.monotonic() + within
     while not (result := check()):
         assert time.monotonic() < deadline, f"not within {within:g} s: {what or check}"
-        time.sleep(PAUSE)
+        time.sleep(pause)
     return result

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import kwire
 from kwire.testing import FakeCluster
 from tests.docs.pages import CONTRIBUTING, README, ROOT, blocks, console_examples, programs, run_interactive
+from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,23 +32,26 @@ def test_interactive_examples_of_the_readme_print_what_it_shows() -> None:
 def test_the_first_example_of_the_readme_prints_events_and_failed_polls() -> None:
     """The example runs as a user would run it, against a fake cluster instead of localhost:9092."""
     first = programs(README)[0]
+    printed: list[str] = []
     with FakeCluster(brokers=2, topics=3, partitions=2) as cluster:
-        program = first.replace("localhost:9092", cluster.bootstrap).replace("1.0", "0.05")
-        assert program != first
+        program = first.replace("localhost:9092", cluster.bootstrap).replace("interval=1.0", "interval=0.05")
+        assert program.count(cluster.bootstrap) == 1
         process = subprocess.Popen([sys.executable, "-u", "-c", program], stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
-            while "topic-00001-0" not in (line := process.stdout.readline()):
-                assert process.poll() is None
-                partition = cluster.state.metadata.topics[1].partitions[0]
-                cluster.move_leader("topic-00001", 0, leader=3 - partition.leader_id)
-            assert "broker " in line
+            Thread(target=printed.extend, args=(process.stdout,), daemon=True).start()
+            leaders = itertools.cycle((1, 2))
+
+            def reports_a_leader_change() -> bool:
+                cluster.move_leader("topic-00001", 0, leader=next(leaders))
+                return any("topic-00001-0" in line for line in printed)
+
+            eventually_sync(reports_a_leader_change, "an event of the moved leader", pause=0.2)
             cluster.stop_broker(2)
-            while "broker 2 does not answer" not in process.stdout.readline():
-                assert process.poll() is None
+            eventually_sync(lambda: any("broker 2 does not answer" in line for line in printed), "a failed poll")
         finally:
             process.kill()
-            process.communicate()
+            process.wait()
 
 
 @pytest.mark.parametrize(("command", "output"), console_examples(README))
@@ -74,7 +80,12 @@ def test_links_of_the_readme_are_absolute_and_lead_to_files_that_exist() -> None
     tree = re.escape(URLS["Repository"]) + r"/(?:blob|tree)/main/"
     raw = re.escape(URLS["Repository"].replace("github.com", "raw.githubusercontent.com")) + "/main/"
     site = re.escape(URLS["Documentation"])
-    for link in re.findall(r"\]\(([^)]+)\)", text):
+    links = [
+        inline or reference
+        for inline, reference in re.findall(r"\]\(([^)]+)\)|^\[[^\]]+\]: (\S+)$", text, re.MULTILINE)
+    ]
+    assert len(links) > 20
+    for link in links:
         assert link.startswith("https://"), link
         path = re.sub(f"^(?:{tree}|{raw})", "", link)
         page = re.sub(f"^{site}", "", link)
