@@ -37,9 +37,10 @@ def test_the_first_example_of_the_readme_prints_events_and_failed_polls() -> Non
         program = first.replace("localhost:9092", cluster.bootstrap).replace("interval=1.0", "interval=0.05")
         assert program.count(cluster.bootstrap) == 1
         process = subprocess.Popen([sys.executable, "-u", "-c", program], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        reader = Thread(target=printed.extend, args=(process.stdout,))
+        reader.start()
         try:
-            assert process.stdout is not None
-            Thread(target=printed.extend, args=(process.stdout,), daemon=True).start()
             leaders = itertools.cycle((1, 2))
 
             def reports_a_leader_change() -> bool:
@@ -51,6 +52,8 @@ def test_the_first_example_of_the_readme_prints_events_and_failed_polls() -> Non
             eventually_sync(lambda: any("broker 2 does not answer" in line for line in printed), "a failed poll")
         finally:
             process.kill()
+            reader.join()
+            process.stdout.close()
             process.wait()
 
 
