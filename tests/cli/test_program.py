@@ -17,7 +17,7 @@ from kwire.cli.program import COMMANDS, program
 from tests.cli.running import environment
 from tests.cli.running import kwire as run
 from tests.installing import ROOT, empty_environment
-from tests.test_readme import console_examples
+from tests.docs.pages import console_examples
 
 DOCUMENT = ROOT / "docs" / "cli.md"
 

@@ -53,7 +53,7 @@ def run_interactive(document: Path) -> None:
 
 def as_module(document: Path) -> str:
     """Return the code of a page as the text of one module, for a type checker. Expected output is left out."""
-    parts = []
+    parts: list[str] = []
     for block in blocks(document, "python"):
         if ">>> " in block:
             examples = doctest.DocTestParser().get_examples(block)
