@@ -16,8 +16,8 @@ import kwire
 from kwire.cli.program import COMMANDS, program
 from tests.cli.running import environment
 from tests.cli.running import kwire as run
-from tests.installing import ROOT, empty_environment
 from tests.docs.pages import console_examples
+from tests.installing import ROOT, empty_environment
 
 DOCUMENT = ROOT / "docs" / "cli.md"
 

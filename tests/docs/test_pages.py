@@ -19,7 +19,10 @@ WITH_PYTHON = [page for page in (README, *PAGES) if blocks(page, "python")]
 
 
 @pytest.mark.parametrize("page", WITH_INTERACTIVE, ids=lambda page: str(page.relative_to(DOCS)))
-def test_interactive_examples_print_what_the_page_shows(page: Path) -> None:
+def test_interactive_examples_print_what_the_page_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     run_interactive(page)
 
 
