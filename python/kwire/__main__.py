@@ -1,4 +1,4 @@
-"""``python -m kwire`` is the command ``kwire``."""
+"""Runs the `kwire` command by `python -m kwire`."""
 
 from __future__ import annotations
 

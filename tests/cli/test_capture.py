@@ -65,7 +65,7 @@ def test_a_place_where_no_folder_can_be_is_refused_in_a_line(tmp_path: Path) -> 
         done = run("capture", "-b", "127.0.0.1:1", "--duration", "1", tmp_path / out)
 
         assert done.code == 1
-        assert done.err == f"Error: {tmp_path / out} cannot be written: {reason}\n"
+        assert done.err == f"Error: cannot write to {tmp_path / out}: {reason}\n"
 
 
 @pytest.mark.parametrize(

@@ -248,7 +248,7 @@ def test_frames_behind_their_sizes_are_taken_apart() -> None:
 def test_a_stream_that_ends_within_a_frame_is_wrong() -> None:
     done = run("decode", "--sized", "--request", stdin=bytes.fromhex("000000ff 0012"))
 
-    assert done.err == "Error: the input ends within frame 1, after 6 bytes of it\n"
+    assert done.err == "Error: the input ends within frame 1, after 6 bytes\n"
     assert done.code == 1
 
 

@@ -86,7 +86,7 @@ def test_lines_stay_lines_and_a_wrong_one_is_empty() -> None:
     assert done.out == "0000000100066f7264657273\n\n\n0000000100066f7264657273\n"
     assert done.err.splitlines() == [
         "Error: line 2: topics: wrong_type: array is wanted, not int",
-        "Error: line 3: no JSON: Expecting ':' delimiter: line 1 column 6 (char 5)",
+        "Error: line 3: malformed JSON: Expecting ':' delimiter: line 1 column 6 (char 5)",
     ]
     assert done.code == 1
 
@@ -95,7 +95,7 @@ def test_a_list_stays_a_list() -> None:
     done = run("encode", "-m", "MetadataRequest", "-v", "1", stdin=f"[{ORDERS}, 7]")
 
     assert json.loads(done.out) == ["0000000100066f7264657273", ""]
-    assert done.err == "Error: index 1: no object: a message is one, and so is a frame\n"
+    assert done.err == "Error: index 1: expected a JSON object, found int\n"
     assert done.code == 1
 
 
@@ -119,11 +119,14 @@ def test_lines_say_what_they_are_and_decode_reads_them() -> None:
     [
         ({"topics": [{"name": 7}]}, "topics[0].name: wrong_type: string is wanted, not int"),
         ({"topics": None, "x": 1}, "x: not_in_version: MetadataRequest has no such field"),
-        ({"message": "MetadataRequest", "version": True, "body": {}}, "no version: True"),
-        ({"message": "MetadataRequest", "kind": "frame", "body": {}}, "no kind of frame: 'frame'; there are request, "),
+        ({"message": "MetadataRequest", "version": True, "body": {}}, "invalid version: True"),
+        (
+            {"message": "MetadataRequest", "kind": "frame", "body": {}},
+            "invalid kind 'frame': expected request, response, or body",
+        ),
         (
             {"message": "MetadataRequest", "kind": "response", "body": {"topics": None}},
-            "MetadataRequest is no response",
+            "MetadataRequest is not a response",
         ),
         (
             {"message": "MetadataRequest", "version": 99, "body": {}},
@@ -131,9 +134,9 @@ def test_lines_say_what_they_are_and_decode_reads_them() -> None:
         ),
         (
             {"message": "MetadataRequest", "kind": "request", "body": {"topics": None}, "surplus": 7},
-            "no hex in surplus",
+            "surplus: expected a hex string, found int",
         ),
-        ({"kind": "request", "error": {}}, "this is the record of an error: there is nothing to encode"),
+        ({"kind": "request", "error": {}}, "the document describes an error and has no body to encode"),
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else "",
 )
@@ -146,8 +149,8 @@ def test_a_document_that_is_wrong_is_refused_with_its_path(document: Any, compla
 
 
 def test_what_is_missing_is_asked_for() -> None:
-    assert "no --message" in run("encode", "{}").err
-    assert "which version of MetadataRequest" in run("encode", "-m", "MetadataRequest", "{}").err
+    assert "neither the document nor --message names it" in run("encode", "{}").err
+    assert "MetadataRequest has versions 0-13" in run("encode", "-m", "MetadataRequest", "{}").err
 
 
 def test_no_message_can_be_taken_for_a_record() -> None:

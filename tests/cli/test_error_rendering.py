@@ -6,8 +6,8 @@ import pytest
 
 from kwire import DecodeError
 from kwire.cli.colors import Paint
-from kwire.cli.error_rendering import fault_text
-from kwire.cli.frames import of_body
+from kwire.cli.error_rendering import render_error
+from kwire.cli.frames import parse_body
 from tests.cli.bodies import API_VERSIONS_REQUEST, METADATA_V13
 from tests.cli.running import assert_golden
 from tests.cli.running import kwire as run
@@ -55,7 +55,7 @@ def test_programs_find_the_error_on_stdout() -> None:
     ],
 )
 def test_carets_stand_under_the_bytes_at_fault(message: str, version: int, body: str, field: str, marked: str) -> None:
-    lines = fault_text(of_body(message_class(message), version, bytes.fromhex(body)), Paint(False)).splitlines()
+    lines = render_error(parse_body(message_class(message), version, bytes.fromhex(body)), Paint(False)).splitlines()
 
     [carets] = [place for place, line in enumerate(lines) if line.strip().startswith("^")]
     under = slice(lines[carets].index("^"), lines[carets].rindex("^") + 1)
@@ -64,7 +64,7 @@ def test_carets_stand_under_the_bytes_at_fault(message: str, version: int, body:
 
 
 def test_carets_stand_behind_the_last_byte_where_more_is_wanted() -> None:
-    lines = fault_text(of_body(message_class("MetadataResponse"), 13, bytes(16)[:4]), Paint(False)).splitlines()
+    lines = render_error(parse_body(message_class("MetadataResponse"), 13, bytes(16)[:4]), Paint(False)).splitlines()
 
     assert lines[-2:] == [
         "       0  0000  00 00 00 00                                       |....|",
@@ -81,10 +81,10 @@ def test_offsets_count_from_the_start_of_the_frame() -> None:
 
 def test_every_damaged_body_can_be_explained() -> None:
     for mutant in mutants():
-        frame = of_body(message_class(mutant.message), mutant.version, mutant.body)
-        if frame.problem is not None:
-            text = fault_text(frame, Paint(False))
-            assert isinstance(frame.problem, DecodeError)
-            rows = [line for line in text.splitlines() if line.startswith(f"  {frame.problem.offset // 16 * 16:6}  ")]
+        frame = parse_body(message_class(mutant.message), mutant.version, mutant.body)
+        if frame.error is not None:
+            text = render_error(frame, Paint(False))
+            assert isinstance(frame.error, DecodeError)
+            rows = [line for line in text.splitlines() if line.startswith(f"  {frame.error.offset // 16 * 16:6}  ")]
             assert len(rows) == 1, mutant.name
             assert "^" in text

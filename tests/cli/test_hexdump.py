@@ -8,7 +8,7 @@ import pytest
 
 from kwire import messages
 from kwire.cli.colors import Paint
-from kwire.cli.frames import Frame, of_body, of_request, of_response
+from kwire.cli.frames import Frame, parse_body, parse_request, parse_response
 from kwire.cli.hexdump import hexdump
 from tests.cli.bodies import API_VERSIONS_REQUEST, LIST_TOPICS_KIP4, METADATA_V13, exchange
 from tests.cli.running import assert_golden
@@ -56,7 +56,7 @@ def test_the_drafts_control_bytes_are_shown() -> None:
 def test_tags_are_shown_with_what_they_are() -> None:
     vector = next(each for each in vectors()["ApiVersionsResponse"] if each.case.startswith("tags"))
 
-    lines = dump(of_body(message_class(vector.message), vector.version, vector.body))
+    lines = dump(parse_body(message_class(vector.message), vector.version, vector.body))
 
     assert_golden("tags.hexdump.txt", "\n".join(lines) + "\n")
 
@@ -98,27 +98,27 @@ def test_all_shows_all() -> None:
 @pytest.mark.parametrize("message", sorted(vectors()))
 def test_every_byte_of_every_vector_is_shown_once(message: str) -> None:
     for vector in vectors()[message]:
-        lines = dump(of_body(message_class(message), vector.version, vector.body), everything=True)
+        lines = dump(parse_body(message_class(message), vector.version, vector.body), everything=True)
         assert bytes_shown(lines) == vector.body, vector.name
-        assert len(dump(of_body(message_class(message), vector.version, vector.body))) <= len(lines)
+        assert len(dump(parse_body(message_class(message), vector.version, vector.body))) <= len(lines)
 
 
 def test_every_byte_of_captured_frames_is_shown_once() -> None:
     for each in exchanges()[::7]:
         for frame in (
-            of_request(each.request, "kafka"),
-            of_response(each.response, "kafka", each.api_key, each.version),
+            parse_request(each.request, "kafka"),
+            parse_response(each.response, "kafka", each.api_key, each.version),
         ):
             assert bytes_shown(dump(frame, everything=True)) == frame.payload, each.name
 
 
 def test_every_byte_of_damaged_bodies_is_shown_once() -> None:
     for mutant in mutants()[::11]:
-        frame = of_body(message_class(mutant.message), mutant.version, mutant.body)
+        frame = parse_body(message_class(mutant.message), mutant.version, mutant.body)
         lines = dump(frame, everything=True)
         assert bytes_shown(lines) == mutant.body, mutant.name
-        if frame.problem is not None:
-            assert frame.problem.kind in "\n".join(lines), mutant.name  # type: ignore[attr-defined]  # a DecodeError
+        if frame.error is not None:
+            assert frame.error.kind in "\n".join(lines), mutant.name  # type: ignore[attr-defined]  # a DecodeError
 
 
 def test_lines_get_a_dump_each() -> None:
@@ -128,14 +128,14 @@ def test_lines_get_a_dump_each() -> None:
     done = run("decode", "-o", "hexdump", stdin=line)
 
     assert done.out.startswith("=== line 1, request\nRequestHeader v2, ")
-    assert "\n=== line 1, response: 'z' is no hex digit" in done.out
+    assert "\n=== line 1, response: 'z' is not a hex digit" in done.out
     assert done.code == 1
 
 
 def test_headers_are_messages_too() -> None:
     cls = messages.find("kafka", name="ResponseHeader")
 
-    assert dump(of_body(cls, 0, b"\0\0\0\7")) == [
+    assert dump(parse_body(cls, 0, b"\0\0\0\7")) == [
         "ResponseHeader v0, 4 bytes",
         "  0  0000  00 00 00 07              correlation_id  int32  7",
     ]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kwire import messages
-from kwire.cli.documentation import documented
+from kwire.cli.field_documentation import documented_fields
 from kwire.declare.documentation import docstring
 from tests.cli.running import assert_golden
 from tests.cli.running import kwire as run
@@ -61,15 +61,15 @@ def test_every_field_is_explained() -> None:
     """The sentences come from the sources, which nothing else checks at run time."""
     for cls in messages.every():
         assert docstring(cls)
-        waiting = documented(cls)
+        waiting = documented_fields(cls)
         while waiting:
             each = waiting.pop()
             assert each.text, f"{cls.__name__}: {each.field.name}"
-            waiting += each.inside
+            waiting += each.inner
 
 
 def test_a_message_of_the_other_dialect_is_pointed_at() -> None:
     done = run("messages", "ListTopics")
 
-    assert "Dialect kip4 has: try --dialect kip4." in done.err
+    assert "dialect kip4 has it, try --dialect kip4" in done.err
     assert done.code == 2

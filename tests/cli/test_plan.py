@@ -62,5 +62,8 @@ def test_every_plan_has_a_tree() -> None:
 def test_a_version_that_does_not_exist_is_wrong_usage() -> None:
     done = run("plan", "Metadata", "-v", "99")
 
-    assert "No version 99: MetadataRequest has 0-13 and MetadataResponse has 0-13." in done.err
+    assert (
+        "version 99 is not supported: MetadataRequest has versions 0-13 and MetadataResponse has versions 0-13"
+        in done.err
+    )
     assert done.code == 2

@@ -128,23 +128,26 @@ def test_examples_in_the_document_print_what_it_says(line: str, output: str) -> 
     [
         (("dekode",), "No such command 'dekode'"),
         (("decode", "--nothing"), "No such option"),
-        (("decode", "00"), "What are these bytes?"),
-        (("decode", "-m", "MetadataResponse", "00"), "MetadataResponse has versions 0-13: say which by --version."),
+        (("decode", "00"), "unknown message: expected --message NAME"),
+        (("decode", "-m", "MetadataResponse", "00"), "MetadataResponse has versions 0-13: choose one with --version"),
         (
             ("decode", "-m", "MetadataResponse", "-v", "99", "00"),
-            "version 99 is not supported: MetadataResponse has versions 0-13.",
+            "version 99 is not supported: MetadataResponse has versions 0-13",
         ),
-        (("decode", "-m", "MetadataRespons", "-v", "1", "00"), "Did you mean MetadataResponse"),
-        (("decode", "-m", "metadataresponse", "-v", "1", "00"), "Did you mean MetadataResponse?"),
-        (("decode", "-m", "Metadata", "-v", "1", "00"), "Did you mean MetadataRequest or MetadataResponse?"),
-        (("decode", "-m", "Xyzzy", "-v", "1", "00"), "`kwire messages` lists them."),
-        (("decode", "-m", "ListTopicsResponse", "-v", "1", "00"), "Dialect kip4 has: try --dialect kip4."),
-        (("decode", "--response", "-m", "MetadataRequest", "-v", "1", "00"), "MetadataRequest is no response."),
+        (("decode", "-m", "MetadataRespons", "-v", "1", "00"), "did you mean MetadataResponse"),
+        (("decode", "-m", "metadataresponse", "-v", "1", "00"), "did you mean MetadataResponse?"),
+        (("decode", "-m", "Metadata", "-v", "1", "00"), "did you mean MetadataRequest or MetadataResponse?"),
+        (("decode", "-m", "Xyzzy", "-v", "1", "00"), "`kwire messages` lists all messages"),
+        (("decode", "-m", "ListTopicsResponse", "-v", "1", "00"), "dialect kip4 has it, try --dialect kip4"),
+        (("decode", "--response", "-m", "MetadataRequest", "-v", "1", "00"), "MetadataRequest is not a response"),
         (("decode", "--response", "-m", "9999", "-v", "1", "00"), "has no response with key 9999"),
-        (("decode", "--request", "-m", "MetadataRequest", "00"), "leave out --message and --version"),
+        (
+            ("decode", "--request", "-m", "MetadataRequest", "00"),
+            "--request cannot be combined with --message and --version",
+        ),
         (("decode", "-m", "MetadataResponse", "-v", "1", "nofile.bin"), "'nofile.bin' is neither hex, nor JSON, nor"),
         (("decode", "-m", "MetadataResponse", "-v", "1", "."), "Is a directory"),
-        (("plan", "MetadataRespons"), "Did you mean"),
+        (("plan", "MetadataRespons"), "did you mean"),
         (("plan",), "Missing argument 'NAME'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -159,7 +162,7 @@ def test_wrong_usage_says_what_is_right_and_exits_2(arguments: tuple[str, ...], 
 
 @pytest.mark.parametrize(
     ("given", "complaint"),
-    [("0", "1 hex digits are no whole number of bytes"), ("0x0g", "'0x0g' is neither hex, nor")],
+    [("0", "odd number of hex digits: 1"), ("0x0g", "'0x0g' is neither hex, nor")],
 )
 def test_hex_that_is_none_says_why(given: str, complaint: str) -> None:
     assert complaint in run("decode", "-m", "MetadataResponse", "-v", "1", given).err
@@ -209,7 +212,7 @@ def test_without_click_it_says_what_to_install(tmp_path: Path) -> None:
         check=False,
     )
 
-    assert done.stderr == "Error: the command line needs click; install it by: pip install 'kwire[cli]'\n"
+    assert done.stderr == "Error: the command line needs click: pip install 'kwire[cli]'\n"
     assert done.returncode == 2
 
 

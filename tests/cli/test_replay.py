@@ -54,7 +54,7 @@ def test_changes_and_silence_are_told_once(folder: Path) -> None:
             "2026-11-21 14:00:08.000  broker 1  an answer cannot be read: "
             "count_exceeds_input at byte 4: 206 bytes wanted, 6 left"
         ),
-        "9 polls: 5 told something, 2 the same again, 2 no answer",
+        "9 polls: 5 full, 2 unchanged, 2 failed",
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_slice_knows_what_was_so_before(folder: Path) -> None:
 
     assert len(lines) == 7
     assert lines[0] == "2026-11-21 14:00:02.000  broker 1  topic-1-0: leader moved from 2 to 3"
-    assert lines[-1] == "1 polls: 1 told something, 0 the same again, 0 no answer"
+    assert lines[-1] == "1 polls: 1 full, 0 unchanged, 0 failed"
 
 
 def test_json_has_a_line_for_each_event(folder: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_is_no_time_is_wrong_usage(folder: Path) -> None:
     done = run("replay", folder, "--until", "noon")
 
     assert (done.code, done.out) == (2, "")
-    assert "'noon' is no time: write 2026-11-21T14:05" in done.err
+    assert "'noon' is not a valid time: expected 2026-11-21T14:05" in done.err
 
 
 @pytest.mark.parametrize("speed", ["nan", "inf", "0"])

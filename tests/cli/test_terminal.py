@@ -75,7 +75,7 @@ def test_an_error_on_a_terminal_is_explained_and_not_repeated_as_json() -> None:
 def test_a_terminal_is_not_read_unless_asked_to() -> None:
     shown = run_on_terminal("decode", "-m", "MetadataResponse", "-v", "13")
 
-    assert "Nothing to read: give hex, JSON, the name of a file, or - for stdin." in shown.out
+    assert "no input: expected hex, JSON, a file name, or - for stdin" in shown.out
     assert shown.code == 2
 
 

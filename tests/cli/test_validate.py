@@ -33,7 +33,7 @@ def test_a_capture_is_counted_and_what_is_wrong_is_said_in_a_line_each() -> None
     assert done.out == "3 frames: 1 ok, 2 wrong\n"
     assert done.err.splitlines() == [
         "line 2, body MetadataResponse v13: throttle_time_ms: truncated at byte 0: 4 bytes wanted, 1 left",
-        "line 3, body: 'z' is no hex digit, at place 1 of 2",
+        "line 3, body: 'z' is not a hex digit, at position 1 of 2",
     ]
     assert done.code == 1
 

@@ -29,7 +29,7 @@ def test_a_page_of_a_stretch_of_time(tmp_path: Path) -> None:
         "report", tmp_path / "out.html", "--gold", write(tmp_path / "gold", tables), "--until", "2026-11-21T14:00:10"
     )
 
-    assert run.out.splitlines()[0] == "a-cluster: No partition was ever told of."
+    assert run.out.splitlines()[0] == "a-cluster: No partition was reported."
 
 
 def test_a_page_of_a_recorded_cluster(tmp_path: Path) -> None:
@@ -39,12 +39,12 @@ def test_a_page_of_a_recorded_cluster(tmp_path: Path) -> None:
 
     assert run.code == 0, run.err
     assert run.out.splitlines()[0] == "dGFwZS1rcmFmdDQ0LXB1Yg: Nothing is wrong now."
-    assert run.err == f"making gold of {TAPE} ...\n"
+    assert run.err == f"building gold from {TAPE} ...\n"
     page = out.read_text(encoding="utf-8")
     for said in (
-        "Broker 2 was shut down in order",
+        "Broker 2 was shut down cleanly",
         "Broker 3 was killed or crashed",
-        "Broker 2 was stopped",
+        "Broker 2 was paused",
         "244</b>partitions of 42 topics",
         "3 of 3</b>brokers answer",
     ):
@@ -56,7 +56,7 @@ def test_what_to_report_of_must_be_named_once(tmp_path: Path) -> None:
     run = kwire("report", tmp_path / "out.html")
 
     assert run.code == 2
-    assert "either --gold DIR or --capture PATH" in run.err
+    assert "expected either --gold DIR or --capture PATH" in run.err
 
 
 def test_a_folder_without_gold(tmp_path: Path) -> None:
@@ -64,5 +64,5 @@ def test_a_folder_without_gold(tmp_path: Path) -> None:
 
     assert run.code == 1
     assert run.err == (
-        f"Error: {tmp_path} has no table gold/intervals: it is not the folder of a pipeline whose gold was built\n"
+        f"Error: {tmp_path} has no table gold/intervals: expected the folder of a pipeline with a gold layer\n"
     )

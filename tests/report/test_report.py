@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from kwire.report import write_report
-from kwire.report.cluster_history import NoGold, read
-from kwire.report.phrasing import lasting
-from kwire.report.summary import Verdict, verdict
+from kwire.report.cluster_history import MissingGold, read_histories
+from kwire.report.phrasing import format_duration
+from kwire.report.summary import ClusterSummary, Level, summarize
 from tests.report.cases import after, incident, polls, state, write
 
 
@@ -50,7 +50,7 @@ class Page(HTMLParser):
             self.figures.append(json.loads(data))
 
 
-def report(folder: Path, tmp_path: Path) -> tuple[Page, Verdict]:
+def report(folder: Path, tmp_path: Path) -> tuple[Page, ClusterSummary]:
     out = tmp_path / "report.html"
     [(_, found)] = write_report(out, gold=folder)
     return Page(out.read_text(encoding="utf-8")), found
@@ -83,17 +83,17 @@ def down(tmp_path: Path) -> Path:
 def test_what_is_wrong_now_stands_on_top_with_its_time(down: Path, tmp_path: Path) -> None:
     page, found = report(down, tmp_path)
 
-    assert found.level == "trouble"
+    assert found.level is Level.CRITICAL
     assert found.headline == (
         "Broker 2 was killed or crashed at 14:00:20 and is not back: "
-        "1 partition without a leader, 1 partition lacking a replica."
+        "1 partition without a leader, 1 partition under-replicated."
     )
     assert page.text.index(found.headline) < 150
     for said in (
         "2 of 3 brokers answer",
-        "1 partitions without a leader at worst 1",
+        "1 partitions without a leader at most 1",
         "3 partitions of 2 topics",
-        "still going on",
+        "ongoing",
         "Topic orders created",
         "logs 0 without a leader 14:00:29",
         "since 14:00:19",
@@ -128,8 +128,8 @@ def test_of_another_time_another_verdict(down: Path, tmp_path: Path) -> None:
 
     [(_, found)] = write_report(out, gold=down, until=after(19.5))
 
-    assert found.level == "well"
-    assert found.details[0] == "All 3 brokers answer, and all 3 partitions are led and in sync."
+    assert found.level is Level.OK
+    assert found.details[0] == "All 3 brokers answer, and all 3 partitions have a leader and are in sync."
 
 
 def test_names_and_values_cannot_become_html(tmp_path: Path) -> None:
@@ -171,13 +171,13 @@ def test_a_capture_without_polls_is_told_of_as_such(tmp_path: Path) -> None:
     out = tmp_path / "report.html"
 
     assert write_report(out, gold=folder) == []
-    assert "No poll was found." in Page(out.read_text(encoding="utf-8")).text
+    assert "No polls found." in Page(out.read_text(encoding="utf-8")).text
 
 
 def test_polls_that_told_of_no_partition(tmp_path: Path) -> None:
     page, found = report(write(tmp_path / "gold", {"silver/polls": polls([1])}), tmp_path)
 
-    assert found.headline == "No partition was ever told of."
+    assert found.headline == "No partition was reported."
     assert page.figures == []
 
 
@@ -186,8 +186,10 @@ def test_one_broker(tmp_path: Path) -> None:
 
     page, found = report(write(tmp_path / "gold", tables), tmp_path)
 
-    assert found == Verdict(
-        "well", "Nothing is wrong now.", ("The one broker asked answers, and all 2 partitions are led and in sync.",)
+    assert found == ClusterSummary(
+        Level.OK,
+        "Nothing is wrong now.",
+        ("The only polled broker answers, and all 2 partitions have a leader and are in sync.",),
     )
     assert "1 of 1 brokers answer" in page.text
 
@@ -209,15 +211,15 @@ def test_large_clusters_are_summed_up(tmp_path: Path) -> None:
     assert found.headline == "4,882 partitions without a leader, since 14:00:01."
     assert "and 4,870 more" in page.text
     assert "and 250 earlier ones" in page.text
-    assert "and 10 more, nearer to their share" in page.text
+    assert "and 10 more, closer to their fair share" in page.text
 
 
 def test_a_single_poll_that_failed_is_no_silence(tmp_path: Path) -> None:
     folder = write(tmp_path / "gold", {"silver/polls": polls([1, 2], silent={1: range(30, 31), 2: range(30, 33)})})
 
-    [story] = read(folder)
+    [story] = read_histories(folder)
 
-    lengths = {broker.id: [(ended or 0) - began for began, ended in broker.silences] for broker in story.brokers}
+    lengths = {broker.id: [(ended or 0) - began for began, ended in broker.unreachable] for broker in story.brokers}
     assert lengths == {1: [], 2: [4_000_000]}
 
 
@@ -244,17 +246,17 @@ def test_several_clusters_stand_one_below_the_other_the_worst_first(tmp_path: Pa
         },
     )
 
-    stories = read(folder)
+    stories = read_histories(folder)
 
-    assert [(story.cluster_id, verdict(story).level) for story in stories] == [
-        ("b-cluster", "trouble"),
-        ("a-cluster", "well"),
+    assert [(story.cluster_id, summarize(story).level) for story in stories] == [
+        ("b-cluster", Level.CRITICAL),
+        ("a-cluster", Level.OK),
     ]
 
 
 def test_a_folder_without_gold_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NoGold) as caught:
-        read(tmp_path)
+    with pytest.raises(MissingGold) as caught:
+        read_histories(tmp_path)
 
     assert caught.value.folder == tmp_path
     assert caught.value.missing == "table gold/intervals"
@@ -266,8 +268,8 @@ def test_an_address_where_nobody_ever_answered_is_no_cluster_beside_others(tmp_p
     write(tmp_path / "both", {"silver/polls": [*polls([1]), *silent], **both})
     write(tmp_path / "alone", {"silver/polls": silent, "gold/intervals": [], "gold/incidents": []})
 
-    assert [story.cluster_id for story in read(tmp_path / "both")] == ["a-cluster"]
-    assert [story.cluster_id for story in read(tmp_path / "alone")] == [""]
+    assert [story.cluster_id for story in read_histories(tmp_path / "both")] == ["a-cluster"]
+    assert [story.cluster_id for story in read_histories(tmp_path / "alone")] == [""]
 
 
 @pytest.mark.parametrize(
@@ -275,4 +277,4 @@ def test_an_address_where_nobody_ever_answered_is_no_cluster_beside_others(tmp_p
     [(0.2, "0.2 s"), (59, "59 s"), (206, "3 min 26 s"), (7_200, "2 h"), (90_000, "1 d 1 h")],
 )
 def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
-    assert lasting(seconds * 1e6) == text
+    assert format_duration(seconds * 1e6) == text

@@ -1,22 +1,22 @@
-"""The command ``kwire``: looks into bytes that somebody captured, and makes bytes for somebody to send.
+"""The `kwire` command.
 
-Rules of this package: results go to stdout, everything else to stderr. What a program may want to read comes as JSON.
-Input that may be large is read piece by piece. click is imported when the command runs, rich when a table meets a
-terminal; neither ever by ``import kwire``. A module of ``commands`` is imported when its command is called.
+* Results go to stdout, everything else to stderr. Output for programs is JSON.
+* Large input is read piece by piece.
+* `import kwire` imports neither click nor rich. A module of `commands` is imported when its command runs, rich when a
+  table is printed to a terminal.
 
-    program             the list of commands, and how a run ends
-    options             what several commands ask
-    sources             arguments, files and pipes: which bytes, and are they hex, binary or JSON
-    captures, frames    bytes to frames, frames to headers and bodies
-    names               look-up of messages, with a proposal for a name that does not exist
-    records             a frame as JSON and back
-    hexdump, labels     which bytes are which field, and what a number means
-    faults              an error with the bytes around it
-    tables, colours     what people see
-    documentation       what the declarations say of themselves
-    plan_tree           a plan, indented
+| module | contents |
+|---|---|
+| `program` | the list of subcommands, exit codes |
+| `options` | options that several subcommands share |
+| `input_sources`, `frame_input` | arguments, files, and stdin; their frames |
+| `frames`, `frame_json` | headers and bodies of frames; frames as JSON |
+| `message_names` | lookup of messages by name |
+| `hexdump`, `value_labels`, `error_rendering` | annotated hex dumps, names of values, errors |
+| `tables`, `field_tables`, `colors` | output on terminals |
+| `field_documentation`, `plan_tree` | declarations and plans of messages |
 
-Exit codes: 0 all went well, 1 some of the input was wrong, 2 wrong usage, 130 interrupted, 141 the reader went away.
+Exit codes: 0 success, 1 some of the input is invalid, 2 wrong usage, 130 interrupted, 141 stdout was closed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command and end the process."""
+    """Run the command and exit the process."""
     try:
         from kwire.cli.program import run
 
@@ -35,6 +35,6 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("click", "rich"):
             raise
-        print(f"Error: the command line needs {error.name}; install it by: pip install 'kwire[cli]'", file=sys.stderr)
+        print(f"Error: the command line needs {error.name}: pip install 'kwire[cli]'", file=sys.stderr)
         code = 2
     sys.exit(code)

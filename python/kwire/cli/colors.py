@@ -1,4 +1,4 @@
-"""Colour, for a terminal alone, and never the only carrier of a meaning."""
+"""Terminal colors. The output is complete without them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Literal, TextIO, TypeAlias
 
 Choice: TypeAlias = Literal["auto", "always", "never"]
 
-STYLES = {"plain": "", "title": "1", "quiet": "2", "type": "36", "value": "32", "note": "33", "fault": "1;31"}
-"""What a piece of text is, and how a terminal is told to show it."""
+STYLES = {"plain": "", "title": "1", "quiet": "2", "type": "36", "value": "32", "note": "33", "error": "1;31"}
+"""ANSI codes by role of a piece of text."""
 
 
 class Paint:
-    """Paints pieces of text, or leaves them as they are."""
+    """Colors pieces of text if `on`; otherwise returns them unchanged."""
 
     def __init__(self, on: bool) -> None:
         self.on = on
@@ -22,7 +22,7 @@ class Paint:
 
 
 def paint_for(stream: TextIO, choice: Choice = "auto") -> Paint:
-    """Colour for what is written to ``stream``; https://no-color.org wins over a terminal, and ``choice`` over both."""
+    """Return the paint for a stream; `choice` overrides NO_COLOR (https://no-color.org), which overrides a terminal."""
     if choice != "auto":
         return Paint(choice == "always")
     return Paint(stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")

@@ -1,6 +1,6 @@
-"""An error for a person: the sentence, what was being read, and the bytes around the fault, which carets point at.
+"""Renders an error for people: the message, the field, and a hex dump with carets under the malformed bytes.
 
-Rules of this file: what is marked follows from the kind of the error and the type of the field.
+The kind of the error and the type of the field decide which bytes are marked.
 
     Error: brokers[0].host: negative_length at byte 8
 
@@ -27,82 +27,82 @@ if TYPE_CHECKING:
     from kwire.declare.wire_types import WireType
     from kwire.errors import PathElement
 
-IN_A_ROW = 16
-ROWS_AROUND = 1
-MARKED_ROWS = 2
+ROW_SIZE = 16
+CONTEXT_ROWS = 1
+MAX_MARKED_ROWS = 2
 
 
-def fault_text(frame: Frame, paint: Paint) -> str:
-    """The problem of a frame, in full."""
-    problem = frame.problem
-    where = "".join(f"{name} {number}: " for name, number in frame.where.items())
-    lines = [f"{paint('fault', 'Error')}: {where}{problem}"]
-    if isinstance(problem, DecodeError):
-        part = _part_at(frame, problem)
-        spelled = type_text(part, problem.path)
+def render_error(frame: Frame, paint: Paint) -> str:
+    """Render the error of a frame with its context."""
+    error = frame.error
+    position = "".join(f"{name} {number}: " for name, number in frame.position.items())
+    lines = [f"{paint('error', 'Error')}: {position}{error}"]
+    if isinstance(error, DecodeError):
+        part = _part_at(frame, error)
+        field_type = type_name(part, error.path)
         lines += [
             "",
-            f"  in {part.title}, {len(part.data)} bytes" + (f"; the field is {spelled}" if spelled else ""),
+            f"  in {part.title}, {len(part.data)} bytes" + (f"; the field is {field_type}" if field_type else ""),
             "",
-            *(f"  {row}" for row in bytes_around(frame.payload, problem.offset, extent(part, problem), paint)),
+            *(f"  {row}" for row in marked_rows(frame.payload, error.offset, marked_size(part, error), paint)),
         ]
     return "\n".join(lines)
 
 
-def bytes_around(data: bytes, start: int, length: int, paint: Paint) -> Iterator[str]:
-    """Rows of bytes with carets under ``length`` bytes from ``start``; at the end of the input, behind the last."""
-    end = min(start + length, (start // IN_A_ROW + MARKED_ROWS) * IN_A_ROW)
-    first = max(start // IN_A_ROW - ROWS_AROUND, 0) * IN_A_ROW
-    last = min(max(end - 1, start) // IN_A_ROW + ROWS_AROUND, max(len(data) - 1, start) // IN_A_ROW) * IN_A_ROW
-    for row in range(first, last + 1, IN_A_ROW):
-        chunk = data[row : row + IN_A_ROW]
+def marked_rows(data: bytes, start: int, length: int, paint: Paint) -> Iterator[str]:
+    """Return rows of bytes with carets under `length` bytes from `start`, which may be the end of the input."""
+    end = min(start + length, (start // ROW_SIZE + MAX_MARKED_ROWS) * ROW_SIZE)
+    first = max(start // ROW_SIZE - CONTEXT_ROWS, 0) * ROW_SIZE
+    last = min(max(end - 1, start) // ROW_SIZE + CONTEXT_ROWS, max(len(data) - 1, start) // ROW_SIZE) * ROW_SIZE
+    for row in range(first, last + 1, ROW_SIZE):
+        chunk = data[row : row + ROW_SIZE]
         halves = f"{chunk[:8].hex(' '):23}  {chunk[8:].hex(' '):23}"
         text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in chunk)
         yield f"{paint('quiet', f'{row:6}  {row:04x}')}  {halves}  {paint('quiet', f'|{text}|')}"
-        marked = range(max(start, row), min(max(end, start + 1), row + IN_A_ROW))
+        marked = range(max(start, row), min(max(end, start + 1), row + ROW_SIZE))
         if marked:
             left, right = _column(marked[0] - row), _column(marked[-1] - row) + 2
-            yield " " * (14 + left) + paint("fault", "^" * (right - left))
+            yield " " * (14 + left) + paint("error", "^" * (right - left))
 
 
-def _column(place: int) -> int:
-    return place * 3 + (place >= IN_A_ROW // 2)
+def _column(index: int) -> int:
+    return index * 3 + (index >= ROW_SIZE // 2)
 
 
-def extent(part: Part, error: DecodeError) -> int:
-    """How many bytes are at fault: all of a number, of a string what its length covers, as far as there is any."""
+def marked_size(part: Part, error: DecodeError) -> int:
+    """Return how many bytes to mark: a whole number, or a string with its length, up to the end of the input."""
     left = part.start + len(part.data) - error.offset
     data = part.data[error.offset - part.start :]
-    size = _size_of_length(part, error.path, data)
+    size = _length_size(part, error.path, data)
     match error.kind:
         case "trailing_bytes":
-            found = left
+            marked = left
         case "tag_size":
-            found = error.wanted or 0
+            marked = error.wanted or 0
         case "truncated":
-            found = left if size == 0 else size + (error.left or 0)
+            marked = left if size == 0 else size + (error.left or 0)
         case "invalid_utf8":
-            found = size + _length(data[:size])
+            marked = size + _decode_length(data[:size])
         case "varint_overflow":
-            found = 5
+            marked = 5
         case "invalid_marker":
-            found = 1
+            marked = 1
         case _:
-            found = size
-    return max(min(found, left), 1)
+            marked = size
+    return max(min(marked, left), 1)
 
 
-def type_text(part: Part, path: tuple[PathElement, ...]) -> str:
-    """The type of the field at a path, in a word or two; empty for a message or a struct."""
+def type_name(part: Part, path: tuple[PathElement, ...]) -> str:
+    """Return the type of the field at a path in a few words; an empty string for a message or a struct."""
     field_type, compact = _type_at(part, path)
-    word = "compact " if compact else ""
+    prefix = "compact " if compact else ""
     match field_type:
         case StringType():
-            return f"a {word}string"
+            return f"a {prefix}string"
         case BytesType():
-            return f"{word}bytes"
+            return f"{prefix}bytes"
         case ArrayType():
-            return f"{'a' if compact else 'an'} {word}array"
+            return f"{'a' if compact else 'an'} {prefix}array"
         case None | StructType() | NullableType() | MaybeType():
             return ""
     return f"{'an' if repr(field_type).startswith('i') else 'a'} {field_type!r}"
@@ -113,7 +113,10 @@ def _part_at(frame: Frame, error: DecodeError) -> Part:
 
 
 def _type_at(part: Part, path: tuple[PathElement, ...]) -> tuple[WireType | None, bool]:
-    """What is declared at a path, its null apart, and whether its length is a varint; None for the message itself."""
+    """Return the declared type at a path without `nullable`, and whether its length is a varint.
+
+    The type of the message itself is None.
+    """
     struct: Any = part.cls
     found: WireType | None = None
     flexible = describe(part.cls).is_flexible(part.version)
@@ -132,10 +135,10 @@ def _type_at(part: Part, path: tuple[PathElement, ...]) -> tuple[WireType | None
     return found, compact
 
 
-def _size_of_length(part: Part, path: tuple[PathElement, ...], data: bytes) -> int:
-    """Bytes of the length that a value begins with, or of a part of the tag section; 0 where there is neither."""
+def _length_size(part: Part, path: tuple[PathElement, ...], data: bytes) -> int:
+    """Return the size of a value's length field, or of a varint of the tag section; 0 where there is neither."""
     field_type, compact = _type_at(part, path)
-    varint = next((place for place, byte in enumerate(data[:5], 1) if byte < 0x80), len(data[:5]))
+    varint = next((size for size, byte in enumerate(data[:5], 1) if byte < 0x80), len(data[:5]))
     match field_type:
         case StringType():
             return varint if compact else 2
@@ -146,8 +149,8 @@ def _size_of_length(part: Part, path: tuple[PathElement, ...], data: bytes) -> i
     return 0
 
 
-def _length(data: bytes) -> int:
-    """What the length of a string says: two bytes if it is classic, a varint of one more if it is compact."""
+def _decode_length(data: bytes) -> int:
+    """Decode the length of a string: an int16, or for a compact string a varint of the length plus one."""
     if len(data) == 2 and data[0] < 0x80:
         return int.from_bytes(data, "big")
-    return sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(data)) - 1
+    return sum((byte & 0x7F) << (7 * index) for index, byte in enumerate(data)) - 1

@@ -1,9 +1,10 @@
-"""Frames taken apart: which bytes are the header and which the body, of what class and version.
+"""Frames and their parts: header and body, with their class, version, and position.
 
-Rules of this file: a frame is checked when it is taken apart, by the engine, which makes no objects for that. What is
-wrong with it is kept as its ``problem``, beside the parts found before. Offsets count from the start of the frame.
-What is accepted is what ``kwire.frame`` accepts, the answer to an ApiVersions request of an unknown version and
-surplus bytes behind a request included.
+* Parsing a frame also validates it, without creating message objects. An error is stored in the frame, next to the
+  parts before it.
+* Offsets count from the start of the frame.
+* Accepts the same frames as `kwire.frame`, including the response to an ApiVersions request of an unsupported version
+  and surplus bytes after a request.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ FrameKind: TypeAlias = Literal["request", "response", "body"]
 
 
 class Part(NamedTuple):
-    """A message in a frame: its header, or its body. ``start``: where it begins in the frame."""
+    """The header or the body of a frame; `start` is its offset in the frame."""
 
     cls: type[Message]
     version: int
@@ -37,39 +38,45 @@ class Part(NamedTuple):
     def title(self) -> str:
         return f"{self.cls.__name__} v{self.version}"
 
-    def check(self) -> DecodeError | None:
-        """What is wrong with it, at its place in the frame."""
+    def validate(self) -> DecodeError | None:
+        """Return the error of a malformed part, with the offset in the frame; None for a valid one."""
         try:
             kwire.validate(self.cls, self.data, version=self.version)
         except DecodeError as error:
-            return self.moved(error)
+            return self._in_frame(error)
         return None
 
     def to_json(self) -> dict[str, Any]:
         return kwire.to_json(kwire.decode(self.cls, self.data, version=self.version), version=self.version)
 
     def spans(self) -> tuple[list[Span], DecodeError | None]:
-        found, error = kwire.reference.spans(self.cls, self.data, version=self.version)
-        moved = [span._replace(start=span.start + self.start, end=span.end + self.start) for span in found]
-        return moved, self.moved(error) if error else None
+        """Return the position of each field in the frame, up to the first error."""
+        spans, error = kwire.reference.spans(self.cls, self.data, version=self.version)
+        in_frame = [span._replace(start=span.start + self.start, end=span.end + self.start) for span in spans]
+        return in_frame, self._in_frame(error) if error else None
 
-    def moved(self, error: DecodeError) -> DecodeError:
+    def _in_frame(self, error: DecodeError) -> DecodeError:
         return DecodeError(error.kind, error.offset + self.start, error.path, error.wanted, error.left)
 
 
 class Frame(NamedTuple):
-    """What was captured. ``parts``: header and body, as far as they could be told; of a bare body, the body alone.
+    """A request, a response, or a bare body.
 
-    ``where``: its line, or its number, in the input; ``about``: what the input said of it beside its bytes.
+    Attributes:
+        parts: header and body, as far as they are known; for a bare body, the body alone.
+        surplus: bytes after the body of a request.
+        error: why the frame is malformed or unknown; None for a valid frame.
+        position: line, list index, or number of the frame in the input.
+        about: further keys of the frame's JSON document.
     """
 
     kind: FrameKind
     payload: bytes
     parts: tuple[Part, ...] = ()
     surplus: bytes = b""
-    problem: KwireError | None = None
-    where: dict[str, int] = {}  # noqa: RUF012  # nobody writes to it
-    about: dict[str, Any] = {}  # noqa: RUF012  # as above
+    error: KwireError | None = None
+    position: dict[str, int] = {}  # noqa: RUF012  # never modified
+    about: dict[str, Any] = {}  # noqa: RUF012  # never modified
 
     @property
     def header(self) -> Part | None:
@@ -81,66 +88,66 @@ class Frame(NamedTuple):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it may well be right, only nobody here knows its message or version."""
-        return isinstance(self.problem, (UnknownMessage, UnsupportedVersion))
+        """Whether the message or version is not declared, so that the frame cannot be validated."""
+        return isinstance(self.error, (UnknownMessage, UnsupportedVersion))
 
 
-def of_body(cls: type[Message], version: int, data: bytes) -> Frame:
-    """A body without a header."""
+def parse_body(cls: type[Message], version: int, data: bytes) -> Frame:
+    """Parse a body without a header."""
     part = Part(cls, version, data, 0)
-    return Frame("body", data, (part,), problem=part.check())
+    return Frame("body", data, (part,), error=part.validate())
 
 
-def of_request(payload: bytes, dialect: str) -> Frame:
-    """A request, which says in its header what it is."""
+def parse_request(payload: bytes, dialect: str) -> Frame:
+    """Parse a request; its header names the message."""
     if len(payload) < 4:
         part = Part(RequestHeader, 1, payload, 0)
-        return Frame("request", payload, (part,), problem=part.check())
+        return Frame("request", payload, (part,), error=part.validate())
     api_key, version = unpack_from(">hh", payload)
     try:
         cls = find(dialect, api_key=api_key, kind="request")
-    except UnknownMessage as error:
-        # The client id, and all before it, stands in every version of the header where it stood in the first.
-        header = _cut(RequestHeader, 1, payload)
-        return Frame("request", payload, (header,), problem=header.check() or error)
+    except UnknownMessage as unknown:
+        # All versions of the header have the same layout up to and including the client id.
+        header = _parse_header(RequestHeader, 1, payload)
+        return Frame("request", payload, (header,), error=header.validate() or unknown)
     cls = _with_version(cls, dialect, version)
-    header = _cut(RequestHeader, describe(cls).header_version(version), payload)
-    problem = header.check() or _unsupported(cls, version)
-    if problem is not None:
-        return Frame("request", payload, (header,), problem=problem)
+    header = _parse_header(RequestHeader, describe(cls).header_version(version), payload)
+    error = header.validate() or _unsupported(cls, version)
+    if error is not None:
+        return Frame("request", payload, (header,), error=error)
     body = Part(cls, version, payload[len(header.data) :], len(header.data))
-    fault = body.check()
-    if fault is not None and fault.kind == "trailing_bytes" and dialect == "kafka":
-        surplus = payload[fault.offset :]
-        body = body._replace(data=payload[body.start : fault.offset])
-        return Frame("request", payload, (header, body), surplus, body.check())
-    return Frame("request", payload, (header, body), problem=fault)
+    body_error = body.validate()
+    if body_error is not None and body_error.kind == "trailing_bytes" and dialect == "kafka":
+        surplus = payload[body_error.offset :]
+        body = body._replace(data=payload[body.start : body_error.offset])
+        return Frame("request", payload, (header, body), surplus, body.validate())
+    return Frame("request", payload, (header, body), error=body_error)
 
 
-def of_response(payload: bytes, dialect: str, api_key: int, version: int) -> Frame:
-    """The answer to a request of ``api_key`` that was sent in ``version``."""
+def parse_response(payload: bytes, dialect: str, api_key: int, version: int) -> Frame:
+    """Parse the response to a request of `api_key` that was sent in `version`."""
     try:
         cls = find(dialect, api_key=api_key, kind="response")
-    except UnknownMessage as error:
-        return Frame("response", payload, problem=error)
+    except UnknownMessage as unknown:
+        return Frame("response", payload, error=unknown)
     cls = _with_version(cls, dialect, version)
-    refusal = _refusal_of_version(payload, cls) if api_key == API_VERSIONS and version > 0 else None
-    problem = _unsupported(cls, version)
-    if problem is not None:
-        return refusal or Frame("response", payload, problem=problem)
-    header = _cut(ResponseHeader, describe(cls).header_version(version), payload)
-    faulty = header.check()
-    if faulty is not None:
-        return Frame("response", payload, (header,), problem=faulty)
+    fallback = _unsupported_version_response(payload, cls) if api_key == API_VERSIONS and version > 0 else None
+    error = _unsupported(cls, version)
+    if error is not None:
+        return fallback or Frame("response", payload, error=error)
+    header = _parse_header(ResponseHeader, describe(cls).header_version(version), payload)
+    header_error = header.validate()
+    if header_error is not None:
+        return Frame("response", payload, (header,), error=header_error)
     body = Part(cls, version, payload[len(header.data) :], len(header.data))
-    fault = body.check()
-    if fault is not None and refusal is not None:
-        return refusal
-    return Frame("response", payload, (header, body), problem=fault)
+    body_error = body.validate()
+    if body_error is not None and fallback is not None:
+        return fallback
+    return Frame("response", payload, (header, body), error=body_error)
 
 
 def _with_version(cls: type[Message], dialect: str, version: int) -> type[Message]:
-    """The class of the same kind and key that has ``version``, if one has; a key may have several."""
+    """Return the class of the same kind and API key that has `version`; `cls` if no class has it."""
     try:
         return find(dialect, api_key=cls.api_key, version=version, kind=describe(cls).kind)
     except UnknownMessage:
@@ -151,18 +158,21 @@ def _unsupported(cls: type[Message], version: int) -> KwireError | None:
     return None if version in cls.versions else UnsupportedVersion(cls.__name__, version, str(cls.versions))
 
 
-def _refusal_of_version(payload: bytes, cls: type[Message]) -> Frame | None:
-    """The answer of a broker that does not know the version of an ApiVersions request, if this is one."""
+def _unsupported_version_response(payload: bytes, cls: type[Message]) -> Frame | None:
+    """Parse the response of a broker that does not support the version of an ApiVersions request.
+
+    Such a response has version 0 whatever the request's version. Returns None for any other response.
+    """
     if len(payload) < 6 or unpack_from(">h", payload, 4) != (UNSUPPORTED_VERSION,):
         return None
     header, body = Part(ResponseHeader, 0, payload[:4], 0), Part(cls, 0, payload[4:], 4)
-    return Frame("response", payload, (header, body), problem=body.check())
+    return Frame("response", payload, (header, body), error=body.validate())
 
 
-def _cut(cls: type[Message], version: int, payload: bytes) -> Part:
-    """The header at the start of a payload; all of the payload where the header is wrong."""
-    whole = Part(cls, version, payload, 0)
-    fault = whole.check()
-    if fault is not None and fault.kind == "trailing_bytes":
-        return whole._replace(data=payload[: fault.offset])
-    return whole
+def _parse_header(cls: type[Message], version: int, payload: bytes) -> Part:
+    """Return the header at the start of a payload; the whole payload if the header is malformed."""
+    header = Part(cls, version, payload, 0)
+    error = header.validate()
+    if error is not None and error.kind == "trailing_bytes":
+        return header._replace(data=payload[: error.offset])
+    return header

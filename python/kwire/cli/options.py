@@ -1,4 +1,4 @@
-"""What several commands ask in the same words, and how their answers are checked."""
+"""Options that several commands share, and the checks of their values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kwire.cli.names import DIALECTS, UnknownName, named
+from kwire.cli.message_names import DIALECTS, find_by_name
 from kwire.declare.introspect import describe
 from kwire.messages import UnknownMessage
 
@@ -22,35 +22,41 @@ Command = TypeVar("Command", bound="Callable[..., Any]")
 
 
 class FiniteRange(click.FloatRange):
-    """A number of that range which is one: not ``nan``, which no range refuses, and not ``inf``."""
+    """A range of numbers that rejects `nan` and `inf`, which `click.FloatRange` accepts."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value} is no finite number.", param, ctx)
+            self.fail(f"{value} is not a finite number", param, ctx)
         return number
 
 
 class Time(click.DateTime):
-    """A time in any form of ISO 8601, as commands print it or shorter. UTC, unless it says otherwise."""
+    """A time in ISO 8601; UTC unless it has an offset."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         try:
             time = datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is no time: write 2026-11-21T14:05, with seconds and +01:00 if you like.", param, ctx)
+            self.fail(
+                f"{value!r} is not a valid time: expected 2026-11-21T14:05, optionally with seconds and an offset"
+                " such as +01:00",
+                param,
+                ctx,
+            )
         return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
-def complete_message(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-    """Names that begin with what is typed, for the shell."""
+def complete_message(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of messages that start with `incomplete`, for shell completion."""
     from kwire.messages import every
 
-    return [cls.__name__ for cls in every(context.params.get("dialect") or "kafka") if cls.__name__.startswith(begun)]
+    dialect = context.params.get("dialect") or "kafka"
+    return [cls.__name__ for cls in every(dialect) if cls.__name__.startswith(incomplete)]
 
 
-def which_message(command: Command) -> Command:
-    """``--message``, ``--version``, ``--dialect``."""
+def message_options(command: Command) -> Command:
+    """Add `--message`, `--version`, and `--dialect`."""
     for option in (
         click.option(
             "-d",
@@ -58,41 +64,41 @@ def which_message(command: Command) -> Command:
             type=click.Choice(DIALECTS),
             default="kafka",
             show_default=True,
-            help="Whose messages: Apache Kafka's as shipped, or the drafts of KIP-4.",
+            help="Use the messages of Apache Kafka, or of the drafts of KIP-4.",
         ),
-        click.option("-v", "--version", type=int, metavar="N", help="Version of the message."),
+        click.option("-v", "--version", type=int, metavar="N", help="Use this version of the message."),
         click.option(
             "-m",
             "--message",
             metavar="NAME",
             shell_complete=complete_message,
-            help="Its class, such as MetadataResponse; with --request or --response the API or its key will do.",
+            help="Use this message, such as MetadataResponse; with --request or --response also an API or API key.",
         ),
     ):
         command = option(command)
     return command
 
 
-def whole_frames(command: Command) -> Command:
-    """``--request``, ``--response``, ``--sized``."""
+def frame_options(command: Command) -> Command:
+    """Add `--request`, `--response`, and `--sized`."""
     for option in (
-        click.option("--sized", is_flag=True, help="Each frame has its four bytes of size before it."),
-        click.option("--response", "kind", flag_value="response", help="Whole responses, header and body."),
-        click.option("--request", "kind", flag_value="request", help="Whole requests, header and body."),
+        click.option("--sized", is_flag=True, help="Expect or write the size prefix of four bytes before each frame."),
+        click.option("--response", "kind", flag_value="response", help="Process responses: header and body."),
+        click.option("--request", "kind", flag_value="request", help="Process requests: header and body."),
     ):
         command = option(command)
     return command
 
 
-def input_words(command: Command) -> Command:
-    """``INPUT`` and ``--format``."""
+def input_options(command: Command) -> Command:
+    """Add `INPUT` and `--format`."""
     for option in (
         click.option(
             "-f",
             "--format",
-            "content",
+            "input_format",
             type=click.Choice(["hex", "binary", "json"]),
-            help="What the input is, where it is not what it looks like.",
+            help="Read the input in this format  [default: detect]",
         ),
         click.argument("words", metavar="[INPUT]...", nargs=-1),
     ):
@@ -100,53 +106,67 @@ def input_words(command: Command) -> Command:
     return command
 
 
-def slice_of_time(command: Command) -> Command:
-    """``--since`` and ``--until``."""
+def time_window_options(command: Command) -> Command:
+    """Add `--since` and `--until`."""
     for option in (
-        click.option("--until", type=Time(), metavar="TIME", help="Up to then (UTC)."),
-        click.option("--since", type=Time(), metavar="TIME", help="From then on (UTC), such as 2026-11-21T14:05."),
+        click.option("--until", type=Time(), metavar="TIME", help="End at this time (UTC)."),
+        click.option(
+            "--since", type=Time(), metavar="TIME", help="Start at this time (UTC), such as 2026-11-21T14:05."
+        ),
     ):
         command = option(command)
     return command
 
 
-def require(module: str, extra: str) -> None:
-    """Raise a ClickException that says what to install where a module is missing."""
-    from importlib.util import find_spec
-
-    if find_spec(module) is None:
-        raise click.ClickException(f"This needs {module}: pip install 'kwire[{extra}]'.")
-
-
-def colour(command: Command) -> Command:
-    """``--color``."""
+def color_option(command: Command) -> Command:
+    """Add `--color`."""
     return click.option(
         "--color",
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
         show_default=True,
-        help="Colour; auto means on a terminal, unless NO_COLOR is set.",
+        help="Color the output; auto means on a terminal, unless NO_COLOR is set.",
     )(command)
 
 
-def chosen_message(
+def output_option(choices: list[str], description: str) -> Callable[[Command], Command]:
+    """Add `--output`; the first choice is the default."""
+    return click.option(
+        "-o", "--output", type=click.Choice(choices), default=choices[0], show_default=True, help=description
+    )
+
+
+def require(module: str, extra: str) -> None:
+    """Check that a module is installed.
+
+    Raises:
+        click.ClickException: the module is missing; the message names the extra to install.
+    """
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise click.ClickException(f"this command needs {module}: pip install 'kwire[{extra}]'")
+
+
+def resolve_message(
     name: str | None, dialect: str, version: int | None, kind: FrameKind | None
 ) -> tuple[type[Message] | None, int | None]:
-    """The class and version that the options mean; None where they say nothing. Raises UsageError."""
+    """Return the class and version that the options name; None where they do not name any.
+
+    Raises:
+        click.UsageError: the message or its version does not exist.
+    """
     if name is None:
         return None, version
     try:
-        frame_kind = None if kind == "body" else kind
-        cls = named(name, dialect, version=version, kind=frame_kind)
-    except UnknownName as error:
-        raise click.BadParameter(str(error), param_hint="--message") from None
+        cls = find_by_name(name, dialect, version=version, kind=None if kind == "body" else kind)
     except UnknownMessage as error:
-        raise click.BadParameter(f"{error}.", param_hint="--message") from None
+        raise click.BadParameter(str(error), param_hint="--message") from None
     if kind in ("request", "response") and describe(cls).kind != kind:
-        raise click.BadParameter(f"{cls.__name__} is no {kind}.", param_hint="--message")
+        raise click.BadParameter(f"{cls.__name__} is not a {kind}", param_hint="--message")
     if version is not None and version not in cls.versions:
         raise click.BadParameter(
-            f"version {version} is not supported: {cls.__name__} has versions {cls.versions}.", param_hint="--version"
+            f"version {version} is not supported: {cls.__name__} has versions {cls.versions}", param_hint="--version"
         )
     if version is None and cls.versions.lowest == cls.versions.highest:
         version = cls.versions.lowest

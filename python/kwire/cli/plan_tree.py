@@ -1,7 +1,6 @@
-"""The text of a plan, one field a line.
+"""Renders the text of a plan as a tree with one field a line.
 
-Rules of this file: it reads the text by the grammar of ``docs/plans.md`` and nothing else, so what it shows is what the
-engine is told.
+The only input is the plan's text (grammar: `docs/plans.md`), so the tree shows exactly what the engine gets.
 """
 
 from __future__ import annotations
@@ -18,18 +17,22 @@ _CLOSING = {"<": ">", "{": "}"}
 
 
 class PlannedField(NamedTuple):
-    """``type``: as in the plan, with ``...`` in the place of a struct. ``remark``: tag and default, or what it means to
-    be absent. ``inside``: the fields of that struct.
+    """A field of a plan.
+
+    Attributes:
+        type: the type as in the plan, with `struct` for a struct.
+        remark: tag and default, or how an absent field is read and written.
+        inner: the fields of the struct.
     """
 
     name: str
     type: str
     remark: str
-    inside: list[PlannedField]
+    inner: list[PlannedField]
 
 
 def plan_tree(text: str) -> Iterator[str]:
-    """The lines of a plan's tree."""
+    """Return the lines of a plan's tree."""
     name, version, body = text.split(" ", 2)
     yield f"{name} {version}, {'flexible' if body[0] == '<' else 'not flexible'}"
     planned, _ = _struct(body, 0)
@@ -40,28 +43,28 @@ def plan_tree(text: str) -> Iterator[str]:
         yield f"{label:{names}}  {type:{types}}  {remark}".rstrip()
 
 
-def _rows(planned: list[PlannedField], before: str) -> Iterator[tuple[str, str, str]]:
-    for place, field in enumerate(planned):
-        last = place == len(planned) - 1
-        yield f"{before}{'└── ' if last else '├── '}{field.name}", field.type, field.remark
-        yield from _rows(field.inside, before + ("    " if last else "│   "))
+def _rows(planned: list[PlannedField], indent: str) -> Iterator[tuple[str, str, str]]:
+    for index, field in enumerate(planned):
+        last = index == len(planned) - 1
+        yield f"{indent}{'└── ' if last else '├── '}{field.name}", field.type, field.remark
+        yield from _rows(field.inner, indent + ("    " if last else "│   "))
 
 
 def _struct(text: str, at: int) -> tuple[list[PlannedField], int]:
-    """The fields of the struct that opens at a place, and where it is over."""
+    """Parse the struct at an offset; return its fields and the offset after it."""
     closing = _CLOSING[text[at]]
-    found = []
+    fields = []
     at += 1
     while text[at] != closing:
         if text[at] == " ":
             at += 1
         field, at = _field(text, at)
-        found.append(field)
-    return found, at + 1
+        fields.append(field)
+    return fields, at + 1
 
 
 def _field(text: str, at: int) -> tuple[PlannedField, int]:
-    absent = {"~": "ignored", "-": "refused"}.get(text[at])
+    absent = {"~": "ignored", "-": "rejected"}.get(text[at])
     name, at = _match(_NAME, text, at + (absent is not None))
     if absent is not None:
         default, at = _match(_LITERAL, text, at + 1)
@@ -70,33 +73,33 @@ def _field(text: str, at: int) -> tuple[PlannedField, int]:
     if text[at] == "#":
         tag, at = _match(_NAME, text, at + 1)
         remark = f"tag {tag}"
-    type, inside, at = _type(text, at + 1)
+    type, inner, at = _type(text, at + 1)
     if text[at] == "=":
         default, at = _match(_LITERAL, text, at + 1)
         remark += f", not written when {default}"
-    return PlannedField(name, type, remark, inside), at
+    return PlannedField(name, type, remark, inner), at
 
 
 def _type(text: str, at: int) -> tuple[str, list[PlannedField], int]:
-    """A type, the fields of the struct in it, and where it is over."""
+    """Parse the type at an offset; return its name, the fields of its struct, and the offset after it."""
     if text[at] in _CLOSING:
-        inside, at = _struct(text, at)
-        spelled = "struct"
+        inner, at = _struct(text, at)
+        name = "struct"
     else:
         word = _NAME.match(text, at)
-        spelled = word[0] if word else ""
-        at += len(spelled)
-        inside = []
+        name = word[0] if word else ""
+        at += len(name)
+        inner = []
         if text[at] in "([":
-            inner, inside, at = _type(text, at + 1)
-            spelled += f"[{inner}]" if text[at] == "]" else f"({inner})"
+            element, inner, at = _type(text, at + 1)
+            name += f"[{element}]" if text[at] == "]" else f"({element})"
             at += 1
     if text[at] == "?":
-        return f"{spelled}?", inside, at + 1
-    return spelled, inside, at
+        return f"{name}?", inner, at + 1
+    return name, inner, at
 
 
 def _match(pattern: re.Pattern[str], text: str, at: int) -> tuple[str, int]:
-    found = pattern.match(text, at)
-    assert found is not None, f"no plan, at {at}: {text}"
-    return found[0], found.end()
+    match = pattern.match(text, at)
+    assert match is not None, f"malformed plan at {at}: {text}"
+    return match[0], match.end()

@@ -1,7 +1,7 @@
-"""The list of commands, and how a run of one ends.
+"""The `kwire` command: the list of its subcommands, and how a run ends.
 
-Rules of this file: a command is a name, the module that has it, and a sentence for the list, so that ``kwire --help``
-imports none of them.
+A subcommand is the function of its name in the module of that name in `kwire.cli.commands`. `kwire --help` imports none
+of them: the short help texts are in `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
-    "decode": "Bytes to JSON, tables, or an annotated hex dump.",
-    "encode": "JSON to bytes.",
-    "validate": "Count which frames of a capture are right and which are wrong.",
-    "messages": "List all messages, or the fields of one and what they mean.",
-    "plan": "Show what the engine does with a message.",
+    "decode": "Decode bytes to JSON, tables, or an annotated hex dump.",
+    "encode": "Encode JSON to bytes.",
+    "validate": "Count the valid and invalid frames of a capture.",
+    "messages": "List all messages, or the fields of one message.",
+    "plan": "Show the encoding plan of a message.",
     "capture": "Poll a cluster's metadata into a folder.",
-    "replay": "Tell what changed in a cluster, out of a capture.",
-    "report": "Write a page that says what happened to a cluster.",
+    "replay": "List the metadata changes in a capture.",
+    "report": "Write an HTML page about what happened to a cluster.",
     "cluster": "Run a cluster of nodes on this machine.",
     "node": "Run one node of a cluster.",
 }
-"""Each is the module of that name in ``kwire.cli.commands``, and the function of that name in it."""
+"""The short help of each subcommand, in the order of `kwire --help`: bytes, metadata of a cluster, own cluster."""
 
-EXIT_WRONG_INPUT = 1
+EXIT_INVALID_INPUT = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
-EXIT_READER_GONE = 141
+EXIT_BROKEN_PIPE = 141
 
 COMPLETION = "_KWIRE_COMPLETE"
+"""The environment variable by which a shell requests completions."""
 
 
-class Program(click.Group):
-    """Imports a command when it is called."""
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -56,65 +57,66 @@ class Program(click.Group):
         return cast("click.Command", getattr(import_module(f"kwire.cli.commands.{cmd_name}"), cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list, out of the table above."""
+        """Write the list of subcommands from `COMMANDS`."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(
-    cls=Program,
+    cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 all went well, 1 some of the input was wrong, 2 wrong usage, 130 interrupted.",
+    epilog="Exit codes: 0 success, 1 some of the input is invalid, 2 wrong usage, 130 interrupted.",
 )
-@click.version_option(__version__, message="kwire %(version)s")
+@click.version_option(__version__, message="kwire %(version)s", help="Show the version and exit.")
 def program() -> None:
-    """Look into Kafka's admin and metadata protocol: decode, encode, validate and explain its messages.
+    """Decode and encode Kafka's admin and metadata protocol, and watch the metadata of clusters.
 
     \b
     kwire decode --message MetadataResponse --version 13 000000000100ffffffff01000000
     kwire decode --request --output hexdump frame.bin
     kwire decode capture.jsonl.xz | jq 'select(.error)'
     kwire messages MetadataResponse
+    kwire capture --bootstrap broker-1:9092 OUT
 
-    INPUT of a command is hex, JSON, the name of a file (.xz and .gz are unpacked), or - for stdin.
-    """  # noqa: D301  # \b is click's mark
+    The INPUT of a command is hex, JSON, the name of a file (.xz and .gz are decompressed), or - for stdin.
+    """  # noqa: D301  # click needs \b
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command that the arguments name; the exit code."""
-    _open_what_is_closed()
+    """Run a subcommand and return the exit code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        # JSON is UTF-8 wherever it goes; and what a terminal cannot show must not end the run.
+        # JSON is always UTF-8. Characters that the terminal cannot show must not end the run.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a real stream
     try:
         code = _run(list(arguments))
         sys.stdout.flush()
     except BrokenPipeError:
-        _drop_output()
-        return EXIT_READER_GONE
+        _discard_output()
+        return EXIT_BROKEN_PIPE
     except OSError as error:
         print(f"Error: {error}", file=sys.stderr)
         try:
             sys.stdout.flush()
-        except OSError:  # then this is what was wrong
-            _drop_output()
-        return EXIT_WRONG_INPUT
+        except OSError:  # stdout itself caused the error
+            _discard_output()
+        return EXIT_INVALID_INPUT
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     return code
 
 
-def _open_what_is_closed() -> None:
-    """A stream that whoever started us has closed is None; commands need not know."""
+def _open_closed_streams() -> None:
+    """Open /dev/null in place of standard streams that the parent process has closed, which are None."""
     null = Path(os.devnull)
     sys.stdin = sys.stdin or null.open(encoding="utf-8")
     sys.stdout = sys.stdout or null.open("w", encoding="utf-8")
     sys.stderr = sys.stderr or null.open("w", encoding="utf-8")
 
 
-def _drop_output() -> None:
-    """What is still buffered has nowhere to go, and Python would try, and complain, when it ends."""
+def _discard_output() -> None:
+    """Redirect stdout to /dev/null: Python flushes its buffer at exit, which would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -134,4 +136,4 @@ def _run(arguments: list[str]) -> int:
     except KwireError as error:
         sys.stdout.flush()
         print(f"Error: {error}", file=sys.stderr)
-        return EXIT_WRONG_INPUT
+        return EXIT_INVALID_INPUT

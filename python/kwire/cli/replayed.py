@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from kwire.capture import UnreadableCapture, from_table, replay
 from kwire.capture.rows import RowKind, to_rows
-from kwire.cli.sources import BadInput
+from kwire.cli.input_sources import InvalidInput
 from kwire.declare.introspect import describe
 from kwire.errors import KwireError
 from kwire.messages import find
@@ -112,7 +112,7 @@ def _answer(row: Row) -> ReceivedResponse[Any]:
     payload = row.frame
     assert payload is not None
     if None in (row.api_key, row.api_version):  # in frames that somebody else recorded
-        raise BadInput("its row does not say api_key and api_version")
+        raise InvalidInput("its row does not say api_key and api_version")
     cls = find(row.dialect, api_key=row.api_key, version=row.api_version, kind="response")
     start = find_body_start(payload, describe(cls).header_version(row.api_version))
     request: Any = None  # which is not asked for once there is an answer

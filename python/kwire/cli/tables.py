@@ -1,4 +1,4 @@
-"""Tables: on a terminal drawn by rich, elsewhere aligned columns that a person can read and ``awk`` can cut."""
+"""Tables: drawn by rich on a terminal, plain aligned columns elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GAP = "  "
 
 
 class Column(NamedTuple):
-    """``number``: aligned to the right. ``folds``: may take several lines on a narrow terminal."""
+    """A column; `number` aligns it to the right, `folds` lets cells wrap on a narrow terminal."""
 
     title: str
     number: bool = False
@@ -22,16 +22,16 @@ class Column(NamedTuple):
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], paint: Paint) -> None:
-    """A table on stdout."""
+    """Print a table to stdout."""
     if sys.stdout.isatty():
         _print_with_rich(columns, rows, paint)
     else:
-        for line in plain(columns, rows):
+        for line in plain_lines(columns, rows):
             print(line)
 
 
-def plain(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines of a table in plain text, the title first."""
+def plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Return the lines of a plain text table, the column titles first."""
     titles = [column.title for column in columns]
     widths = [max(map(len, cells)) for cells in zip(titles, *rows, strict=True)]
     for row in (titles, *rows):

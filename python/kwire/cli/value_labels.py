@@ -1,4 +1,4 @@
-"""What values look like in dumps and tables, and what some numbers mean: error codes and API keys have names."""
+"""Text of values in dumps and tables, and the names of error codes and API keys."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kwire.cli.records import json_text
+from kwire.cli.frame_json import json_text
 
 if TYPE_CHECKING:
     from kwire.errors import PathElement
@@ -15,7 +15,7 @@ API_KEYS = ("request_api_key", "api_key")
 
 
 def value_text(value: Any) -> str:
-    """A value on one line: strings as in JSON, uuids as Kafka's tools print them, bytes by their number and hex."""
+    """Format a value on one line: strings as in JSON, UUIDs as Kafka's tools print them, bytes as length and hex."""
     match value:
         case None:
             return "null"
@@ -34,8 +34,8 @@ def value_text(value: Any) -> str:
     return str(value)
 
 
-def meaning(path: tuple[PathElement, ...], value: Any, dialect: str) -> str:
-    """What a number stands for; empty where it stands for itself."""
+def value_label(path: tuple[PathElement, ...], value: Any, dialect: str) -> str:
+    """Return the name of an error code or API key; an empty string for any other value."""
     name = next((element for element in reversed(path) if isinstance(element, str)), "")
     if not isinstance(value, int) or isinstance(value, bool):
         return ""
@@ -47,7 +47,7 @@ def meaning(path: tuple[PathElement, ...], value: Any, dialect: str) -> str:
 
 
 def error_name(code: int, dialect: str) -> str:
-    """The name of an error code; empty for one that has none here."""
+    """Return the name of an error code, or an empty string for an unknown one."""
     if dialect == "kip4":
         from kwire.messages.kip4 import error_codes as kip4
 
@@ -59,7 +59,7 @@ def error_name(code: int, dialect: str) -> str:
 
 @cache
 def api_name(api_key: int, dialect: str) -> str:
-    """The name of an API: ``Metadata`` for 3; empty where none is declared."""
+    """Return the name of an API, such as `Metadata` for 3, or an empty string for an unknown one."""
     from kwire.messages import UnknownMessage, find
 
     try:

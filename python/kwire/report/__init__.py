@@ -1,11 +1,11 @@
-"""A picture of what happened to a cluster: one HTML page out of gold, or out of a capture.
+"""HTML reports about what happened to a cluster.
 
     from kwire.report import write_report
 
     write_report("kafka.html", gold="/data/kafka")
 
-Rules of this package: `reading` adds up, `verdict` and `words` say it, `chart` and `page` show it, `captured` makes
-gold of captures. Needs the extra ``report``; captures need ``spark`` too.
+The input is the gold layer of the pipeline (`kwire.spark`); `kwire.report.local_pipeline` builds it from a capture.
+Needs the extra `report`, and `spark` for captures.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import os
     from datetime import datetime
 
-    from kwire.report.summary import Verdict
+    from kwire.report.summary import ClusterSummary
 
 __all__ = ["write_report"]
 
@@ -28,16 +28,27 @@ def write_report(
     gold: str | os.PathLike[str],
     since: datetime | None = None,
     until: datetime | None = None,
-) -> list[tuple[str, Verdict]]:
-    """Write a page to ``out``; its clusters, those in trouble first, and the verdict on each.
+) -> list[tuple[str, ClusterSummary]]:
+    """Write an HTML page about all clusters in a pipeline's folder.
 
-    ``gold``: the folder of a `kwire.spark.Pipeline` whose gold is up to date. ``since``, ``until``: of what time to
-    tell (with a zone), all of it for None. Raises `kwire.report.cluster_history.NoGold`.
+    Args:
+        out: the HTML file to write.
+        gold: the folder of a `kwire.spark.Pipeline` with an up-to-date gold layer.
+        since: start of the window to report on, with a time zone; None for the first poll.
+        until: end of the window, with a time zone; None for the last poll.
+
+    Returns:
+        The id and the summary of each cluster, in the order of the page: clusters with problems first.
+
+    Raises:
+        kwire.report.cluster_history.MissingGold: the folder has no gold layer.
     """
-    from kwire.report.cluster_history import micros_of, read
-    from kwire.report.page import page
-    from kwire.report.summary import verdict
+    from kwire.report.cluster_history import micros_of, read_histories
+    from kwire.report.page import render_page
+    from kwire.report.summary import summarize
 
-    stories = read(Path(gold), None if since is None else micros_of(since), None if until is None else micros_of(until))
-    Path(out).write_text(page(stories), encoding="utf-8")
-    return [(story.cluster_id, verdict(story)) for story in stories]
+    histories = read_histories(
+        Path(gold), None if since is None else micros_of(since), None if until is None else micros_of(until)
+    )
+    Path(out).write_text(render_page(histories), encoding="utf-8")
+    return [(history.cluster_id, summarize(history)) for history in histories]

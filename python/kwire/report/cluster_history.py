@@ -1,7 +1,7 @@
-"""What a page is made of, read out of gold and out of silver's polls: per cluster, a `ClusterStory`.
+"""The history of a cluster, read from the gold tables and from silver's polls.
 
-Rules of this file: pyarrow alone reads, and filters and adds up before a row becomes a Python object, so that memory
-follows what was wrong and what changed, not the number of partitions. Times are microseconds since 1970, UTC.
+pyarrow filters and aggregates before rows become Python objects, so memory grows with the number of problems and
+changes, not with the number of partitions. Times are microseconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -21,24 +21,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-__all__ = ["BrokerStory", "ClusterStory", "ConfigChange", "Drift", "Incident", "NoGold", "read"]
+__all__ = [
+    "BrokerHistory",
+    "ClusterHistory",
+    "ConfigChange",
+    "ConfigDrift",
+    "Incident",
+    "MissingGold",
+    "read_histories",
+]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-MOMENT = pa.timestamp("us", "UTC")
+TIMESTAMP = pa.timestamp("us", "UTC")
 
 METADATA = 3
-"""The API that all dialects are polled with."""
+"""The API key that the latencies of brokers are taken from; all dialects poll it."""
 
 POINTS = 400
-"""How finely a time axis is divided: as many points as a wide screen can show."""
+"""Points on a time axis: as many as a wide screen can show."""
 
 LONGEST_LISTS = 200
-"""How many incidents, changes of settings and the like are kept to be listed; all are counted."""
+"""The most rows kept for a list on the page; the counts include all rows."""
 
 
-class NoGold(KwireError):
-    """There is nothing to report in a folder. ``folder``; ``missing``: what it should have."""
+class MissingGold(KwireError):
+    """A folder lacks a table that a report needs.
+
+    Attributes:
+        folder: the folder that was read.
+        missing: the missing table.
+    """
 
     def __init__(self, folder: Path, missing: str) -> None:
         super().__init__(folder, missing)
@@ -46,12 +59,12 @@ class NoGold(KwireError):
         self.missing = missing
 
     def __str__(self) -> str:
-        return f"{self.folder} has no {self.missing}: it is not the folder of a pipeline whose gold was built"
+        return f"{self.folder} has no {self.missing}: expected the folder of a pipeline with a gold layer"
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A row of gold's ``incidents``. ``ended``: None while it lasts; ``consequence``: another one brought it about."""
+    """A row of gold's `incidents`. `ended` is None while the incident lasts; `caused_by` is the id of another one."""
 
     id: str
     kind: str
@@ -71,11 +84,19 @@ class Incident:
 
 
 @dataclass(slots=True)
-class BrokerStory:
-    """One broker. Counts are of the end; ``leaders_fair``: how many of them an equal share would be.
+class BrokerHistory:
+    """The history of one broker.
 
-    ``latency``: by bucket of time, the longest answer in milliseconds. ``silences``: from the last answer to the next
-    (None: still silent). ``median_ms``, ``worst_ms``: None where no duration was recorded.
+    Attributes:
+        leaders: partitions that the broker leads at the last poll.
+        replicas: replicas that the broker holds at the last poll.
+        leaders_fair: the leaders of an equal share.
+        polls: number of polls, including the failed ones.
+        failed: number of failed polls.
+        median_ms: median latency; None where no duration was recorded.
+        max_ms: highest latency; None where no duration was recorded.
+        latency: the highest latency in milliseconds of each time bucket.
+        unreachable: periods from the last response to the next one, which is None while the broker does not answer.
     """
 
     id: int
@@ -85,139 +106,163 @@ class BrokerStory:
     polls: int = 0
     failed: int = 0
     median_ms: float | None = None
-    worst_ms: float | None = None
+    max_ms: float | None = None
     latency: list[tuple[int, float]] = field(default_factory=list)
-    silences: list[tuple[int, int | None]] = field(default_factory=list)
+    unreachable: list[tuple[int, int | None]] = field(default_factory=list)
 
     @property
-    def silent_since(self) -> int | None:
-        return self.silences[-1][0] if self.silences and self.silences[-1][1] is None else None
+    def unreachable_since(self) -> int | None:
+        return self.unreachable[-1][0] if self.unreachable and self.unreachable[-1][1] is None else None
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """Somebody set something. ``was`` and ``value``: None for unset."""
+    """A changed config of a topic or broker; `old_value` and `value` are None where the config is unset."""
 
     at: int
     resource_type: str
     resource: str
     key: str
-    was: str | None
+    old_value: str | None
     value: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
-    """A setting of their own that topics have. ``topics``: the first of ``count`` topics."""
+class ConfigDrift:
+    """A topic config that differs from the inherited value; `topics` are the first of `count` topics."""
 
     key: str
     value: str | None
-    usual: str | None
+    inherited_value: str | None
     count: int
     topics: tuple[str, ...]
 
 
 @dataclass(slots=True)
-class ClusterStory:
-    """A cluster from the first poll to the last.
+class ClusterHistory:
+    """The history of a cluster from the first poll of the window to the last.
 
-    ``health``: by flag, when how many partitions had it, as steps ``(at, count)``. ``now``: counts of the end, by flag.
-    ``moves``: leader moves by reason; ``move_times``: by bucket of time. ``movers``, ``churn``: the partitions with the
-    most moves and ISR changes, ``(topic, partition, times)``, with how many there are in all.
+    Attributes:
+        began: time of the first poll.
+        ended: time of the last poll.
+        topics: number of topics at the last poll.
+        partitions: number of partitions at the last poll.
+        now: for each flag, the number of partitions that have it at the last poll.
+        partition_counts: for each flag, the number of partitions that have it over time, as steps `(at, count)`.
+        unhealthy: partitions with problems at the last poll, as `(topic, partition, flag, since)`.
+        leader_moves: number of leader moves by reason.
+        leader_moves_over_time: for each reason, the number of leader moves of each time bucket.
+        most_moved: partitions with the most leader moves, as `(topic, partition, moves)`.
+        moved_partitions: number of partitions with leader moves.
+        isr_churn: partitions with the most ISR changes, as `(topic, partition, changes, changes in the worst hour)`.
+        churning_partitions: number of partitions with ISR changes.
+        config_change_count: number of config changes; `config_changes` has the last ones.
+        unreadable_responses: number of responses that could not be decoded.
     """
 
     cluster_id: str
     began: int
     ended: int
-    brokers: list[BrokerStory] = field(default_factory=list)
+    brokers: list[BrokerHistory] = field(default_factory=list)
     topics: int = 0
     partitions: int = 0
     now: dict[str, int] = field(default_factory=dict)
-    health: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    troubled: list[tuple[str, int, str, int]] = field(default_factory=list)
+    partition_counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    unhealthy: list[tuple[str, int, str, int]] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
-    moves: dict[str, int] = field(default_factory=dict)
-    move_times: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    movers: list[tuple[str, int, int]] = field(default_factory=list)
+    leader_moves: dict[str, int] = field(default_factory=dict)
+    leader_moves_over_time: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    most_moved: list[tuple[str, int, int]] = field(default_factory=list)
     moved_partitions: int = 0
-    churn: list[tuple[str, int, int, int]] = field(default_factory=list)
+    isr_churn: list[tuple[str, int, int, int]] = field(default_factory=list)
     churning_partitions: int = 0
     config_changes: list[ConfigChange] = field(default_factory=list)
     config_change_count: int = 0
-    drift: list[Drift] = field(default_factory=list)
-    unreadable: int = 0
+    config_drift: list[ConfigDrift] = field(default_factory=list)
+    unreadable_responses: int = 0
 
     @property
     def bucket(self) -> int:
-        """Microseconds of a point on the time axis: whole seconds."""
+        """Microseconds between two points of the time axis; whole seconds."""
         return max(1, -(-(self.ended - self.began) // (POINTS * 1_000_000))) * 1_000_000
 
 
 FLAGS = ("offline", "under_replicated", "electing", "moving")
-"""Of an interval, and what the page shows over time."""
+"""Flags of gold's `intervals` that the chart shows over time."""
 
 NOW_FLAGS = (*FLAGS, "under_min_isr", "not_preferred", "leaderless")
 
 
-def read(folder: Path, since: int | None = None, until: int | None = None) -> list[ClusterStory]:
-    """The clusters in a pipeline's folder, those in trouble first; none where there are no polls. Raises `NoGold`.
+def read_histories(folder: Path, since: int | None = None, until: int | None = None) -> list[ClusterHistory]:
+    """Read the histories of all clusters in a pipeline's folder, clusters with problems first.
 
-    ``since``, ``until``: of what time to tell; all for None.
+    Args:
+        folder: the pipeline's folder.
+        since: start of the window; None for the first poll.
+        until: end of the window; None for the last poll.
+
+    Returns:
+        The histories; an empty list if there are no polls.
+
+    Raises:
+        MissingGold: the folder has polls but no gold tables.
     """
     polls = _table(folder, "silver", "polls")
     if polls is not None and not polls.count_rows():
-        return []  # of which no gold is made
+        return []  # gold has no tables without polls
     for name in ("intervals", "incidents"):
         if not (folder / "gold" / name).is_dir():
-            raise NoGold(folder, f"table gold/{name}")
+            raise MissingGold(folder, f"table gold/{name}")
     if polls is None:
-        raise NoGold(folder, "table silver/polls")
-    stories = []
+        raise MissingGold(folder, "table silver/polls")
+    histories = []
     polled = polls.to_table(
         columns=["cluster_id", "broker_id", "polled_at", "kind", "api_key", "duration_us"],
         filter=_within("polled_at", since, until),
     )
-    for cluster_id in _clusters(polled):
-        mine = polled.filter(pc.equal(polled["cluster_id"], cluster_id))
-        times = pc.min_max(_micros(mine["polled_at"])).as_py()
-        story = ClusterStory(cluster_id, times["min"], times["max"])
-        brokers = _brokers(story, mine.filter(pc.equal(mine["api_key"], METADATA)))
-        _states(story, brokers, folder)
-        story.brokers = [brokers[each] for each in sorted(brokers) if each >= 0]
-        _incidents(story, folder)
-        _leader_moves(story, folder)
-        _isr_events(story, folder)
-        _configs(story, folder)
+    for cluster_id in _cluster_ids(polled):
+        selected = polled.filter(pc.equal(polled["cluster_id"], cluster_id))
+        times = pc.min_max(_micros(selected["polled_at"])).as_py()
+        history = ClusterHistory(cluster_id, times["min"], times["max"])
+        brokers = _read_polls(history, selected.filter(pc.equal(selected["api_key"], METADATA)))
+        _read_intervals(history, brokers, folder)
+        history.brokers = [brokers[each] for each in sorted(brokers) if each >= 0]
+        _read_incidents(history, folder)
+        _read_leader_moves(history, folder)
+        _read_isr_events(history, folder)
+        _read_configs(history, folder)
         bad = _table(folder, "silver", "bad_frames")
         if bad is not None:
-            story.unreadable = bad.count_rows(filter=_within("polled_at", story.began, story.ended, cluster_id))
-        stories.append(story)
-    return sorted(stories, key=lambda each: (-each.now["offline"], -each.now["under_replicated"], each.cluster_id))
+            history.unreadable_responses = bad.count_rows(
+                filter=_within("polled_at", history.began, history.ended, cluster_id)
+            )
+        histories.append(history)
+    return sorted(histories, key=lambda each: (-each.now["offline"], -each.now["under_replicated"], each.cluster_id))
 
 
 # Polls
 
 
-def _clusters(polls: pa.Table) -> list[str]:
-    """Their ids. Silence of a broker that never told its cluster is none where others did."""
+def _cluster_ids(polls: pa.Table) -> list[str]:
+    """Return the ids of the clusters; unanswered polls without a cluster id only count where there is no other."""
     found: list[str] = sorted(pc.unique(polls["cluster_id"]).to_pylist())
     if found[:1] == [""] and len(found) > 1:
-        nameless = polls.filter(pc.equal(polls["cluster_id"], ""))
-        if pc.all(pc.equal(nameless["kind"], "error")).as_py():
+        unattributed = polls.filter(pc.equal(polls["cluster_id"], ""))
+        if pc.all(pc.equal(unattributed["kind"], "error")).as_py():
             return found[1:]
     return found
 
 
-def _brokers(story: ClusterStory, polls: pa.Table) -> dict[int, BrokerStory]:
-    brokers: defaultdict[int, BrokerStory] = _Brokers()
+def _read_polls(history: ClusterHistory, polls: pa.Table) -> dict[int, BrokerHistory]:
+    brokers: defaultdict[int, BrokerHistory] = _BrokersById()
     micros = _micros(polls["polled_at"])
-    bucket = pc.multiply(pc.divide(pc.subtract(micros, story.began), story.bucket), story.bucket)
+    bucket = pc.multiply(pc.divide(pc.subtract(micros, history.began), history.bucket), history.bucket)
     failed = pc.equal(polls["kind"], "error")
     table = pa.table(
         {
             "broker": polls["broker_id"],
             "at": micros,
-            "bucket": pc.add(bucket, story.began),
+            "bucket": pc.add(bucket, history.began),
             "ms": pc.divide(pc.cast(polls["duration_us"], pa.float64()), 1000.0),
             "failed": failed,
         }
@@ -229,80 +274,84 @@ def _brokers(story: ClusterStory, polls: pa.Table) -> dict[int, BrokerStory]:
     medians = answered.group_by("broker").aggregate([("ms", "approximate_median"), ("ms", "max"), ("at", "count")])
     for row in medians.to_pylist():
         broker = brokers[row["broker"]]
-        broker.median_ms, broker.worst_ms = row["ms_approximate_median"], row["ms_max"]
+        broker.median_ms, broker.max_ms = row["ms_approximate_median"], row["ms_max"]
         broker.polls = row["at_count"]
     for broker_id in pc.unique(table.filter(failed)["broker"]).to_pylist():
         rows = table.filter(pc.equal(table["broker"], broker_id)).sort_by("at")
-        _silences(brokers[broker_id], rows["at"].to_pylist(), rows["failed"].to_pylist())
+        _set_unreachable(brokers[broker_id], rows["at"].to_pylist(), rows["failed"].to_pylist())
     return brokers
 
 
-def _silences(broker: BrokerStory, times: Sequence[int], failed: Sequence[bool]) -> None:
-    """From the last answer to the next; a single poll that failed is none."""
+def _set_unreachable(broker: BrokerHistory, times: Sequence[int], failed: Sequence[bool]) -> None:
+    """Set the periods without a response; a single failed poll does not count."""
     last, misses = times[0], 0
     for at, missed in zip(times, failed, strict=True):
         if missed:
             misses += 1
             continue
         if misses > 1:
-            broker.silences.append((last, at))
+            broker.unreachable.append((last, at))
         last, misses = at, 0
     if misses > 1:
-        broker.silences.append((last, None))
+        broker.unreachable.append((last, None))
     broker.failed = sum(failed)
     broker.polls = len(times)
 
 
-class _Brokers(defaultdict[int, BrokerStory]):
-    def __missing__(self, key: int) -> BrokerStory:
-        self[key] = made = BrokerStory(key)
-        return made
+class _BrokersById(defaultdict[int, BrokerHistory]):
+    def __missing__(self, key: int) -> BrokerHistory:
+        self[key] = broker = BrokerHistory(key)
+        return broker
 
 
 # States of partitions
 
 
-def _states(story: ClusterStory, brokers: dict[int, BrokerStory], folder: Path) -> None:
+def _read_intervals(history: ClusterHistory, brokers: dict[int, BrokerHistory], folder: Path) -> None:
+    """Read the states of partitions: those at the last poll, and how many were unhealthy over time."""
     dataset = _table(folder, "gold", "intervals")
-    assert dataset is not None, "read() has looked"
-    end = _timestamp(story.ended)
-    mine = pc.field("cluster_id") == story.cluster_id
-    begun = pc.field("valid_from") <= end
+    assert dataset is not None, "read_histories has checked"
+    end = _timestamp(history.ended)
+    valid_to = pc.field("valid_to")
+    begun = (pc.field("cluster_id") == history.cluster_id) & (pc.field("valid_from") <= end)
     columns = ["topic", "partition", "leader", "replicas", "valid_from", *NOW_FLAGS]
-    at_end = dataset.to_table(
-        columns=columns, filter=mine & begun & (pc.field("valid_to").is_null() | (pc.field("valid_to") > end))
+    _set_last_state(
+        history, brokers, dataset.to_table(columns=columns, filter=begun & (valid_to.is_null() | (valid_to > end)))
     )
-    story.partitions = at_end.num_rows
-    story.topics = len(pc.unique(at_end["topic"]))
-    story.now = {flag: pc.sum(pc.cast(at_end[flag], pa.int64())).as_py() or 0 for flag in NOW_FLAGS}
-    for counts in pc.value_counts(at_end["leader"]).to_pylist():
+    in_window = begun & (valid_to.is_null() | (valid_to >= _timestamp(history.began)))
+    for flag in FLAGS:
+        rows = dataset.to_table(columns=["valid_from", "valid_to"], filter=in_window & pc.field(flag))
+        history.partition_counts[flag] = _thinned(_counts_over_time(history, rows), history.bucket)
+
+
+def _set_last_state(history: ClusterHistory, brokers: dict[int, BrokerHistory], states: pa.Table) -> None:
+    """Set the counts and the unhealthy partitions of the last poll."""
+    history.partitions = states.num_rows
+    history.topics = len(pc.unique(states["topic"]))
+    history.now = {flag: pc.sum(pc.cast(states[flag], pa.int64())).as_py() or 0 for flag in NOW_FLAGS}
+    for counts in pc.value_counts(states["leader"]).to_pylist():
         if counts["values"] >= 0:
             brokers[counts["values"]].leaders = counts["counts"]
-    for counts in pc.value_counts(pc.list_flatten(at_end["replicas"])).to_pylist():
+    for counts in pc.value_counts(pc.list_flatten(states["replicas"])).to_pylist():
         brokers[counts["values"]].replicas = counts["counts"]
-    holders = [each for each in brokers.values() if each.replicas]
-    for broker in holders:
-        broker.leaders_fair = sum(each.leaders for each in holders) / len(holders)
-    troubled = at_end.filter(pc.or_(at_end["offline"], at_end["under_replicated"]))
-    troubled = troubled.sort_by([("offline", "descending"), ("valid_from", "ascending"), ("topic", "ascending")])
-    for row in troubled.slice(0, LONGEST_LISTS).to_pylist():
-        what = "offline" if row["offline"] else "under_replicated"
-        story.troubled.append((row["topic"], row["partition"], what, micros_of(row["valid_from"])))
-
-    lasted = pc.field("valid_to").is_null() | (pc.field("valid_to") >= _timestamp(story.began))
-    for flag in FLAGS:
-        steps: Counter[int] = Counter()
-        rows = dataset.to_table(columns=["valid_from", "valid_to"], filter=mine & begun & lasted & pc.field(flag))
-        for from_, to in zip(
-            _micros(rows["valid_from"]).to_pylist(), _micros(rows["valid_to"]).to_pylist(), strict=True
-        ):
-            steps[max(from_, story.began)] += 1
-            if to is not None and to <= story.ended:
-                steps[to] -= 1
-        story.health[flag] = _thinned(_added_up(steps), story.bucket)
+    with_replicas = [each for each in brokers.values() if each.replicas]
+    for broker in with_replicas:
+        broker.leaders_fair = sum(each.leaders for each in with_replicas) / len(with_replicas)
+    unhealthy = states.filter(pc.or_(states["offline"], states["under_replicated"]))
+    unhealthy = unhealthy.sort_by([("offline", "descending"), ("valid_from", "ascending"), ("topic", "ascending")])
+    for row in unhealthy.slice(0, LONGEST_LISTS).to_pylist():
+        flag = "offline" if row["offline"] else "under_replicated"
+        history.unhealthy.append((row["topic"], row["partition"], flag, micros_of(row["valid_from"])))
 
 
-def _added_up(steps: Counter[int]) -> list[tuple[int, int]]:
+def _counts_over_time(history: ClusterHistory, rows: pa.Table) -> list[tuple[int, int]]:
+    """Return how many intervals are valid, as steps `(at, count)`."""
+    steps: Counter[int] = Counter()
+    begins, ends = _micros(rows["valid_from"]).to_pylist(), _micros(rows["valid_to"]).to_pylist()
+    for began, ended in zip(begins, ends, strict=True):
+        steps[max(began, history.began)] += 1
+        if ended is not None and ended <= history.ended:
+            steps[ended] -= 1
     level, points = 0, []
     for at in sorted(steps):
         level += steps[at]
@@ -311,7 +360,7 @@ def _added_up(steps: Counter[int]) -> list[tuple[int, int]]:
 
 
 def _thinned(points: list[tuple[int, int]], bucket: int) -> list[tuple[int, int]]:
-    """When there are more than fit: of each bucket the highest, and the last, which goes on."""
+    """Keep the highest and the last point of each time bucket if there are more points than fit the chart."""
     if len(points) <= 2 * POINTS:
         return points
     kept: list[tuple[int, int]] = []
@@ -327,17 +376,17 @@ def _thinned(points: list[tuple[int, int]], bucket: int) -> list[tuple[int, int]
 # Events
 
 
-def _incidents(story: ClusterStory, folder: Path) -> None:
-    for row in _rows(story, folder, "incidents", "began_at", ends="ended_at"):
+def _read_incidents(history: ClusterHistory, folder: Path) -> None:
+    for row in _rows(history, folder, "incidents", "began_at", ends="ended_at"):
         ended = None if row["ended_at"] is None else micros_of(row["ended_at"])
-        story.incidents.append(
+        history.incidents.append(
             Incident(
                 row["incident_id"],
                 row["kind"],
                 row["cause"],
                 row["broker_id"],
                 micros_of(row["began_at"]),
-                None if ended is None or ended > story.ended else ended,
+                None if ended is None or ended > history.ended else ended,
                 tuple(row["topics"] or ()),
                 row["topic_count"] or 0,
                 row["partition_count"] or 0,
@@ -349,57 +398,57 @@ def _incidents(story: ClusterStory, folder: Path) -> None:
                 dict(row["attributes"] or ()),
             )
         )
-    story.incidents.sort(key=lambda each: (each.began, each.id))
+    history.incidents.sort(key=lambda each: (each.began, each.id))
 
 
-def _leader_moves(story: ClusterStory, folder: Path) -> None:
-    table = _events(story, folder, "leader_moves", ["topic", "partition", "reason", "at"])
+def _read_leader_moves(history: ClusterHistory, folder: Path) -> None:
+    table = _events(history, folder, "leader_moves", ["topic", "partition", "reason", "at"])
     if table is None:
         return
-    story.moves = {
+    history.leader_moves = {
         row["values"]: row["counts"]
         for row in sorted(pc.value_counts(table["reason"]).to_pylist(), key=lambda row: -row["counts"])
     }
-    bucket = pc.multiply(pc.divide(pc.subtract(_micros(table["at"]), story.began), story.bucket), story.bucket)
-    times = pa.table({"reason": table["reason"], "bucket": pc.add(bucket, story.began)})
+    bucket = pc.multiply(pc.divide(pc.subtract(_micros(table["at"]), history.began), history.bucket), history.bucket)
+    times = pa.table({"reason": table["reason"], "bucket": pc.add(bucket, history.began)})
     counted = times.group_by(["reason", "bucket"]).aggregate([([], "count_all")]).sort_by("bucket")
     for row in counted.to_pylist():
-        story.move_times.setdefault(row["reason"], []).append((row["bucket"], row["count_all"]))
-    top, story.moved_partitions = _most(table, [([], "count_all")])
-    story.movers = [(row["topic"], row["partition"], row["count_all"]) for row in top]
+        history.leader_moves_over_time.setdefault(row["reason"], []).append((row["bucket"], row["count_all"]))
+    top, history.moved_partitions = _most_frequent(table, [([], "count_all")])
+    history.most_moved = [(row["topic"], row["partition"], row["count_all"]) for row in top]
 
 
-def _isr_events(story: ClusterStory, folder: Path) -> None:
-    table = _events(story, folder, "isr_events", ["topic", "partition", "moving", "events_in_hour", "at"])
+def _read_isr_events(history: ClusterHistory, folder: Path) -> None:
+    table = _events(history, folder, "isr_events", ["topic", "partition", "moving", "events_in_hour", "at"])
     if table is None:
         return
     table = table.filter(pc.invert(pc.fill_null(table["moving"], False)))
-    top, story.churning_partitions = _most(table, [([], "count_all"), ("events_in_hour", "max")])
-    story.churn = [(row["topic"], row["partition"], row["count_all"], row["events_in_hour_max"]) for row in top]
+    top, history.churning_partitions = _most_frequent(table, [([], "count_all"), ("events_in_hour", "max")])
+    history.isr_churn = [(row["topic"], row["partition"], row["count_all"], row["events_in_hour_max"]) for row in top]
 
 
-def _most(table: pa.Table, wanted: list[tuple[Any, str]]) -> tuple[list[dict[str, Any]], int]:
+def _most_frequent(table: pa.Table, wanted: list[tuple[Any, str]]) -> tuple[list[dict[str, Any]], int]:
     grouped = table.group_by(["topic", "partition"]).aggregate(wanted)
     ordered = grouped.sort_by([("count_all", "descending"), ("topic", "ascending"), ("partition", "ascending")])
     return ordered.slice(0, LONGEST_LISTS).to_pylist(), grouped.num_rows
 
 
-def _configs(story: ClusterStory, folder: Path) -> None:
-    own = [row for row in _rows(story, folder, "config_changes", "at") if row["origin"] == "own"]
+def _read_configs(history: ClusterHistory, folder: Path) -> None:
+    own = [row for row in _rows(history, folder, "config_changes", "at") if row["origin"] == "own"]
     own.sort(key=lambda row: (row["at"], row["resource"], row["key"]))
-    story.config_change_count = len(own)
-    story.config_changes = [
+    history.config_change_count = len(own)
+    history.config_changes = [
         ConfigChange(
             micros_of(row["at"]), row["resource_type"], row["resource"], row["key"], row["old_value"], row["value"]
         )
         for row in own[-LONGEST_LISTS:]
     ]
     drifted: defaultdict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
-    for row in _rows(story, folder, "config_drift", "valid_from", ends="valid_to"):
+    for row in _rows(history, folder, "config_drift", "valid_from", ends="valid_to"):
         if row["valid_to"] is None:
             drifted[row["key"], row["value"], row["inherited_value"]].append(row["topic"])
-    story.drift = [
-        Drift(*key, len(topics), tuple(sorted(topics)[:LONGEST_LISTS]))
+    history.config_drift = [
+        ConfigDrift(*key, len(topics), tuple(sorted(topics)[:LONGEST_LISTS]))
         for key, topics in sorted(drifted.items(), key=lambda each: (-len(each[1]), each[0][0], each[0][1] or ""))
     ]
 
@@ -407,23 +456,23 @@ def _configs(story: ClusterStory, folder: Path) -> None:
 # Tables
 
 
-def _events(story: ClusterStory, folder: Path, name: str, columns: list[str]) -> pa.Table | None:
+def _events(history: ClusterHistory, folder: Path, name: str, columns: list[str]) -> pa.Table | None:
     dataset = _table(folder, "gold", name)
     if dataset is None:
         return None
-    return dataset.to_table(columns=columns, filter=_within("at", story.began, story.ended, story.cluster_id))
+    return dataset.to_table(columns=columns, filter=_within("at", history.began, history.ended, history.cluster_id))
 
 
 def _rows(
-    story: ClusterStory, folder: Path, name: str, began: str, ends: str | None = None
+    history: ClusterHistory, folder: Path, name: str, began: str, ends: str | None = None
 ) -> Iterable[dict[str, Any]]:
-    """Rows of the story's time: events, or what lasted into it where ``ends`` names a column."""
+    """Read the rows in the window; with `ends`, the column of an end time, those that overlap it."""
     dataset = _table(folder, "gold", name)
     if dataset is None:
         return []
-    wanted = _within(began, story.began if ends is None else None, story.ended, story.cluster_id)
+    wanted = _within(began, history.began if ends is None else None, history.ended, history.cluster_id)
     if ends is not None:
-        wanted &= pc.field(ends).is_null() | (pc.field(ends) >= _timestamp(story.began))
+        wanted &= pc.field(ends).is_null() | (pc.field(ends) >= _timestamp(history.began))
     rows: list[dict[str, Any]] = dataset.to_table(filter=wanted).to_pylist()
     return rows
 
@@ -434,8 +483,8 @@ def _table(folder: Path, layer: str, name: str) -> pyarrow.dataset.Dataset | Non
     if not files:
         return None
     found = pyarrow.dataset.dataset(files, format="parquet")
-    # Spark's own files (INT96) do not say that they are in UTC; all are.
-    in_utc = [each.with_type(MOMENT) if pa.types.is_timestamp(each.type) else each for each in found.schema]
+    # Spark writes INT96 timestamps, which lack a time zone; all are UTC.
+    in_utc = [each.with_type(TIMESTAMP) if pa.types.is_timestamp(each.type) else each for each in found.schema]
     return pyarrow.dataset.dataset(files, format="parquet", schema=pa.schema(in_utc))
 
 
@@ -451,13 +500,13 @@ def _within(column: str, since: int | None, until: int | None, cluster_id: str |
 
 
 def _timestamp(micros: int) -> pa.Scalar:
-    return pa.scalar(micros, MOMENT)
+    return pa.scalar(micros, TIMESTAMP)
 
 
 def _micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.cast(column, pa.int64())
 
 
-def micros_of(moment: datetime) -> int:
-    """Since 1970, exactly: ``datetime.timestamp`` is a float."""
-    return (moment - EPOCH) // timedelta(microseconds=1)
+def micros_of(time: datetime) -> int:
+    """Return microseconds since 1970, exactly: `datetime.timestamp` returns a float."""
+    return (time - EPOCH) // timedelta(microseconds=1)

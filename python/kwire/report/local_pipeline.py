@@ -1,7 +1,7 @@
-"""Silver and gold of a capture or of a tape, made on this machine: what `kwire report --capture` runs.
+"""Builds silver and gold from a capture on this machine, for `kwire report --capture`.
 
-Rules of this file: Spark is started for this alone, on two workers and the loopback interface, says nothing, and is
-stopped again; a session that runs already is used and left running. What is made goes where the caller says.
+Spark runs with two workers on the loopback interface, prints nothing, and is stopped afterwards. An active Spark
+session is reused and left running.
 """
 
 from __future__ import annotations
@@ -24,20 +24,25 @@ if TYPE_CHECKING:
 
     from kwire.spark import Pipeline
 
-__all__ = ["NoJava", "build_gold", "local_spark"]
+__all__ = ["JavaNotFound", "build_gold", "local_spark"]
 
 
-class NoJava(KwireError):
-    """Spark needs Java 17 or newer, and there is none."""
+class JavaNotFound(KwireError):
+    """Java 17 or newer is needed by Spark and was not found."""
 
     def __str__(self) -> str:
         return "Spark needs Java 17 or newer: there is no java on the PATH, and JAVA_HOME is not set"
 
 
 def build_gold(source: Path, out: Path) -> Pipeline:
-    """Silver and gold under ``out`` of a capture's folder, or of a parquet file of frames (docs/capture.md).
+    """Build silver and gold from the folder of a capture or a Parquet file of frames (docs/capture.md).
 
-    Raises `NoJava`, and what reading the source raises.
+    Args:
+        source: the capture or the file.
+        out: the folder of the pipeline.
+
+    Raises:
+        JavaNotFound: Spark cannot start.
     """
     with local_spark(out / "_spark") as spark:
         from kwire.spark import Pipeline
@@ -46,16 +51,16 @@ def build_gold(source: Path, out: Path) -> Pipeline:
         if source.is_dir():
             pipeline.ingest_capture(str(source.absolute()))
         else:
-            pipeline.ingest(_timed(spark, source))
+            pipeline.ingest(_read_frames(spark, source))
         pipeline.gold()
         return pipeline
 
 
-def _timed(spark: SparkSession, tape: Path) -> DataFrame:
-    """The rows of a tape; one that tells when it asked tells how long answers took."""
+def _read_frames(spark: SparkSession, path: Path) -> DataFrame:
+    """Read a Parquet file of frames; derive the duration of polls from `sent_at` where it is recorded."""
     from pyspark.sql import functions as f
 
-    rows = spark.read.parquet(str(tape.absolute()))
+    rows = spark.read.parquet(str(path.absolute()))
     if "sent_at" in rows.columns and "duration_us" not in rows.columns:
         rows = rows.withColumn("duration_us", f.unix_micros("polled_at") - f.unix_micros("sent_at"))
     return rows
@@ -63,24 +68,31 @@ def _timed(spark: SparkSession, tape: Path) -> DataFrame:
 
 @contextmanager
 def local_spark(scratch: Path) -> Iterator[SparkSession]:
-    """A quiet session of this machine's; ``scratch`` is its folder, and is deleted afterwards. Raises `NoJava`."""
+    """Run a quiet Spark session on this machine, or reuse the active one.
+
+    Args:
+        scratch: the folder for Spark's files, which is deleted afterwards.
+
+    Raises:
+        JavaNotFound: Spark cannot start.
+    """
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        yield running
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
         return
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        raise NoJava
+        raise JavaNotFound
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     scratch.mkdir(parents=True, exist_ok=True)
-    (scratch / "log4j2.properties").write_text(LOG, encoding="ascii")
+    (scratch / "log4j2.properties").write_text(LOGGING, encoding="ascii")
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        # A run is short: compiling queries and their code thoroughly would take longer than running them.
+        # Short runs: optimizing compilers would take longer than the queries.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
         f"-Dlog4j2.configurationFile={(scratch / 'log4j2.properties').as_uri()}",
         "spark.sql.adaptive.enabled": "false",
@@ -96,7 +108,7 @@ def local_spark(scratch: Path) -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[2]").appName("kwire report")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with warnings.catch_warnings(), _quiet_start(scratch / "said"):
+    with warnings.catch_warnings(), _quiet_start(scratch / "startup-messages"):
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         spark = builder.getOrCreate()
         try:
@@ -106,7 +118,7 @@ def local_spark(scratch: Path) -> Iterator[SparkSession]:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-LOG = """\
+LOGGING = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
 appender.console.type = Console
@@ -118,11 +130,11 @@ appender.console.layout.pattern = %p %c{1}: %m%n
 
 
 @contextmanager
-def _quiet_start(said: Path) -> Iterator[None]:
-    """Java and Spark greet on stderr before they can be told not to; it is kept, and told when the run fails."""
+def _quiet_start(path: Path) -> Iterator[None]:
+    """Hide what Java and Spark print to stderr before logging is configured; show it if the block fails."""
     sys.stderr.flush()
-    kept = os.dup(2)
-    with said.open("w+b") as file:
+    stderr = os.dup(2)
+    with path.open("w+b") as file:
         os.dup2(file.fileno(), 2)
         failed = True
         try:
@@ -130,8 +142,8 @@ def _quiet_start(said: Path) -> Iterator[None]:
             failed = False
         finally:
             sys.stderr.flush()
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(stderr, 2)
+            os.close(stderr)
             if failed:
                 file.seek(0)
                 os.write(2, file.read()[-8000:])

@@ -1,359 +1,230 @@
-"""The page: one HTML file with everything in it.
+"""The HTML page: one file with everything in it, rendered from `templates/`.
 
-Rules of this file: whatever comes from a cluster is escaped on its way into the page. What an operator needs stands in
-the HTML itself; only the picture needs the script. The page may load nothing: its own policy forbids it to. Long lists
-are cut, and say how much is left out.
+* Autoescape is on, so names and values of a cluster cannot become HTML. Only our own files, plotly's script, and the
+  chart's JSON are marked as safe.
+* Everything an operator needs is in the HTML itself; only the chart needs scripts.
+* The page's content security policy forbids loading anything.
+* Long lists are cut, and the page says how much is left out.
 """
 
 from __future__ import annotations
 
-from html import escape
-from importlib.resources import files
-from typing import TYPE_CHECKING
+from functools import cache
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from kwire import __version__
-from kwire.report.chart import GROUPS, chart, legends
+from kwire.report.chart import GROUP_COLORS, PARTITION_FLAGS, chart_json, legends
 from kwire.report.phrasing import (
-    REASONS,
-    clock,
-    counted,
-    day,
-    group,
-    impact,
-    lasting,
-    millis,
-    moment,
-    number,
-    percent,
-    title,
+    LEADER_MOVE_REASONS,
+    IncidentGroup,
+    format_date,
+    format_duration,
+    format_millis,
+    format_number,
+    format_percent,
+    format_time,
+    incident_group,
+    incident_impact,
+    incident_title,
+    pluralize,
+    utc_time,
 )
-from kwire.report.summary import verdict
+from kwire.report.summary import Level, summarize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from kwire.report.cluster_history import BrokerStory, ClusterStory
+    from kwire.report.cluster_history import BrokerHistory, ClusterHistory
+    from kwire.report.summary import ClusterSummary
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
-MARKS = {"well": "&#10004;", "watch": "&#9650;", "trouble": "&#10006;"}
-MEANS = {"well": "well", "watch": "worth watching", "trouble": "trouble"}
+MARKS = {Level.OK: "\u2714", Level.WARNING: "\u25b2", Level.CRITICAL: "\u2716"}
 
 CLUSTERS_SHOWN = 10
 INCIDENTS_SHOWN = 50
 BROKERS_SHOWN = 30
-ROWS_SHOWN = 12
-NAMES_SHOWN = 3
-TEXT_SHOWN = 200
-"""Characters of a value that somebody has set."""
+LIMITS = SimpleNamespace(rows=12, names=3, text=200)
+"""Rows of other tables, names in a cell, and characters of a config's value."""
 
 
-def page(stories: Sequence[ClusterStory]) -> str:
-    """The whole file."""
-    shown = stories[:CLUSTERS_SHOWN]
-    rest = len(stories) - len(shown)
-    body = "\n".join(_cluster(story, index) for index, story in enumerate(shown))
-    if not stories:
-        body = _nothing()
-    if rest:
-        body += f"<p>and {number(rest)} more clusters, none of them in more trouble than these</p>"
-    name = shown[0].cluster_id if len(shown) == 1 else counted(len(stories), "cluster")
-    scripts = ""
-    if any(story.partitions or story.incidents for story in shown):
-        from plotly.offline import get_plotlyjs
+class Tile(NamedTuple):
+    """A number with its name; `is_bad` highlights it."""
 
-        own = (files("kwire.report") / "page.js").read_text(encoding="utf-8")
-        scripts = f"<script>{get_plotlyjs()}</script>\n<script>\n{own}</script>"
-    style = (files("kwire.report") / "style.css").read_text(encoding="utf-8")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Kafka: {escape(name)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-{body}
-<footer>
-<p>All times are UTC. "Now" is the last poll. What happened was worked out from what brokers told and when they did not
-answer; times are exact to the time between two polls.
-In the picture: drag to zoom, double-click to see all, point for more. Made by kwire {__version__}.</p>
-</footer>
-{scripts}
-</body>
-</html>
-"""
+    value: str
+    name: str
+    detail: str = ""
+    is_bad: bool = False
 
 
-def _nothing() -> str:
+class ShownIncident(NamedTuple):
+    """A row of the table of incidents; `duration` is None while the incident lasts."""
+
+    number: int
+    began: int
+    duration: int | None
+    color: str
+    title: str
+    evidence: str
+    impact: str
+    topics: tuple[str, ...]
+    hidden_topics: int
+
+
+class ShownCluster(NamedTuple):
+    """Everything that the template shows about a cluster; `chart` is empty where there is nothing to draw."""
+
+    history: ClusterHistory
+    summary: ClusterSummary
+    period: str
+    tiles: list[Tile]
+    chart: Markup
+    legends: list[tuple[str, list[tuple[str, str]]]]
+    incidents: list[ShownIncident]
+    unhealthy_partitions: int
+    brokers: list[BrokerHistory]
+    most_leaders: float
+    leaders_fair: float
+
+
+def render_page(histories: Sequence[ClusterHistory]) -> str:
+    """Render the page of these clusters."""
+    clusters = [_shown_cluster(each) for each in histories[:CLUSTERS_SHOWN]]
+    title = clusters[0].history.cluster_id if len(clusters) == 1 else pluralize(len(histories), "cluster")
     return (
-        '<div class="verdict watch"><span class="mark" aria-hidden="true">&#9650;</span>'
-        "<strong>No poll was found.</strong><p>There is nothing to report.</p></div>"
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            title=title,
+            clusters=clusters,
+            hidden_clusters=len(histories) - len(clusters),
+            scripts=_scripts() if any(each.chart for each in clusters) else [],
+        )
     )
 
 
-def _cluster(story: ClusterStory, index: int) -> str:
-    found = verdict(story)
-    details = "".join(f"<p>{escape(each)}</p>" for each in found.details)
-    ends = clock(story.ended) if day(story.began) == day(story.ended) else f"{moment(story.ended):%Y-%m-%d %H:%M:%S}"
-    parts = [
-        f"""<article class="cluster">
-<header><h1>Cluster {escape(story.cluster_id) or "without an id"}</h1>
-<span class="quiet">{moment(story.began):%Y-%m-%d %H:%M:%S} to {ends} UTC
-({lasting(story.ended - story.began)})</span></header>
-<div class="verdict {found.level}" role="status">
-<span class="mark" role="img" aria-label="{MEANS[found.level]}">{MARKS[found.level]}</span>
-<strong>{escape(found.headline)}</strong>{details}</div>""",
-        _tiles(story),
-        _picture(story, index),
-        _incidents(story),
-        _troubled(story),
-        '<div class="columns">',
-        _brokers(story),
-        _moves(story),
-        _churn(story),
-        _settings(story),
-        _drift(story),
-        "</div>\n</article>",
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("kwire.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Callable[..., str | int]] = {
+        "number": format_number,
+        "time": format_time,
+        "duration": format_duration,
+        "millis": format_millis,
+        "pluralize": pluralize,
+        "unreachable_time": _unreachable_time,
+    }
+    environment.filters.update(filters)
+    environment.globals.update(
+        policy=Markup(POLICY),  # noqa: S704  # a constant
+        style=Markup(_file(environment, "style.css")),  # noqa: S704  # a file of this package
+        marks=MARKS,
+        limits=LIMITS,
+        flags={flag: name for flag, (name, _) in PARTITION_FLAGS.items()},
+        reasons=LEADER_MOVE_REASONS,
+        version=__version__,
+    )
+    return environment
+
+
+def _scripts() -> list[Markup]:
+    """Return plotly and the page's own script."""
+    from plotly.offline import get_plotlyjs
+
+    return [Markup(get_plotlyjs()), Markup(_file(_environment(), "page.js"))]  # noqa: S704  # no text of a cluster
+
+
+def _file(environment: Environment, name: str) -> str:
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
+
+
+def _shown_cluster(history: ClusterHistory) -> ShownCluster:
+    began, ended = utc_time(history.began), utc_time(history.ended)
+    same_day = format_date(history.began) == format_date(history.ended)
+    has_chart = bool(history.partitions or history.incidents)
+    return ShownCluster(
+        history,
+        summarize(history),
+        f"{began:%Y-%m-%d %H:%M:%S} to {ended:{'%H:%M:%S' if same_day else '%Y-%m-%d %H:%M:%S'}}",
+        _tiles(history),
+        Markup(chart_json(history) if has_chart else ""),  # noqa: S704  # chart_json escapes for scripts
+        legends(history),
+        _shown_incidents(history),
+        max(history.now["offline"] + history.now["under_replicated"], len(history.unhealthy)),
+        sorted(sorted(history.brokers, key=lambda each: -_priority(each))[:BROKERS_SHOWN], key=lambda each: each.id),
+        max((max(each.leaders, each.leaders_fair) for each in history.brokers), default=0) or 1,
+        next((each.leaders_fair for each in history.brokers if each.leaders_fair), 0),
+    )
+
+
+def _tiles(history: ClusterHistory) -> list[Tile]:
+    polled = sum(1 for each in history.brokers if each.polls)
+    answering = sum(1 for each in history.brokers if each.polls and each.unreachable_since is None)
+    offline, under_replicated = history.now["offline"], history.now["under_replicated"]
+    preferred = history.partitions - history.now["not_preferred"]
+    outages = sum(1 for each in history.incidents if incident_group(each) is IncidentGroup.OUTAGE)
+    ongoing = sum(1 for each in history.incidents if each.ended is None)
+    return [
+        Tile(f"{answering} of {polled}", "brokers answer", is_bad=answering < polled),
+        Tile(format_number(offline), "partitions without a leader", _peak(history, "offline"), bool(offline)),
+        Tile(
+            format_number(under_replicated),
+            "partitions under-replicated",
+            _peak(history, "under_replicated"),
+            bool(under_replicated),
+        ),
+        Tile(format_number(history.partitions), f"partitions of {pluralize(history.topics, 'topic')}"),
+        Tile(format_percent(preferred, history.partitions), "led by their preferred replica"),
+        Tile(format_number(outages), "outages", f"{pluralize(len(history.incidents), 'incident')}, {ongoing} ongoing"),
     ]
-    return "\n".join(part for part in parts if part)
 
 
-def _tiles(story: ClusterStory) -> str:
-    answering = sum(1 for each in story.brokers if each.polls and each.silent_since is None)
-    asked = sum(1 for each in story.brokers if each.polls)
-    peak = {flag: max((count for _, count in steps), default=0) for flag, steps in story.health.items()}
-    outages = sum(1 for each in story.incidents if group(each) == "outage")
-    lasting_now = sum(1 for each in story.incidents if each.ended is None)
-    tiles = [
-        (f"{answering} of {asked}", "brokers answer", "", answering < asked),
-        (
-            number(story.now["offline"]),
-            "partitions without a leader",
-            _peak(peak["offline"]),
-            bool(story.now["offline"]),
-        ),
-        (
-            number(story.now["under_replicated"]),
-            "lack a replica",
-            _peak(peak["under_replicated"]),
-            bool(story.now["under_replicated"]),
-        ),
-        (number(story.partitions), f"partitions of {counted(story.topics, 'topic')}", "", False),
-        (
-            percent(story.partitions - story.now["not_preferred"], story.partitions),
-            "led by their preferred replica",
-            "",
-            False,
-        ),
-        (
-            number(outages),
-            "outages",
-            f"{counted(len(story.incidents), 'incident')} in all, {lasting_now} going on",
-            False,
-        ),
-    ]
-    cells = "".join(
-        f'<div class="tile{" bad" if bad else ""}"><b>{value}</b>{escape(name)}'
-        f'<div class="sub">{escape(more)}&nbsp;</div></div>'
-        for value, name, more, bad in tiles
-    )
-    return f'<div class="tiles">{cells}</div>'
+def _peak(history: ClusterHistory, flag: str) -> str:
+    peak = max((count for _, count in history.partition_counts.get(flag, ())), default=0)
+    return f"at most {format_number(peak)}" if peak else "never"
 
 
-def _peak(peak: int) -> str:
-    return f"at worst {number(peak)}" if peak else "never one"
-
-
-def _picture(story: ClusterStory, index: int) -> str:
-    if not story.partitions and not story.incidents:
-        return ""
-    lines = "".join(
-        f'<div class="legend"><b>{escape(part)}</b>'
-        + "".join(
-            f'<span><i class="dot" style="background:{colour}"></i>{escape(name)}</span>' for name, colour in names
+def _shown_incidents(history: ClusterHistory) -> list[ShownIncident]:
+    """Return the last incidents, and earlier ones that are ongoing."""
+    numbered = list(enumerate(history.incidents, start=1))
+    numbers = {each.id: number for number, each in numbered}
+    earlier = [each for each in numbered[:-INCIDENTS_SHOWN] if each[1].ended is None][:INCIDENTS_SHOWN]
+    shown = []
+    for number, each in earlier + numbered[-INCIDENTS_SHOWN:]:
+        several = each.topic_count > 1
+        shown.append(
+            ShownIncident(
+                number,
+                each.began,
+                None if each.ended is None else each.ended - each.began,
+                GROUP_COLORS[incident_group(each)],
+                incident_title(each),
+                each.cause + (f"; caused by {numbers[each.caused_by]}" if each.caused_by in numbers else ""),
+                incident_impact(each),
+                each.topics[: LIMITS.names] if several else (),
+                each.topic_count - LIMITS.names,
+            )
         )
-        + "</div>"
-        for part, names in legends(story)
-        if names
-    )
-    return (
-        f"<section><h2>What happened</h2>\n{lines}\n"
-        f'<script type="application/json" id="figure-{index}">{chart(story)}</script>\n'
-        f'<div class="chart" data-figure="figure-{index}" role="img" '
-        'aria-label="Incidents, partitions in trouble, leader moves and answers over time;'
-        ' the tables below have the same in words">'
-        "</div></section>"
-    )
+    return shown
 
 
-def _incidents(story: ClusterStory) -> str:
-    if not story.incidents:
-        return '<section><h2>Incidents</h2><p class="quiet">None.</p></section>'
-    numbered = list(enumerate(story.incidents, start=1))
-    numbers = {each.id: at for at, each in numbered}
-    # The last ones, but whatever still lasts.
-    shown = numbered[-INCIDENTS_SHOWN:]
-    shown = [each for each in numbered[:-INCIDENTS_SHOWN] if each[1].ended is None][:INCIDENTS_SHOWN] + shown
-    rows = []
-    for at, each in shown:
-        lasted = (
-            '<span class="open">still going on</span>'
-            if each.ended is None
-            else escape(lasting(each.ended - each.began))
-        )
-        why = each.cause + (f"; follows from {numbers[each.caused_by]}" if each.caused_by in numbers else "")
-        names = ", ".join(each.topics[:NAMES_SHOWN]) if each.topic_count > 1 else ""
-        touched = impact(each) + (f"; {names}{_and_more(each.topic_count - NAMES_SHOWN)}" if names else "")
-        rows.append(
-            f'<tr><td class="n">{at}</td><td class="t">{clock(each.began, story)}</td><td class="t">{lasted}</td>'
-            f'<td><i class="dot" style="background:{GROUPS[group(each)][1]}"></i>{escape(title(each))}'
-            f'<div class="sub">{escape(why)}</div></td><td class="sub">{escape(touched)}</td></tr>'
-        )
-    head = '<th class="n">#</th><th>began</th><th>lasted</th><th>what, and how one knows</th><th>touched</th>'
-    rest = len(numbered) - len(shown)
-    note = f'<p class="sub">and {number(rest)} earlier ones</p>' if rest else ""
-    return f"<section><h2>Incidents</h2>{_table(head, rows)}{note}</section>"
-
-
-def _troubled(story: ClusterStory) -> str:
-    """Partitions that are in trouble now."""
-    total = story.now["offline"] + story.now["under_replicated"]
-    if not story.troubled:
-        return ""
-    words = {"offline": "without a leader", "under_replicated": "lacks a replica"}
-    rows = [
-        f"<tr><td>{escape(topic)}</td><td class=n>{partition}</td><td>{words[flag]}</td>"
-        f'<td class="t">{clock(since, story)}</td><td class="n">{lasting(story.ended - since)}</td></tr>'
-        for topic, partition, flag, since in story.troubled[:ROWS_SHOWN]
-    ]
-    head = '<th>topic</th><th class="n">partition</th><th></th><th>since</th><th class="n">for</th>'
-    note = _more(max(total, len(story.troubled)) - len(rows), "more")
-    return f"<section><h2>Partitions in trouble now</h2>{_table(head, rows)}{note}</section>"
-
-
-def _brokers(story: ClusterStory) -> str:
-    if not story.brokers:
-        return ""
-    worst = sorted(story.brokers, key=lambda each: -_oddity(each))[:BROKERS_SHOWN]
-    most = max((max(each.leaders, each.leaders_fair) for each in story.brokers), default=0) or 1
-    rows = []
-    for each in sorted(worst, key=lambda each: each.id):
-        silent = sum((story.ended if ended is None else ended) - began for began, ended in each.silences)
-        share = f"{each.leaders / each.leaders_fair:.2f}" if each.leaders_fair else ""
-        quiet = escape(lasting(silent)) if silent else ""
-        if each.silent_since is not None:
-            quiet = f'<span class="open">since {clock(each.silent_since, story)}</span>'
-        rows.append(
-            f'<tr><td class="n">{each.id}</td><td class="bar">{_bar(each.leaders, each.leaders_fair, most)}</td>'
-            f'<td class="n">{number(each.leaders)}</td><td class="n">{share}</td>'
-            f'<td class="n">{number(each.replicas)}</td>'
-            f'<td class="n">{millis(each.median_ms)}</td><td class="n">{millis(each.worst_ms)}</td>'
-            f'<td class="n">{quiet}</td></tr>'
-        )
-    fair = next((each.leaders_fair for each in story.brokers if each.leaders_fair), 0)
-    head = (
-        '<th class="n">broker</th><th>leads now</th><th class="n"></th><th class="n">of fair</th>'
-        '<th class="n">replicas</th><th class="n">answer</th><th class="n">worst</th><th class="n">silent</th>'
-    )
-    meaning = f"The mark is a fair share: {number(fair)} leaders. An answer is that to Metadata, in the median."
-    note = f'<p class="sub">{meaning}</p>'
-    rest = _more(len(story.brokers) - len(rows), "more, nearer to their share")
-    return f"<section><h2>Brokers</h2>{_table(head, rows)}{rest}{note}</section>"
-
-
-def _oddity(broker: BrokerStory) -> float:
+def _priority(broker: BrokerHistory) -> float:
+    """Rank brokers: unreachable ones first, then those furthest from their fair share of leaders."""
     away = abs(broker.leaders - broker.leaders_fair) / broker.leaders_fair if broker.leaders_fair else 0.0
-    return away + (1000 if broker.silent_since is not None else 0)
+    return away + (1000 if broker.unreachable_since is not None else 0)
 
 
-def _bar(value: float, fair: float, most: float) -> str:
-    """A bar with a mark, in a box of 100 x 16."""
-    at = f"{96 * fair / most:.1f}"
-    mark = f'<line x1="{at}" x2="{at}" y1="0" y2="16" vector-effect="non-scaling-stroke"/>'
-    return (
-        f'<svg viewBox="0 0 100 16" preserveAspectRatio="none" role="img" aria-label="{number(value)} leaders">'
-        f'<rect x="0" y="3" width="{96 * value / most:.1f}" height="10"/>{mark if fair else ""}</svg>'
-    )
-
-
-def _moves(story: ClusterStory) -> str:
-    if not story.moves:
-        return '<section><h2>Leader moves</h2><p class="quiet">No leader moved.</p></section>'
-    total = sum(story.moves.values())
-    reasons = "; ".join(f"{number(count)} {REASONS.get(reason, reason)}" for reason, count in story.moves.items())
-    rows = [
-        f'<tr><td>{escape(topic)}</td><td class="n">{partition}</td><td class="n">{number(times)}</td></tr>'
-        for topic, partition, times in story.movers[:ROWS_SHOWN]
-    ]
-    head = '<th>topic</th><th class="n">partition</th><th class="n">moves</th>'
-    return (
-        f'<section><h2>Leader moves</h2><p class="sub">{counted(total, "move")}: {escape(reasons)}.</p>'
-        f"{_table(head, rows)}{_more(story.moved_partitions - len(rows), 'more partitions')}</section>"
-    )
-
-
-def _churn(story: ClusterStory) -> str:
-    if not story.churn:
-        none = "No ISR changed but for partitions that were moved."
-        return f'<section><h2>ISR churn</h2><p class="quiet">{none}</p></section>'
-    rows = [
-        f'<tr><td>{escape(topic)}</td><td class="n">{partition}</td><td class="n">{number(times)}</td>'
-        f'<td class="n">{number(worst)}</td></tr>'
-        for topic, partition, times, worst in story.churn[:ROWS_SHOWN]
-    ]
-    head = '<th>topic</th><th class="n">partition</th><th class="n">changes</th><th class="n">in the worst hour</th>'
-    note = '<p class="sub">How often replicas left or joined, reassignments left out.</p>'
-    return (
-        f"<section><h2>ISR churn</h2>{note}{_table(head, rows)}"
-        f"{_more(story.churning_partitions - len(rows), 'more partitions')}</section>"
-    )
-
-
-def _settings(story: ClusterStory) -> str:
-    if not story.config_changes:
-        return ""
-    rows = [
-        f'<tr><td class="t">{clock(each.at, story)}</td>'
-        f"<td>{escape(each.resource or 'all brokers')}</td><td>{escape(each.key)}"
-        f'<div class="sub">{_value(each.was)} &rarr; {_value(each.value)}</div></td></tr>'
-        for each in story.config_changes[-ROWS_SHOWN:]
-    ]
-    head = "<th>told at</th><th>of</th><th>setting</th>"
-    note = _more(story.config_change_count - len(rows), "earlier changes")
-    return f"<section><h2>Settings changed</h2>{_table(head, rows)}{note}</section>"
-
-
-def _drift(story: ClusterStory) -> str:
-    if not story.drift:
-        return ""
-    rows = [
-        f"<tr><td>{escape(each.key)}</td><td>{_value(each.value)}</td><td>{_value(each.usual)}</td>"
-        f"<td>{escape(', '.join(each.topics[:NAMES_SHOWN]))}{_and_more(each.count - NAMES_SHOWN)}</td></tr>"
-        for each in story.drift[:ROWS_SHOWN]
-    ]
-    head = "<th>setting</th><th>is</th><th>usual here</th><th>at</th>"
-    note = _more(len(story.drift) - len(rows), "more")
-    return f"<section><h2>Settings of their own</h2>{_table(head, rows)}{note}</section>"
-
-
-def _value(value: str | None) -> str:
-    if value is None:
-        return "unset"
-    if not value:
-        return "empty"
-    return escape(value if len(value) <= TEXT_SHOWN else f"{value[:TEXT_SHOWN]}...")
-
-
-def _and_more(count: int) -> str:
-    return f" and {number(count)} more" if count > 0 else ""
-
-
-def _more(count: int, what: str) -> str:
-    return f'<p class="sub">and {number(count)} {what}</p>' if count > 0 else ""
-
-
-def _table(head: str, rows: Iterable[str]) -> str:
-    return f"<table><thead><tr>{head}</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table>"
+def _unreachable_time(broker: BrokerHistory, history: ClusterHistory) -> int:
+    """Return the total time in microseconds that a broker did not answer."""
+    return sum((history.ended if ended is None else ended) - began for began, ended in broker.unreachable)

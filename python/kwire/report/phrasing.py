@@ -1,175 +1,180 @@
-"""Incidents, times and numbers in words.
+"""English phrases for incidents, times, and numbers.
 
-Rules of this file: plain text; whoever puts it into a page escapes it. Times are UTC, and the page says so once.
+All phrases are plain text; the page escapes them. Times are UTC, and the page says so once.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from enum import Enum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.report.cluster_history import ClusterStory, Incident
+    from kwire.report.cluster_history import ClusterHistory, Incident
 
 OUTAGES = {
     "broker_killed": "was killed or crashed",
-    "broker_paused": "was stopped: connections stay open, nothing answers",
+    "broker_paused": "was paused: its connections stay open, but it does not answer",
     "broker_lost": "was lost",
-    "controlled_shutdown": "was shut down in order",
+    "controlled_shutdown": "was shut down cleanly",
 }
-RETURNS = {
-    "broker_restarted": "was started again",
-    "broker_resumed": "went on",
+RECOVERIES = {
+    "broker_restarted": "was restarted",
+    "broker_resumed": "resumed",
     "broker_returned": "came back",
 }
-MOVES = {"reassignment", "preferred_election", "leaders_moved"}
-TOPICS = {"topic_created", "topic_deleted", "topic_recreated", "partitions_added"}
+LEADER_AND_REPLICA_MOVES = {"reassignment", "preferred_election", "leaders_moved"}
+TOPIC_CHANGES = {"topic_created", "topic_deleted", "topic_recreated", "partitions_added"}
 
-REASONS = {
+LEADER_MOVE_REASONS = {
     "preferred": "to the preferred replica",
-    "lost": "the leader before was out of sync",
-    "reassigned": "replicas were moved",
-    "offline": "nobody could lead",
-    "returned": "the same led again",
+    "lost": "the previous leader was out of sync",
+    "reassigned": "replicas were reassigned",
+    "offline": "no replica could lead",
+    "returned": "the same leader came back",
     "other": "for another reason",
 }
-"""Of leader moves, as gold names them."""
+"""The reasons in gold's `leader_moves`."""
 
 
-def group(incident: Incident) -> str:
-    """What kind of thing it is, for its colour: outage, return, work, or setting."""
+class IncidentGroup(Enum):
+    """The category of an incident, which decides its color."""
+
+    OUTAGE = "outage"
+    RECOVERY = "recovery"
+    ADMINISTRATION = "topic and leader changes"
+    CONFIGS = "configs"
+
+
+def incident_group(incident: Incident) -> IncidentGroup:
+    """Return the category of an incident."""
     if incident.kind in OUTAGES or incident.kind == "replica_lagging":
-        return "outage"
-    if incident.kind in RETURNS:
-        return "return"
-    return "setting" if incident.kind == "config_changed" else "work"
+        return IncidentGroup.OUTAGE
+    if incident.kind in RECOVERIES:
+        return IncidentGroup.RECOVERY
+    return IncidentGroup.CONFIGS if incident.kind == "config_changed" else IncidentGroup.ADMINISTRATION
 
 
-def lane(incident: Incident) -> str:
-    """The line of the picture that it is drawn on."""
-    if incident.kind == "controller_moved":
-        return "controller"
-    if incident.broker is not None:
-        return f"broker {incident.broker}"
-    if incident.kind in TOPICS:
-        return "topics"
-    return "moves" if incident.kind in MOVES else "settings"
-
-
-def title(incident: Incident) -> str:
-    """What happened, in a few words."""
+def incident_title(incident: Incident) -> str:
+    """Describe an incident in a few words."""
     kind, count = incident.kind, incident.partitions
-    if kind in OUTAGES or kind in RETURNS:
-        return f"Broker {incident.broker} {(OUTAGES | RETURNS)[kind].partition(':')[0]}"
-    topics = _some_topics(incident)
+    if kind in OUTAGES or kind in RECOVERIES:
+        return f"Broker {incident.broker} {(OUTAGES | RECOVERIES)[kind].partition(':')[0]}"
+    topics = _topics(incident)
     match kind:
         case "topic_created":
             return f"{topics} created"
         case "topic_deleted":
             return f"{topics} deleted"
         case "topic_recreated":
-            return f"{topics} deleted and made again"
+            return f"{topics} deleted and recreated"
         case "partitions_added":
-            return f"{counted(count, 'partition')} added to {lower_first(topics)}"
+            return f"{pluralize(count, 'partition')} added to {lower_first(topics)}"
         case "reassignment":
-            return f"{counted(count, 'partition')} of {lower_first(topics)} moved to other brokers"
+            return f"{pluralize(count, 'partition')} of {lower_first(topics)} reassigned to other brokers"
         case "preferred_election":
-            return f"Preferred replicas took the lead of {counted(count, 'partition')}"
+            return f"Preferred leaders elected for {pluralize(count, 'partition')}"
         case "controller_moved":
             return f"The controller moved from {incident.attributes.get('from', '?')} to {_new_controller(incident)}"
         case "config_changed":
-            return _setting(incident, topics)
+            return _changed_configs(incident, topics)
         case "replica_lagging":
-            return f"Broker {incident.broker} fell behind with {counted(count, 'partition')}"
+            return f"Broker {incident.broker} fell behind on {pluralize(count, 'partition')}"
         case "leaders_moved":
-            return f"{counted(count, 'partition')} got another leader for no cause that can be seen"
-    return kind.replace("_", " ").capitalize()
+            return f"{pluralize(count, 'partition')} got a new leader for an unknown reason"
+    return upper_first(kind.replace("_", " "))
 
 
 def _new_controller(incident: Incident) -> str:
     return incident.attributes.get("to", "?" if incident.broker is None else str(incident.broker))
 
 
-def _setting(incident: Incident, topics: str) -> str:
+def _changed_configs(incident: Incident, topics: str) -> str:
     if incident.attributes.get("scope") == "cluster":
-        return "The cluster's default settings changed"
-    return f"Settings of {lower_first(topics)} changed" if incident.topic_count else "Settings changed"
+        return "The cluster's default configs changed"
+    return f"Configs of {lower_first(topics)} changed" if incident.topic_count else "Configs changed"
 
 
-def _some_topics(incident: Incident) -> str:
+def _topics(incident: Incident) -> str:
     if incident.topic_count == 1 and incident.topics:
         return f"Topic {incident.topics[0]}"
-    return counted(incident.topic_count, "topic")
+    return pluralize(incident.topic_count, "topic")
 
 
-def impact(incident: Incident) -> str:
-    """What it touched, the worst first."""
-    told = [
+def incident_impact(incident: Incident) -> str:
+    """Describe what an incident affected, the most serious effect first."""
+    effects = [
         (incident.offline, "without a leader"),
-        (incident.under_replicated, "lacked a replica"),
-        (incident.electing, "waited for a new leader"),
-        (incident.leaders_moved, "got another leader"),
+        (incident.under_replicated, "under-replicated"),
+        (incident.electing, "waited for a leader election"),
+        (incident.leaders_moved, "got a new leader"),
     ]
-    said = ", ".join(f"{number(count)} {what}" for count, what in told if count)
-    if said:
-        return f"{said} (partitions)"
+    affected = ", ".join(f"{format_number(count)} {effect}" for count, effect in effects if count)
+    if affected:
+        return f"{affected} (partitions)"
     if incident.partitions:
-        return counted(incident.partitions, "partition")
-    shown = [f"{key}: {value}" for key, value in sorted(incident.attributes.items()) if "->" in value]
-    rest = len(shown) - 2
-    return "; ".join(shown[:2]) + (f" and {number(rest)} more" if rest > 0 else "")
+        return pluralize(incident.partitions, "partition")
+    changes = [f"{key}: {value}" for key, value in sorted(incident.attributes.items()) if "->" in value]
+    rest = len(changes) - 2
+    return "; ".join(changes[:2]) + (f" and {format_number(rest)} more" if rest > 0 else "")
 
 
 def lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def number(value: float) -> str:
+def upper_first(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def format_number(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def counted(count: int, what: str) -> str:
-    return f"{number(count)} {what}{'' if count == 1 else 's'}"
+def pluralize(count: int, noun: str) -> str:
+    """Return a count with its noun, such as `2 partitions`."""
+    return f"{format_number(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def percent(part: float, whole: float) -> str:
+def format_percent(part: float, whole: float) -> str:
     share = 100 * part / whole if whole else 0.0
     return f"{share:.0f} %" if share >= 1 or not part else "under 1 %"
 
 
-def moment(micros: int) -> datetime:
+def utc_time(micros: int) -> datetime:
+    """Convert microseconds since 1970 to a datetime."""
     return datetime.fromtimestamp(micros / 1e6, tz=UTC)
 
 
-def day(micros: int) -> str:
-    return f"{moment(micros):%Y-%m-%d}"
+def format_date(micros: int) -> str:
+    return f"{utc_time(micros):%Y-%m-%d}"
 
 
-def clock(micros: int, story: ClusterStory | None = None) -> str:
-    """Time of day; with the day before it where the story has more than one."""
-    if story is not None and day(story.began) != day(story.ended):
-        return f"{moment(micros):%m-%d %H:%M:%S}"
-    return f"{moment(micros):%H:%M:%S}"
+def format_time(micros: int, history: ClusterHistory | None = None) -> str:
+    """Format a time of day, preceded by the date where the history covers several days."""
+    if history is not None and format_date(history.began) != format_date(history.ended):
+        return f"{utc_time(micros):%m-%d %H:%M:%S}"
+    return f"{utc_time(micros):%H:%M:%S}"
 
 
-def lasting(micros: float) -> str:
-    """A duration in its two largest units."""
+def format_duration(micros: float) -> str:
+    """Format a duration in its two largest units."""
     seconds = micros / 1e6
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     units: Sequence[tuple[int, str]] = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
     whole = round(seconds)
-    for (size, name), (less, smaller) in pairwise(units):
+    for (size, name), (smaller_size, smaller_name) in pairwise(units):
         if whole >= size:
-            rest = whole % size // less
-            return f"{whole // size} {name}" + (f" {rest} {smaller}" if rest else "")
+            rest = whole % size // smaller_size
+            return f"{whole // size} {name}" + (f" {rest} {smaller_name}" if rest else "")
     return f"{whole} s"
 
 
-def millis(value: float | None) -> str:
+def format_millis(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.1f} ms" if value < 100 else f"{value:,.0f} ms"

@@ -1,117 +1,164 @@
-"""What is wrong now, since when: the one sentence that a page begins with.
+"""The current state of a cluster in one sentence, which is the headline of its page.
 
-Rules of this file: "now" is the end of what was polled. An outage that lasts is named before its consequences; what no
-incident explains is told as it is counted.
+"Now" is the last poll. Lasting outages come before their consequences; problems that no incident explains are reported
+as counts.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.report.phrasing import OUTAGES, clock, counted, group, lasting, lower_first, number, percent, title
+from kwire.report.phrasing import (
+    OUTAGES,
+    IncidentGroup,
+    format_duration,
+    format_number,
+    format_percent,
+    format_time,
+    incident_group,
+    incident_title,
+    lower_first,
+    pluralize,
+    upper_first,
+)
 
 if TYPE_CHECKING:
-    from kwire.report.cluster_history import ClusterStory, Incident
+    from kwire.report.cluster_history import BrokerHistory, ClusterHistory, Incident
 
-Level = Literal["well", "watch", "trouble"]
+UNFAIR_SHARE = 1.5
+"""Mention a broker if it leads this many times its fair share of partitions, or less than the inverse."""
 
-UNFAIR = 1.5
-"""Times its fair share of leaders, or the inverse: what is worth a word."""
+NAMED_OUTAGES = 3
+NAMED_BROKERS = 5
 
 
-class Verdict(NamedTuple):
-    """``level``: how urgent; ``headline``: one sentence; ``details``: more of them."""
+class Level(StrEnum):
+    """How urgent the state of a cluster is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class ClusterSummary(NamedTuple):
+    """The state of a cluster: its level, a headline of one sentence, and further sentences."""
 
     level: Level
     headline: str
     details: tuple[str, ...]
 
 
-def verdict(story: ClusterStory) -> Verdict:
-    """Of the end of a story."""
-    open_outages = [each for each in story.incidents if each.ended is None and group(each) == "outage"]
-    offline, lacking = story.now["offline"], story.now["under_replicated"]
-    electing = story.now["electing"]
-    counts = [
-        f"{counted(offline, 'partition')} without a leader" if offline else "",
-        f"{counted(electing, 'partition')} electing one" if electing else "",
-        f"{counted(lacking, 'partition')} lacking a replica" if lacking else "",
+def summarize(history: ClusterHistory) -> ClusterSummary:
+    """Summarize the state of a cluster at its last poll."""
+    notes = _notes(history)
+    open_outages = [each for each in history.incidents if each.ended is None and _is_outage(each)]
+    broker_outages = [each for each in open_outages if each.kind in OUTAGES]
+    unreachable = [each for each in history.brokers if each.unreachable_since is not None]
+    if broker_outages or history.now["offline"]:
+        explained = {each.broker for each in broker_outages}
+        unexplained = [_unreachable([each], history) for each in unreachable if each.id not in explained]
+        headline = _critical_headline(history, broker_outages)
+        return ClusterSummary(Level.CRITICAL, headline, (*(f"{each}." for each in unexplained), *notes))
+    if history.now["under_replicated"] or history.now["electing"] or unreachable or open_outages:
+        return ClusterSummary(Level.WARNING, _warning_headline(history, open_outages, unreachable), notes)
+    if not history.partitions:
+        return ClusterSummary(Level.WARNING, "No partition was reported.", notes)
+    return ClusterSummary(Level.OK, "Nothing is wrong now.", (_all_in_sync(history), *_last_outage(history), *notes))
+
+
+def _critical_headline(history: ClusterHistory, broker_outages: list[Incident]) -> str:
+    """Name the brokers that are down, then the affected partitions."""
+    affected = _affected_partitions(history)
+    if not broker_outages:
+        return f"{upper_first(affected)}, since {_first_seen(history, 'offline')}."
+    named = [
+        f"{incident_title(each)} at {format_time(each.began, history)} and is not back"
+        for each in broker_outages[:NAMED_OUTAGES]
     ]
-    said = ", ".join(each for each in counts if each)
-    remarks = _remarks(story)
-    gone = [each for each in open_outages if each.kind in OUTAGES]
-    silent = [each for each in story.brokers if each.silent_since is not None]
-    explained = {each.broker for each in gone}
-    unexplained = [each for each in silent if each.id not in explained]
-    if gone or offline:
-        headline = _outages(gone, story) if gone else f"{said[:1].upper()}{said[1:]}"
-        if gone and said:
-            headline += f": {said}"
-        elif not gone:
-            headline += f", since {clock(_oldest(story, 'offline'), story)}"
-        others = [
-            f"Broker {each.id} does not answer since {clock(each.silent_since or 0, story)}." for each in unexplained
-        ]
-        return Verdict("trouble", headline + ".", (*others, *remarks))
-    if lacking or electing or silent or open_outages:
-        parts = []
-        if silent:
-            since = min(each.silent_since or story.ended for each in silent)
-            named = ", ".join(str(each.id) for each in silent[:5])
-            parts.append(f"Broker{'' if len(silent) == 1 else 's'} {named} silent since {clock(since, story)}")
-        parts += [f"{title(each)}, since {clock(each.began, story)}" for each in open_outages]
-        if lacking:
-            parts.append(f"{counted(lacking, 'partition')} lack a replica since {clock(_oldest(story, ''), story)}")
-        if electing:
-            parts.append(f"{counted(electing, 'partition')} electing a leader")
-        headline = "; ".join([parts[0], *map(lower_first, parts[1:])])
-        return Verdict("watch", headline + ".", remarks)
-    if not story.partitions:
-        return Verdict("watch", "No partition was ever told of.", remarks)
-    answering = sum(1 for each in story.brokers if each.polls)
-    if answering == 1:
-        all_well = f"The one broker asked answers, and all {number(story.partitions)} partitions are led and in sync."
-    else:
-        all_well = f"All {answering} brokers answer, and all {number(story.partitions)} partitions are led and in sync."
-    return Verdict("well", "Nothing is wrong now.", (all_well, *_last_outage(story), *remarks))
+    headline = _joined(named)
+    if len(broker_outages) > NAMED_OUTAGES:
+        headline += f"; and {len(broker_outages) - NAMED_OUTAGES} more brokers are down"
+    return f"{headline}: {affected}." if affected else f"{headline}."
 
 
-def _outages(gone: list[Incident], story: ClusterStory) -> str:
-    first, *more = [f"{title(each)} at {clock(each.began, story)} and is not back" for each in gone[:3]]
-    told = "; ".join([first, *map(lower_first, more)])
-    return told + (f"; and {len(gone) - 3} more brokers are gone" if len(gone) > 3 else "")
+def _affected_partitions(history: ClusterHistory) -> str:
+    """Count the partitions with problems, the most serious problem first."""
+    states = (
+        ("offline", "without a leader"),
+        ("electing", "electing a leader"),
+        ("under_replicated", "under-replicated"),
+    )
+    return ", ".join(
+        f"{pluralize(history.now[flag], 'partition')} {state}" for flag, state in states if history.now[flag]
+    )
 
 
-def _oldest(story: ClusterStory, what: str) -> int:
-    return min((since for _, _, flag, since in story.troubled if not what or flag == what), default=story.ended)
+def _warning_headline(history: ClusterHistory, open_outages: list[Incident], unreachable: list[BrokerHistory]) -> str:
+    """List everything that needs attention while all partitions still have a leader."""
+    under_replicated, electing = history.now["under_replicated"], history.now["electing"]
+    parts = [_unreachable(unreachable, history)] if unreachable else []
+    parts += [f"{incident_title(each)}, since {format_time(each.began, history)}" for each in open_outages]
+    if under_replicated:
+        parts.append(f"{pluralize(under_replicated, 'partition')} under-replicated since {_first_seen(history)}")
+    if electing:
+        parts.append(f"{pluralize(electing, 'partition')} electing a leader")
+    return f"{_joined(parts)}."
 
 
-def _last_outage(story: ClusterStory) -> tuple[str, ...]:
-    over = [each for each in story.incidents if group(each) == "outage" and each.ended is not None]
+def _unreachable(brokers: list[BrokerHistory], history: ClusterHistory) -> str:
+    since = min(each.unreachable_since or history.ended for each in brokers)
+    ids = ", ".join(str(each.id) for each in brokers[:NAMED_BROKERS])
+    subject = f"Broker {ids} has" if len(brokers) == 1 else f"Brokers {ids} have"
+    return f"{subject} not answered since {format_time(since, history)}"
+
+
+def _joined(clauses: list[str]) -> str:
+    return "; ".join([clauses[0], *map(lower_first, clauses[1:])])
+
+
+def _first_seen(history: ClusterHistory, flag: str | None = None) -> str:
+    """Return the time since when the first unhealthy partition, or the first with `flag`, has been unhealthy."""
+    times = (since for _, _, each, since in history.unhealthy if flag in (None, each))
+    return format_time(min(times, default=history.ended), history)
+
+
+def _all_in_sync(history: ClusterHistory) -> str:
+    polled = sum(1 for each in history.brokers if each.polls)
+    brokers = "The only polled broker answers" if polled == 1 else f"All {polled} brokers answer"
+    return f"{brokers}, and all {format_number(history.partitions)} partitions have a leader and are in sync."
+
+
+def _last_outage(history: ClusterHistory) -> tuple[str, ...]:
+    over = [each for each in history.incidents if _is_outage(each) and each.ended is not None]
     if not over:
         return ()
     last = max(over, key=lambda each: each.ended or 0)
     assert last.ended is not None
-    ago = lasting(story.ended - last.ended)
-    what = f"{lower_first(title(last))} at {clock(last.began, story)}"
-    return (f"The last outage: {what}; all was well again {ago} before the end.",)
+    what = f"{lower_first(incident_title(last))} at {format_time(last.began, history)}"
+    return (f"Last outage: {what}, resolved {format_duration(history.ended - last.ended)} before the last poll.",)
 
 
-def _remarks(story: ClusterStory) -> tuple[str, ...]:
-    """What is not wrong, and worth a look."""
-    remarks = []
-    if story.now["under_min_isr"]:
-        remarks.append(f"{counted(story.now['under_min_isr'], 'partition')} below min.insync.replicas.")
-    fair = [each for each in story.brokers if each.leaders_fair >= 1]
-    if fair:
-        furthest = max(fair, key=lambda each: abs(each.leaders - each.leaders_fair) / each.leaders_fair)
+def _is_outage(incident: Incident) -> bool:
+    return incident_group(incident) is IncidentGroup.OUTAGE
+
+
+def _notes(history: ClusterHistory) -> tuple[str, ...]:
+    """Return sentences about conditions that are not problems but worth a look."""
+    notes = []
+    if history.now["under_min_isr"]:
+        notes.append(f"{pluralize(history.now['under_min_isr'], 'partition')} below min.insync.replicas.")
+    expected = [each for each in history.brokers if each.leaders_fair >= 1]
+    if expected:
+        furthest = max(expected, key=lambda each: abs(each.leaders - each.leaders_fair) / each.leaders_fair)
         share = furthest.leaders / furthest.leaders_fair
-        if share > UNFAIR or share < 1 / UNFAIR:
-            remarks.append(
-                f"Worth a look: broker {furthest.id} leads {counted(furthest.leaders, 'partition')}, its fair share is "
-                f"{number(furthest.leaders_fair)}; {number(story.now['not_preferred'])} partitions "
-                f"({percent(story.now['not_preferred'], story.partitions)}) are not led by their preferred replica."
+        if share > UNFAIR_SHARE or share < 1 / UNFAIR_SHARE:
+            not_preferred = history.now["not_preferred"]
+            notes.append(
+                f"Worth a look: broker {furthest.id} leads {pluralize(furthest.leaders, 'partition')}, its fair share "
+                f"is {format_number(furthest.leaders_fair)}; {format_number(not_preferred)} partitions "
+                f"({format_percent(not_preferred, history.partitions)}) are not led by their preferred replica."
             )
-    if story.unreadable:
-        remarks.append(f"{counted(story.unreadable, 'answer')} could not be read.")
-    return tuple(remarks)
+    if history.unreadable_responses:
+        notes.append(f"{pluralize(history.unreadable_responses, 'response')} could not be decoded.")
+    return tuple(notes)

@@ -1,1 +1,1 @@
-"""One command a module; each returns its exit code."""
+"""The subcommands of `kwire`, one a module; each returns its exit code."""

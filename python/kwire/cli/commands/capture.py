@@ -1,4 +1,4 @@
-"""``kwire capture``: poll a cluster into a folder."""
+"""`kwire capture`: poll a cluster's metadata into a folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path, file_okay=False), metavar="OUT")
-@click.option("-b", "--bootstrap", required=True, metavar="HOST:PORT", help="One broker or several, with commas.")
+@click.option("-b", "--bootstrap", required=True, metavar="HOST:PORT,...", help="Connect to these brokers first.")
 @click.option(
     "-i",
     "--interval",
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="From one question to a broker to the next.",
+    help="Poll each broker at this interval.",
 )
-@click.option("--duration", type=FiniteRange(min=0), metavar="SECONDS", help="End by itself; else ^C does it.")
-@click.option("-d", "--dialect", type=click.Choice(["kafka", "kip4"]), help="As found out, if not said.")
-@click.option("--one", is_flag=True, help="Ask one broker, not all of them.")
-@click.option("--configs", type=FiniteRange(min=1), metavar="SECONDS", help="Ask for settings of topics as often.")
+@click.option("--duration", type=FiniteRange(min=0), metavar="SECONDS", help="Stop after this time  [default: at ^C]")
+@click.option("-d", "--dialect", type=click.Choice(["kafka", "kip4"]), help="Use this dialect  [default: detect]")
+@click.option("--one", is_flag=True, help="Poll one broker instead of all brokers.")
+@click.option("--configs", type=FiniteRange(min=1), metavar="SECONDS", help="Also poll topic configs at this interval.")
 def capture(
     out: Path,
     bootstrap: str,
@@ -43,32 +43,32 @@ def capture(
 ) -> int:
     """Poll a cluster's metadata into a folder.
 
-    What is in OUT already stays, and is gone on with. `kwire replay OUT` tells what happened, also while this runs.
+    An existing capture in OUT is continued. `kwire replay OUT` lists the changes, also while this command runs.
 
     \b
     Examples:
       kwire capture --bootstrap broker-1:9092,broker-2:9092 OUT
       kwire capture -b broker-1:9092 --interval 0.5 --duration 60 --configs 30 OUT
-    """  # noqa: D301  # \b is click's mark
+    """  # noqa: D301  # click needs \b
     require("pyarrow", "capture")
     from kwire.capture import CaptureInUse
 
-    _refuse_bad_bootstrap(bootstrap)
+    _check_bootstrap(bootstrap)
     try:
-        with _opened(out) as folder:
+        with _open_capture(out) as folder:
             for found in folder.recovered:
-                print(f"{found.tail.name}: {found.rows} rows taken over, {found.torn_bytes} torn bytes cut off")
+                print(f"{found.tail.name}: recovered {found.rows} rows, discarded {found.torn_bytes} incomplete bytes")
             statistics = _poll(folder, bootstrap, interval, duration, dialect, one=one, configs=configs)
     except CaptureInUse as error:
         raise click.ClickException(str(error)) from None
     print(
-        f"{statistics.polls} polls: {statistics.same} the same again, {statistics.errors} without an answer;"
-        f" {statistics.bytes:,} bytes came"
+        f"{statistics.polls} polls: {statistics.same} unchanged, {statistics.errors} failed;"
+        f" {statistics.bytes:,} bytes received"
     )
     return 0
 
 
-def _opened(out: Path) -> Capture:
+def _open_capture(out: Path) -> Capture:
     from kwire.capture import Capture, CaptureError
 
     try:
@@ -76,16 +76,16 @@ def _opened(out: Path) -> Capture:
     except CaptureError:
         raise
     except OSError as error:
-        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
+        raise click.ClickException(f"cannot write to {out}: {error.strerror}") from None
 
 
-def _refuse_bad_bootstrap(bootstrap: str) -> None:
+def _check_bootstrap(bootstrap: str) -> None:
     from kwire.protocol import Endpoint
 
     try:
         Endpoint.parse_all(bootstrap)
     except ValueError as error:
-        raise click.BadParameter(f"{error}.", param_hint="--bootstrap") from None
+        raise click.BadParameter(str(error), param_hint="--bootstrap") from None
 
 
 def _poll(
@@ -111,7 +111,7 @@ def _poll(
             requests=[] if configs is None else [PolledRequest(topic_configs(), configs, "one", apart=True)],
             capture=folder,
         ) as poller:
-            # Both are how a capture ends: what was polled is written before the process does.
+            # Cancel instead of exit, so that everything polled so far is written.
             polling = asyncio.ensure_future(poller.run(duration))
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, polling.cancel)

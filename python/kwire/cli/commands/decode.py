@@ -1,7 +1,7 @@
-"""``kwire decode``: bytes to JSON, tables, or an annotated hex dump.
+"""`kwire decode`: decode bytes to JSON, tables, or an annotated hex dump.
 
-Rules of this file: one frame in, one document out; lines in, lines out; a list in, a list out. What is wrong with a
-frame of many stands in its place in the output and is counted at the end; the fault of a single one is explained.
+The output has the shape of the input: one document, one document a line, or a list. With many frames, the error of an
+invalid frame takes its place in the output and is counted at the end; the error of a single frame is explained.
 """
 
 from __future__ import annotations
@@ -12,22 +12,29 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 import kwire
-from kwire.cli.captures import Expected, captured
 from kwire.cli.colors import Choice, Paint, paint_for
-from kwire.cli.options import chosen_message, colour, input_words, which_message, whole_frames
-from kwire.cli.program import EXIT_WRONG_INPUT
-from kwire.cli.records import error_record, json_text, record
-from kwire.cli.sources import open_source
-from kwire.cli.summary import Tally
+from kwire.cli.frame_input import Expected, read_frames
+from kwire.cli.frame_json import error_document, frame_document, json_text
+from kwire.cli.input_sources import open_source
+from kwire.cli.options import (
+    color_option,
+    frame_options,
+    input_options,
+    message_options,
+    output_option,
+    resolve_message,
+)
+from kwire.cli.program import EXIT_INVALID_INPUT
+from kwire.cli.summary import FrameCounts
 
 if TYPE_CHECKING:
-    from kwire.cli.captures import Capture
+    from kwire.cli.frame_input import FrameInput
     from kwire.cli.frames import Frame, FrameKind
-    from kwire.cli.sources import Content
+    from kwire.cli.input_sources import InputFormat
 
 
-class Wish(NamedTuple):
-    """How the output is wanted."""
+class OutputOptions(NamedTuple):
+    """The dialect that names values, the colors, and whether long arrays and values are shown in full."""
 
     dialect: str
     paint: Paint
@@ -35,23 +42,16 @@ class Wish(NamedTuple):
 
 
 @click.command()
-@which_message
-@whole_frames
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["json", "table", "hexdump"]),
-    default="json",
-    show_default=True,
-    help="JSON is for programs; a hex dump says which bytes are which field.",
-)
-@click.option("-a", "--all", "everything", is_flag=True, help="Leave nothing out of a hex dump.")
-@click.option("--skip-unknown", is_flag=True, help="Pass over frames of messages and versions not declared here.")
-@input_words
-@colour
+@message_options
+@frame_options
+@output_option(["json", "table", "hexdump"], "Print JSON for programs, tables, or the bytes of each field.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Show long arrays and values of a hex dump in full.")
+@click.option("--skip-unknown", is_flag=True, help="Skip frames of unknown messages and versions.")
+@input_options
+@color_option
 def decode(
     words: tuple[str, ...],
-    content: Content | None,
+    input_format: InputFormat | None,
     message: str | None,
     version: int | None,
     dialect: str,
@@ -62,114 +62,114 @@ def decode(
     skip_unknown: bool,
     color: Choice,
 ) -> int:
-    """Bytes to JSON, tables, or an annotated hex dump.
+    """Decode bytes to JSON, tables, or an annotated hex dump.
 
-    A body needs --message and --version. A whole request (--request) says what it is in its header; a whole response
-    (--response) needs message and version of what was asked. JSON is read one frame a document: hex in a string, or an
-    object with request_hex and response_hex, api_key and api_version, or with hex, message and version.
+    A body needs --message and --version. The header of a request (--request) names its message and version; a response
+    (--response) needs the message and version of its request. JSON input has one frame a document: hex in a string, or
+    an object with request_hex, response_hex, api_key, and api_version, or with hex, message, and version.
 
     \b
     Examples:
       kwire decode -m MetadataResponse -v 13 00000000 01 00 ffffffff 01 0000 00
       kwire decode --request -o hexdump 0012 0003 00000001 0002 6d65 00 026b 0231 00
-      kwire decode --response -m Metadata -v 12 answer.bin
+      kwire decode --response -m Metadata -v 12 response.bin
       kwire decode capture.jsonl.xz | jq -c 'select(.error)'
       ssh broker cat capture.jsonl | kwire decode -o table -
-    """  # noqa: D301  # \b is click's mark
+    """  # noqa: D301  # click needs \b
     if kind == "request" and (message is not None or version is not None):
         raise click.UsageError(
-            "--request reads message and version from the header: leave out --message and --version."
+            "--request cannot be combined with --message and --version: the header names message and version"
         )
-    cls, version = chosen_message(message, dialect, version, kind)
-    capture = captured(open_source(words), Expected(dialect, kind, cls, version), content, sized=sized)
-    wish = Wish(dialect, paint_for(sys.stdout, color), everything)
-    if capture.shape == "one":
-        [frame] = capture.frames
-        return _print_one(frame, output, wish, color)
-    tally = Tally(skip_unknown=skip_unknown)
-    _print_each(capture, tally, output, wish)
-    return tally.report()
+    cls, version = resolve_message(message, dialect, version, kind)
+    frames = read_frames(open_source(words), Expected(dialect, kind, cls, version), input_format, sized=sized)
+    options = OutputOptions(dialect, paint_for(sys.stdout, color), everything)
+    if frames.shape == "one":
+        [frame] = frames.frames
+        return _print_one(frame, output, options, color)
+    counts = FrameCounts(skip_unknown=skip_unknown)
+    _print_each(frames, counts, output, options)
+    return counts.report()
 
 
-def _print_one(frame: Frame, output: str, wish: Wish, color: Choice) -> int:
+def _print_one(frame: Frame, output: str, options: OutputOptions, color: Choice) -> int:
     if output == "hexdump":
-        _print_dump(frame, wish)
-    elif frame.problem is None:
+        _print_dump(frame, options)
+    elif frame.error is None:
         if output == "table":
-            _print_tables(frame, wish)
+            _print_tables(frame, options)
         else:
-            document = record(frame)
+            document = frame_document(frame)
             print(json_text(document["body"] if frame.kind == "body" else document, indent=2))
     elif output == "json" and not sys.stdout.isatty():
-        print(json_text({"error": error_record(frame.problem)}, indent=2))
-    if frame.problem is None:
+        print(json_text({"error": error_document(frame.error)}, indent=2))
+    if frame.error is None:
         return 0
-    from kwire.cli.error_rendering import fault_text
+    from kwire.cli.error_rendering import render_error
 
     sys.stdout.flush()
-    print(fault_text(frame, paint_for(sys.stderr, color)), file=sys.stderr)
-    return EXIT_WRONG_INPUT
+    print(render_error(frame, paint_for(sys.stderr, color)), file=sys.stderr)
+    return EXIT_INVALID_INPUT
 
 
-def _print_each(capture: Capture, tally: Tally, output: str, wish: Wish) -> None:
-    frames = tally.counted(capture.frames)
+def _print_each(source: FrameInput, counts: FrameCounts, output: str, options: OutputOptions) -> None:
+    frames = counts.count(source.frames)
     if output == "hexdump":
         for number, frame in enumerate(frames):
-            print("\n" * (number > 0) + wish.paint("title", f"=== {_heading(frame)}"))
-            _print_dump(frame, wish)
+            print("\n" * (number > 0) + options.paint("title", f"=== {_heading(frame)}"))
+            _print_dump(frame, options)
     elif output == "table":
         print(_row("frame", "kind", "message", "version", "bytes", "result"))
         for frame in frames:
             print(_summary(frame), flush=True)
-    elif capture.shape == "list":
+    elif source.shape == "list":
         separator = "[\n"
         for frame in frames:
-            print(separator + json_text(record(frame)), end="")
+            print(separator + json_text(frame_document(frame)), end="")
             separator = ",\n"
         print("\n]" if separator != "[\n" else "[]")
     else:
         for frame in frames:
-            # At once: the input may be a connection that somebody watches.
-            print(json_text(record(frame)), flush=True)
+            # The input may be a live connection.
+            print(json_text(frame_document(frame)), flush=True)
 
 
-def _print_dump(frame: Frame, wish: Wish) -> None:
+def _print_dump(frame: Frame, options: OutputOptions) -> None:
     from kwire.cli.hexdump import hexdump
 
-    for line in hexdump(frame, wish.dialect, wish.paint, everything=wish.everything):
+    for line in hexdump(frame, options.dialect, options.paint, everything=options.everything):
         print(line)
     if not frame.parts:
-        print(wish.paint("fault", str(frame.problem)))
+        print(options.paint("error", str(frame.error)))
 
 
-def _print_tables(frame: Frame, wish: Wish) -> None:
+def _print_tables(frame: Frame, options: OutputOptions) -> None:
     from kwire.cli.field_tables import field_tables
     from kwire.cli.tables import print_table
 
     first = True
     for part in frame.parts:
         message = kwire.decode(part.cls, part.data, version=part.version)
-        for title, columns, rows in field_tables(message, part.version, wish.dialect):
-            print(("" if first else "\n") + wish.paint("title", title), flush=True)
-            print_table(columns, rows, wish.paint)
+        for title, columns, rows in field_tables(message, part.version, options.dialect):
+            print(("" if first else "\n") + options.paint("title", title), flush=True)
+            print_table(columns, rows, options.paint)
             first = False
 
 
 def _heading(frame: Frame) -> str:
-    where = ", ".join(f"{name} {number}" for name, number in frame.where.items())
-    problem = f": {frame.problem}" if frame.problem else ""
-    return f"{where}, {frame.kind}{problem}"
+    position = ", ".join(f"{name} {number}" for name, number in frame.position.items())
+    error = f": {frame.error}" if frame.error else ""
+    return f"{position}, {frame.kind}{error}"
 
 
 def _summary(frame: Frame) -> str:
-    """A frame in a line of the table of many."""
-    where = " ".join(str(number) for number in frame.where.values())
+    """Return the row of a frame in the table of many frames."""
+    position = " ".join(str(number) for number in frame.position.values())
     body = frame.body
     name, version = (body.cls.__name__, str(body.version)) if body else ("", "")
-    result = str(frame.problem) if frame.problem else "ok"
-    return _row(where, frame.kind, name, version, str(len(frame.payload)), result)
+    result = str(frame.error) if frame.error else "ok"
+    return _row(position, frame.kind, name, version, str(len(frame.payload)), result)
 
 
-def _row(where: str, kind: str, name: str, version: str, size: str, result: str) -> str:
-    """In columns of fixed width: rows are printed before the later ones are known."""
-    return f"{where:>6}  {kind:8}  {name:38}  {version:>7}  {size:>7}  {result}"
+def _row(position: str, kind: str, name: str, version: str, size: str, result: str) -> str:
+    """Format a row with fixed widths: rows are printed before the later ones are read."""
+    return f"{position:>6}  {kind:8}  {name:38}  {version:>7}  {size:>7}  {result}"

@@ -1,4 +1,4 @@
-"""``kwire messages``: which messages there are, and what the fields of one mean."""
+"""`kwire messages`: list all messages, or the fields of one message."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from kwire.cli.colors import Choice, paint_for
-from kwire.cli.documentation import documented
-from kwire.cli.names import DIALECTS, UnknownName, named_both
-from kwire.cli.options import colour, complete_message
-from kwire.cli.records import json_text
+from kwire.cli.field_documentation import documented_fields
+from kwire.cli.frame_json import json_text
+from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
+from kwire.cli.options import color_option, complete_message, output_option
 from kwire.cli.tables import GAP, Column, print_table
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kwire.cli.colors import Paint
-    from kwire.cli.documentation import Documented
+    from kwire.cli.field_documentation import DocumentedField
     from kwire.declare import Message
 
 _Row: TypeAlias = tuple[str, str, str, str, str]
-"""Name, type, versions, default, and what it means."""
+"""Name, type, versions, default, and text of a field."""
 
-WIDTH_ELSEWHERE = 120
-"""Columns of text where there is no terminal to ask."""
-NARROWEST_TEXT = 30
+DEFAULT_WIDTH = 120
+"""Width of the output if it is not a terminal."""
+MIN_TEXT_WIDTH = 30
 
 
 @click.command()
 @click.argument("name", required=False, shell_complete=complete_message)
-@click.option("-d", "--dialect", type=click.Choice(DIALECTS), help="Only the messages of this dialect.")
-@click.option("-v", "--version", type=int, metavar="N", help="Only what stands in this version.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@colour
+@click.option("-d", "--dialect", type=click.Choice(DIALECTS), help="Show only messages of this dialect.")
+@click.option("-v", "--version", type=int, metavar="N", help="Show only messages and fields of this version.")
+@output_option(["table", "json"], "Print the messages or fields in this format.")
+@color_option
 def messages(name: str | None, dialect: str | None, version: int | None, output: str, color: Choice) -> int:
-    """List all messages, or the fields of one and what they mean.
+    """List all messages, or the fields of one message.
 
     NAME is a message, or an API for its request and its response.
 
@@ -51,24 +51,24 @@ def messages(name: str | None, dialect: str | None, version: int | None, output:
       kwire messages --dialect kip4
       kwire messages MetadataResponse --version 12
       kwire messages -o json | jq -r '.[] | select(.flexible) | .name'
-    """  # noqa: D301  # \b is click's mark
+    """  # noqa: D301  # click needs \b
     paint = paint_for(sys.stdout, color)
     if name is None:
         _print_list(dialect, version, output, paint)
         return 0
     try:
-        classes = named_both(name, dialect or "kafka")
+        classes = find_all_by_name(name, dialect or "kafka")
     except UnknownName as error:
         raise click.BadParameter(str(error), param_hint="NAME") from None
-    having = [cls for cls in classes if version is None or version in cls.versions]
-    if not having:
-        ranges = " and ".join(f"{cls.__name__} has {cls.versions}" for cls in classes)
-        raise click.BadParameter(f"No version {version}: {ranges}.", param_hint="--version")
+    matching = [cls for cls in classes if version is None or version in cls.versions]
+    if not matching:
+        ranges = " and ".join(f"{cls.__name__} has versions {cls.versions}" for cls in classes)
+        raise click.BadParameter(f"version {version} is not supported: {ranges}", param_hint="--version")
     if output == "json":
-        print(json_text([_document(cls, version) for cls in having], indent=2))
+        print(json_text([_document(cls, version) for cls in matching], indent=2))
     else:
-        for place, cls in enumerate(having):
-            print("\n" * (place > 0) + "\n".join(_pages(cls, version, paint)))
+        for index, cls in enumerate(matching):
+            print("\n" * (index > 0) + "\n".join(_pages(cls, version, paint)))
     return 0
 
 
@@ -107,38 +107,38 @@ def _facts(cls: type[Message]) -> dict[str, Any]:
 
 
 def _document(cls: type[Message], version: int | None) -> dict[str, Any]:
-    fields = [_field_document(each) for each in documented(cls, version)]
+    fields = [_field_document(each) for each in documented_fields(cls, version)]
     return {**_facts(cls), "text": docstring(cls), "fields": fields}
 
 
-def _field_document(each: Documented) -> dict[str, Any]:
+def _field_document(each: DocumentedField) -> dict[str, Any]:
     f = each.field
-    found: dict[str, Any] = {"name": f.name, "json_name": f.json_name, "type": each.type, "versions": each.versions}
+    document: dict[str, Any] = {"name": f.name, "json_name": f.json_name, "type": each.type, "versions": each.versions}
     if each.default:
-        found["default"] = each.default
+        document["default"] = each.default
     if f.tag is not None:
-        found["tag"] = f.tag
+        document["tag"] = f.tag
     if f.nullable_since:
-        found["nullable_since"] = f.nullable_since
-    found |= {"ignorable": f.ignorable, "text": each.text}
-    if each.inside:
-        found["fields"] = [_field_document(inner) for inner in each.inside]
-    return found
+        document["nullable_since"] = f.nullable_since
+    document |= {"ignorable": f.ignorable, "text": each.text}
+    if each.inner:
+        document["fields"] = [_field_document(inner) for inner in each.inner]
+    return document
 
 
 def _pages(cls: type[Message], version: int | None, paint: Paint) -> Iterator[str]:
-    """A message for a person: what it is for, then a line or more for each field."""
+    """Yield the text of a message and the lines of its fields."""
     facts = _facts(cls)
     key = "" if facts["key"] is None else f"key {facts['key']}, "
     flexible = f", flexible {facts['flexible']}" if facts["flexible"] else ""
     about = f"{key}{facts['kind']}, versions {facts['versions']}{flexible}, dialect {', '.join(facts['dialects'])}"
     yield paint("title", facts["name"]) + paint("quiet", f": {about}")
-    width = shutil.get_terminal_size((WIDTH_ELSEWHERE, 0)).columns if sys.stdout.isatty() else WIDTH_ELSEWHERE
+    width = shutil.get_terminal_size((DEFAULT_WIDTH, 0)).columns if sys.stdout.isatty() else DEFAULT_WIDTH
     for paragraph in docstring(cls).split("\n\n"):
         yield from textwrap.wrap(paragraph, width)
-    rows = list(_rows(documented(cls, version), 0))
+    rows = list(_rows(documented_fields(cls, version), 0))
     if not rows:
-        yield "It has no fields."
+        yield "This message has no fields."
         return
     yield ""
     yield from _field_lines(rows, width, paint)
@@ -148,7 +148,7 @@ def _field_lines(rows: list[_Row], width: int, paint: Paint) -> Iterator[str]:
     titles = ("field", "type", "versions", "default")
     widths = [max(len(title), *(len(row[place]) for row in rows)) for place, title in enumerate(titles)]
     text_at = sum(widths) + len(GAP) * len(widths)
-    has_room = width - text_at >= NARROWEST_TEXT
+    has_room = width - text_at >= MIN_TEXT_WIDTH
     meaning = ("meaning",) if has_room else ()
     yield paint(
         "title", GAP.join(f"{title:{size}}" for title, size in zip((*titles, *meaning), (*widths, 0), strict=False))
@@ -165,10 +165,10 @@ def _field_lines(rows: list[_Row], width: int, paint: Paint) -> Iterator[str]:
             yield from textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="    ")
 
 
-def _rows(found: list[Documented], depth: int) -> Iterator[_Row]:
-    for each in found:
+def _rows(fields: list[DocumentedField], depth: int) -> Iterator[_Row]:
+    for each in fields:
         text = " ".join(each.text.split())
         if each.remarks:
             text = f"({', '.join(each.remarks)}) {text}"
         yield "  " * depth + each.field.name, each.type, each.versions, each.default, text
-        yield from _rows(each.inside, depth + 1)
+        yield from _rows(each.inner, depth + 1)

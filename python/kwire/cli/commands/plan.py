@@ -1,50 +1,50 @@
-"""``kwire plan``: what the engine is told about a message."""
+"""`kwire plan`: show the encoding plan of a message."""
 
 from __future__ import annotations
 
 import click
 
 import kwire
-from kwire.cli.names import DIALECTS, UnknownName, named_both
-from kwire.cli.options import complete_message
+from kwire.cli.frame_json import json_text
+from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
+from kwire.cli.options import complete_message, output_option
 from kwire.cli.plan_tree import plan_tree
-from kwire.cli.records import json_text
 
 
 @click.command()
 @click.argument("name", shell_complete=complete_message)
-@click.option("-v", "--version", type=int, metavar="N", help="One version; without it all of them.")
-@click.option("-d", "--dialect", type=click.Choice(DIALECTS), default="kafka", show_default=True, help="Whose message.")
+@click.option("-v", "--version", type=int, metavar="N", help="Show only this version  [default: all]")
 @click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "tree", "json"]),
-    default="text",
+    "-d",
+    "--dialect",
+    type=click.Choice(DIALECTS),
+    default="kafka",
     show_default=True,
-    help="One line a version, or one line a field.",
+    help="Use the messages of Apache Kafka, or of the drafts of KIP-4.",
 )
+@output_option(["text", "tree", "json"], "Print one line a version, one line a field, or JSON.")
 def plan(name: str, version: int | None, dialect: str, output: str) -> int:
-    """Show what the engine does with a message.
+    """Show the encoding plan of a message.
 
-    NAME is a message, or an API for its request and its response. docs/plans.md has the grammar of the text.
+    NAME is a message, or an API for its request and its response. docs/plans.md describes the grammar of plans.
 
     \b
     Examples:
       kwire plan MetadataResponse --version 12
       kwire plan Metadata --version 12 --output tree
       diff <(kwire plan OffsetFetch -v 7 -o tree) <(kwire plan OffsetFetch -v 8 -o tree)
-    """  # noqa: D301  # \b is click's mark
+    """  # noqa: D301  # click needs \b
     try:
-        classes = named_both(name, dialect)
+        classes = find_all_by_name(name, dialect)
     except UnknownName as error:
         raise click.BadParameter(str(error), param_hint="NAME") from None
-    having = [cls for cls in classes if version is None or version in cls.versions]
-    if not having:
-        ranges = " and ".join(f"{cls.__name__} has {cls.versions}" for cls in classes)
-        raise click.BadParameter(f"No version {version}: {ranges}.", param_hint="--version")
+    matching = [cls for cls in classes if version is None or version in cls.versions]
+    if not matching:
+        ranges = " and ".join(f"{cls.__name__} has versions {cls.versions}" for cls in classes)
+        raise click.BadParameter(f"version {version} is not supported: {ranges}", param_hint="--version")
     plans = [
         (cls.__name__, each, kwire.plan(cls, version=each))
-        for cls in having
+        for cls in matching
         for each in (cls.versions if version is None else (version,))
     ]
     if output == "json":

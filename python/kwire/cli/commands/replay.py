@@ -1,4 +1,4 @@
-"""``kwire replay``: what happened to a cluster, out of a capture."""
+"""`kwire replay`: list the metadata changes in a capture."""
 
 from __future__ import annotations
 
@@ -10,23 +10,28 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.colors import paint_for
-from kwire.cli.options import FiniteRange, colour, require, slice_of_time
-from kwire.cli.records import json_text
+from kwire.cli.frame_json import json_text
+from kwire.cli.options import FiniteRange, color_option, output_option, require, time_window_options
 
 if TYPE_CHECKING:
     from kwire.cli.colors import Choice, Paint
     from kwire.cli.replayed import Event
 
-TROUBLE = {"Silent", "Unreadable", "LeaderLost", "BrokerLeft", "PartitionsMissing"}
+PROBLEMS = {"Silent", "Unreadable", "LeaderLost", "BrokerLeft", "PartitionsMissing"}
 
 
 @click.command()
 @click.argument("capture", metavar="DIR", type=click.Path(path_type=Path))
-@slice_of_time
-@click.option("--broker", type=int, metavar="ID", help="Only what this broker told.")
-@click.option("--speed", type=FiniteRange(min=0, min_open=True), metavar="X", help="1 is as fast as it happened.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@colour
+@time_window_options
+@click.option("--broker", type=int, metavar="ID", help="List only changes that this broker reported.")
+@click.option(
+    "--speed",
+    type=FiniteRange(min=0, min_open=True),
+    metavar="X",
+    help="Replay at this speed; 1 is real time  [default: no delay]",
+)
+@output_option(["text", "json"], "Print lines of text or JSON.")
+@color_option
 def replay(
     capture: Path,
     since: datetime | None,
@@ -36,19 +41,19 @@ def replay(
     output: str,
     color: Choice,
 ) -> int:
-    """Tell what changed in a cluster, out of a capture.
+    """List the metadata changes in a capture.
 
-    Every broker tells its own view. DIR is a folder that `kwire capture` or a Poller wrote, also while it is written;
-    or a parquet file of frames.
+    Each change is listed for every broker that reports it. DIR is a folder that `kwire capture` or a Poller has written
+    or is writing, or a Parquet file of frames.
 
     \b
     Examples:
       kwire replay OUT
       kwire replay OUT --since 2026-11-21T14:05 --until 2026-11-21T14:10 --broker 2
       kwire replay OUT -o json | jq -r 'select(.what == "LeaderMoved") | .topic' | sort | uniq -c
-    """  # noqa: D301  # \b is click's mark
+    """  # noqa: D301  # click needs \b
     if not capture.exists():
-        raise click.BadParameter(f"{capture} does not exist.", param_hint="DIR")
+        raise click.BadParameter(f"{capture} does not exist", param_hint="DIR")
     require("pyarrow", "capture")
     from kwire.cli.replayed import Story, rows_at
 
@@ -59,22 +64,22 @@ def replay(
             for event in story.events(row):
                 print(_json(event) if output == "json" else _line(event, paint))
     if output == "text":
-        told = story.polls - story.same - story.silent
-        print(f"{story.polls} polls: {told} told something, {story.same} the same again, {story.silent} no answer")
+        full = story.polls - story.same - story.silent
+        print(f"{story.polls} polls: {full} full, {story.same} unchanged, {story.silent} failed")
     return 0
 
 
 def _line(event: Event, paint: Paint) -> str:
     time = event.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-    text = paint("fault", event.text) if event.kind in TROUBLE else event.text
+    text = paint("error", event.text) if event.kind in PROBLEMS else event.text
     return f"{paint('quiet', time)}  broker {event.broker_id}  {text}"
 
 
 def _json(event: Event) -> str:
-    said = {
+    document = {
         "at": event.at.astimezone(UTC).isoformat(),
         "broker": event.broker_id,
         "endpoint": event.endpoint,
         "what": event.kind,
     }
-    return json_text(said | event.facts, indent=None)
+    return json_text(document | event.facts, indent=None)

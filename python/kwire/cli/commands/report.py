@@ -1,4 +1,4 @@
-"""``kwire report``: a page that says what happened to a cluster."""
+"""`kwire report`: write an HTML page about the history of a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.colors import paint_for
-from kwire.cli.options import colour, require, slice_of_time
+from kwire.cli.options import color_option, require, time_window_options
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,11 +24,16 @@ if TYPE_CHECKING:
     "--gold",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="A folder of the pipeline's, with gold.",
+    help="Report on the gold layer in this pipeline folder.",
 )
-@click.option("--capture", type=click.Path(path_type=Path), metavar="PATH", help="A capture, or a file of frames.")
-@slice_of_time
-@colour
+@click.option(
+    "--capture",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Report on this capture or Parquet file of frames.",
+)
+@time_window_options
+@color_option
 def report(
     out: Path,
     gold: Path | None,
@@ -37,41 +42,41 @@ def report(
     until: datetime | None,
     color: Choice,
 ) -> int:
-    """Write a page that says what happened to a cluster.
+    """Write an HTML page about what happened to a cluster.
 
-    On top is what is wrong now, and since when. One HTML file with everything in it, that loads nothing. Of a capture,
-    Spark makes gold first, in a temporary folder; that takes Java and some ten seconds.
+    The page starts with the current problems and since when they exist. It is one HTML file that loads nothing else.
+    For a capture, Spark first builds gold in a temporary folder; this needs Java and takes about ten seconds.
 
     \b
     Examples:
       kwire report kafka.html --gold /data/kafka
       kwire report kafka.html --gold /data/kafka --since 2026-11-21T14:00 --until 2026-11-21T15:00
       kwire report kafka.html --capture OUT
-    """  # noqa: D301  # \b is click's mark
+    """  # noqa: D301  # click needs \b
     if (gold is None) == (capture is None):
-        raise click.UsageError("Name what to report of: either --gold DIR or --capture PATH.")
+        raise click.UsageError("expected either --gold DIR or --capture PATH")
     for option, path in (("--gold", gold), ("--capture", capture)):
         if path is not None and not path.exists():
-            raise click.BadParameter(f"{path} does not exist.", param_hint=option)
-    require("pyarrow", "report")
-    require("plotly", "report")
+            raise click.BadParameter(f"{path} does not exist", param_hint=option)
+    for module in ("pyarrow", "plotly", "jinja2"):
+        require(module, "report")
     from kwire.report import write_report
+    from kwire.report.summary import Level
 
-    times = {"since": since, "until": until}
     if gold is not None:
-        said = write_report(out, gold=gold, **times)
+        summaries = write_report(out, gold=gold, since=since, until=until)
     else:
         require("pyspark", "spark")
         from kwire.report.local_pipeline import build_gold
 
         assert capture is not None
         with tempfile.TemporaryDirectory(prefix="kwire-report-") as folder:
-            print(f"making gold of {capture} ...", file=sys.stderr)
+            print(f"building gold from {capture} ...", file=sys.stderr)
             build_gold(capture, Path(folder))
-            said = write_report(out, gold=folder, **times)
+            summaries = write_report(out, gold=folder, since=since, until=until)
     paint = paint_for(sys.stdout, color)
-    for cluster_id, verdict in said:
-        headline = verdict.headline if verdict.level == "well" else paint("fault", verdict.headline)
+    for cluster_id, summary in summaries:
+        headline = summary.headline if summary.level is Level.OK else paint("error", summary.headline)
         print(f"{cluster_id}: {headline}")
     print(f"{out} ({out.stat().st_size / 1e6:.1f} MB)")
     return 0

@@ -1,4 +1,4 @@
-"""``kwire validate``: which frames of a capture are right, and what is wrong with the others. No objects are made."""
+"""`kwire validate`: count the valid and invalid frames of a capture, without creating message objects."""
 
 from __future__ import annotations
 
@@ -7,31 +7,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.captures import Expected, captured
 from kwire.cli.colors import paint_for
-from kwire.cli.error_rendering import fault_text
-from kwire.cli.options import chosen_message, input_words, which_message, whole_frames
-from kwire.cli.records import json_text
-from kwire.cli.sources import open_source
-from kwire.cli.summary import Tally
+from kwire.cli.error_rendering import render_error
+from kwire.cli.frame_input import Expected, read_frames
+from kwire.cli.frame_json import json_text
+from kwire.cli.input_sources import open_source
+from kwire.cli.options import frame_options, input_options, message_options, output_option, resolve_message
+from kwire.cli.summary import FrameCounts
 
 if TYPE_CHECKING:
     from kwire.cli.frames import Frame, FrameKind
-    from kwire.cli.sources import Content
+    from kwire.cli.input_sources import InputFormat
 
 
 @click.command()
-@which_message
-@whole_frames
-@click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the counts."
-)
-@click.option("-q", "--quiet", is_flag=True, help="Only count: do not say what is wrong.")
-@click.option("--skip-unknown", is_flag=True, help="Messages and versions not declared here are no errors.")
-@input_words
+@message_options
+@frame_options
+@output_option(["text", "json"], "Print the counts in this format.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the counts only, not the errors.")
+@click.option("--skip-unknown", is_flag=True, help="Skip frames of unknown messages and versions.")
+@input_options
 def validate(
     words: tuple[str, ...],
-    content: Content | None,
+    input_format: InputFormat | None,
     message: str | None,
     version: int | None,
     dialect: str,
@@ -41,39 +39,39 @@ def validate(
     quiet: bool,
     skip_unknown: bool,
 ) -> int:
-    """Count which frames of a capture are right and which are wrong.
+    """Count the valid and invalid frames of a capture.
 
-    Takes what `kwire decode` takes. The counts go to stdout, a sentence for each wrong frame to stderr; where there is
-    only one frame, with the bytes around the fault.
+    The input is that of `kwire decode`. The counts go to stdout, a line for each invalid frame to stderr; a single
+    invalid frame is shown with the malformed bytes.
 
     \b
     Examples:
       kwire validate capture.jsonl.xz
       kwire validate --sized --request requests.bin
-      kwire validate -m MetadataResponse -v 13 -q body.bin && echo fine
-    """  # noqa: D301  # \b is click's mark
+      kwire validate -m MetadataResponse -v 13 -q body.bin && echo valid
+    """  # noqa: D301  # click needs \b
     if kind == "request" and (message is not None or version is not None):
         raise click.UsageError(
-            "--request reads message and version from the header: leave out --message and --version."
+            "--request cannot be combined with --message and --version: the header names message and version"
         )
-    cls, version = chosen_message(message, dialect, version, kind)
-    capture = captured(open_source(words), Expected(dialect, kind, cls, version), content, sized=sized)
-    tally = Tally(skip_unknown=skip_unknown)
-    for frame in tally.counted(capture.frames):
-        if frame.problem is not None and not quiet:
-            _complain(frame, in_full=capture.shape == "one")
+    cls, version = resolve_message(message, dialect, version, kind)
+    frames = read_frames(open_source(words), Expected(dialect, kind, cls, version), input_format, sized=sized)
+    counts = FrameCounts(skip_unknown=skip_unknown)
+    for frame in counts.count(frames.frames):
+        if frame.error is not None and not quiet:
+            _print_error(frame, in_full=frames.shape == "one")
     if output == "json":
-        print(json_text({"ok": tally.right, "wrong": tally.wrong, "unknown": tally.unknown}))
+        print(json_text({"ok": counts.valid, "wrong": counts.invalid, "unknown": counts.unknown}))
     else:
-        print(tally)
-    return tally.exit_code
+        print(counts)
+    return counts.exit_code
 
 
-def _complain(frame: Frame, *, in_full: bool) -> None:
+def _print_error(frame: Frame, *, in_full: bool) -> None:
     paint = paint_for(sys.stderr)
     if in_full:
-        print(fault_text(frame, paint), file=sys.stderr)
+        print(render_error(frame, paint), file=sys.stderr)
         return
-    where = ", ".join(f"{name} {number}" for name, number in frame.where.items())
+    position = ", ".join(f"{name} {number}" for name, number in frame.position.items())
     title = f" {frame.body.title}" if frame.body else ""
-    print(f"{where}, {frame.kind}{title}: {frame.problem}", file=sys.stderr)
+    print(f"{position}, {frame.kind}{title}: {frame.error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Documented fields of messages and structs, for tables of the command."""
+"""Documented fields of messages and structs, for the tables of `kwire messages`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from kwire.declare.field import Field
 
 
-class Documented(NamedTuple):
-    """A field with its text, and the fields of the struct inside it."""
+class DocumentedField(NamedTuple):
+    """A field with its text, and the documented fields of its struct."""
 
     field: Field
     text: str
-    inside: list[Documented]
+    inner: list[DocumentedField]
 
     @property
     def type(self) -> str:
@@ -34,7 +34,7 @@ class Documented(NamedTuple):
 
     @property
     def default(self) -> str:
-        """The default as plans write it, `zero` for the zero uuid, or empty if the field is required."""
+        """The default as in plans, except for the zero UUID; an empty string for a required field."""
         default = self.field.default
         if default is MISSING:
             return ""
@@ -42,20 +42,20 @@ class Documented(NamedTuple):
 
     @property
     def remarks(self) -> list[str]:
-        """Tag and nullable versions, if declared."""
-        found = []
+        """The tag and the nullable versions of the field."""
+        remarks = []
         if self.field.tag is not None:
-            found.append(f"tag {self.field.tag}")
+            remarks.append(f"tag {self.field.tag}")
         if self.field.nullable_since:
-            found.append(f"null from version {self.field.nullable_since} on")
-        return found
+            remarks.append(f"nullable since version {self.field.nullable_since}")
+        return remarks
 
 
-def documented(cls: type[Struct], version: int | None = None) -> list[Documented]:
-    """Return the fields of a message or struct, only those of `version` if it is given."""
+def documented_fields(cls: type[Struct], version: int | None = None) -> list[DocumentedField]:
+    """Return the fields of a message or struct; with `version`, only the fields of that version."""
     texts = field_texts(cls)
     return [
-        Documented(f, texts.get(f.name, ""), [] if inner is None else documented(inner, version))
+        DocumentedField(f, texts.get(f.name, ""), [] if inner is None else documented_fields(inner, version))
         for f, inner in _fields_and_structs(cls)
         if version is None or f.in_version(version)
     ]

@@ -1,8 +1,8 @@
-"""A part of the demo: what a poll of 5,000 topics with 20 partitions each costs, the first time, when nothing has
-changed, and when 1 % of the topics have.
+"""Part of the demo: the cost of polling 5,000 topics with 20 partitions each.
 
-The cluster is a process of its own (this module, run by itself), so that only the client is measured: CPU time of the
-polling process, the median of several polls.
+Measures the first poll, a poll without changes, and a poll after 1 % of the topics have changed. The cluster runs in a
+process of its own (this module as a program), so that the numbers are the CPU time of the client; medians of several
+polls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter
 from statistics import median
 from time import process_time
 
-from examples.stage import Stage, say, step
+from examples.demo.terminal import DemoContext, print_line, step
 from kwire.client import Poll, Poller
 
 TOPICS, PARTITIONS, BROKERS = 5_000, 20, 12
@@ -24,10 +24,10 @@ INTERVAL = 0.25
 """Seconds between polls."""
 
 
-def show(stage: Stage) -> None:
-    """The part."""
-    del stage
-    command = [sys.executable, "-m", "examples.large_cluster"]
+def run(context: DemoContext) -> None:
+    """Run this part."""
+    del context
+    command = [sys.executable, "-m", "examples.demo.large_cluster"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cluster:
         assert cluster.stdin is not None
         assert cluster.stdout is not None
@@ -41,7 +41,7 @@ def show(stage: Stage) -> None:
 
 
 async def poll(endpoint: str, cluster: subprocess.Popen[str]) -> None:
-    """Poll it, have it change in between, and say what that cost."""
+    """Poll the cluster, change it between polls, and print the cost of the polls."""
     unchanged, changed = [], []
     seen: Counter[str] = Counter()
     began = process_time()
@@ -55,22 +55,22 @@ async def poll(endpoint: str, cluster: subprocess.Popen[str]) -> None:
             again = await anext(poller)
             unchanged.append(process_time() - began)
             assert again.same
-            move_random_leaders(cluster)
+            change_leaders(cluster)
             began = process_time()
             found: Poll = await anext(poller)
             changed.append(process_time() - began)
             seen.update(type(each).__name__ for each in found.events)
             await anext(poller)
     size = len(first.payload or b"")
-    say(f"  first snapshot, {size / 1e6:.1f} MB: {first_cpu * 1e3:6.1f} ms of CPU")
+    print_line(f"  first snapshot, {size / 1e6:.1f} MB: {first_cpu * 1e3:6.1f} ms of CPU")
     for what, taken in (("nothing changed", median(unchanged)), (f"{SHARE:.0%} of topics changed", median(changed))):
-        say(f"  {what + ':':<24} {taken * 1e3:6.1f} ms, {taken / first_cpu:.0%} of that")
-    told = ", ".join(f"{count / ROUNDS:,.0f} {name}" for name, count in seen.most_common())
-    say(f"  differences told by a poll that found some: {told}")
+        print_line(f"  {what + ':':<24} {taken * 1e3:6.1f} ms, {taken / first_cpu:.0%} of that")
+    events = ", ".join(f"{count / ROUNDS:,.0f} {name}" for name, count in seen.most_common())
+    print_line(f"  events of a poll after a change: {events}")
 
 
-def move_random_leaders(cluster: subprocess.Popen[str]) -> None:
-    """Have one partition of each hundredth topic get another leader, and the answer ready."""
+def change_leaders(cluster: subprocess.Popen[str]) -> None:
+    """Change the leader of one partition in 1 % of the topics, and wait until the response is prepared."""
     assert cluster.stdin is not None
     assert cluster.stdout is not None
     cluster.stdin.write("\n")
@@ -79,13 +79,13 @@ def move_random_leaders(cluster: subprocess.Popen[str]) -> None:
 
 
 def serve() -> None:
-    """Be the cluster, until nobody writes any more."""
+    """Run the cluster until stdin is closed."""
     from kwire.client import BlockingPoller
     from kwire.testing import FakeCluster
 
     def warm(endpoint: str) -> None:
         with BlockingPoller(endpoint, brokers="one", interval=60.0, timeout=30.0) as poller:
-            next(poller)  # its answer is ready from now on: who is measured does not wait for it
+            next(poller)  # the cluster caches the response, so the measured client does not wait for it
 
     with FakeCluster(BROKERS, topics=TOPICS, partitions=PARTITIONS) as cluster:
         warm(cluster.endpoint(1))

@@ -1,7 +1,4 @@
-"""How all parts of the demo speak: titles, steps with their time, and lists that are cut.
-
-Rules of this file: to stdout, plain when it is no terminal; a step is told when it is done, with the time that it took.
-"""
+"""Output of the demo: titles, lines, and steps with their duration; without colors if stdout is not a terminal."""
 
 from __future__ import annotations
 
@@ -20,24 +17,24 @@ if TYPE_CHECKING:
 paint = paint_for(sys.stdout)
 
 
-class Stage(NamedTuple):
-    """What the parts of a demo share. ``pages``: a folder for what stays; ``until_the_end``: closes what they share."""
+class DemoContext(NamedTuple):
+    """What the parts of the demo share: the folder of the reports, and resources that are closed at the end."""
 
     pages: Path
-    until_the_end: ExitStack
+    resources: ExitStack
 
 
-def title(text: str) -> None:
+def print_title(text: str) -> None:
     print(f"\n{paint('title', text)}", flush=True)
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     print(text, flush=True)
 
 
 @contextmanager
 def step(text: str) -> Iterator[None]:
-    """Something that takes a while: a terminal shows at once what is being done."""
+    """Print a step and how long it took; a terminal also shows the step while it runs."""
     if sys.stdout.isatty():
         print(f"  ..... s  {text}", end="\r", flush=True)
     began = perf_counter()

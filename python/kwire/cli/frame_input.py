@@ -1,0 +1,197 @@
+"""Reads the frames of the input one by one.
+
+* Hex and binary input is one frame, or a sequence of frames with size prefixes.
+* JSON input has one document a frame: hex in a string, an object with `hex`, or an exchange with `request_hex` and
+  `response_hex`, which is two frames.
+* An object may name its message by `api_key` and `api_version`, or by `message` and `version`; this overrides the
+  command line.
+* Any other document becomes a frame with an error.
+"""
+
+from __future__ import annotations
+
+from struct import unpack_from
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from kwire.cli import frames
+from kwire.cli.frames import Frame
+from kwire.cli.input_sources import InvalidInput, from_hex, is_json, read_bytes, read_documents
+from kwire.cli.message_names import find_by_name
+from kwire.declare.introspect import check_version
+from kwire.errors import KwireError
+from kwire.frame import Splitter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import BufferedReader
+
+    from kwire.cli.frames import FrameKind
+    from kwire.cli.input_sources import InputFormat, Shape
+    from kwire.declare import Message
+    from kwire.messages import Kind
+
+CHUNK = 1 << 16
+_HEX_KEYS = ("request_hex", "response_hex", "hex")
+_MESSAGE_KEYS = ("api_key", "api_version", "message", "version", "kind")
+_POSITION_KEYS = ("line", "index", "frame")
+"""The position of a frame in the input of the program that wrote the document."""
+
+
+class Expected(NamedTuple):
+    """The message and kind that the command line names; None where it does not."""
+
+    dialect: str
+    kind: FrameKind | None = None
+    cls: type[Message] | None = None
+    version: int | None = None
+
+
+class FrameInput(NamedTuple):
+    """The frames of the input, and whether it is one frame, one frame a line, or a list of frames."""
+
+    shape: Shape
+    frames: Iterator[Frame]
+
+
+def read_frames(
+    source: BufferedReader, expected: Expected, input_format: InputFormat | None, *, sized: bool
+) -> FrameInput:
+    """Read the frames of the input.
+
+    Raises:
+        InvalidInput: the input is malformed.
+        click.UsageError: the command line does not name the message of binary or hex input.
+    """
+    if sized:
+        _check_message_is_named(expected)
+        return FrameInput("lines", _split(source, expected))
+    if input_format == "json" or (input_format is None and is_json(source)):
+        shape, items = read_documents(source)
+        position_key = "index" if shape == "list" else "line"
+        return FrameInput("list" if shape == "list" else "lines", _parse_documents(items, expected, position_key))
+    _check_message_is_named(expected)
+    return FrameInput("one", iter([_parse_bytes(read_bytes(source, input_format), expected)]))
+
+
+def _check_message_is_named(expected: Expected) -> None:
+    """Check that the command line names the message, which only requests do not need."""
+    if expected.kind == "request":
+        return
+    if expected.cls is None:
+        raise click.UsageError(
+            "unknown message: expected --message NAME and --version N for a body, --request for requests,"
+            " or --response with message and version for responses"
+        )
+    if expected.version is None:
+        versions = expected.cls.versions
+        raise click.UsageError(f"{expected.cls.__name__} has versions {versions}: choose one with --version")
+
+
+def _split(source: BufferedReader, expected: Expected) -> Iterator[Frame]:
+    """Split frames by their size prefixes, as on a connection."""
+    splitter = Splitter()
+    number = unfinished = 0
+    while chunk := source.read1(CHUNK):
+        unfinished += len(chunk)
+        for payload in splitter.feed(chunk):
+            unfinished -= 4 + len(payload)
+            number += 1
+            yield _parse_bytes(payload, expected)._replace(position={"frame": number})
+    if unfinished:
+        raise InvalidInput(f"the input ends within frame {number + 1}, after {unfinished} bytes")
+
+
+def _parse_documents(items: Iterator[tuple[int, Any]], expected: Expected, position_key: str) -> Iterator[Frame]:
+    for number, document in items:
+        for frame in _parse_document(document, expected):
+            yield frame._replace(position={position_key: number})
+
+
+def _parse_document(document: Any, expected: Expected) -> Iterator[Frame]:
+    match document:
+        case str():
+            yield _parse_hex("body", document, expected, {})
+        case dict() if any(name in document for name in _HEX_KEYS):
+            for name in _HEX_KEYS:
+                kind = _kind_of(name, expected)
+                if isinstance(document.get(name), str) and expected.kind in (None, kind):
+                    yield _parse_hex(kind, document[name], expected, document)
+        case InvalidInput():
+            yield _invalid_frame(expected, document)
+        case _:
+            keys = ", ".join(_HEX_KEYS)
+            yield _invalid_frame(expected, InvalidInput(f"expected hex or an object with one of {keys}"))
+
+
+def _kind_of(name: str, expected: Expected) -> FrameKind:
+    if name == "request_hex":
+        return "request"
+    if name == "response_hex":
+        return "response"
+    # `hex` may be a bare body even where `kind` is "request"; only --request or --response make it a whole frame.
+    return expected.kind or "body"
+
+
+def _parse_hex(kind: FrameKind, text: str, expected: Expected, document: dict[str, Any]) -> Frame:
+    """Return the frame of a document; a frame with an error if the document is invalid."""
+    known_keys = (*_HEX_KEYS, *_MESSAGE_KEYS, *_POSITION_KEYS)
+    about = {name: value for name, value in document.items() if name not in known_keys}
+    try:
+        frame = _parse_frame(expected.kind or kind, from_hex(text), expected, document)
+    except KwireError as error:
+        return Frame(kind, b"", error=error, about=about)
+    return frame._replace(about=about)
+
+
+def _invalid_frame(expected: Expected, error: InvalidInput) -> Frame:
+    return Frame(expected.kind or "body", b"", error=error)
+
+
+def _parse_bytes(payload: bytes, expected: Expected) -> Frame:
+    return _parse_frame(expected.kind or "body", payload, expected, {})
+
+
+def _parse_frame(kind: FrameKind, payload: bytes, expected: Expected, document: dict[str, Any]) -> Frame:
+    if kind == "request":
+        return frames.parse_request(payload, expected.dialect)
+    if kind == "response":
+        return frames.parse_response(payload, expected.dialect, *_request_key_and_version(document, expected))
+    cls, version = _message_and_version(document, expected)
+    check_version(cls, version)
+    return frames.parse_body(cls, version, payload)
+
+
+def _request_key_and_version(document: dict[str, Any], expected: Expected) -> tuple[int, int]:
+    """Return the API key and version of a response's request: as given, or from the request in the same document."""
+    match document:
+        case {"api_key": int(api_key), "api_version": int(version)}:
+            return api_key, version
+        case {"request_hex": str(request)} if len(request) >= 8:
+            api_key, version = unpack_from(">hh", from_hex(request))
+            return api_key, version
+    cls, version = _message_and_version(document, expected)
+    return cls.api_key, version
+
+
+def _message_and_version(document: dict[str, Any], expected: Expected) -> tuple[type[Message], int]:
+    version = document.get("version", document.get("api_version", expected.version))
+    cls = expected.cls
+    kind: Kind | None = "response" if expected.kind == "response" else None
+    if isinstance(document.get("message"), str):
+        cls = find_by_name(document["message"], expected.dialect, version=_integer(version), kind=kind)
+    if cls is None:
+        raise InvalidInput("unknown message: neither the document nor --message names it")
+    if _integer(version) is None and cls.versions.lowest == cls.versions.highest:
+        version = cls.versions.lowest
+    number = _integer(version)
+    if number is None:
+        raise InvalidInput(
+            f"unknown version: neither the document nor --version names one; {cls.__name__} has versions {cls.versions}"
+        )
+    return cls, number
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

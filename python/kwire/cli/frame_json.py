@@ -1,0 +1,166 @@
+"""Frames as JSON documents, and JSON documents as bytes.
+
+* `encode` accepts what `decode` prints and returns the same bytes.
+* A bare body is Kafka's own JSON form of the message.
+* A frame is an object with its position in the input, `kind`, `message`, `version`, `header` and `body` in Kafka's
+  JSON form, and `surplus`; `error` replaces what could not be decoded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import kwire
+from kwire.cli.input_sources import InvalidInput, from_hex
+from kwire.cli.message_names import find_by_name
+from kwire.declare.introspect import check_version, describe
+from kwire.errors import DecodeError, EncodeError, KwireError, UnsupportedVersion
+from kwire.messages import UnknownMessage
+from kwire.messages.headers import RequestHeader, ResponseHeader
+
+if TYPE_CHECKING:
+    from kwire.cli.frames import Frame, FrameKind
+    from kwire.declare import Message
+
+# Valid in JSON but not safe on a terminal: C1 control characters and marks that change the text direction.
+_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def json_text(document: Any, *, indent: int | None = None) -> str:
+    """Format a document as JSON; characters that could disturb a terminal are escaped."""
+    text = json.dumps(document, ensure_ascii=False, indent=indent)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def frame_document(frame: Frame) -> dict[str, Any]:
+    """Return the JSON object of a frame."""
+    header, body = frame.header, frame.body
+    document: dict[str, Any] = {**frame.position, "kind": frame.kind}
+    if body is not None:
+        document["message"] = body.cls.__name__
+        document["version"] = body.version
+    if header is not None and (body is not None or frame.is_unknown):
+        document["header"] = header.to_json()
+    if frame.error is not None:
+        document["error"] = error_document(frame.error)
+    elif body is not None:
+        document["body"] = body.to_json()
+    if frame.surplus:
+        document["surplus"] = frame.surplus.hex()
+    if frame.about:
+        document["about"] = frame.about
+    return document
+
+
+def error_document(error: KwireError) -> dict[str, Any]:
+    """Return the JSON object of an error: its `kind`, its attributes, and its `text`."""
+    document: dict[str, Any]
+    match error:
+        case DecodeError():
+            document = {"kind": error.kind, "offset": error.offset, "path": list(error.path)}
+            if error.wanted is not None:
+                document |= {"wanted": error.wanted, "left": error.left}
+        case EncodeError():
+            document = {"kind": error.kind, "path": list(error.path)}
+        case UnsupportedVersion():
+            document = {"kind": "unsupported_version"}
+        case UnknownMessage():
+            document = {"kind": "unknown_message"}
+        case _:
+            document = {"kind": "bad_input"}
+    return {**document, "text": str(error)}
+
+
+class EncodeOptions(NamedTuple):
+    """The message, kind, and header that the command line names; a frame document overrides them."""
+
+    dialect: str
+    kind: FrameKind | None = None
+    cls: type[Message] | None = None
+    version: int | None = None
+    correlation_id: int = 0
+    client_id: str | None = None
+
+
+class EncodedFrame(NamedTuple):
+    """The bytes of a document, and a `document` with them that `decode` can read."""
+
+    data: bytes
+    document: dict[str, Any]
+
+
+def encode_document(document: Any, options: EncodeOptions) -> EncodedFrame:
+    """Encode a message, or a frame in the form of `frame_document`.
+
+    Raises:
+        KwireError: the document is invalid.
+    """
+    if not isinstance(document, dict):
+        raise InvalidInput(f"expected a JSON object, found {type(document).__name__}")
+    if "error" in document and "body" not in document:
+        raise InvalidInput("the document describes an error and has no body to encode")
+    if not _is_frame_document(document):
+        return _encode(document, {}, options.kind or "body", options.cls, options.version, options)
+    version = document.get("version", options.version)
+    if isinstance(version, bool) or not isinstance(version, int | None):
+        raise InvalidInput(f"invalid version: {version!r}")
+    cls = options.cls
+    if isinstance(document.get("message"), str):
+        cls = find_by_name(document["message"], options.dialect, version=version)
+    kind = document.get("kind", options.kind or "body")
+    if kind not in ("request", "response", "body"):
+        raise InvalidInput(f"invalid kind {kind!r}: expected request, response, or body")
+    return _encode(document["body"], document, kind, cls, version, options)
+
+
+def _is_frame_document(document: dict[str, Any]) -> bool:
+    """Return whether a document is a frame; no message has a field `body`, which a test checks."""
+    return "body" in document and ("message" in document or "kind" in document)
+
+
+def _encode(
+    body: Any,
+    frame: dict[str, Any],
+    kind: FrameKind,
+    cls: type[Message] | None,
+    version: int | None,
+    options: EncodeOptions,
+) -> EncodedFrame:
+    if cls is None:
+        raise InvalidInput("unknown message: neither the document nor --message names it")
+    if version is None:
+        if cls.versions.lowest != cls.versions.highest:
+            raise InvalidInput(
+                f"unknown version: neither the document nor --version names one;"
+                f" {cls.__name__} has versions {cls.versions}"
+            )
+        version = cls.versions.lowest
+    check_version(cls, version)
+    data = kwire.encode(kwire.from_json(cls, body, version=version), version=version)
+    if kind == "body":
+        return EncodedFrame(data, {"message": cls.__name__, "version": version, "hex": data.hex()})
+    if describe(cls).kind != kind:
+        raise InvalidInput(f"{cls.__name__} is not a {kind}")
+    header_class = RequestHeader if kind == "request" else ResponseHeader
+    header_version = describe(cls).header_version(version)
+    header_json = frame.get("header", _header_json(kind, cls, version, options))
+    header = kwire.encode(kwire.from_json(header_class, header_json, version=header_version), version=header_version)
+    surplus = frame.get("surplus", "")
+    if not isinstance(surplus, str):
+        raise InvalidInput(f"surplus: expected a hex string, found {type(surplus).__name__}")
+    payload = header + data + from_hex(surplus)
+    return EncodedFrame(payload, {"api_key": cls.api_key, "api_version": version, f"{kind}_hex": payload.hex()})
+
+
+def _header_json(kind: FrameKind, cls: type[Message], version: int, options: EncodeOptions) -> dict[str, Any]:
+    """Return the header that the command line describes, in Kafka's JSON form."""
+    if kind == "response":
+        return {"correlationId": options.correlation_id}
+    return {
+        "requestApiKey": cls.api_key,
+        "requestApiVersion": version,
+        "correlationId": options.correlation_id,
+        "clientId": options.client_id,
+    }
