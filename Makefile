@@ -20,7 +20,7 @@ demo: setup ## show all of it in two minutes: real frames, a recorded cluster, a
 
 test: setup ## run all tests, Rust's and Python's, but those of test-kafka and test-release
 	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
-	$(BIN)/python -m pytest --ignore=tests/kafka --ignore=tests/release --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --ignore=tests/kafka --ignore=tests/release --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --durations=20
 
 test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+ and Maven)
 	$(BIN)/python -m pytest tests/kafka
