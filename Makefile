@@ -6,9 +6,10 @@ ROUNDS ?= 20
 DIST ?= dist
 BIN := .venv/bin
 QUICK := --ignore=tests/kafka --ignore=tests/release --ignore=tests/spark --ignore=tests/report --ignore=tests/test_demo.py
+PURE := --package kwire --package kwire-columns --package kwire-response-cache
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
-.PHONY: help setup demo test test-kafka test-release coverage soak lint docs bench bench-native bench-report fuzz wheel
+.PHONY: help setup demo test test-kafka test-release coverage miri soak lint docs bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -27,6 +28,10 @@ test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Jav
 
 test-release: setup ## build the wheel for each CPython on this machine, and test it
 	$(BIN)/python -m pytest tests/release
+
+miri: setup ## run the tests of the pure Rust crates under Miri (needs nightly Rust with the components miri and rust-src)
+	$(BIN)/python -m tests.write_rust_cases
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test $(PURE) --lib --tests
 
 soak: setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
 	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/cluster/controller/test_random_histories.py

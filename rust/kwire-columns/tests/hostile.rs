@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const SIZE: usize = if cfg!(miri) { 1 << 12 } else { 1 << 18 };
+const SIZE: usize = if cfg!(miri) { 1 << 10 } else { 1 << 18 };
 
 /// Return the largest number of bytes allocated at the same time, for each byte of the frames.
 fn cost(body: &str, rows: &str, frames: &[Option<&[u8]>]) -> usize {

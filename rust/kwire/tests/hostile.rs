@@ -42,7 +42,7 @@ fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (made, PEAK.get())
 }
 
-const SIZE: usize = if cfg!(miri) { 1 << 10 } else { 1 << 18 };
+const SIZE: usize = if cfg!(miri) { 1 << 8 } else { 1 << 18 };
 
 fn repeat(element: &[u8]) -> Vec<u8> {
     element.repeat(SIZE / element.len())
