@@ -1,7 +1,7 @@
 //! Turn filled columns into Arrow arrays.
 //!
 //! Fields above the rows are collected once and repeated here for each of their rows. Columns that are all zero, which
-//! are frequent, are not written at all: newly allocated memory is zero.
+//! are frequent, are allocated as zeroed memory instead of being written.
 
 use std::sync::Arc;
 
@@ -303,7 +303,7 @@ fn repeat_fixed(values: Fixed, ends: &[usize], rows: usize) -> Fixed {
 fn repeat<T: ArrowNativeType>(values: &[T], ends: &[usize], rows: usize) -> Vec<T> {
     let zero = T::default();
     if values.iter().all(|value| *value == zero) {
-        // Allocated as zeroed memory, which is not written.
+        // Allocating zeroed memory is faster than writing it.
         return vec![zero; rows];
     }
     let mut repeated = Vec::with_capacity(rows);
