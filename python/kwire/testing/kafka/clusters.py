@@ -1,7 +1,7 @@
-"""Clusters of real brokers, and ZooKeeper for those that need it.
+"""Clusters of real brokers, with ZooKeeper for Kafka 3.9.
 
-Rules of this file: a broker's port and folder are its own for good, so that it can be killed and come back. Settings
-are the smallest that work on one machine; ``config`` adds to them. A cluster is ready when every broker knows all.
+A broker keeps its port and folder, so it can be killed and started again. Its configs are the smallest that work on one
+machine, plus those of the caller. A cluster is ready when every broker lists all brokers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BROKER_HEAP = 256
 ZOOKEEPER_HEAP = 96
 """Megabytes."""
 
-_ON_ONE_MACHINE = {
+_SMALL_BROKER = {
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
     "log.cleaner.dedupe.buffer.size": "4194304",
@@ -40,12 +40,16 @@ _ON_ONE_MACHINE = {
     "transaction.state.log.replication.factor": "1",
 }
 
-
-_HELD_FOR_ALIVE = "KeeperErrorCode = NodeExists"
+_ALREADY_REGISTERED = "KeeperErrorCode = NodeExists"
 
 
 class Broker:
-    """One broker. ``id``: its node id; ``port``: of 127.0.0.1."""
+    """One broker.
+
+    Attributes:
+        id: the broker id.
+        port: its port on 127.0.0.1.
+    """
 
     def __init__(self, id: int, port: int, server: JavaServer, started_line: str) -> None:
         self.id = id
@@ -55,44 +59,56 @@ class Broker:
 
     @property
     def endpoint(self) -> str:
-        """``host:port``."""
+        """The address, `host:port`."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def process_id(self) -> int | None:
-        """None while it is down."""
+        """The process id; None if the broker is not running."""
         return self._server.process_id
 
     def start(self) -> None:
-        """Start it, and wait until it answers. Raises StartFailed.
+        """Start the broker and wait until it is ready.
 
-        ZooKeeper holds a killed broker for alive until its session ends (``zookeeper.session.timeout.ms``, 18 s unless
-        configured), and so long the broker refuses to start: it is started again, as a supervisor would.
+        After `kill` the broker's registration stays in ZooKeeper until its session expires
+        (`zookeeper.session.timeout.ms`, 18 seconds by default), and the broker exits at startup until then. It is
+        started again, as a supervisor would do.
+
+        Raises:
+            StartFailed: the broker exited, or it was not ready in time.
         """
-        end = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while True:
             self.launch()
             try:
                 self.wait_until_started()
             except StartFailed as failure:
-                if _HELD_FOR_ALIVE not in failure.output or time.monotonic() > end:
+                if _ALREADY_REGISTERED not in failure.output or time.monotonic() > deadline:
                     raise
             else:
                 return
 
     def launch(self) -> None:
-        """Start it, and don't wait."""
+        """Start the process without waiting until it is ready."""
         self._server.start()
 
     def wait_until_started(self) -> None:
-        """Raises StartFailed."""
+        """Wait until the broker logs that it has started.
+
+        Raises:
+            StartFailed: the broker exited, or it was not ready in time.
+        """
         self._server.wait_until(lambda: self._server.has_logged(self._started_line))
 
     def wait_until_metadata_lists(self, brokers: int) -> None:
-        """Wait until its metadata lists so many brokers and a controller. Raises StartFailed."""
-        self._server.wait_until(lambda: self._knows(brokers))
+        """Wait until the broker's metadata lists that many brokers and a controller.
 
-    def _knows(self, brokers: int) -> bool:
+        Raises:
+            StartFailed: the broker exited, or it took too long.
+        """
+        self._server.wait_until(lambda: self._lists(brokers))
+
+    def _lists(self, brokers: int) -> bool:
         try:
             metadata = self._metadata()
         except OSError:
@@ -109,26 +125,37 @@ class Broker:
         raise ConnectionError(f"broker {self.id} closed the connection")
 
     def stop(self) -> None:
-        """A controlled shutdown: leaders move away first."""
+        """Shut the broker down in an orderly way, which moves its leaders first."""
         self._server.stop()
 
     def kill(self) -> None:
-        """The process is gone at once; the cluster finds out when the broker's session ends."""
+        """Send SIGKILL. The cluster notices when the broker's session expires."""
         self._server.kill()
 
     def send_signal(self, signal_number: int) -> None:
-        """Send its process a signal, such as ``signal.SIGSTOP``."""
+        """Send a signal to the process, such as `signal.SIGSTOP`."""
         self._server.send_signal(signal_number)
 
     def output_tail(self) -> str:
-        """The end of its log, for a person."""
+        """Return the end of the broker's log and output."""
         return self._server.output_tail()
 
 
 class Cluster:
-    """Brokers with ids from 1. Use it as a context manager, or call ``start`` and ``stop``.
+    """A cluster of real brokers with ids from 1. Use it as a context manager, or call `start` and `stop`.
 
-    ``config``: settings of every broker, beside those it has anyway.
+    Args:
+        brokers: the number of brokers.
+        config: configs of every broker, in addition to the defaults of this class.
+
+    Attributes:
+        version: the version of Kafka.
+        brokers: the brokers.
+        folder: the temporary folder with their data and logs.
+
+    Raises:
+        MissingTools: Java or Maven is not installed.
+        JarDownloadFailed: Maven could not download Kafka.
     """
 
     version: ClassVar[str]
@@ -137,16 +164,16 @@ class Cluster:
         self._temporary = tempfile.TemporaryDirectory(prefix="kwire-kafka-")
         self.folder = Path(self._temporary.name)
         self._config = dict(config or {})
-        self.brokers: tuple[Broker, ...] = self._make(brokers)
+        self.brokers: tuple[Broker, ...] = self._create_brokers(brokers)
 
-    def _make(self, brokers: int) -> tuple[Broker, ...]:
+    def _create_brokers(self, brokers: int) -> tuple[Broker, ...]:
         raise NotImplementedError
 
-    def _server(self, id: int, name: str, folder: Path, settings: Mapping[str, str]) -> JavaServer:
-        """A broker that has its own settings in a file of its folder."""
+    def _server(self, id: int, name: str, folder: Path, configs: Mapping[str, str]) -> JavaServer:
+        """Return the server of a broker, with its configs in a file."""
         folder.mkdir()
         properties = folder / "server.properties"
-        lines = _ON_ONE_MACHINE | {"log.dirs": f"{folder}/data"} | dict(settings) | self._config
+        lines = _SMALL_BROKER | {"log.dirs": f"{folder}/data"} | dict(configs) | self._config
         properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()), encoding="utf-8")
         main = ("kafka.Kafka", str(properties))
         return JavaServer(f"broker {id} ({self.version})", folder, jars(name), main, heap=BROKER_HEAP)
@@ -160,13 +187,17 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """``host:port`` of every broker, with commas."""
+        """The addresses of all brokers, separated by commas."""
         return ",".join(broker.endpoint for broker in self.brokers)
 
     def start(self) -> None:
-        """Start all, and wait until every broker knows every other. Raises StartFailed, and then nothing runs."""
+        """Start all brokers and wait until each one lists all of them.
+
+        Raises:
+            StartFailed: a server did not start; all others are stopped.
+        """
         try:
-            self._before_brokers()
+            self._start_dependencies()
             for broker in self.brokers:
                 broker.launch()
             for broker in self.brokers:
@@ -177,29 +208,30 @@ class Cluster:
             self.stop()
             raise
 
-    def _before_brokers(self) -> None:
-        """What must be there when a broker starts."""
+    def _start_dependencies(self) -> None:
+        """Start what brokers depend on."""
 
     def stop(self) -> None:
-        """End all at once, and remove their data: nobody waits for the controlled shutdown of what is thrown away."""
+        """Kill all servers and remove their data."""
         for broker in self.brokers:
             broker.kill()
-        self._after_brokers()
+        self._stop_dependencies()
         self._temporary.cleanup()
 
-    def _after_brokers(self) -> None:
-        """What ends after the brokers."""
+    def _stop_dependencies(self) -> None:
+        """Stop what brokers depend on."""
 
 
 class Kafka39(Cluster):
-    """Kafka 3.9.1, the last line that can keep its state in ZooKeeper, and does so here.
+    """A cluster of Kafka 3.9.1 with ZooKeeper; 3.9 is the last release line that supports it.
 
-    ``zookeeper``: ``host:port``.
+    Attributes:
+        zookeeper: the address of ZooKeeper, `host:port`.
     """
 
     version = "3.9.1"
 
-    def _make(self, brokers: int) -> tuple[Broker, ...]:
+    def _create_brokers(self, brokers: int) -> tuple[Broker, ...]:
         zookeeper_port, *ports = free_ports(1 + brokers)
         self.zookeeper = f"127.0.0.1:{zookeeper_port}"
         self._zookeeper_port = zookeeper_port
@@ -216,29 +248,29 @@ class Kafka39(Cluster):
         return tuple(self._broker(id, port) for id, port in enumerate(ports, 1))
 
     def _broker(self, id: int, port: int) -> Broker:
-        settings = {
+        configs = {
             "broker.id": str(id),
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "zookeeper.connect": self.zookeeper,
         }
-        server = self._server(id, "kafka39", self.folder / f"broker-{id}", settings)
+        server = self._server(id, "kafka39", self.folder / f"broker-{id}", configs)
         return Broker(id, port, server, "started (kafka.server.KafkaServer)")
 
-    def _before_brokers(self) -> None:
+    def _start_dependencies(self) -> None:
         self._zookeeper.start()
         self._zookeeper.wait_until(lambda: is_open(self._zookeeper_port))
 
-    def _after_brokers(self) -> None:
+    def _stop_dependencies(self) -> None:
         self._zookeeper.kill()
 
 
 class Kafka44(Cluster):
-    """Kafka 4.4.0; every node is a broker and a KRaft controller."""
+    """A cluster of Kafka 4.4.0. Every node is a broker and a KRaft controller."""
 
     version = "4.4.0"
     cluster_id = "a3dpcmUtdGVzdGluZy00NA"
 
-    def _make(self, brokers: int) -> tuple[Broker, ...]:
+    def _create_brokers(self, brokers: int) -> tuple[Broker, ...]:
         ports = free_ports(2 * brokers)
         self._controller_ports = ports[brokers:]
         voters = ",".join(f"{id}@127.0.0.1:{port}" for id, port in enumerate(self._controller_ports, 1))
@@ -246,7 +278,7 @@ class Kafka44(Cluster):
         return tuple(self._broker(id, port, voters) for id, port in enumerate(ports[:brokers], 1))
 
     def _broker(self, id: int, port: int, voters: str) -> Broker:
-        settings = {
+        configs = {
             "process.roles": "broker,controller",
             "node.id": str(id),
             "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{self._controller_ports[id - 1]}",
@@ -255,32 +287,32 @@ class Kafka44(Cluster):
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "controller.quorum.voters": voters,
         }
-        server = self._server(id, "kafka44", self.folder / f"broker-{id}", settings)
+        server = self._server(id, "kafka44", self.folder / f"broker-{id}", configs)
         self._servers.append(server)
         return Broker(id, port, server, "Kafka Server started")
 
-    def _before_brokers(self) -> None:
+    def _start_dependencies(self) -> None:
         for server in self._servers:
             properties = str(server.folder / "server.properties")
             format = server.command("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", properties)
-            run = subprocess.run(format, capture_output=True, text=True, check=False)  # noqa: S603  our own command
+            run = subprocess.run(format, capture_output=True, text=True, check=False)  # noqa: S603  arguments from above
             if run.returncode != 0:
-                raise StartFailed(f"formatting the folder of {server.name}", run.returncode, run.stdout + run.stderr)
+                raise StartFailed(f"kafka-storage format for {server.name}", run.returncode, run.stdout + run.stderr)
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listened on just now, all different."""
+    """Return different free ports of 127.0.0.1."""
     sockets = [socket.socket() for _ in range(count)]
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
     finally:
-        for one in sockets:
-            one.close()
+        for each in sockets:
+            each.close()
 
 
 def is_open(port: int) -> bool:
-    """Whether somebody listens on that port of 127.0.0.1."""
+    """Return whether a server listens on a port of 127.0.0.1."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -1,7 +1,4 @@
-"""Why there is no Kafka to test with.
-
-Rules of this file: each error says what somebody has to do, or shows what the other program said.
-"""
+"""Errors of real Kafka clusters for tests."""
 
 from __future__ import annotations
 
@@ -9,38 +6,50 @@ from kwire.errors import KwireError
 
 
 class KafkaTestingError(KwireError, RuntimeError):
-    """The base of what is raised here."""
+    """The base class of these errors."""
 
 
 class MissingTools(KafkaTestingError):
-    """Programs that this machine lacks. ``tools``: each with what it is wanted for and where to get it."""
+    """Required programs are not installed.
+
+    Attributes:
+        tools: each program with its purpose and how to install it.
+    """
 
     def __init__(self, tools: tuple[str, ...]) -> None:
         super().__init__(tools)
         self.tools = tools
 
     def __str__(self) -> str:
-        return "real Kafka cannot be started here, and nothing was tested with it:" + "".join(
+        return "real Kafka cannot be started, because these programs are missing:" + "".join(
             f"\n  - {tool}" for tool in self.tools
         )
 
 
 class JarDownloadFailed(KafkaTestingError):
-    """Maven could not fetch Kafka. ``coordinates``: the pom that says what was wanted; ``output``: what Maven said."""
+    """Maven could not download Kafka.
 
-    def __init__(self, coordinates: str, output: str) -> None:
-        super().__init__(coordinates, output)
-        self.coordinates = coordinates
+    Attributes:
+        pom: the name of the pom file.
+        output: the output of Maven.
+    """
+
+    def __init__(self, pom: str, output: str) -> None:
+        super().__init__(pom, output)
+        self.pom = pom
         self.output = output
 
     def __str__(self) -> str:
-        return f"Maven could not fetch what {self.coordinates} names:\n{self.output}"
+        return f"Maven could not download the dependencies of {self.pom}:\n{self.output}"
 
 
 class StartFailed(KafkaTestingError):
-    """A server that ended, or was not ready in time.
+    """A server exited or was not ready in time.
 
-    ``server``: such as ``broker 1 (3.9.1)``; ``exit_code``: None while it runs; ``output``: the end of what it wrote.
+    Attributes:
+        server: such as `broker 1 (3.9.1)`.
+        exit_code: its exit code; None if it is running.
+        output: the end of its log and output.
     """
 
     def __init__(self, server: str, exit_code: int | None, output: str) -> None:
@@ -50,5 +59,5 @@ class StartFailed(KafkaTestingError):
         self.output = output
 
     def __str__(self) -> str:
-        how = "is not ready" if self.exit_code is None else f"ended with exit code {self.exit_code}"
-        return f"{self.server} {how}; it wrote last:\n{self.output}"
+        state = "is not ready" if self.exit_code is None else f"ended with exit code {self.exit_code}"
+        return f"{self.server} {state}; the end of its output:\n{self.output}"

@@ -1,7 +1,7 @@
-"""Where the jars of a Kafka version are, fetched once.
+"""The jars of a Kafka version, downloaded once with Maven.
 
-Rules of this file: the folder's name has the hash of the pom that names its jars, so a changed pom fetches anew. It
-appears under that name only when it is complete.
+The name of the folder contains the hash of the pom, so a changed pom is downloaded again. The folder is renamed to that
+name once it is complete.
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ from pathlib import Path
 
 from kwire.testing.kafka.errors import JarDownloadFailed, MissingTools
 
-OLDEST_JAVA = 17
-"""What Kafka 4's brokers need."""
+MIN_JAVA = 17
+"""The oldest Java version that runs the brokers of Kafka 4."""
 
 
 def jars(name: str) -> Path:
-    """The folder with the jars that ``<name>.xml`` beside this file asks for. Raises MissingTools, JarDownloadFailed."""
+    """Return the folder with the jars that `<name>.xml` in this package lists.
+
+    Raises:
+        MissingTools: Java or Maven is not installed.
+        JarDownloadFailed: Maven failed.
+    """
     pom = files(__package__) / f"{name}.xml"
     folder = _cache() / f"{name}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     missing = [_missing_java()]
@@ -33,7 +38,7 @@ def jars(name: str) -> Path:
         raise MissingTools(tools)
     if not folder.is_dir():
         with as_file(pom) as path:
-            _fetch(path, folder)
+            _download(path, folder)
     return folder
 
 
@@ -42,34 +47,34 @@ def _cache() -> Path:
 
 
 def _missing_java() -> str | None:
-    wanted = f"Java {OLDEST_JAVA} or newer (`java`): Kafka's brokers run on it; e.g. `apt install default-jre-headless`"
+    tool = f"Java {MIN_JAVA} or newer (`java`): runs Kafka's brokers; for example `apt install default-jre-headless`"
     if shutil.which("java") is None:
-        return wanted
-    run = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)  # noqa: S607  the user's own
+        return tool
+    run = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)  # noqa: S607  from the user's PATH
     version = re.search(r'version "(?:1\.)?(\d+)', run.stderr)
-    if version is None or int(version[1]) < OLDEST_JAVA:
-        return f"{wanted}; what there is says: {run.stderr.strip()}"
+    if version is None or int(version[1]) < MIN_JAVA:
+        return f"{tool}; found: {run.stderr.strip()}"
     return None
 
 
 def _missing_maven(name: str) -> str | None:
     if shutil.which("mvn") is not None:
         return None
-    return f"Maven (`mvn`): fetches the jars that {name}.xml names; e.g. `apt install maven`"
+    return f"Maven (`mvn`): downloads the jars listed in {name}.xml; for example `apt install maven`"
 
 
-def _fetch(pom: Path, folder: Path) -> None:
+def _download(pom: Path, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as fetching:
-        run = subprocess.run(  # noqa: S603  what runs is Maven
-            [  # noqa: S607  the user's own
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as partial:
+        run = subprocess.run(  # noqa: S603  fixed arguments
+            [  # noqa: S607  from the user's PATH
                 "mvn",
                 "--quiet",
                 "--batch-mode",
                 f"--file={pom}",
                 "dependency:copy-dependencies",
                 "-DincludeScope=runtime",
-                f"-DoutputDirectory={fetching}/jars",
+                f"-DoutputDirectory={partial}/jars",
             ],
             capture_output=True,
             text=True,
@@ -78,7 +83,7 @@ def _fetch(pom: Path, folder: Path) -> None:
         if run.returncode != 0:
             raise JarDownloadFailed(pom.name, run.stdout + run.stderr)
         try:
-            (Path(fetching) / "jars").rename(folder)
+            (Path(partial) / "jars").rename(folder)
         except OSError:
-            if not folder.is_dir():  # else another process was quicker, with the same jars
+            if not folder.is_dir():  # otherwise another process downloaded the same jars
                 raise

@@ -1,8 +1,4 @@
-"""One server on a Java machine.
-
-Rules of this file: a server ends when we do, however that happens (``ChildProcess``). What it writes goes to a file
-that is shown when it does not start.
-"""
+"""A Java server as a child process, which ends with this process. Its log and output are kept for error messages."""
 
 from __future__ import annotations
 
@@ -19,9 +15,9 @@ if TYPE_CHECKING:
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 OUTPUT_SHOWN = 4000
-"""Characters of what a server wrote last."""
+"""Characters of the end of a server's log and output in an error."""
 
-_QUICK_TO_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_FAST_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 _LOG4J_1 = """\
 log4j.rootLogger=INFO, file
@@ -43,9 +39,14 @@ rootLogger.appenderRef.file.ref = file
 
 
 class JavaServer:
-    """A main class with its arguments, which can be started more than once.
+    """A main class with arguments, which can be started several times.
 
-    ``name``: for messages; ``folder``: for its output and log; ``heap``: megabytes.
+    Args:
+        name: the name for error messages.
+        folder: the folder for output, log, and logging configuration.
+        jars: the folder with its jars.
+        main: the main class and its arguments.
+        heap: the heap size in megabytes.
     """
 
     def __init__(self, name: str, folder: Path, jars: Path, main: Sequence[str], *, heap: int) -> None:
@@ -59,40 +60,40 @@ class JavaServer:
 
     @property
     def log(self) -> Path:
-        """What it logs."""
+        """The log file."""
         return self.folder / "log"
 
     @property
     def output(self) -> Path:
-        """What it prints."""
+        """The file with standard output and error."""
         return self.folder / "output"
 
     @property
     def process_id(self) -> int | None:
-        """None while it does not run."""
+        """The process id; None if the server is not running."""
         return self._process.pid if self._process is not None and self.is_running else None
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there, also when it is stopped by a signal."""
+        """Whether the process exists, which may be stopped by SIGSTOP."""
         return self._process is not None and self._process.returncode is None
 
     def start(self) -> None:
-        """Begin to start; ``wait_until`` says when it has."""
-        assert not self.is_running, f"{self.name} runs already"
-        self.kill()  # lets go of one that has ended by itself
+        """Start the process without waiting until it is ready; see `wait_until`."""
+        assert not self.is_running, f"{self.name} is already running"
+        self.kill()  # releases a process that has exited
         self.log.unlink(missing_ok=True)
         self.output.unlink(missing_ok=True)
         self._process = ChildProcess(self.command(*self._main), self.output)
 
     def command(self, *main: str) -> list[str]:
-        """The command line of a main class beside this server's jars."""
+        """Return the command line of a main class with this server's jars."""
         (self.folder / "log4j.properties").write_text(_LOG4J_1, encoding="ascii")
         (self.folder / "log4j2.properties").write_text(_LOG4J_2, encoding="ascii")
         return [
             "java",
             f"-Xmx{self._heap}m",
-            *_QUICK_TO_START,
+            *_FAST_START,
             f"-Dkwire.log={self.log}",
             f"-Dlog4j.configuration=file:{self.folder}/log4j.properties",
             f"-Dlog4j2.configurationFile=file:{self.folder}/log4j2.properties",
@@ -102,40 +103,44 @@ class JavaServer:
         ]
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Raises StartFailed when the process ends before, or it takes too long."""
-        end = time.monotonic() + START_SECONDS
+        """Wait until `ready` returns True.
+
+        Raises:
+            StartFailed: the process exited, or it was not ready within 60 seconds.
+        """
+        deadline = time.monotonic() + START_SECONDS
         while not ready():
-            if not self.is_running or time.monotonic() > end:
+            if not self.is_running or time.monotonic() > deadline:
                 assert self._process is not None
                 raise StartFailed(self.name, self._process.returncode, self.output_tail())
             time.sleep(0.05)
 
     def has_logged(self, text: str) -> bool:
-        """Whether that stands in the log of this start."""
+        """Return whether the log of this start contains a text."""
         return self.log.exists() and text in self.log.read_text(encoding="utf-8", errors="replace")
 
     def output_tail(self) -> str:
-        """The end of output and log."""
+        """Return the end of log and output."""
         texts = [
             path.read_text(encoding="utf-8", errors="replace")[-OUTPUT_SHOWN:]
             for path in (self.log, self.output)
             if path.exists()
         ]
-        return "\n".join(texts) or "nothing"
+        return "\n".join(texts) or "(empty)"
 
     def stop(self) -> None:
-        """End it in an orderly way; by force after ``STOP_SECONDS``. Nothing happens when it does not run."""
+        """Send SIGTERM, and SIGKILL after 20 seconds. Does nothing if the server is not running."""
         process, self._process = self._process, None
         if process is not None:
             process.stop(STOP_SECONDS)
 
     def kill(self) -> None:
-        """End it at once, as a crash would. Nothing happens when it does not run."""
+        """Send SIGKILL. Does nothing if the server is not running."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
 
     def send_signal(self, signal_number: int) -> None:
-        """Send it a signal, such as ``signal.SIGSTOP``."""
+        """Send a signal, such as `signal.SIGSTOP`."""
         assert self._process is not None
         self._process.send_signal(signal_number)

@@ -1,27 +1,25 @@
-"""confluent-kafka, an independent client: makes and deletes topics, and says what it sees."""
+"""confluent-kafka as an independent client: creates, deletes, and lists topics."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import confluent_kafka.admin
 
 from kwire.client import Endpoint
+from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kwire.messages.kafka.metadata import MetadataResponse
     from kwire.testing.kafka import Cluster
 
-confluent: Any = confluent_kafka.admin  # which exports more than its types say
+confluent: Any = confluent_kafka.admin  # its stubs lack some classes
 
 SECONDS = 20
 
 
-class Told(NamedTuple):
-    """What metadata says, in the words of no client."""
+class Listing(NamedTuple):
+    """Metadata in a form that does not depend on the client."""
 
     cluster_id: str | None
     brokers: dict[int, Endpoint]
@@ -30,38 +28,32 @@ class Told(NamedTuple):
 
 
 class Administrator:
-    """For one cluster."""
+    """An administrator of one cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._client: Any = confluent.AdminClient({"bootstrap.servers": cluster.bootstrap})
 
     def create(self, topic: str, partitions: int, replicas: int = 1) -> None:
-        """Make a topic, and wait until it is listed: a broker may answer before it knows."""
-        made = self._client.create_topics([confluent.NewTopic(topic, partitions, replicas)])
-        made[topic].result(SECONDS)
-        self._wait_until(lambda: sum(name == topic for name, _ in self.list().partitions) == partitions)
+        """Create a topic and wait until it is listed, which may be later than the response."""
+        created = self._client.create_topics([confluent.NewTopic(topic, partitions, replicas)])
+        created[topic].result(SECONDS)
+        eventually_sync(lambda: sum(name == topic for name, _ in self.list().partitions) == partitions)
 
     def delete(self, topic: str) -> None:
-        """Delete a topic, and wait until it is no longer listed."""
+        """Delete a topic and wait until it is no longer listed."""
         self._client.delete_topics([topic])[topic].result(SECONDS)
-        self._wait_until(lambda: all(name != topic for name, _ in self.list().partitions))
-
-    def _wait_until(self, listed: Callable[[], bool]) -> None:
-        end = time.monotonic() + SECONDS
-        while not listed():
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        eventually_sync(lambda: all(name != topic for name, _ in self.list().partitions))
 
     def topic_configs(self, topic: str) -> dict[str, str | None]:
-        """Its settings, with those that it inherits."""
+        """Return the configs of a topic, including inherited ones."""
         resource = confluent.ConfigResource(confluent.ResourceType.TOPIC, topic)
         entries = self._client.describe_configs([resource])[resource].result(SECONDS)
         return {name: entry.value for name, entry in entries.items()}
 
-    def list(self) -> Told:
-        """What the cluster looks like to confluent-kafka."""
+    def list(self) -> Listing:
+        """Return the metadata of the cluster."""
         listed = self._client.list_topics(timeout=SECONDS)
-        return Told(
+        return Listing(
             listed.cluster_id,
             {id: Endpoint(broker.host, broker.port) for id, broker in listed.brokers.items()},
             {
@@ -72,9 +64,9 @@ class Administrator:
         )
 
 
-def told_by(message: MetadataResponse) -> Told:
-    """The same of an answer to kwire."""
-    return Told(
+def listing_of(message: MetadataResponse) -> Listing:
+    """Convert a Metadata response of kwire."""
+    return Listing(
         message.cluster_id,
         {broker.node_id: Endpoint(broker.host, broker.port) for broker in message.brokers},
         {
