@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import uuid
-from functools import partial
 from typing import TYPE_CHECKING
 
 from kwire import frame
@@ -48,7 +47,7 @@ def metadata(port: int) -> MetadataResponse:
     raise ConnectionError("the broker closed the connection")
 
 
-def partitions(port: int, topic: str) -> dict[int, int]:
+def leaders(port: int, topic: str) -> dict[int, int]:
     """Return the leader of each partition that has one."""
     return {
         partition.partition_index: partition.leader_id
@@ -57,10 +56,6 @@ def partitions(port: int, topic: str) -> dict[int, int]:
         for partition in one.partitions
         if partition.error_code == 0
     }
-
-
-async def has_leaders(port: int, topic: str, leaders: dict[int, int]) -> bool:
-    return await asyncio.to_thread(partitions, port, topic) == leaders
 
 
 async def wait_until_deleted(store: Store, path: str) -> None:
@@ -100,7 +95,7 @@ async def test_real_controller_executes_written_znodes(kafka39: Kafka39) -> None
             Create(TopicRegistration.path(name), topic.encode()),
         ]
     )
-    await eventually(partial(has_leaders, port, name, {0: 1, 1: 1}))
+    await eventually(lambda: leaders(port, name) == {0: 1, 1: 1})
     [listed] = [each for each in metadata(port).topics if each.name == name]
     assert listed.topic_id == topic_id
     znode = await store.get(TopicRegistration.path(name))
@@ -113,7 +108,7 @@ async def test_real_controller_executes_written_znodes(kafka39: Kafka39) -> None
 
     extended = TopicRegistration({0: (1,), 1: (1,), 2: (1,)}, topic_id)
     await store.set(TopicRegistration.path(name), extended.encode(), znode.stat.version)
-    await eventually(partial(has_leaders, port, name, {0: 1, 1: 1, 2: 1}))
+    await eventually(lambda: leaders(port, name) == {0: 1, 1: 1, 2: 1})
 
     reassignment = ReassignPartitions((PartitionReassignment(name, 0, (1,)),))
     await store.create(ReassignPartitions.path(), reassignment.encode())
@@ -138,5 +133,5 @@ async def test_real_controller_executes_written_znodes(kafka39: Kafka39) -> None
     await store.create(DeletionMarker.path(name), DeletionMarker(name).encode())
     await wait_until_deleted(store, DeletionMarker.path(name))
     assert await store.exists(TopicRegistration.path(name)) is None
-    assert partitions(port, name) == {}
+    assert leaders(port, name) == {}
     await store.close()
