@@ -1,4 +1,4 @@
-"""A cluster of real processes for the tests of this folder, and the figures of the faults that it went through."""
+"""A cluster of real processes, and a summary of the faults that it went through."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[LocalCluster]:
-    """Three nodes that can be told to die; every test leaves them sound and running."""
+    """Three nodes that can kill themselves; every test leaves them running and consistent."""
     with LocalCluster(nodes=3, session_timeout=SESSION_SECONDS, module="tests.cluster.dying_node") as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def admin(cluster: LocalCluster) -> Iterator[BlockingAdminClient]:
+    """A client of the cluster."""
     with BlockingAdminClient(cluster.bootstrap) as admin:
         yield admin
 

@@ -1,8 +1,8 @@
-"""A node that kills itself, with SIGKILL, before its n-th write to ZooKeeper: run instead of `kwire node`.
+"""A node that kills itself with SIGKILL before its n-th write to ZooKeeper; it runs instead of `kwire node`.
 
-Rules of this file: nothing of the node is changed but the store that it gets. Writes are counted from the moment that
-the file ``armed`` appears in the node's folder; it holds n, or 0 for counting only, and the count is in ``counted``.
-With ``settled`` behind n the earlier writes are answered before the end comes; without it they are under way.
+Only the store of the node is replaced. Writes are counted while the file `armed` exists in the folder of the node. It
+contains n, or 0 for counting only; the count is in the file `counted`. If `settled` follows n, the process waits for the
+results of earlier writes; otherwise these are in flight when it dies.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ FOLDER = Path(next(each for each in sys.argv if each.endswith("server.properties
 
 
 class DyingStore:
-    """A store whose writes are counted, over all sessions of the process."""
+    """A store that counts the writes of all sessions of the process."""
 
     counted = 0
-    ending = False
-    under_way: set[asyncio.Future[Any]] = set()  # noqa: RUF012 - one for all, as the process has one end
+    dying = False
+    in_flight: set[asyncio.Future[Any]] = set()  # noqa: RUF012 - shared by all sessions
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -42,41 +42,41 @@ class DyingStore:
 
     def _write(self, name: str, *arguments: Any, **named: Any) -> asyncio.Future[Any]:
         cls = type(self)
-        if cls.ending:
+        if cls.dying:
             return asyncio.get_running_loop().create_future()
         armed = FOLDER / "armed"
         if not armed.exists():
             cls.counted = 0
         else:
-            at, _, how = armed.read_text(encoding="ascii").partition(" ")
+            write, _, settled = armed.read_text(encoding="ascii").partition(" ")
             cls.counted += 1
-            if cls.counted == int(at):
-                cls.ending = True
-                end_when_settled() if how else end()
+            if cls.counted == int(write):
+                cls.dying = True
+                kill_when_settled() if settled else kill()
                 return asyncio.get_running_loop().create_future()
             (FOLDER / "counted").write_text(str(cls.counted), encoding="ascii")
-        made: asyncio.Future[Any] = getattr(self._store, name)(*arguments, **named)
-        cls.under_way.add(made)
-        made.add_done_callback(cls.under_way.discard)
-        return made
+        result: asyncio.Future[Any] = getattr(self._store, name)(*arguments, **named)
+        cls.in_flight.add(result)
+        result.add_done_callback(cls.in_flight.discard)
+        return result
 
 
-def end_when_settled(_: object = None) -> None:
-    for each in DyingStore.under_way:
+def kill_when_settled(_: object = None) -> None:
+    for each in DyingStore.in_flight:
         if not each.done():
-            each.add_done_callback(end_when_settled)
+            each.add_done_callback(kill_when_settled)
             return
-    end()
+    kill()
 
 
-def end() -> None:
+def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def connect_dying(*arguments: Any, **named: Any) -> Any:
+async def connect_dying_store(*arguments: Any, **named: Any) -> Any:
     return DyingStore(await connect(*arguments, **named))
 
 
 if __name__ == "__main__":
-    vars(kwire.cluster.node.node)["connect"] = connect_dying
+    vars(kwire.cluster.node.node)["connect"] = connect_dying_store
     main()

@@ -1,20 +1,20 @@
-"""What the tests of faults ask of a cluster, and what must be true of it whatever happened meanwhile.
+"""The changes that fault tests request from a cluster, and what must hold afterwards.
 
-Rules of this file: each run has topics of its own, so that one cluster serves many. A change is acknowledged when the
-client was told so, and then it must be there; when the client was not, a topic must have all of it or nothing.
+Each run uses its own topics, so that one cluster serves many runs. A change that the client received an acknowledgment
+for must exist. Without an acknowledgment, a topic has the complete change or nothing of it.
 """
 
 from __future__ import annotations
 
 import itertools
-import time
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin import AdminError, NewTopic, TopicChange
 from kwire.messages.kip4.error_codes import ErrorCode
-from tests.cluster.checking import PATIENCE, sound
+from tests.cluster.consistency import CONSISTENT_SECONDS, wait_consistent
+from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,27 +22,30 @@ if TYPE_CHECKING:
     from kwire.client.admin import BlockingAdminClient
     from kwire.client.admin.values import Outcomes
     from kwire.testing.local_cluster import LocalCluster
-    from tests.cluster.checking import Story
+    from tests.cluster.consistency import ClusterState
 
 
 SESSION_SECONDS = 2.0
-"""Of the nodes: long enough that a busy machine ends no session by itself, short enough that an end is soon noticed."""
+"""Session timeout of the nodes: long enough for a busy machine, and short enough to notice a death soon."""
 
 
 @dataclass
 class Runs:
+    """Counters of one fault."""
+
     runs: int = 0
     lost: int = 0
+    """Acknowledged changes that were lost."""
 
 
 TALLY: dict[str, Runs] = defaultdict(Runs)
-"""By fault: how often it happened, and how many acknowledged changes were lost by it. Printed when all is done."""
+"""The counters of each fault, printed at the end."""
 
 _numbers = itertools.count()
 
 
 class Topics(NamedTuple):
-    """A run's topics: two that are there, one that is to go, two that are to come."""
+    """The topics of a run: `first` and `second` do not exist yet."""
 
     old: str
     other: str
@@ -54,13 +57,14 @@ class Topics(NamedTuple):
 OLD = {0: (1, 2), 1: (2, 3), 2: (3, 1)}
 OTHER = {0: (1, 2, 3), 1: (2, 3, 1)}
 DOOMED = {0: (1, 2), 1: (3, 1)}
-COME = {0: (3, 1), 1: (1, 2), 2: (2, 3)}
+CREATED = {0: (3, 1), 1: (1, 2), 2: (2, 3)}
 OLD_ALTERED = {0: (3, 2), 1: (2, 3), 2: (3, 1), 3: (2, 1)}
 OLD_MOVED = {0: (2, 3), 1: (1, 3), 2: (3, 1)}
 OTHER_MOVED = {0: (3, 2), 1: (2, 3, 1)}
 
 
-def prepared(admin: BlockingAdminClient) -> Topics:
+def create_topics(admin: BlockingAdminClient) -> Topics:
+    """Create the topics of a run."""
     run = next(_numbers)
     topics = Topics(*(f"{name}-{run}" for name in Topics._fields))
     made = {
@@ -74,23 +78,23 @@ def prepared(admin: BlockingAdminClient) -> Topics:
 
 
 class Scenario(NamedTuple):
-    """``ask`` the client for something; ``done(story, topics)``: by topic, whether all of it is there, or False for
-    nothing of it; ``again``: the code that a second attempt is answered with when the first one had effect.
-    """
+    """A change that a test requests."""
 
-    ask: Callable[[BlockingAdminClient, Topics], Outcomes]
-    done: Callable[[Story, Topics], Mapping[str, bool]]
-    again: ErrorCode
+    request: Callable[[BlockingAdminClient, Topics], Outcomes]
+    is_done: Callable[[ClusterState, Topics], Mapping[str, bool]]
+    """Returns whether each topic has the complete change, or fails if it has a part of it."""
+    code_of_repetition: ErrorCode
+    """The error code of a second attempt after a successful one."""
 
 
 def create(admin: BlockingAdminClient, topics: Topics) -> Outcomes:
-    new = NewTopic(assignment=COME, configs={"retention.ms": "5000"})
+    new = NewTopic(assignment=CREATED, configs={"retention.ms": "5000"})
     return admin.create_topics({topics.first: new, topics.second: new})
 
 
-def created(story: Story, topics: Topics) -> Mapping[str, bool]:
+def created(state: ClusterState, topics: Topics) -> Mapping[str, bool]:
     return {
-        name: either(replicas_and_settings(story, name), (COME, {"retention.ms": "5000"}), None)
+        name: is_changed(replicas_and_configs(state, name), (CREATED, {"retention.ms": "5000"}), None)
         for name in (topics.first, topics.second)
     }
 
@@ -105,13 +109,13 @@ def alter(admin: BlockingAdminClient, topics: Topics) -> Outcomes:
     )
 
 
-def altered(story: Story, topics: Topics) -> Mapping[str, bool]:
-    old = replicas_and_settings(story, topics.old)
-    grown = replicas_and_settings(story, topics.doomed)
+def altered(state: ClusterState, topics: Topics) -> Mapping[str, bool]:
+    old = replicas_and_configs(state, topics.old)
+    grown = replicas_and_configs(state, topics.doomed)
     assert grown is not None
     return {
-        topics.old: either(old, (OLD_ALTERED, {"retention.ms": "7"}), (OLD, {"retention.ms": "1000"})),
-        topics.doomed: either(len(grown[0]), 4, 2),
+        topics.old: is_changed(old, (OLD_ALTERED, {"retention.ms": "7"}), (OLD, {"retention.ms": "1000"})),
+        topics.doomed: is_changed(len(grown[0]), 4, 2),
     }
 
 
@@ -121,13 +125,13 @@ def reassign(admin: BlockingAdminClient, topics: Topics) -> Outcomes:
     )
 
 
-def reassigned(story: Story, topics: Topics) -> Mapping[str, bool]:
-    """By topic: who asks again while the killed node is away is refused the moves to it, and not the others."""
-    old, other = (replicas_and_settings(story, name) for name in (topics.old, topics.other))
-    settings = {"retention.ms": "1000"}
+def reassigned(state: ClusterState, topics: Topics) -> Mapping[str, bool]:
+    """While the killed node is away, a second attempt fails only for the topic that moves to it."""
+    old, other = (replicas_and_configs(state, name) for name in (topics.old, topics.other))
+    configs = {"retention.ms": "1000"}
     return {
-        topics.old: either(old, (OLD_MOVED, settings), (OLD, settings)),
-        topics.other: either(other, (OTHER_MOVED, {}), (OTHER, {})),
+        topics.old: is_changed(old, (OLD_MOVED, configs), (OLD, configs)),
+        topics.other: is_changed(other, (OTHER_MOVED, {}), (OTHER, {})),
     }
 
 
@@ -135,8 +139,8 @@ def delete(admin: BlockingAdminClient, topics: Topics) -> Outcomes:
     return admin.delete_topics([topics.old, topics.doomed])
 
 
-def deleted(story: Story, topics: Topics) -> Mapping[str, bool]:
-    return {name: name not in story["topics"] for name in (topics.old, topics.doomed)}
+def deleted(state: ClusterState, topics: Topics) -> Mapping[str, bool]:
+    return {name: name not in state["topics"] for name in (topics.old, topics.doomed)}
 
 
 SCENARIOS = {
@@ -147,61 +151,61 @@ SCENARIOS = {
 }
 
 
-def replicas_and_settings(story: Story, name: str) -> tuple[dict[int, tuple[int, ...]], dict[str, str]] | None:
-    if name not in story["topics"]:
+def replicas_and_configs(state: ClusterState, name: str) -> tuple[dict[int, tuple[int, ...]], dict[str, str]] | None:
+    if name not in state["topics"]:
         return None
-    settings, partitions = story["topics"][name]
-    return {index: replicas for index, (replicas, _, _) in sorted(partitions.items())}, settings
+    configs, partitions = state["topics"][name]
+    return {index: replicas for index, (replicas, _, _) in sorted(partitions.items())}, configs
 
 
-def either(now: object, after: object, before: object) -> bool:
-    assert now in (after, before), f"half made: {now} is neither {after} nor {before}"
+def is_changed(now: object, after: object, before: object) -> bool:
+    """Return whether a change is complete, and fail if it is partial."""
+    assert now in (after, before), f"incomplete change: {now} is neither {after} nor {before}"
     return bool(now == after)
 
 
-def checked(fault: str, cluster: LocalCluster, scenario: Scenario, topics: Topics, outcomes: Outcomes | None) -> None:
-    """Wait until the cluster is sound; all that was acknowledged is there, and nothing is half made."""
+def check(fault: str, cluster: LocalCluster, scenario: Scenario, topics: Topics, outcomes: Outcomes | None) -> None:
+    """Wait until the cluster is consistent, and check that acknowledged changes exist and no change is partial."""
     tally = TALLY[fault]
     tally.runs += 1
-    story = sound(cluster)
-    done = scenario.done(story, topics)
+    state = wait_consistent(cluster)
+    done = scenario.is_done(state, topics)
     for topic, error in (outcomes or {}).items():
-        acknowledged = error is None or (error.code == scenario.again and error.attempts > 1)
+        acknowledged = error is None or (error.code == scenario.code_of_repetition and error.attempts > 1)
         if acknowledged and not done[topic]:
             tally.lost += 1
-            raise AssertionError(f"{topic}: acknowledged ({error}), and not there")
+            raise AssertionError(f"{topic}: acknowledged ({error}), but lost")
         assert acknowledged or isinstance(error, AdminError)
 
 
-def controller_of(admin: BlockingAdminClient) -> int:
-    """Waited for: it may just have gone."""
-    deadline = time.monotonic() + 20
-    while (controller := admin.describe_cluster().controller) is None:
-        assert time.monotonic() < deadline, "there is no controller"
-        time.sleep(0.05)
+def controller_id(admin: BlockingAdminClient) -> int:
+    """Wait until there is a controller, and return its id."""
+    controller = eventually_sync(lambda: admin.describe_cluster().controller, "there is a controller")
+    assert controller is not None
     return controller.id
 
 
-def goes_on(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
-    """The cluster does new work, and all know of it.
+def check_new_work(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+    """Create and delete a topic with a replica on every node.
 
-    A node whose session ends only now, since it was slow to find ZooKeeper again, is away for a moment: until it is
-    back, a topic with replicas on all nodes is refused. An attempt whose answer was lost may have had effect.
+    A node whose session has just expired because it found ZooKeeper too late is unavailable for a moment, and the topic
+    is rejected until it is back. An attempt without a response may have succeeded.
     """
     name = f"afterwards-{next(_numbers)}"
     new = NewTopic(partitions=2, replication_factor=len(cluster.nodes))
-    deadline = time.monotonic() + PATIENCE
-    while not taken(admin.create_topics({name: new})[name], ErrorCode.TOPIC_ALREADY_EXISTS):
-        assert time.monotonic() < deadline, "not all nodes came back"
-        time.sleep(0.1)
+    eventually_sync(
+        lambda: is_accepted(admin.create_topics({name: new})[name], ErrorCode.TOPIC_ALREADY_EXISTS),
+        "all nodes are back",
+        within=CONSISTENT_SECONDS,
+    )
     admin.wait_until_created({name: 2})
-    assert taken(admin.delete_topics([name])[name], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert is_accepted(admin.delete_topics([name])[name], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     admin.wait_until_deleted([name])
 
 
-def taken(error: AdminError | None, again: ErrorCode) -> bool:
-    """Whether work was taken on; False when there were too few nodes for it. Raises what is neither."""
-    if error is None or (error.code == again and error.attempts > 1):
+def is_accepted(error: AdminError | None, code_of_repetition: ErrorCode) -> bool:
+    """Return whether a request was accepted, False if too few nodes are alive for it; raise any other error."""
+    if error is None or (error.code == code_of_repetition and error.attempts > 1):
         return True
     if error.code == ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR:
         return False

@@ -1,4 +1,4 @@
-"""How often a fault is repeated: a few times in ``make test``, many times, and at other moments, in ``make soak``."""
+"""How often a fault is repeated: a few times in `make test`, and many times at random times in `make soak`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import random
 
 SOAK = int(os.environ.get("KWIRE_SOAK", "0"))
-"""Rounds of each fault; 0 in ``make test``."""
+"""Repetitions of each fault in `make soak`; 0 in `make test`."""
 
 
 def rounds(few: int) -> range:
+    """Return the repetitions, `few` in `make test`."""
     return range(SOAK or few)
 
 
-def moments(fault: str) -> random.Random:
-    """Random moments: the same ones on every run of ``make test``."""
+def random_times(fault: str) -> random.Random:
+    """Return a source of random times, which is the same in every run of `make test`."""
     return random.Random(None if SOAK else fault)

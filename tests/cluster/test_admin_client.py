@@ -1,8 +1,7 @@
-"""The admin client's verbs on a cluster of real processes, with and without asyncio, also while the controller goes."""
+"""The admin client on a cluster of real processes, with and without asyncio, and during controller changes."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -20,24 +19,24 @@ from kwire.client.admin import (
 )
 from kwire.protocol.errors import ConnectionFault, Timeout
 from kwire.testing.local_cluster import LocalCluster
-from tests.cluster.checking import sound, zookeeper
-from tests.cluster.faults import controller_of
+from tests.cluster.consistency import wait_consistent, zookeeper
+from tests.cluster.faults import controller_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
 @pytest.fixture(scope="module")
-def empty() -> Iterator[LocalCluster]:
+def empty_cluster() -> Iterator[LocalCluster]:
     with LocalCluster(nodes=3) as cluster:
         yield cluster
 
 
-async def test_every_verb(empty: LocalCluster) -> None:
-    async with await AdminClient.open(empty.bootstrap) as admin:
-        told = await admin.describe_cluster()
-        assert [broker.id for broker in told.brokers] == [1, 2, 3]
-        assert told.controller in told.brokers
+async def test_every_operation(empty_cluster: LocalCluster) -> None:
+    async with await AdminClient.open(empty_cluster.bootstrap) as admin:
+        description = await admin.describe_cluster()
+        assert [broker.id for broker in description.brokers] == [1, 2, 3]
+        assert description.controller in description.brokers
 
         new = NewTopic(assignment={0: [1, 2], 1: [2, 3]}, configs={"retention.ms": "1000"})
         outcomes = await admin.create_topics({"t": new, "no name": NewTopic(partitions=1, replication_factor=1)})
@@ -70,7 +69,7 @@ async def test_every_verb(empty: LocalCluster) -> None:
         assert topic.configs == {"retention.ms": "7"}
 
         assert (await admin.run_tool("status", broker_id=2)).exit_status == 0
-        with pytest.raises(AdminError, match="there are: help, status"):
+        with pytest.raises(AdminError, match="the tools are help, status"):
             await admin.run_tool("nosuch")
         with pytest.raises(AdminError, match="no live broker 9"):
             await admin.run_tool("status", broker_id=9)
@@ -80,8 +79,8 @@ async def test_every_verb(empty: LocalCluster) -> None:
         assert await admin.list_topics() == []
 
 
-def test_without_asyncio_and_past_dead_brokers(empty: LocalCluster) -> None:
-    with BlockingAdminClient(f"127.0.0.1:1,127.0.0.1:2,{empty.bootstrap}") as admin:
+def test_blocking_client_skips_dead_brokers(empty_cluster: LocalCluster) -> None:
+    with BlockingAdminClient(f"127.0.0.1:1,127.0.0.1:2,{empty_cluster.bootstrap}") as admin:
         admin.create_topics({"b": NewTopic(partitions=2, replication_factor=3)}).raise_first()
         seen: list[Progress] = []
         admin.wait_until_created({"b": 2}, report=seen.append)
@@ -90,8 +89,8 @@ def test_without_asyncio_and_past_dead_brokers(empty: LocalCluster) -> None:
         admin.wait_until_deleted(["b"])
 
 
-@pytest.mark.parametrize(
-    "verb",
+names_as_a_string = pytest.mark.parametrize(
+    "call",
     [
         lambda admin: admin.delete_topics("xyz"),
         lambda admin: admin.describe_topics("xyz"),
@@ -102,22 +101,30 @@ def test_without_asyncio_and_past_dead_brokers(empty: LocalCluster) -> None:
     ],
     ids=["delete", "describe", "alter", "run_tool", "created", "deleted"],
 )
-def test_one_text_is_not_taken_for_its_letters(verb: Callable[[Any], Any], empty: LocalCluster) -> None:
-    async def scene() -> None:
-        async with await AdminClient.open(empty.bootstrap) as admin:
-            with pytest.raises(TypeError, match=r"not one: write \['xyz'\]"):
-                await verb(admin)
 
-    asyncio.run(scene())
+
+@names_as_a_string
+async def test_string_is_not_accepted_as_a_list_of_names(
+    call: Callable[[Any], Any], empty_cluster: LocalCluster
+) -> None:
+    async with await AdminClient.open(empty_cluster.bootstrap) as admin:
+        with pytest.raises(TypeError, match=r"not one: write \['xyz'\]"):
+            await call(admin)
+
+
+@names_as_a_string
+def test_blocking_client_does_not_accept_a_string_as_a_list_of_names(
+    call: Callable[[Any], Any], empty_cluster: LocalCluster
+) -> None:
     with (
-        BlockingAdminClient(empty.bootstrap) as admin,
+        BlockingAdminClient(empty_cluster.bootstrap) as admin,
         pytest.raises(TypeError, match=r"not one: write \['xyz'\]"),
     ):
-        verb(admin)
+        call(admin)
 
 
-def test_any_mapping_says_how_many_partitions_are_waited_for(empty: LocalCluster) -> None:
-    with BlockingAdminClient(empty.bootstrap) as admin:
+def test_wait_until_created_accepts_any_mapping(empty_cluster: LocalCluster) -> None:
+    with BlockingAdminClient(empty_cluster.bootstrap) as admin:
         admin.create_topics({"m": NewTopic(partitions=2, replication_factor=1)}).raise_first()
         admin.wait_until_created(MappingProxyType({"m": 2}))
         with pytest.raises(NotSeenInTime, match="m has 2 partitions instead of 3"):
@@ -126,46 +133,46 @@ def test_any_mapping_says_how_many_partitions_are_waited_for(empty: LocalCluster
         admin.wait_until_deleted(["m"])
 
 
-def test_nobody_there_is_told_in_time() -> None:
+def test_unreachable_cluster_fails_in_time() -> None:
     begun = time.monotonic()
     with pytest.raises(ConnectionFault, match=r"127\.0\.0\.1:1"):
         BlockingAdminClient("127.0.0.1:1", timeout=0.5)
     assert time.monotonic() - begun < 5
 
 
-def test_what_is_not_seen_in_time_is_told_by_broker(empty: LocalCluster) -> None:
-    with BlockingAdminClient(empty.bootstrap) as admin, pytest.raises(NotSeenInTime) as raised:
+def test_timeout_reports_what_each_broker_lacks(empty_cluster: LocalCluster) -> None:
+    with BlockingAdminClient(empty_cluster.bootstrap) as admin, pytest.raises(NotSeenInTime) as raised:
         admin.wait_until_created(["never"], timeout=0.5)
     assert raised.value.missing == {f"broker {each}": ["never is not there"] for each in (1, 2, 3)}
     assert "not created within 0.5 s: broker 1: never is not there" in str(raised.value)
 
 
-def test_commands_find_the_next_controller(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
-    """It is killed, and asked at once: the connection breaks, nobody is controller, another one answers."""
+def test_requests_find_the_next_controller(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+    """The connection breaks, no broker is controller for a while, then another one responds."""
     for turn in range(2):
-        victim = controller_of(admin)
+        victim = controller_id(admin)
         admin.list_topics()
         cluster.kill_node(victim)
         name = f"across-{turn}-{time.monotonic_ns()}"
         admin.create_topics({name: NewTopic(partitions=2, replication_factor=2)}).raise_first()
-        assert controller_of(admin) != victim
+        assert controller_id(admin) != victim
         cluster.start_node(victim)
         admin.wait_until_created({name: 2})
-    sound(cluster)
+    wait_consistent(cluster)
 
 
-def test_a_controller_that_resigned_is_asked_no_more(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
-    """The office moves while it lives: it answers 22, and the client looks for the other."""
+def test_request_to_a_former_controller_is_retried(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+    """The former controller responds with 22, and the client looks for the new one."""
     admin.describe_cluster()
     with zookeeper(cluster) as client:
         client.delete("/controller")
     name = f"after-22-{time.monotonic_ns()}"
     admin.create_topics({name: NewTopic(partitions=1, replication_factor=3)}).raise_first()
     admin.wait_until_created({name: 1})
-    sound(cluster)
+    wait_consistent(cluster)
 
 
-def test_a_controller_that_does_not_answer_is_named() -> None:
+def test_timeout_names_the_controller_that_does_not_answer() -> None:
     with (
         LocalCluster(nodes=1, session_timeout=30.0) as cluster,
         BlockingAdminClient(cluster.bootstrap, timeout=1.0) as admin,

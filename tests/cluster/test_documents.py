@@ -1,4 +1,4 @@
-"""docs/admin.md and docs/node.md say what is so."""
+"""The examples of docs/admin.md, and the settings of docs/node.md."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ EXAMPLES = re.findall(
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=["asyncio", "blocking"])
-def test_the_examples_run(example: str) -> None:
+def test_examples_run(example: str) -> None:
     ran = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=90, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "['audit', 'orders']" in ran.stdout or '"is_controller": true' in ran.stdout
 
 
-def test_the_settings_of_the_page_are_those_of_a_node() -> None:
+def test_page_lists_the_settings_of_a_node() -> None:
     page = (DOCS / "node.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z.]+)`", "\n".join(re.findall(r"^\| `.*$", page, re.MULTILINE))))
     known = {each.metadata["name"] for each in fields(NodeSettings) if each.metadata}

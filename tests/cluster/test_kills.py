@@ -1,4 +1,4 @@
-"""kill -9 of the controller between any two writes to ZooKeeper: real processes, and a client that goes on asking."""
+"""kill -9 of the controller between any two writes to ZooKeeper, with real processes and a client that retries."""
 
 from __future__ import annotations
 
@@ -8,97 +8,94 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cluster.checking import sound
-from tests.cluster.faults import SCENARIOS, checked, controller_of, goes_on, prepared
-from tests.cluster.repetitions import SOAK, moments, rounds
+from tests.cluster.consistency import wait_consistent
+from tests.cluster.faults import SCENARIOS, check, check_new_work, controller_id, create_topics
+from tests.cluster.repetitions import SOAK, random_times, rounds
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kwire.client.admin import BlockingAdminClient
     from kwire.testing.local_cluster import LocalCluster
     from tests.cluster.faults import Scenario
 
 
 def arm(cluster: LocalCluster, node_id: int, text: str) -> None:
-    partial = folder(cluster, node_id) / "armed.partial"
+    """Start counting the writes of a node, see `dying_node`."""
+    folder = cluster.folder(node_id).path
+    partial = folder / "armed.partial"
     partial.write_text(text, encoding="ascii")
-    partial.replace(folder(cluster, node_id) / "armed")
+    partial.replace(folder / "armed")
 
 
 def disarm(cluster: LocalCluster, node_id: int) -> int:
-    """How many writes were counted."""
-    (folder(cluster, node_id) / "armed").unlink(missing_ok=True)
-    counted = folder(cluster, node_id) / "counted"
+    """Stop counting, and return the number of writes."""
+    folder = cluster.folder(node_id).path
+    (folder / "armed").unlink(missing_ok=True)
+    counted = folder / "counted"
     writes = int(counted.read_text(encoding="ascii") or 0) if counted.exists() else 0
     counted.unlink(missing_ok=True)
     return writes
 
 
-def folder(cluster: LocalCluster, node_id: int) -> Path:
-    return cluster.data / f"node-{node_id}"
-
-
-def writes_of(scenario: Scenario, cluster: LocalCluster, admin: BlockingAdminClient) -> int:
-    """How many writes the work takes, when nothing goes wrong."""
-    topics = prepared(admin)
-    sound(cluster)
-    node_id = controller_of(admin)
+def count_writes(scenario: Scenario, cluster: LocalCluster, admin: BlockingAdminClient) -> int:
+    """Return how many writes a change takes without a fault."""
+    topics = create_topics(admin)
+    wait_consistent(cluster)
+    node_id = controller_id(admin)
     arm(cluster, node_id, "0")
-    scenario.ask(admin, topics).raise_first()
-    checked("no fault", cluster, scenario, topics, None)
+    scenario.request(admin, topics).raise_first()
+    check("no fault", cluster, scenario, topics, None)
     return disarm(cluster, node_id)
 
 
-def killed_before(at: int, how: str, name: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+def kill_before_write(write: int, settled: str, name: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
     scenario = SCENARIOS[name]
-    topics = prepared(admin)
-    sound(cluster)
-    node_id = controller_of(admin)
-    arm(cluster, node_id, f"{at} {how}")
-    outcomes = scenario.ask(admin, topics)
-    # This raises when the kill did not happen.
+    topics = create_topics(admin)
+    wait_consistent(cluster)
+    node_id = controller_id(admin)
+    arm(cluster, node_id, f"{write} {settled}")
+    outcomes = scenario.request(admin, topics)
+    # This raises if the node was not killed.
     assert cluster.wait_ended(node_id) == -signal.SIGKILL
     disarm(cluster, node_id)
     cluster.start_node(node_id)
-    checked(f"{name}: controller killed before one of its writes", cluster, scenario, topics, outcomes)
+    check(f"{name}: controller killed before one of its writes", cluster, scenario, topics, outcomes)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_killed_before_each_write_with_all_others_done(
+def test_kill_before_each_write_after_earlier_writes_completed(
     name: str, cluster: LocalCluster, admin: BlockingAdminClient
 ) -> None:
     for _ in rounds(1):
-        writes = writes_of(SCENARIOS[name], cluster, admin)
+        writes = count_writes(SCENARIOS[name], cluster, admin)
         assert writes > 1
-        for at in range(1, writes + 1):
-            killed_before(at, "settled", name, cluster, admin)
-    goes_on(cluster, admin)
+        for write in range(1, writes + 1):
+            kill_before_write(write, "settled", name, cluster, admin)
+    check_new_work(cluster, admin)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_killed_before_a_write_with_others_under_way(
+def test_kill_before_a_write_with_earlier_writes_in_flight(
     name: str, cluster: LocalCluster, admin: BlockingAdminClient
 ) -> None:
-    chance = moments(name)
+    chance = random_times(name)
     for _ in rounds(1):
-        writes = writes_of(SCENARIOS[name], cluster, admin)
-        for at in range(1, writes + 1) if SOAK else [chance.randint(2, writes)]:
-            killed_before(at, "", name, cluster, admin)
-    goes_on(cluster, admin)
+        writes = count_writes(SCENARIOS[name], cluster, admin)
+        for write in range(1, writes + 1) if SOAK else [chance.randint(2, writes)]:
+            kill_before_write(write, "", name, cluster, admin)
+    check_new_work(cluster, admin)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_killed_at_a_random_moment(name: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
-    chance = moments(name)
+def test_kill_at_a_random_time(name: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+    chance = random_times(name)
     scenario = SCENARIOS[name]
     for _ in rounds(1):
-        topics = prepared(admin)
-        node_id = controller_of(admin)
+        topics = create_topics(admin)
+        node_id = controller_id(admin)
         killing = threading.Timer(chance.uniform(0, 0.03), cluster.kill_node, (node_id,))
         killing.start()
-        outcomes = scenario.ask(admin, topics)
+        outcomes = scenario.request(admin, topics)
         killing.join()
         cluster.start_node(node_id)
-        checked(f"{name}: controller killed at a random moment", cluster, scenario, topics, outcomes)
-    goes_on(cluster, admin)
+        check(f"{name}: controller killed at a random time", cluster, scenario, topics, outcomes)
+    check_new_work(cluster, admin)

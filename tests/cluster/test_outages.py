@@ -1,10 +1,11 @@
-"""Sessions that end, a ZooKeeper that dies, controllers that are none any more, nodes that stop: real processes."""
+"""Expired sessions, ZooKeeper outages, deposed controllers, and unresponsive nodes, with real processes."""
 
 from __future__ import annotations
 
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,113 +15,128 @@ from kwire.client.admin import BlockingAdminClient, NewTopic
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
 from kwire.messages.kip4.structures import PartitionReplicas
 from kwire.testing.local_cluster import LocalCluster
-from tests.cluster.checking import ask, sound, told_by, zookeeper
-from tests.cluster.faults import SCENARIOS, SESSION_SECONDS, TALLY, checked, controller_of, goes_on, prepared
-from tests.cluster.repetitions import moments, rounds
+from tests.cluster.consistency import send, state_of_node, wait_consistent, zookeeper
+from tests.cluster.faults import (
+    SCENARIOS,
+    SESSION_SECONDS,
+    TALLY,
+    check,
+    check_new_work,
+    controller_id,
+    create_topics,
+)
+from tests.cluster.repetitions import random_times, rounds
+from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from kwire.testing.local_cluster import NodeAddress
 
 
 @pytest.mark.parametrize("name", ["create", "alter"])
-def test_the_controllers_session_ends_while_a_batch_runs(
+def test_controller_session_expires_during_a_batch(
     name: str, cluster: LocalCluster, admin: BlockingAdminClient
 ) -> None:
-    """It is stopped for longer than its session lives, and goes on as if nothing had been."""
-    chance = moments(name)
+    """The controller is suspended until its session has expired, and then resumes the batch."""
+    chance = random_times(name)
     scenario = SCENARIOS[name]
     for _ in rounds(1):
-        topics = prepared(admin)
-        node_id = controller_of(admin)
+        topics = create_topics(admin)
+        node_id = controller_id(admin)
         epoch = controller_epoch(cluster)
         pausing = threading.Timer(chance.uniform(0, 0.02), cluster.pause_node, (node_id,))
         resuming = threading.Timer(2 * SESSION_SECONDS, cluster.resume_node, (node_id,))
         pausing.start()
         resuming.start()
-        outcomes = scenario.ask(admin, topics)
+        outcomes = scenario.request(admin, topics)
         resuming.join()
-        checked("session of the controller ended during a batch", cluster, scenario, topics, outcomes)
-        assert controller_epoch(cluster) > epoch, "its session did not end"
+        check("session of the controller ended during a batch", cluster, scenario, topics, outcomes)
+        assert controller_epoch(cluster) > epoch, "its session did not expire"
         assert '"event": "the ZooKeeper session has ended"' in cluster.log(node_id)
-    goes_on(cluster, admin)
+    check_new_work(cluster, admin)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_zookeeper_is_killed_while_a_batch_runs(name: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
-    chance = moments(name)
+def test_zookeeper_is_killed_during_a_batch(name: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+    chance = random_times(name)
     scenario = SCENARIOS[name]
     for _ in rounds(1):
-        topics = prepared(admin)
+        topics = create_topics(admin)
         killing = threading.Timer(chance.uniform(0, 0.02), cluster.zookeeper.kill)
         starting = threading.Timer(chance.uniform(0.1, 1.5), cluster.zookeeper.start)
         killing.start()
         with ThreadPoolExecutor() as pool:
-            asking = pool.submit(scenario.ask, admin, topics)
+            requesting = pool.submit(scenario.request, admin, topics)
             killing.join()
             starting.start()
             starting.join()
-            outcomes = asking.result()
-        checked("ZooKeeper killed during a batch", cluster, scenario, topics, outcomes)
-    goes_on(cluster, admin)
+            outcomes = requesting.result()
+        check("ZooKeeper killed during a batch", cluster, scenario, topics, outcomes)
+    check_new_work(cluster, admin)
 
 
-def test_a_deposed_controller_writes_nothing(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
-    """The office goes to another while it is stopped, its session lives; commands wait for it when it wakes up."""
+def test_deposed_controller_writes_nothing(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+    """Another controller is elected while this one is suspended with a live session, and a request waits for it."""
     for turn in rounds(3):
-        name = f"of-the-deposed-{turn}-{time.monotonic_ns()}"
-        old = cluster.node(controller_of(admin))
+        name = f"deposed-{turn}-{time.monotonic_ns()}"
+        old = cluster.node(controller_id(admin))
         epoch = controller_epoch(cluster)
         cluster.pause_node(old.id)
         try:
             with ThreadPoolExecutor() as pool, zookeeper(cluster) as client:
-                asking = pool.submit(ask, old, creation(name), version=2, timeout=20)
+                requesting = pool.submit(send, old, creation(name), version=2, timeout=20)
                 client.delete("/controller")
-                until(lambda client=client: client.exists("/controller"), "another one is controller")
+                eventually_sync(partial(client.exists, "/controller"), "another broker is controller")
                 before = client.get("/controller_epoch")[1]
                 cluster.resume_node(old.id)
-                answer = kwire.decode(CreateTopicResponse_V2, asking.result(), version=2)
+                response = kwire.decode(CreateTopicResponse_V2, requesting.result(), version=2)
                 assert client.get("/controller_epoch")[1].mzxid == before.mzxid
                 assert client.exists(f"/brokers/topics/{name}") is None
                 assert client.exists(f"/config/topics/{name}") is None
         finally:
             cluster.resume_node(old.id)
-        assert [(topic.topic_name, topic.error_code) for topic in answer.topics] == [(name, 22)]
+        assert [(topic.topic_name, topic.error_code) for topic in response.topics] == [(name, 22)]
         assert controller_epoch(cluster) == epoch + 1
-        sound(cluster)
+        wait_consistent(cluster)
         TALLY["deposed controller asked"].runs += 1
-    goes_on(cluster, admin)
+    check_new_work(cluster, admin)
 
 
-def test_a_node_that_does_not_read_delays_nobody() -> None:
+def test_unresponsive_node_delays_no_other() -> None:
     with LocalCluster(nodes=3, session_timeout=15.0) as cluster, BlockingAdminClient(cluster.bootstrap) as admin:
-        controller = controller_of(admin)
-        deaf, *_ = (node for node in cluster.nodes if node.id != controller)
-        others = [node for node in cluster.nodes if node is not deaf]
-        cluster.pause_node(deaf.id)
+        controller = controller_id(admin)
+        suspended, *_ = (node for node in cluster.nodes if node.id != controller)
+        others = [node for node in cluster.nodes if node is not suspended]
+        cluster.pause_node(suspended.id)
         [bystander] = [node for node in others if node.id != controller]
         slowest = 0.0
         for number in range(10):
             begun = time.monotonic()
-            ask(cluster.node(controller), creation(f"heard-{number}", replicas=[each.id for each in others]), version=2)
+            send(
+                cluster.node(controller),
+                creation(f"created-{number}", replicas=[each.id for each in others]),
+                version=2,
+            )
             for node in others:
-                until(lambda node=node, number=number: knows(node, f"heard-{number}"), f"node {node.id} knows")
+                eventually_sync(partial(knows_topic, node, f"created-{number}"), f"node {node.id} knows the topic")
             slowest = max(slowest, time.monotonic() - begun)
-        assert slowest < 5, "it takes as long as a request to the deaf one may"
-        assert set(told_by(bystander)["brokers"]) == {1, 2, 3}, "it counts as alive all the time"
-        cluster.resume_node(deaf.id)
-        assert len(sound(cluster)["topics"]) == 10
+        assert slowest < 5, "it takes as long as a request to the suspended node"
+        assert set(state_of_node(bystander)["brokers"]) == {1, 2, 3}, "the suspended node still counts as alive"
+        cluster.resume_node(suspended.id)
+        assert len(wait_consistent(cluster)["topics"]) == 10
 
 
-def test_a_partition_moves_while_its_target_dies(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
-    chance = moments("move")
+def test_reassignment_completes_although_its_target_is_killed(
+    cluster: LocalCluster, admin: BlockingAdminClient
+) -> None:
+    chance = random_times("move")
     for turn in rounds(3):
         name = f"moving-{turn}-{time.monotonic_ns()}"
-        controller = controller_of(admin)
+        controller = controller_id(admin)
         first, target = [node.id for node in cluster.nodes if node.id != controller]
         admin.create_topics({name: NewTopic(assignment={0: [first, controller], 1: [controller, first]})}).raise_first()
         admin.wait_until_created([name])
         to = {name: {0: [target, controller], 1: [target, first]}}
-        if turn % 2:  # it does not take part any more when the move begins
+        if turn % 2:  # it is unresponsive when the reassignment starts
             cluster.pause_node(target)
         killing = threading.Timer(chance.uniform(0, 0.03), cluster.kill_node, (target,))
         killing.start()
@@ -129,13 +145,13 @@ def test_a_partition_moves_while_its_target_dies(cluster: LocalCluster, admin: B
         cluster.start_node(target)
         outcomes.raise_first()
         admin.wait_until_reassigned(to)
-        story = sound(cluster)
+        state = wait_consistent(cluster)
         TALLY["target of a move killed"].runs += 1
-        assert {index: replicas for index, (replicas, _, _) in story["topics"][name][1].items()} == {
+        assert {index: replicas for index, (replicas, _, _) in state["topics"][name][1].items()} == {
             0: (target, controller),
             1: (target, first),
         }
-    goes_on(cluster, admin)
+    check_new_work(cluster, admin)
 
 
 def controller_epoch(cluster: LocalCluster) -> int:
@@ -154,13 +170,5 @@ def creation(name: str, replicas: list[int] | None = None) -> CreateTopicRequest
     )
 
 
-def knows(node: NodeAddress, topic: str) -> bool:
-    return topic in told_by(node)["topics"]
-
-
-def until(condition: object, what: str, patience: float = 20.0) -> None:
-    assert callable(condition)
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline, f"it has not come about that {what}"
-        time.sleep(0.01)
+def knows_topic(node: NodeAddress, topic: str) -> bool:
+    return topic in state_of_node(node)["topics"]

@@ -1,7 +1,4 @@
-"""``cluster.json``: where a cluster of this machine is, or was when it ended, for those who come to its folder later.
-
-Rules of this file: it is written whole, and read with suspicion, since it lies in somebody's folder.
-"""
+"""`cluster.json`: the addresses of a local cluster, for other processes that use its folder."""
 
 from __future__ import annotations
 
@@ -15,11 +12,11 @@ from kwire.ready_file import write_atomically
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["BrokenClusterFile", "ClusterFile", "NodeAddress"]
+__all__ = ["ClusterFile", "InvalidClusterFile", "NodeAddress"]
 
 
 class NodeAddress(NamedTuple):
-    """A node, where it listens, and its process."""
+    """The id, address, and process id of a node."""
 
     id: int
     host: str
@@ -27,8 +24,13 @@ class NodeAddress(NamedTuple):
     pid: int
 
 
-class BrokenClusterFile(KwireError):
-    """It does not say where a cluster is. ``file``; ``reason``."""
+class InvalidClusterFile(KwireError):
+    """A `cluster.json` that cannot be read.
+
+    Attributes:
+        file: the file.
+        reason: what is wrong with it.
+    """
 
     def __init__(self, file: Path, reason: str) -> None:
         super().__init__(file, reason)
@@ -36,37 +38,43 @@ class BrokenClusterFile(KwireError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.file} cannot be read ({self.reason}): remove it, and `kwire cluster up` takes other ports"
+        return f"{self.file} cannot be read ({self.reason}): remove it, and `kwire cluster up` selects new ports"
 
 
 class ClusterFile(NamedTuple):
-    """``pid``: of the process that all others end with."""
+    """The content of `cluster.json`. It stays when the cluster stops, so that the next start uses the same ports."""
 
     zookeeper: Endpoint
     nodes: tuple[NodeAddress, ...]
     pid: int
+    """The process that started the cluster; all other processes end with it."""
 
     def node(self, node_id: int) -> NodeAddress | None:
-        """None when the cluster has no such node."""
+        """Return a node, or None if the cluster does not have it."""
         return next((node for node in self.nodes if node.id == node_id), None)
 
     @classmethod
     def read(cls, folder: Path) -> ClusterFile | None:
-        """Of the cluster in this folder; None when there was none. Raises BrokenClusterFile."""
+        """Read the file of a cluster folder, or return None if there is none.
+
+        Raises:
+            InvalidClusterFile: the file is malformed.
+        """
         file = _file(folder)
         try:
-            facts = json.loads(file.read_text(encoding="utf-8"))
+            content = json.loads(file.read_text(encoding="utf-8"))
             nodes = tuple(
                 NodeAddress(int(node["id"]), str(node["host"]), int(node["port"]), int(node["pid"]))
-                for node in facts["nodes"]
+                for node in content["nodes"]
             )
-            return cls(Endpoint.parse(facts["zookeeper"]), nodes, int(facts["pid"]))
+            return cls(Endpoint.parse(content["zookeeper"]), nodes, int(content["pid"]))
         except FileNotFoundError:
             return None
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise BrokenClusterFile(file, f"{type(error).__name__}: {error}") from None
+            raise InvalidClusterFile(file, f"{type(error).__name__}: {error}") from None
 
     def write(self, folder: Path) -> None:
+        """Write the file of a cluster folder."""
         nodes = [node._asdict() for node in self.nodes]
         write_atomically(_file(folder), {"zookeeper": str(self.zookeeper), "nodes": nodes, "pid": self.pid})
 

@@ -39,10 +39,10 @@ MAX_CACHED_RESPONSES = 256
 MAX_CACHED_BODY = 1 << 15
 """Bytes of the largest cached body. For a larger one, decoding the request costs nothing in comparison."""
 
-MIN_SPLIT_BODY = 1 << 18
-"""Bytes from which a frame has two parts: prepending the size and the header would copy the whole body."""
-FIRST_PART = 1 << 16
-"""Bytes of the body in the first part. A few bytes alone would wake the client before it has anything to do."""
+MIN_SPLIT_BODY = 1 << 19
+"""Bytes from which a frame has two parts, because prepending the size and the header would copy the whole body."""
+FIRST_PART = 1 << 18
+"""Bytes of the body in the first part. A small first part would wake the client before it has enough to do."""
 
 size_and_correlation_id = Struct(">ii").pack
 

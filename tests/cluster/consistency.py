@@ -1,6 +1,6 @@
-"""Whether a cluster is sound: nothing half made, nothing left to do, and every node tells what ZooKeeper says.
+"""Consistency checks of a cluster: no change is incomplete or pending, and every node agrees with ZooKeeper.
 
-Rules of this file: it looks from outside, with a bare kazoo client and bare sockets, and says every difference.
+The checks use a plain kazoo client and plain sockets, and report every difference.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.testing.local_cluster import LocalCluster, NodeAddress
 
-PATIENCE = 40.0
-"""Seconds for a cluster to become sound; it takes one or two, on an idle machine."""
+CONSISTENT_SECONDS = 40.0
+"""Time for a cluster to become consistent; on an idle machine it takes one or two seconds."""
 
 
 @contextmanager
 def zookeeper(cluster: LocalCluster) -> Iterator[Any]:
+    """Open a kazoo client."""
     client = KazooClient(hosts=cluster.zookeeper.hosts, timeout=10)
     client.start(timeout=20)
     try:
@@ -40,28 +41,32 @@ def zookeeper(cluster: LocalCluster) -> Iterator[Any]:
         client.close()
 
 
-def ask(node: NodeAddress, request: Message, *, version: int, timeout: float = 10.0) -> bytes:
-    """The body of a node's answer (its response header is the correlation id alone). Raises OSError."""
-    asked = frame.encode_request(request, version=version, correlation_id=77, client_id="checking")
+def send(node: NodeAddress, request: Message, *, version: int, timeout: float = 10.0) -> bytes:
+    """Send a request with response header 0, and return the response body.
+
+    Raises:
+        OSError: the node does not respond.
+    """
+    encoded = frame.encode_request(request, version=version, correlation_id=77, client_id="tests")
     with (
         socket.create_connection((node.host, node.port), timeout=timeout) as connection,
-        closing(connection.makefile("rb")) as answers,
+        closing(connection.makefile("rb")) as received,
     ):
-        connection.sendall(asked)
-        size = int.from_bytes(answers.read(4), "big")
-        payload = answers.read(size)
+        connection.sendall(encoded)
+        size = int.from_bytes(received.read(4), "big")
+        payload = received.read(size)
     if len(payload) < 4 or len(payload) != size:
-        raise ConnectionResetError(f"node {node.id} gave no answer")
+        raise ConnectionResetError(f"node {node.id} closed the connection")
     assert payload[:4] == (77).to_bytes(4, "big")
     return payload[4:]
 
 
-Story = dict[str, Any]
-"""Brokers, and of each topic its settings and partitions: (replicas, ISR, leader)."""
+ClusterState = dict[str, Any]
+"""`brokers` by id, and `topics` by name: the configs, and (replicas, ISR, leader) of each partition."""
 
 
-def told_by_zookeeper(client: Any) -> tuple[Story, list[str]]:
-    """What ZooKeeper says, and what in it is half made or left to do."""
+def state_in_zookeeper(client: Any) -> tuple[ClusterState, list[str]]:
+    """Return the state in ZooKeeper, and a description of every incomplete or pending change."""
     unfinished = []
     topics: dict[str, Any] = {}
     for name in client.get_children(TopicRegistration.root):
@@ -78,22 +83,24 @@ def told_by_zookeeper(client: Any) -> tuple[Story, list[str]]:
                 if sorted(state.isr) != sorted(replicas) or state.leader not in replicas:
                     unfinished.append(f"{name}-{index}: {partitions[index]}")
             if registration.adding_replicas or registration.removing_replicas:
-                unfinished.append(f"{name}: moves {registration.adding_replicas} {registration.removing_replicas}")
+                unfinished.append(
+                    f"{name}: reassignment {registration.adding_replicas} {registration.removing_replicas}"
+                )
             extra = set(client.get_children(f"{path}/partitions")) - set(map(str, registration.partitions))
             if extra:
-                unfinished.append(f"{name}: states of partitions that are not: {sorted(extra)}")
+                unfinished.append(f"{name}: states of unknown partitions {sorted(extra)}")
             topics[name] = (dict(config), partitions)
         except NoNodeError:
-            unfinished.append(f"{name}: half there")
+            unfinished.append(f"{name}: incomplete")
     unfinished += [
-        f"settings of {each}, which is not" for each in client.get_children("/config/topics") if each not in topics
+        f"configs of the unknown topic {each}" for each in client.get_children("/config/topics") if each not in topics
     ]
-    unfinished += [f"{each} is to be deleted" for each in client.get_children("/admin/delete_topics")]
+    unfinished += [f"{each} is marked for deletion" for each in client.get_children("/admin/delete_topics")]
     unfinished += [
         path for path in ("/admin/reassign_partitions", "/admin/preferred_replica_election") if client.exists(path)
     ]
     if client.exists("/feature"):
-        unfinished.append("/feature is not for us")
+        unfinished.append("/feature exists, which only Kafka may create")
     brokers = {}
     for each in client.get_children(BrokerRegistration.root):
         [endpoint] = BrokerRegistration.decode(client.get(f"{BrokerRegistration.root}/{each}")[0]).endpoints
@@ -101,12 +108,13 @@ def told_by_zookeeper(client: Any) -> tuple[Story, list[str]]:
     return {"brokers": brokers, "topics": topics}, unfinished
 
 
-def told_by(node: NodeAddress) -> Story:
-    answer = kwire.decode(
-        TopicMetadataResponse_V1, ask(node, TopicMetadataRequest_V1(topic_names=()), version=1), version=1
+def state_of_node(node: NodeAddress) -> ClusterState:
+    """Return the state that a node reports."""
+    response = kwire.decode(
+        TopicMetadataResponse_V1, send(node, TopicMetadataRequest_V1(topic_names=()), version=1), version=1
     )
     return {
-        "brokers": {broker.node_id: (broker.host, broker.port) for broker in answer.brokers},
+        "brokers": {broker.node_id: (broker.host, broker.port) for broker in response.brokers},
         "topics": {
             topic.topic_name: (
                 {entry.config_key: entry.config_value for entry in topic.config_entries},
@@ -115,40 +123,45 @@ def told_by(node: NodeAddress) -> Story:
                     for each in topic.partitions
                 },
             )
-            for topic in answer.topics
+            for topic in response.topics
         },
     }
 
 
-def differences(one: Story, other: Story) -> list[str]:
+def differences(one: ClusterState, other: ClusterState) -> list[str]:
+    """Describe every difference between the state in ZooKeeper and another one."""
     return [
-        f"{name}: ZooKeeper {one[kind].get(name)}, node {other[kind].get(name)}"
+        f"{name}: ZooKeeper {one[kind].get(name)}, other {other[kind].get(name)}"
         for kind in ("brokers", "topics")
         for name in sorted(one[kind].keys() | other[kind].keys(), key=str)
         if one[kind].get(name) != other[kind].get(name)
     ]
 
 
-def sound(cluster: LocalCluster, patience: float = PATIENCE) -> Story:
-    """Wait until the cluster is sound; what it holds then. AssertionError with all that is wrong, when it is not."""
-    deadline = time.monotonic() + patience
+def wait_consistent(cluster: LocalCluster, within: float = CONSISTENT_SECONDS) -> ClusterState:
+    """Wait until the cluster is consistent, and return its state.
+
+    Raises:
+        AssertionError: it does not become consistent; the message lists what is wrong.
+    """
+    deadline = time.monotonic() + within
     with zookeeper(cluster) as client:
         while True:
-            story: Story = {}
+            state: ClusterState = {}
             wrong: list[str] = []
             try:
-                story, wrong = told_by_zookeeper(client)
-                if set(story["brokers"]) != {node.id for node in cluster.nodes}:
-                    wrong.append(f"registered are {sorted(story['brokers'])}")
+                state, wrong = state_in_zookeeper(client)
+                if set(state["brokers"]) != {node.id for node in cluster.nodes}:
+                    wrong.append(f"the registered brokers are {sorted(state['brokers'])}")
                 for node in cluster.nodes:
-                    wrong += [f"node {node.id}: {each}" for each in differences(story, told_by(node))]
-                if not wrong:  # it takes many requests: what was read first may have changed since
-                    again, wrong = told_by_zookeeper(client)
-                    wrong += [f"meanwhile: {each}" for each in differences(story, again)]
+                    wrong += [f"node {node.id}: {each}" for each in differences(state, state_of_node(node))]
+                if not wrong:  # this took many requests: the first results may be outdated
+                    again, wrong = state_in_zookeeper(client)
+                    wrong += [f"meanwhile: {each}" for each in differences(state, again)]
             except (NoNodeError, OSError, KazooTimeoutError) as error:
                 wrong.append(repr(error))
             if not wrong:
-                return story
+                return state
             if time.monotonic() > deadline:
                 raise AssertionError("\n".join(wrong[:30]))
             time.sleep(0.05)
