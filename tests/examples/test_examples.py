@@ -1,0 +1,179 @@
+"""The small examples: each runs as its docstring says and prints what it promises."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from examples.columns_to_polars import count_leaders, read_responses
+from examples.leader_move_watcher import watch_leaders
+from examples.own_message import BrewCoffeeRequest, BrewCoffeeResponse, order, serve
+from examples.two_way_sniffer import sniff
+from kwire.testing import FakeCluster
+from tests.eventually import eventually
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+async def start(*arguments: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+
+
+async def run(*arguments: str) -> str:
+    """Return the output of a program that must succeed."""
+    process = await start(*arguments)
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert (process.returncode, err.decode()) == (0, "")
+    return out.decode()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_says_how_to_run_it(path: Path) -> None:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+    assert text is not None
+    assert "pip install kwire" in text
+    assert f"python {path.name}" in text or f"pytest {path.name}" in text
+
+
+async def test_watcher_prints_leader_moves_of_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    output = ""
+
+    def printed(text: str) -> bool:
+        nonlocal output
+        output += capsys.readouterr().out
+        return text in output
+
+    with FakeCluster(brokers=2, topics=["orders"]) as cluster:
+        leader = cluster.state.partition("orders", 0).leader_id
+        watching = asyncio.create_task(watch_leaders(cluster.bootstrap, 0.05))
+        await eventually(lambda: {each.api_key for each in cluster.requests(1)} >= {3})
+        await eventually(lambda: {each.api_key for each in cluster.requests(2)} >= {3})
+        cluster.move_leader("orders", 0, 3 - leader)
+        for broker_id in (1, 2):
+            line = f"broker {broker_id} reports orders-0: leader moved from {leader} to {3 - leader}\n"
+            await eventually(lambda line=line: printed(line), line)  # type: ignore[misc]
+        watching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await watching
+
+
+async def test_watcher_without_an_address_watches_a_fake_cluster() -> None:
+    process = await start("examples/leader_move_watcher.py")
+    assert process.stdout is not None
+    async with asyncio.timeout(60):
+        line = await process.stdout.readline()
+    process.kill()
+    await process.communicate()
+
+    assert b"leader moved from" in line
+
+
+LIST_TOPICS = {
+    "confluent-kafka": """
+import sys
+from confluent_kafka.admin import AdminClient
+client = AdminClient({"bootstrap.servers": sys.argv[1], "client.id": "sniffed"})
+print(*sorted(client.list_topics(timeout=20).topics))
+""",
+    "kafka-python": """
+import sys
+from kafka import KafkaConsumer
+consumer = KafkaConsumer(bootstrap_servers=sys.argv[1], client_id="sniffed")
+print(*sorted(consumer.topics()))
+consumer.close()
+""",
+}
+
+
+@pytest.mark.parametrize("client", LIST_TOPICS)
+async def test_sniffer_prints_both_directions(client: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeCluster(brokers=1, topics=["orders", "payments"]) as cluster:
+        host, _, port = cluster.endpoint(1).rpartition(":")
+        async with await sniff((host, int(port))) as server:
+            bootstrap = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            assert await run("-W", "ignore", "-c", LIST_TOPICS[client], bootstrap) == "orders payments\n"
+
+    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each for each in documents if "error" in each] == []
+    by_kind = {
+        kind: {each["correlation_id"]: each for each in documents if each["kind"] == kind}
+        for kind in ("request", "response")
+    }
+    assert {each["client_id"] for each in by_kind["request"].values()} == {"sniffed"}
+    assert {each["message"] for each in by_kind["request"].values()} >= {"ApiVersionsRequest", "MetadataRequest"}
+    for correlation_id, response in by_kind["response"].items():
+        request = by_kind["request"][correlation_id]
+        assert response["api_key"] == request["api_key"]
+        assert response["message"] == request["message"].replace("Request", "Response")
+    topics = [
+        {topic["name"] for topic in each["body"]["topics"]}
+        for each in by_kind["response"].values()
+        if each["message"] == "MetadataResponse"
+    ]
+    assert {"orders", "payments"} in topics
+
+
+async def test_sniffer_forwards_bytes_that_it_cannot_decode(capsys: pytest.CaptureFixture[str]) -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.readexactly(8))
+        writer.close()
+
+    not_kafka = b"\x16\x03\x01\x02\x00\x01\x00\x01"  # the start of a TLS handshake
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    async with server, await sniff(server.sockets[0].getsockname()[:2]) as proxy:
+        reader, writer = await asyncio.open_connection(*proxy.sockets[0].getsockname()[:2])
+        writer.write(not_kafka)
+        assert await reader.read() == not_kafka
+        writer.close()
+        await writer.wait_closed()
+
+    assert "error" in json.loads(capsys.readouterr().out.splitlines()[0])
+
+
+async def test_own_message_is_sent_and_decoded() -> None:
+    assert await run("examples/own_message.py") == (
+        "espresso: BrewCoffeeResponse(error_code=0, reason=None)\n"
+        "espresso, tea: BrewCoffeeResponse(error_code=1, reason='not on the menu: tea')\n"
+    )
+
+
+@pytest.mark.parametrize(("version", "reason"), [(0, None), (1, "not on the menu: tea")])
+async def test_own_message_has_two_versions(version: int, reason: str | None) -> None:
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        response = await order(host, port, BrewCoffeeRequest(kinds=("tea",)), version)
+
+    assert response == BrewCoffeeResponse(error_code=1, reason=reason)
+
+
+def test_polars_counts_leaders_reported_by_each_broker() -> None:
+    with FakeCluster(brokers=3, topics=6, partitions=5) as cluster:
+        responses, version = read_responses(cluster.bootstrap)
+        leaders = [each.leader_id for topic in cluster.state.topics.values() for each in topic.partitions]
+
+    counts = count_leaders(responses, version)
+
+    assert counts.rows() == [
+        (reported_by, leader, leaders.count(leader)) for reported_by in (1, 2, 3) for leader in (1, 2, 3)
+    ]
+
+
+async def test_columns_example_prints_a_table() -> None:
+    with FakeCluster(brokers=1, topics=2) as cluster:
+        assert "reported_by" in await run("examples/columns_to_polars.py", cluster.bootstrap)
+
+
+async def test_fake_cluster_example_passes_as_a_test() -> None:
+    out = await run("-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/fake_cluster_in_a_test.py")
+
+    assert "3 passed" in out
