@@ -33,7 +33,7 @@ log = logger(__name__)
 class MetadataUpdates:
     """Applies updates to the metadata cache, one at a time, in order of arrival.
 
-    The order matters: an update whose sender has given up must not overtake a later one.
+    The order matters: an update that its sender has given up on must not overtake a later one.
     """
 
     def __init__(self, metadata: MetadataCache) -> None:

@@ -1,4 +1,4 @@
-"""Every answer of the controller's messages, and every error code that they can carry."""
+"""The requests that the controller answers: their responses, and every error code that these can have."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CREATIONS: list[tuple[str, TopicCreation, int]] = [
         TopicCreation(topic_name="t", partitions=0, replication_factor=77, replica_assignment=assignment((1,))),
         0,
     ),
-    ("with settings", creation("t", (1,), retention_ms="5"), 0),
+    ("with configs", creation("t", (1,), retention_ms="5"), 0),
     ("bad name", TopicCreation(topic_name="a b", partitions=1, replication_factor=1), 1010),
     ("no name", TopicCreation(topic_name="", partitions=1, replication_factor=1), 1010),
     ("name that collides", TopicCreation(topic_name="there_is", partitions=1, replication_factor=1), 1010),
@@ -63,14 +63,14 @@ CREATIONS: list[tuple[str, TopicCreation, int]] = [
     ("gap", TopicCreation(topic_name="t", replica_assignment=assignment((1,), first=1)), 1005),
     ("uneven", creation("t", (1, 2), (1,)), 1005),
     ("broker twice", creation("t", (1, 1)), 1005),
-    ("unknown setting", creation("t", (1,), no_such="5"), 1006),
+    ("unknown config", creation("t", (1,), no_such="5"), 1006),
     ("bad value", creation("t", (1,), retention_ms="-5"), 1006),
-    ("factor before settings", TopicCreation(topic_name="t", partitions=1, config_entries=(entry("x", "y"),)), 1004),
+    ("factor before configs", TopicCreation(topic_name="t", partitions=1, config_entries=(entry("x", "y"),)), 1004),
 ]
 
 
 @pytest.mark.parametrize(("one", "code"), [each[1:] for each in CREATIONS], ids=[each[0] for each in CREATIONS])
-async def test_create(one: TopicCreation, code: int) -> None:
+async def test_create_topics(one: TopicCreation, code: int) -> None:
     async with cluster_of(1, 2, 3) as cluster:
         assert await create(cluster, creation("there.is", (1,))) == {"there.is": 0}
         assert await create(cluster, one) == {one.topic_name: code}
@@ -79,7 +79,7 @@ async def test_create(one: TopicCreation, code: int) -> None:
         assert (one.topic_name in cluster.topics()) == (code in {0, 1001})
 
 
-async def test_create_of_a_consumer_needs_a_name_only() -> None:
+async def test_consumer_creates_a_topic_by_name_only() -> None:
     settings = ControllerSettings(num_partitions=5, default_replication_factor=2)
     async with cluster_of(1, 2, 3, settings=settings) as cluster:
         assert await create(cluster, TopicCreation(topic_name="t"), client_id="consumer") == {"t": 0}
@@ -88,7 +88,7 @@ async def test_create_of_a_consumer_needs_a_name_only() -> None:
         assert await create(cluster, TopicCreation(topic_name="u", partitions=1), client_id="consumer") == {"u": 1004}
 
 
-async def test_of_several_commands_for_a_topic_the_last_counts_and_order_is_that_of_first_mention() -> None:
+async def test_last_of_repeated_topics_counts_in_order_of_first_mention() -> None:
     async with cluster_of(1, 2, 3) as cluster:
         codes = await create(cluster, creation("b", (1,)), creation("a", (1,)), creation("b", (2,), (3,)))
         assert list(codes.items()) == [("b", 0), ("a", 0)]
@@ -97,7 +97,7 @@ async def test_of_several_commands_for_a_topic_the_last_counts_and_order_is_that
         assert codes == {"x.y": 0, "x_y": 1010}
 
 
-async def test_strict_batches() -> None:
+async def test_strict_batches_reject_repeated_topics_and_instructions() -> None:
     async with cluster_of(1, 2, 3, settings=ControllerSettings(batch_strict=True)) as cluster:
         codes = await create(cluster, creation("a", (1,)), creation("b", (1,)), creation("a", (1,)))
         assert codes == {"a": 1012, "b": 0}
@@ -136,16 +136,16 @@ ALTERATIONS: list[tuple[str, TopicAlteration, int, dict[int, int]]] = [
     ("no replicas", alteration(replica_assignment=assignment(())), 1005, {0: 2, 1: 2}),
     ("nothing", alteration(), 1005, {0: 2, 1: 2}),
     ("unknown", alteration("u", partitions=4), 3, {0: 2, 1: 2}),
-    ("setting", alteration(added_config_entries=(entry("retention.ms", "9"),)), 0, {0: 2, 1: 2}),
-    ("bad setting", alteration(partitions=3, added_config_entries=(entry("retention.ms", "x"),)), 1006, {0: 2, 1: 2}),
-    ("settings first", alteration(partitions=1, added_config_entries=(entry("x", "x"),)), 1006, {0: 2, 1: 2}),
+    ("config", alteration(added_config_entries=(entry("retention.ms", "9"),)), 0, {0: 2, 1: 2}),
+    ("bad config", alteration(partitions=3, added_config_entries=(entry("retention.ms", "x"),)), 1006, {0: 2, 1: 2}),
+    ("configs first", alteration(partitions=1, added_config_entries=(entry("x", "x"),)), 1006, {0: 2, 1: 2}),
 ]
 
 
 @pytest.mark.parametrize(
     ("one", "code", "factors"), [each[1:] for each in ALTERATIONS], ids=[each[0] for each in ALTERATIONS]
 )
-async def test_alter(one: TopicAlteration, code: int, factors: dict[int, int]) -> None:
+async def test_alter_topics(one: TopicAlteration, code: int, factors: dict[int, int]) -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (1, 2), (2, 3)))
         assert await alter(cluster, one) == {one.topic_name: code}
@@ -158,49 +158,49 @@ async def test_alter(one: TopicAlteration, code: int, factors: dict[int, int]) -
         assert not cluster.exists(ReassignPartitions.path())
 
 
-async def test_settings_are_merged_and_a_note_tells_of_them() -> None:
+async def test_changed_configs_are_merged_and_announced() -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (1,), retention_ms="1", segment_ms="2"))
         assert not cluster.memory.tree.node(ConfigChangeNotification.root).children
         change = alteration(
             added_config_entries=(entry("retention.ms", "7"), entry("flush.ms", "1")),
-            deleted_configs=("segment.ms", "flush.ms", "unheard.of"),
+            deleted_configs=("segment.ms", "flush.ms", "unknown.config"),
         )
         assert await alter(cluster, change) == {"t": 0}
         config = EntityConfig.decode(cluster.memory.tree.node(EntityConfig.path("topics", "t")).data)
         assert dict(config.config) == {"retention.ms": "7"}
-        (note,) = cluster.memory.tree.node(ConfigChangeNotification.root).children
-        data = cluster.memory.tree.node(f"{ConfigChangeNotification.root}/{note}").data
+        (notification,) = cluster.memory.tree.node(ConfigChangeNotification.root).children
+        data = cluster.memory.tree.node(f"{ConfigChangeNotification.root}/{notification}").data
         assert data == b'{"version":2,"entity_path":"topics/t"}'
 
 
-async def test_settings_must_go_together_with_those_that_stay() -> None:
+async def test_changed_configs_must_be_consistent_with_kept_ones() -> None:
     async with cluster_of(1) as cluster:
         await create(cluster, creation("t", (1,), max_compaction_lag_ms="1000"))
-        too_much = entry("min.compaction.lag.ms", "5000")
-        assert await alter(cluster, alteration(added_config_entries=(too_much,))) == {"t": 1006}
-        instead = alteration(added_config_entries=(too_much,), deleted_configs=("max.compaction.lag.ms",))
+        too_long = entry("min.compaction.lag.ms", "5000")
+        assert await alter(cluster, alteration(added_config_entries=(too_long,))) == {"t": 1006}
+        instead = alteration(added_config_entries=(too_long,), deleted_configs=("max.compaction.lag.ms",))
         assert await alter(cluster, instead) == {"t": 0}
 
 
-async def test_while_a_reassignment_runs_what_needs_one_is_refused_and_stays_as_it_is() -> None:
+async def test_second_reassignment_is_rejected_and_changes_nothing() -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (1, 2)), creation("u", (1, 2)))
-        cluster.write(ReassignPartitions.path(), b"nobody can read this")
+        cluster.write(ReassignPartitions.path(), b"malformed")
         await cluster.calm()
-        both = alteration(replica_assignment=assignment((3, 1)), added_config_entries=(entry("flush.ms", "1"),))
-        codes = await alter(cluster, both, alteration("u", partitions=2))
+        change = alteration(replica_assignment=assignment((3, 1)), added_config_entries=(entry("flush.ms", "1"),))
+        codes = await alter(cluster, change, alteration("u", partitions=2))
         assert codes == {"t": 1009, "u": 0}
         assert b"flush" not in cluster.memory.tree.node(EntityConfig.path("topics", "t")).data
         message = ReassignPartitionsRequest(topics=(move("t", p0=(3,)), move("zz", p0=(1,))))
         assert await batch(cluster, message) == {"t": 1009, "zz": 1009}
         cluster.tool.delete(ReassignPartitions.path())
         await cluster.calm()
-        assert await alter(cluster, both) == {"t": 0}
+        assert await alter(cluster, change) == {"t": 0}
         assert cluster.registration("t").partitions[0] == (3, 1)
 
 
-async def test_delete() -> None:
+async def test_delete_topics() -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("a", (1,)), creation("b", (1,)), creation("c", (9, 1)))
         message = DeleteTopicRequest_V2(topic_names=("a", "b", "c", "zz", "b"))
@@ -208,7 +208,9 @@ async def test_delete() -> None:
         await cluster.calm()
         assert cluster.topics() == ["b", "c"]
         assert not cluster.exists(EntityConfig.path("topics", "a"))
-        assert await batch(cluster, DeleteTopicRequest_V2(topic_names=("c",))) == {"c": 0}, "it waits for broker 9"
+        assert await batch(cluster, DeleteTopicRequest_V2(topic_names=("c",))) == {"c": 0}, (
+            "the deletion waits for broker 9"
+        )
         assert (await create(cluster, creation("c", (1,))))["c"] == 1001
         assert await alter(cluster, alteration("c", partitions=3)) == {"c": 3}
         listed = await ask(cluster, ListTopicsRequest(), 0)
@@ -253,7 +255,7 @@ async def test_preferred_election() -> None:
         cluster.tool.delete(PreferredReplicaElection.path())
 
 
-async def test_a_topic_that_is_named_without_partitions_is_meant_whole_whatever_else_is_named() -> None:
+async def test_election_of_a_topic_without_partitions_covers_all_partitions() -> None:
     async with cluster_of(1, 3) as cluster:
         await create(cluster, creation("t", (3, 1), (3, 1)))
         await cluster.kill(3)
@@ -266,7 +268,7 @@ async def test_a_topic_that_is_named_without_partitions_is_meant_whole_whatever_
         assert [cluster.state("t", index).leader for index in (0, 1)] == [3, 3]
 
 
-async def test_more_partitions_than_a_node_can_list_are_elected_and_moved_all_the_same() -> None:
+async def test_more_partitions_than_fit_in_a_znode_are_elected_and_reassigned() -> None:
     async with cluster_of(1, 2) as cluster:
         name, count = "t" * 249, 4_000
         await create(cluster, creation(name, *[(2, 1)] * count))
@@ -307,7 +309,7 @@ async def test_reassign_and_verify() -> None:
         assert await batch(cluster, ReassignPartitionsRequest(topics=(move("t", p0=(1, 1)),))) == {"t": 1005}
         there = ReassignPartitionsRequest(topics=(move("t", p0=(1, 2)),))
         assert await batch(cluster, there) == {"t": 0}
-        assert not cluster.exists(ReassignPartitions.path()), "it is there already"
+        assert not cluster.exists(ReassignPartitions.path()), "the replicas are there already"
         goal = (move("t", p0=(3, 1), p1=(1,)), move("u", p0=(2, 3)))
         started, running = await asyncio.gather(batch(cluster, ReassignPartitionsRequest(topics=goal)), verify())
         assert started == {"t": 0, "u": 0}
@@ -340,7 +342,7 @@ REQUESTS: list[tuple[Any, int]] = [
 
 
 @pytest.mark.parametrize(("message", "version"), REQUESTS, ids=[type(one).__name__ for one, _ in REQUESTS])
-async def test_a_broker_that_is_not_the_controller_answers_22_to_all_of_it(message: Message, version: int) -> None:
+async def test_other_brokers_answer_22(message: Message, version: int) -> None:
     async with cluster_of(1, 2, 3, controllers=(1, 2)) as cluster:
         other = next(
             one.controller for one in cluster.brokers.values() if one.controller and not one.controller.is_active
@@ -356,27 +358,27 @@ async def test_a_broker_that_is_not_the_controller_answers_22_to_all_of_it(messa
             )
 
 
-async def test_a_full_queue_answers_21() -> None:
+async def test_full_queue_answers_21() -> None:
     async with cluster_of(1, settings=ControllerSettings(queue_size=3)) as cluster:
-        asked = [asyncio.ensure_future(create(cluster, creation(f"t{number}", (1,)))) for number in range(8)]
-        told = await asyncio.gather(*asked)
-        assert sorted(code for codes in told for code in codes.values()) == [0] * 3 + [21] * 5
+        requests = [asyncio.ensure_future(create(cluster, creation(f"t{number}", (1,)))) for number in range(8)]
+        results = await asyncio.gather(*requests)
+        assert sorted(code for codes in results for code in codes.values()) == [0] * 3 + [21] * 5
         assert await create(cluster, creation("later", (1,))) == {"later": 0}
 
 
-async def test_a_broker_that_stops_has_its_leaders_moved_away() -> None:
+async def test_controlled_shutdown_moves_leaders() -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (2, 1), (3, 2)), creation("alone", (2,)))
         epoch = cluster.memory.tree.node("/brokers/ids/2").czxid
         stale = AdminRequest(tool=TOOL, arguments=("2", "1"))
         assert (await handle(stale, 0, cluster.active)).error_code == 21
-        nonsense = AdminRequest(tool=TOOL, arguments=("two",))
-        assert (await handle(nonsense, 0, cluster.active)).error_code == 21
+        malformed = AdminRequest(tool=TOOL, arguments=("two",))
+        assert (await handle(malformed, 0, cluster.active)).error_code == 21
         response = await handle(AdminRequest(tool=TOOL, arguments=("2", str(epoch))), 0, cluster.active)
         assert (response.error_code, response.exit_status, response.output) == (0, 1, b'[["alone", 0]]')
         assert cluster.state("t", 0).leader == 1
         await create(cluster, creation("u", (2, 3)))
-        assert cluster.state("u", 0).leader == 3, "who is leaving leads nothing new"
+        assert cluster.state("u", 0).leader == 3, "a stopping broker leads no new partition"
         await cluster.kill(2)
         await cluster.start(2, runs_controller=False)
         await cluster.calm()
