@@ -61,7 +61,9 @@ def test_tables_fit_the_terminal() -> None:
     shown = ESCAPE.sub("", run_on_terminal(*FIELDS, COLUMNS="90", LINES="40").out)
 
     assert max(map(len, shown.splitlines())) <= 90
-    assert "    Whether to work out what the caller may do with the cluster; costs" in shown, "below, for want of room"
+    assert "    Whether to include the cluster operations that the client is" in shown, (
+        "below the row if there is no room beside it"
+    )
 
 
 def test_an_error_on_a_terminal_is_explained_and_not_repeated_as_json() -> None:

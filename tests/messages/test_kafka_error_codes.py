@@ -38,7 +38,7 @@ def test_there_is_no_code_that_kafka_has_not() -> None:
 
 
 def test_sentences_are_those_of_the_newer_release() -> None:
-    assert ErrorCode.NONE.text == "It worked."  # Kafka has no sentence for it
+    assert ErrorCode.NONE.text == "Success."  # Kafka has no text for it
     assert {code: ErrorCode(code).text for code, *_ in table(NEWER) if code} == {
         code: text for code, _, _, text in table(NEWER) if code
     }

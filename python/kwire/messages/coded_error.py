@@ -1,7 +1,6 @@
-"""What the error codes of all dialects have in common.
+"""Base class of error code tables.
 
-Rules of this file: the number is what travels, and a number that has no name is kept as it came, never an error of the
-codec.
+Messages hold error codes as plain ints. A code without a name is not an error of the codec.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CodedError(IntEnum):
-    """The base of tables of error codes: a number, a sentence for a person, and whether trying again can help."""
+    """An error code with a description and whether a retry can succeed."""
 
     text: str
     retriable: bool
@@ -28,7 +27,7 @@ class CodedError(IntEnum):
 
     @classmethod
     def of(cls, code: int) -> Self | int:
-        """The code by its name, where it has one here; else the number itself."""
+        """Return the code as a member if the table has it, otherwise the number itself."""
         try:
             return cls(code)
         except ValueError:

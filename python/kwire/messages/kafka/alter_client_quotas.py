@@ -1,4 +1,4 @@
-"""AlterClientQuotas (key 49): sets and removes limits for users, clients and addresses (KIP-546, Kafka 2.6).
+"""AlterClientQuotas (key 49): set and remove quotas of users, client ids, and IP addresses (KIP-546, Kafka 2.6).
 
 Versions:
     1  flexible
@@ -10,58 +10,60 @@ from kwire.declare import Message, Request, Struct, array, float64, int16, int32
 
 
 class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"], api_key=49, versions="0-1", flexible="1+"):
-    """Changes the limits of some entities, each for itself; limits that are not named stay."""
+    """Changes quotas of entities, each entity on its own. Quotas that are not listed stay unchanged."""
 
     entries: array[EntryData]
-    """The entities to change, each at most once."""
+    """The quota entities to change, each at most once."""
     validate_only: bool
-    """Whether only to check: nothing is changed, and errors are reported as if it were."""
+    """True to validate the request without changing anything."""
 
 
 class EntryData(Struct):
-    """What shall change for one entity."""
+    """The changes for one quota entity."""
 
     entity: array[EntityData]
-    """Its parts, at most one of each type: a user, a client id, both together, or an address alone."""
+    """The parts of the entity, at most one of each type: a user, a client id, both, or an IP address."""
     ops: array[OpData]
-    """The limits to set or remove, each key at most once."""
+    """The quotas to set or remove, each key at most once."""
 
 
 class EntityData(Struct):
-    """One part of what a limit applies to."""
+    """One part of a quota entity."""
 
     entity_type: string
-    """``user``, ``client-id`` or ``ip`` (the last by KIP-612)."""
+    """The type: `user`, `client-id`, or `ip` (KIP-612)."""
     entity_name: nullable[string]
-    """The name of the user or client, or the address; None for the default of all that have no limit of their own."""
+    """The name of the user, client id, or address; None for the default entity of the type."""
 
 
 class OpData(Struct):
-    """One limit to set or remove."""
+    """A quota to set or remove."""
 
     key: string
-    """Such as ``producer_byte_rate``, ``consumer_byte_rate``, ``request_percentage``, ``controller_mutation_rate``."""
+    """The quota key: `producer_byte_rate`, `consumer_byte_rate`, `request_percentage`, or
+    `controller_mutation_rate`."""
     value: float64
-    """The new limit in the key's unit: bytes, percent of a thread, or operations a second. Ignored on removal."""
+    """The new value in the unit of the key: bytes per second, percent of a thread, or operations per second. Ignored if
+    `remove` is set."""
     remove: bool
-    """Whether to drop the limit, so that a more general one or none applies."""
+    """True to remove the quota, so that a less specific one applies, if any."""
 
 
 class AlterClientQuotasResponse(Message, api_key=49, versions="0-1", flexible="1+"):
-    """What became of each entity."""
+    """The result for each quota entity."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to hold back because of a quota, 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     entries: array[EntryDataResponse]
-    """One entry an entity of the request."""
+    """The result for each entry of the request."""
 
 
 class EntryDataResponse(Struct):
-    """Whether one entity was changed: all of its limits, or none."""
+    """The result for one quota entity. Either all of its changes are made or none."""
 
     error_code: int16
-    """0, 31 not permitted, 42 an unknown key or type, or a value that the key cannot have."""
+    """0; 31 not authorized; 42 unknown key or entity type, or invalid value."""
     error_message: nullable[string]
-    """What exactly was wrong, in words; None on success."""
+    """The error message; None on success."""
     entity: array[EntityData]
-    """The entity this is about, as in the request."""
+    """The entity that the result is for, repeated from the request."""

@@ -1,10 +1,10 @@
-"""AlterConfigs (key 33): replaces all dynamic settings of topics and brokers (KIP-133, Kafka 0.11).
+"""AlterConfigs (key 33): replace all dynamic configs of topics, brokers, and other resources (KIP-133, Kafka 0.11).
 
-Whatever is not named falls back to its default, so that two people who change different keys undo each other's work:
-use IncrementalAlterConfigs (KIP-339), which changes single keys, wherever a broker knows it.
+Configs that are not listed are reset to their defaults, so concurrent changes of different keys overwrite each other.
+IncrementalAlterConfigs (KIP-339) changes single keys; prefer it if the broker supports it.
 
 Versions:
-    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    1  throttled clients are answered at once and must wait themselves (KIP-219)
     2  flexible
 """
 
@@ -14,51 +14,52 @@ from kwire.declare import Message, Request, Struct, array, int8, int16, int32, n
 
 
 class AlterConfigsRequest(Request["AlterConfigsResponse"], api_key=33, versions="0-2", flexible="2+"):
-    """Replaces the settings of some resources, each for itself."""
+    """Replaces the configs of resources, each resource on its own."""
 
     resources: array[AlterConfigsResource]
-    """The resources, each at most once. A broker's settings must be sent to that broker."""
+    """The resources to change, each at most once. Configs of a broker must be sent to that broker."""
     validate_only: bool
-    """Whether only to check: nothing is changed, and errors are reported as if it were."""
+    """True to validate the request without changing anything."""
 
 
 class AlterConfigsResource(Struct):
-    """One resource and everything that shall be set for it."""
+    """A resource and all of its new configs."""
 
     resource_type: int8
-    """What it is: 2 a topic, 4 a broker, 16 client metrics (KIP-714), 32 a group (KIP-848)."""
+    """The resource type: 2 topic, 4 broker, 16 client metrics (KIP-714), 32 group (KIP-848)."""
     resource_name: string
-    """The topic, or the broker's id in digits; empty for what applies to all brokers."""
+    """The name of the topic or group, or the broker id in digits; empty for all brokers."""
     configs: array[AlterableConfig]
-    """The complete new settings; every key that is missing here falls back to its default."""
+    """The complete new configs. Every other key is reset to its default."""
 
 
 class AlterableConfig(Struct):
-    """One setting."""
+    """A config to set."""
 
     name: string
-    """Which setting, e.g. ``retention.ms``."""
+    """The config key, for example `retention.ms`."""
     value: nullable[string]
-    """Its new value, always as text. Brokers refuse None: leave the key out to reset it."""
+    """The value as text. Brokers reject None: leave out the key to reset it."""
 
 
 class AlterConfigsResponse(Message, api_key=33, versions="0-2", flexible="2+"):
-    """What became of each resource."""
+    """The result for each resource."""
 
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""
     responses: array[AlterConfigsResourceResponse]
-    """One entry a resource, in no fixed order."""
+    """The result for each resource, in no particular order."""
 
 
 class AlterConfigsResourceResponse(Struct):
-    """Whether the settings of one resource were replaced: all of them, or none."""
+    """The result for one resource. Either all of its configs are replaced or none."""
 
     error_code: int16
-    """0, 3 no such topic, 29 or 31 not permitted, 40 unknown key or bad value, 42 cannot be changed while running."""
+    """0; 3 unknown topic; 29 or 31 not authorized; 40 unknown key or invalid value; 42 not dynamically configurable."""
     error_message: nullable[string]
-    """What exactly was wrong, in words; None on success."""
+    """The error message; None on success."""
     resource_type: int8
-    """What it is, as in the request."""
+    """The resource type, repeated from the request."""
     resource_name: string
-    """The topic, group or broker id it is about, as the request spelled it."""
+    """The name of the topic or group, or the broker id, as in the request."""

@@ -1,9 +1,9 @@
-"""AlterPartitionReassignments (key 45): moves partitions to other brokers, or calls a move off (KIP-455, Kafka 2.4).
+"""AlterPartitionReassignments (key 45): start or cancel reassignments of partitions (KIP-455, Kafka 2.4).
 
-Only starts the moves: ListPartitionReassignments tells which are still under way.
+The response does not wait for the data to move. ListPartitionReassignments lists the ongoing reassignments.
 
 Versions:
-    1  can insist that the number of replicas stays (KIP-860, Kafka 4.1)
+    1  can require an unchanged replication factor (KIP-860, Kafka 4.1)
 """
 
 from __future__ import annotations
@@ -14,64 +14,66 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 class AlterPartitionReassignmentsRequest(
     Request["AlterPartitionReassignmentsResponse"], api_key=45, versions="0-1", flexible="0+"
 ):
-    """Moves some partitions, each for itself."""
+    """Reassigns partitions, each partition on its own."""
 
     timeout_ms: int32 = 60000
-    """Milliseconds to wait until the controller has recorded the moves; says nothing about how long they take."""
+    """The time in milliseconds to wait until the controller has recorded the reassignments, not until the data has
+    moved."""
     allow_replication_factor_change: bool = field(since=1, default=True)
-    """Whether a partition may end up with more or fewer copies than it has; if not, that is error 38."""
+    """Whether a reassignment may change the number of replicas; if not, it fails with error 38."""
     topics: array[ReassignableTopic]
-    """What to move, grouped by topic."""
+    """The topics with partitions to reassign."""
 
 
 class ReassignableTopic(Struct):
-    """The moves within one topic."""
+    """A topic with partitions to reassign."""
 
     name: string
-    """The topic to which the partitions belong."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[ReassignablePartition]
-    """The partitions to move, or whose move to call off."""
+    """The partitions to reassign, or to cancel the reassignment of."""
 
 
 class ReassignablePartition(Struct):
-    """One partition and where it shall live."""
+    """A partition and its new replicas."""
 
     partition_index: int32
-    """The number of the partition within its topic."""
+    """The index of the partition within its topic."""
     replicas: nullable[array[int32]] = None
-    """The brokers to hold it from now on, the first as preferred leader; None calls the running move off."""
+    """The brokers to place the replicas on, the preferred leader first; None to cancel the ongoing reassignment."""
 
 
 class AlterPartitionReassignmentsResponse(Message, api_key=45, versions="0-1", flexible="0+"):
-    """Which moves were started or called off."""
+    """The result for each partition."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to hold back because of a quota, 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     allow_replication_factor_change: bool = field(since=1, default=True, ignorable=True)
-    """Repeats what the request allowed, so that a client sees that the broker minded it."""
+    """The value from the request; false from brokers that ignore it."""
     error_code: int16
-    """Why the whole request failed: 7 timed out, 31 not permitted, 41 not the controller; 0 when partitions decide."""
+    """The error of the whole request: 7 timed out, 31 not authorized, 41 not the controller; 0 otherwise."""
     error_message: nullable[string]
-    """That reason in words; None, from older brokers empty, when there is nothing to add."""
+    """The message of that error; None or empty if there is nothing to add to the error code."""
     responses: array[ReassignableTopicResponse]
-    """One entry a topic of the request; empty when the request failed as a whole."""
+    """The result for each topic; empty if the whole request failed."""
 
 
 class ReassignableTopicResponse(Struct):
-    """What became of the moves within one topic."""
+    """The results for the partitions of a topic."""
 
     name: string
-    """The topic to which the partitions belong."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[ReassignablePartitionResponse]
-    """One entry a partition of the request."""
+    """The result for each partition of the request."""
 
 
 class ReassignablePartitionResponse(Struct):
-    """Whether the move of one partition was started or called off."""
+    """The result for one partition."""
 
     partition_index: int32
-    """The number of the partition within its topic."""
+    """The index of the partition within its topic."""
     error_code: int16
-    """0, 3 no such partition, 38 would change the number of copies, 39 bad brokers, 85 no move to call off."""
+    """0; 3 unknown partition; 38 the replication factor would change; 39 invalid brokers; 85 no reassignment to
+    cancel."""
     error_message: nullable[string]
-    """What exactly was wrong, in words; None when there is nothing to add to the code."""
+    """The error message; None if there is nothing to add to the error code."""

@@ -1,9 +1,10 @@
-"""AlterReplicaLogDirs (key 34): moves replicas between the disks of one broker (KIP-113, Kafka 1.1).
+"""AlterReplicaLogDirs (key 34): move replicas between the log directories of a broker (KIP-113, Kafka 1.1).
 
-Only starts the moves: DescribeLogDirs shows the growing copy until it takes the old one's place.
+The response does not wait for the data to move. DescribeLogDirs shows the future replica until it replaces the current
+one.
 
 Versions:
-    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    1  throttled clients are answered at once and must wait themselves (KIP-219)
     2  flexible
 """
 
@@ -13,52 +14,54 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, string
 
 
 class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"], api_key=34, versions="0-2", flexible="2+"):
-    """Tells the broker that is asked where to keep some of its own replicas."""
+    """Moves replicas of the receiving broker to other log directories."""
 
     dirs: array[AlterReplicaLogDir]
-    """The directories to move to, each at most once."""
+    """The target directories, each at most once."""
 
 
 class AlterReplicaLogDir(Struct):
-    """One directory and what shall live there."""
+    """A target directory and the replicas to move there."""
 
     path: string
-    """The directory, absolute and spelled as in the broker's ``log.dirs``; any other is error 57."""
+    """The absolute path, spelled as in `log.dirs` of the broker; error 57 for any other path."""
     topics: array[AlterReplicaLogDirTopic]
-    """The topics of which partitions shall live there."""
+    """The topics with partitions to move."""
 
 
 class AlterReplicaLogDirTopic(Struct):
-    """The replicas of one topic that shall move."""
+    """A topic with replicas to move."""
 
     name: string
-    """The topic to which the partitions belong."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[int32]
-    """The numbers of the partitions. One the broker does not hold yet will be made in that directory later on."""
+    """The partition indexes. A partition without a replica on the broker is created in this directory later."""
 
 
 class AlterReplicaLogDirsResponse(Message, api_key=34, versions="0-2", flexible="2+"):
-    """Which moves were started."""
+    """The result for each replica."""
 
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""
     results: array[AlterReplicaLogDirTopicResult]
-    """One entry a topic, over all directories of the request."""
+    """The result for each topic, across all directories of the request."""
 
 
 class AlterReplicaLogDirTopicResult(Struct):
-    """What became of the replicas of one topic."""
+    """The results for the replicas of a topic."""
 
     topic_name: string
-    """The topic to which the partitions belong."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[AlterReplicaLogDirPartitionResult]
-    """One entry a partition of the request."""
+    """The result for each partition of the request."""
 
 
 class AlterReplicaLogDirPartitionResult(Struct):
-    """Whether one replica is on its way."""
+    """The result for one replica."""
 
     partition_index: int32
-    """The number of the partition within its topic."""
+    """The index of the partition within its topic."""
     error_code: int16
-    """0, 9 no such replica here yet (the wish is noted), 31 not permitted, 56 disk failed, 57 no such directory."""
+    """0; 9 no replica on the broker yet (the directory is remembered); 31 not authorized; 56 disk error; 57 unknown
+    directory."""

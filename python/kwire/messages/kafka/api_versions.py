@@ -1,15 +1,15 @@
-"""ApiVersions (key 18): which requests a node answers, in which versions; a client's first words on a connection.
+"""ApiVersions (key 18): the APIs of a node and their versions; the first request on a connection.
 
-A node that does not know the version asked for answers in version 0 with error 35, and since Kafka 2.4 (KIP-511) names
-the range it does know: so a client may begin with its newest version. For the same reason the answer always travels
-behind response header 0, whatever its version.
+A node that does not support the requested version responds in version 0 with error 35 and, since Kafka 2.4 (KIP-511),
+with the range it supports. A client can therefore start with its newest version. For the same reason the response
+always has response header version 0.
 
 Versions:
     1  throttle time
-    2  throttled clients are answered first, and have to wait by themselves (KIP-219)
-    3  flexible; the client names its software (KIP-511); features of node and cluster (KIP-584)
-    4  features may begin at level 0 (KAFKA-17011, Kafka 3.9)
-    5  the client says whom it means to reach (KIP-1242, Kafka 4.4)
+    2  throttled clients are answered at once and must wait themselves (KIP-219)
+    3  flexible; name of the client software (KIP-511); features of node and cluster (KIP-584)
+    4  features can start at level 0 (KAFKA-17011, Kafka 3.9)
+    5  the client names the node it wants to reach (KIP-1242, Kafka 4.4)
 """
 
 from __future__ import annotations
@@ -18,65 +18,67 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 
 
 class ApiVersionsRequest(Request["ApiVersionsResponse"], api_key=18, versions="0-5", flexible="3+"):
-    """Asks for the table of supported APIs; answered before authentication too."""
+    """Requests the supported APIs. Allowed before authentication."""
 
     client_software_name: string = field(since=3, default="", ignorable=True)
-    """What speaks, e.g. ``kwire``, for the node's metrics. Letters, digits, ``-``, ``.``; anything else is error 42."""
+    """The name of the client software, for example `kwire`, for metrics of the node. Letters, digits, `-`, and `.` are
+    allowed; error 42 otherwise."""
     client_software_version: string = field(since=3, default="", ignorable=True)
-    """The release of that software, spelled by the same rules; like the name it must not be empty."""
+    """The version of the client software, with the same rules as the name. Must not be empty."""
     cluster_id: nullable[string] = field(since=5, default=None, ignorable=True)
-    """Of the cluster the client takes this node to be in; None at first contact. A node of another answers 129."""
+    """The cluster that the client expects, None at first contact. A node of another cluster responds with error 129."""
     node_id: int32 = field(since=5, default=-1, ignorable=True)
-    """Of the node the client means to reach; -1 at first contact. A stale address thus shows itself as error 129."""
+    """The node that the client expects, -1 at first contact. Another node responds with error 129."""
 
 
 class ApiVersionsResponse(Message, api_key=18, versions="0-5", flexible="3+", header_version=0):
-    """The APIs of one node, and from version 3 the features of its cluster."""
+    """The APIs of a node and, since version 3, the features of its cluster."""
 
     error_code: int16
-    """0, 35 for a version the node does not know (this is then version 0), 42 for a malformed software name."""
+    """0; 35 unsupported version (the response then has version 0); 42 invalid software name or version."""
     api_keys: array[ApiVersion]
-    """One entry an API, in no fixed order; what is missing, the node does not answer at this listener."""
+    """The supported APIs, in no particular order. The listener does not serve APIs that are missing."""
     throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
-    """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 2, the client
+    must wait instead of the broker."""
     supported_features: array[SupportedFeatureKey] = field(since=3, tag=0, default=(), ignorable=True)
-    """What this node's software could do if the cluster agreed to (KIP-584), e.g. ``metadata.version`` 7 to 33."""
+    """The features that the software of the node supports (KIP-584), for example `metadata.version` 7 to 33."""
     finalized_features_epoch: int64 = field(since=3, tag=1, default=-1, ignorable=True)
-    """Grows with every change of the finalized features, so the greatest is the newest; -1 when none are known."""
+    """The epoch of the finalized features, which increases with every change; -1 if unknown."""
     finalized_features: array[FinalizedFeatureKey] = field(since=3, tag=2, default=(), ignorable=True)
-    """What the whole cluster has agreed to (KIP-584); worth reading only when the epoch is not -1."""
+    """The features that the cluster has finalized (KIP-584); valid only if the epoch is not -1."""
     zk_migration_ready: bool = field(since=3, tag=3, default=False, ignorable=True)
-    """Set by KRaft controllers of Kafka 3.4 to 3.9 that will take a cluster over from ZooKeeper (KIP-866)."""
+    """Set by KRaft controllers of Kafka 3.4 to 3.9 that are ready to migrate a cluster from ZooKeeper (KIP-866)."""
 
 
 class ApiVersion(Struct, key="api_key"):
-    """The versions of one API; a client picks the highest that both sides know."""
+    """The supported versions of an API. Clients use the highest version that both sides support."""
 
     api_key: int16
-    """Kafka's number for the API: 3 is Metadata, 18 is ApiVersions."""
+    """The number of the API: 3 is Metadata, 18 is ApiVersions."""
     min_version: int16
-    """The lowest version that is answered; Kafka 4 raised many of them (KIP-896)."""
+    """The lowest supported version. Kafka 4 raised many of them (KIP-896)."""
     max_version: int16
-    """The highest version that is answered, included."""
+    """The highest supported version, inclusive."""
 
 
 class SupportedFeatureKey(Struct, key="name"):
-    """A feature that the node's software knows how to run."""
+    """A feature that the software of the node supports."""
 
     name: string
-    """Such as ``metadata.version`` or ``kraft.version``."""
+    """The feature name, for example `metadata.version` or `kraft.version`."""
     min_version: int16
-    """The lowest level it can run at; 0, for "can be switched off", is told from version 4 on only."""
+    """The lowest supported level. Level 0, disabled, is only sent since version 4."""
     max_version: int16
-    """The highest level it can run at."""
+    """The highest supported level."""
 
 
 class FinalizedFeatureKey(Struct, key="name"):
-    """A feature that is in force for all brokers; the higher level comes first on the wire."""
+    """A feature that is finalized for the whole cluster."""
 
     name: string
-    """Named as among the supported features."""
+    """The feature name, for example `metadata.version`."""
     max_version_level: int16
-    """The level in force: brokers may use what this level brought and nothing newer."""
+    """The finalized level: brokers use what it allows and nothing newer."""
     min_version_level: int16
-    """The lowest level still in force; under KRaft the same as the highest."""
+    """The lowest finalized level; under KRaft equal to the highest."""

@@ -1,9 +1,9 @@
-"""ConsumerGroupDescribe (key 69): the state of groups that follow the new consumer protocol (KIP-848, Kafka 3.7).
+"""ConsumerGroupDescribe (key 69): the state of groups of the consumer protocol (KIP-848, Kafka 3.7).
 
-Groups of the classic protocol are DescribeGroups' affair; each group's coordinator answers for it.
+DescribeGroups describes groups of the classic protocol. The coordinator of each group responds.
 
 Versions:
-    1  which protocol each member speaks (KIP-1099, Kafka 4.0)
+    1  member types (KIP-1099, Kafka 4.0)
 """
 
 from __future__ import annotations
@@ -12,86 +12,86 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 
 
 class ConsumerGroupDescribeRequest(Request["ConsumerGroupDescribeResponse"], api_key=69, versions="0-1", flexible="0+"):
-    """Asks a coordinator about some of its groups."""
+    """Describes groups of a coordinator."""
 
     group_ids: array[string]
-    """The groups to describe; all must have the broker that is asked as their coordinator."""
+    """The groups to describe, all coordinated by the receiving broker."""
     include_authorized_operations: bool
-    """Whether to work out what the caller may do with each group."""
+    """Whether to include the operations that the client is authorized for on each group."""
 
 
 class ConsumerGroupDescribeResponse(Message, api_key=69, versions="0-1", flexible="0+"):
-    """The groups as their coordinator knows them."""
+    """The described groups."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to hold back because of a quota, 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     groups: array[DescribedGroup]
-    """One entry a group of the request."""
+    """The described groups, one for each group of the request."""
 
 
 class DescribedGroup(Struct):
-    """One group, its members, and how far they are with their assignment."""
+    """A consumer group, its members, and the progress of their assignment."""
 
     error_code: int16
-    """0, 14 or 15 try again, 16 not the coordinator, 30 not permitted, 35 no such protocol here, 69 no such group."""
+    """0; 14 or 15 retry; 16 not the coordinator; 30 not authorized; 35 protocol not supported; 69 group not found."""
     error_message: nullable[string] = None
-    """What exactly was wrong, in words; None on success."""
+    """The error message; None on success."""
     group_id: string
-    """The name that its members share (``group.id``)."""
+    """The group id, set by `group.id` of its members."""
     group_state: string
-    """``Empty``, ``Assigning``, ``Reconciling``, ``Stable`` or ``Dead``; empty on error."""
+    """`Empty`, `Assigning`, `Reconciling`, `Stable`, or `Dead`; empty on error."""
     group_epoch: int32
-    """Raised whenever members, subscriptions or partitions change, so that a new assignment is due."""
+    """The epoch of the group, which increases whenever members, subscriptions, or partitions change."""
     assignment_epoch: int32
-    """The group epoch for which the target assignment was worked out; behind it while ``Assigning``."""
+    """The group epoch of the target assignment; lower than `group_epoch` while `Assigning`."""
     assignor_name: string
-    """The rule on the broker that spreads the partitions, e.g. ``uniform`` or ``range``."""
+    """The server-side assignor, for example `uniform` or `range`."""
     members: array[Member]
-    """The members; empty on error."""
+    """The members of the group; empty on error."""
     authorized_operations: int32 = -2147483648
-    """What the caller may do with the group: bit n for ACL operation n; -2147483648 when it was not asked for."""
+    """The authorized operations as a bit field of ACL operations; -2147483648 if not requested."""
 
 
 class Member(Struct):
-    """One consumer of the group."""
+    """A member of the group."""
 
     member_id: string
-    """The identity it chose for itself when it joined, a random uuid."""
+    """The member id, a random uuid that the consumer chose when it joined."""
     instance_id: nullable[string] = None
-    """Its fixed name over restarts (``group.instance.id``, KIP-345); None when it has none."""
+    """The static member id (`group.instance.id`, KIP-345), or None for a dynamic member."""
     rack_id: nullable[string] = None
-    """Where it stands (``client.rack``); None when not configured."""
+    """The rack of the consumer (`client.rack`), or None if not configured."""
     member_epoch: int32
-    """The assignment epoch it has caught up with; -2 while a member with a fixed name is away."""
+    """The assignment epoch that the member has reached; -2 while a static member is away."""
     client_id: string
-    """What it calls itself in the header of its requests (``client.id``)."""
+    """The client id from the request header (`client.id`)."""
     client_host: string
-    """The address it last connected from, with a ``/`` before it."""
+    """The address of the last connection, preceded by `/`."""
     subscribed_topic_names: array[string]
-    """Those it listed one by one, in no order; empty when it chose by expression alone."""
+    """The topics subscribed to by name, in no particular order."""
     subscribed_topic_regex: nullable[string] = None
-    """The RE2 expression it subscribed by; None, or empty from older brokers, when there is none."""
+    """The RE2 expression of the subscription; None (empty from older brokers) if there is none."""
     assignment: Assignment
-    """The partitions it reads now."""
+    """The partitions that the member currently owns."""
     target_assignment: Assignment
-    """The partitions it shall read; differs from ``assignment`` until it has let go of some and got others."""
+    """The partitions that the member will own; equal to `assignment` once it has reconciled."""
     member_type: int8 = field(since=1, default=-1, ignorable=True)
-    """The protocol it speaks: 0 classic, 1 consumer, -1 not told. Both occur while a group is being upgraded."""
+    """The protocol of the member: 0 classic, 1 consumer, -1 unknown. Both occur while a group is upgraded."""
 
 
 class Assignment(Struct):
     """A set of partitions."""
 
     topic_partitions: array[TopicPartitions]
-    """Grouped by topic; empty when the member has nothing to read."""
+    """The partitions by topic; empty if nothing is assigned."""
 
 
 class TopicPartitions(Struct):
-    """The partitions of one topic."""
+    """The assigned partitions of a topic."""
 
     topic_id: uuid
-    """Tells the topic from a later one of the same name (KIP-516)."""
+    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
     topic_name: string
-    """What it is called at the time of the answer."""
+    """The name of the topic at the time of the response."""
     partitions: array[int32]
-    """The numbers of the partitions within the topic."""
+    """The partition indexes within the topic."""

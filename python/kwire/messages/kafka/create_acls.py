@@ -1,9 +1,9 @@
-"""CreateAcls (key 30): permits or forbids operations to principals (KIP-140, Kafka 0.11).
+"""CreateAcls (key 30): create access control entries (KIP-140, Kafka 0.11).
 
 Versions:
-    1  rules for all names with a prefix (KIP-290, Kafka 2.0); throttled clients are answered first (KIP-219)
+    1  prefixed resource patterns (KIP-290, Kafka 2.0); throttled clients are answered at once (KIP-219)
     2  flexible
-    3  rules about users as resources, for delegation tokens in others' names (KIP-373)
+    3  users as resources, for delegation tokens of other users (KIP-373)
 """
 
 from __future__ import annotations
@@ -12,45 +12,47 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 
 
 class CreateAclsRequest(Request["CreateAclsResponse"], api_key=30, versions="0-3", flexible="2+"):
-    """Adds rules, each for itself; one that exists already is no error."""
+    """Creates ACLs, each on its own. Creating an existing ACL is not an error."""
 
     creations: array[AclCreation]
-    """The rules to add."""
+    """The ACLs to create, each with its own result."""
 
 
 class AclCreation(Struct):
-    """One rule: who, from where, may or must not do what, to which resource."""
+    """An ACL: which principal, from which host, may or may not perform which operation on which resource."""
 
     resource_type: int8
-    """What it protects: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user (version 3)."""
+    """The resource type: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user (version 3)."""
     resource_name: string
-    """The name or prefix; ``*`` with pattern type 3 means every name. The cluster is called ``kafka-cluster``."""
+    """The name or prefix of the resource; `*` with pattern type 3 matches every name. The name of the cluster is
+    `kafka-cluster`."""
     resource_pattern_type: int8 = field(since=1, default=3)
-    """How the name is meant: 3 literally, 4 as a prefix; version 0 knows only 3."""
+    """How the name is matched: 3 literal, 4 prefixed. Version 0 only supports 3."""
     principal: string
-    """Whom it is about, as type and name: ``User:alice``, or ``User:*`` for everybody."""
+    """The principal as type and name: `User:alice`, or `User:*` for all users."""
     host: string
-    """The address from which the request comes; ``*`` for any."""
+    """The address of the client; `*` for any."""
     operation: int8
-    """2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 cluster action, 10 describe and 11 alter
-    configs, 12 idempotent write, 13 create and 14 describe tokens, 15 two-phase commit."""
+    """The operation: 2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 cluster action, 10 describe
+    configs, 11 alter configs, 12 idempotent write, 13 create tokens, 14 describe tokens, 15 two-phase commit."""
     permission_type: int8
-    """2 deny, 3 allow; a denial outweighs every permission."""
+    """2 deny, 3 allow. A denial overrides every permission."""
 
 
 class CreateAclsResponse(Message, api_key=30, versions="0-3", flexible="2+"):
-    """What became of each rule."""
+    """The result for each ACL."""
 
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""
     results: array[AclCreationResult]
-    """One entry a rule, in the order of the request: nothing else tells them apart."""
+    """The results, in the order of the request."""
 
 
 class AclCreationResult(Struct):
-    """Whether one rule was added."""
+    """The result for one ACL."""
 
     error_code: int16
-    """0, 31 not permitted, 42 the rule makes no sense, 54 the cluster has no authorizer."""
+    """0; 31 not authorized; 42 invalid ACL; 54 the cluster has no authorizer."""
     error_message: nullable[string]
-    """What exactly was wrong, in words; None on success."""
+    """The error message; None on success."""

@@ -1,9 +1,9 @@
-"""CreateDelegationToken (key 38): a password for a while, for workers not trusted with a real one (KIP-48, Kafka 1.1).
+"""CreateDelegationToken (key 38): create a temporary credential, for example for worker processes (KIP-48, Kafka 1.1).
 
 Versions:
-    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    1  throttled clients are answered at once and must wait themselves (KIP-219)
     2  flexible
-    3  tokens in the name of another user (KIP-373, Kafka 3.3)
+    3  tokens for other users (KIP-373, Kafka 3.3)
 """
 
 from __future__ import annotations
@@ -12,49 +12,51 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 
 
 class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"], api_key=38, versions="0-3", flexible="2+"):
-    """Asks for a token; the connection must be authenticated, and not by a token."""
+    """Creates a token. The connection must be authenticated, and not by a token."""
 
     owner_principal_type: nullable[string] = field(since=3, default="")
-    """The kind of owner, ``User``; None or empty when the caller shall be the owner."""
+    """The principal type of the owner, `User`; None or empty if the requester is the owner."""
     owner_principal_name: nullable[string] = field(since=3, default="")
-    """In whose name the token shall speak; None or empty for the caller's own."""
+    """The principal name of the owner; None or empty if the requester is the owner."""
     renewers: array[CreatableRenewers]
-    """Who may renew it besides owner and caller; of type ``User`` only, else error 67."""
+    """The principals that may renew the token besides owner and requester; error 67 unless of type `User`."""
     max_lifetime_ms: int64
-    """Milliseconds after which it cannot be renewed; -1 for the most the cluster allows, which is the limit anyway."""
+    """The time in milliseconds after which the token cannot be renewed; -1 for the maximum of the cluster."""
 
 
 class CreatableRenewers(Struct):
-    """A principal that may prolong the token."""
+    """A principal that may renew the token."""
 
     principal_type: string
-    """The kind of principal, ``User``."""
+    """The type of the renewer, always `User`."""
     principal_name: string
-    """Who it is, e.g. ``alice``, without the kind before it."""
+    """The user name of the renewer, for example `alice`, without the type."""
 
 
 class CreateDelegationTokenResponse(Message, api_key=38, versions="0-3", flexible="2+"):
-    """The token: log in with its id and ``hmac`` by SASL/SCRAM."""
+    """The created token. Clients log in with its id and `hmac` through SASL/SCRAM."""
 
     error_code: int16
-    """0, 61 tokens are disabled, 64 not on this kind of connection, 65 not for that owner, 67 bad principal type."""
+    """0; 61 tokens are disabled; 64 not allowed on this connection; 65 not authorized for the owner; 67 invalid
+    principal type."""
     principal_type: string
-    """The kind of owner, ``User``."""
+    """The principal type of the owner, always `User`."""
     principal_name: string
-    """In whose name the token speaks."""
+    """The owner of the token: clients that log in with it act as this user."""
     token_requester_principal_type: string = field(since=3, default="")
-    """The kind of principal that asked for it, ``User``."""
+    """The principal type of the requester, always `User`."""
     token_requester_principal_name: string = field(since=3, default="")
-    """Who asked for it: the owner, or somebody permitted to create tokens for the owner."""
+    """The user that requested the token: the owner, or a user allowed to create tokens for the owner."""
     issue_timestamp_ms: int64
-    """When it was made, in milliseconds since 1970."""
+    """The creation time in milliseconds since 1970."""
     expiry_timestamp_ms: int64
-    """When it ends unless it is renewed before, in milliseconds since 1970."""
+    """The time when the token expires unless it is renewed, in milliseconds since 1970."""
     max_timestamp_ms: int64
-    """When it ends in any case, in milliseconds since 1970."""
+    """The latest possible expiry time, in milliseconds since 1970."""
     token_id: string
-    """Its public name, the user name when logging in by it."""
+    """The public id of the token, used as the user name."""
     hmac: bytes
-    """Its secret; in base64 the password when logging in by it."""
+    """The secret of the token; its base64 form is used as the password."""
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""

@@ -1,9 +1,9 @@
-"""CreatePartitions (key 37): makes topics wider; a topic never gets narrower (KIP-195, Kafka 1.0).
+"""CreatePartitions (key 37): increase the number of partitions of topics (KIP-195, Kafka 1.0).
 
 Versions:
-    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    1  throttled clients are answered at once and must wait themselves (KIP-219)
     2  flexible
-    3  error 89 when the quota for creations is spent (KIP-599)
+    3  error 89 if the controller mutation quota is exceeded (KIP-599)
 """
 
 from __future__ import annotations
@@ -12,49 +12,52 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, nullabl
 
 
 class CreatePartitionsRequest(Request["CreatePartitionsResponse"], api_key=37, versions="0-3", flexible="2+"):
-    """Adds partitions to some topics, each for itself. Records with keys then hash to other partitions than before."""
+    """Adds partitions to topics, each topic on its own. Keys then map to other partitions than before."""
 
     topics: array[CreatePartitionsTopic]
-    """The topics to widen, each at most once."""
+    """The topics to add partitions to, each at most once."""
     timeout_ms: int32
-    """Milliseconds to wait until the new partitions exist; what is not ready by then answers 7, yet may appear."""
+    """The time in milliseconds to wait for the new partitions; topics that are not ready return error 7 but may become
+    ready later."""
     validate_only: bool
-    """Whether only to check: the answer is as if the partitions were made, but none is."""
+    """True to validate the request without creating partitions."""
 
 
 class CreatePartitionsTopic(Struct):
-    """One topic and how wide it shall be."""
+    """A topic and its new partition count."""
 
     name: string
-    """An existing topic that is to get more partitions."""
+    """The name of an existing topic to add partitions to."""
     count: int32
-    """How many partitions it shall have in all, the present ones included; must be more than now."""
+    """The new total number of partitions, greater than the current one."""
     assignments: nullable[array[CreatePartitionsAssignment]]
-    """Where the new ones shall live, one entry each, lowest number first; None lets the controller spread them."""
+    """The replicas of each new partition, by ascending index; None to let the controller assign them."""
 
 
 class CreatePartitionsAssignment(Struct):
-    """Where one new partition shall live."""
+    """The replicas of a new partition."""
 
     broker_ids: array[int32]
-    """The brokers to hold it, as many as the topic's other partitions have; the first is the preferred leader."""
+    """The brokers of the replicas, the preferred leader first; as many as in the existing partitions."""
 
 
 class CreatePartitionsResponse(Message, api_key=37, versions="0-3", flexible="2+"):
-    """What became of each topic."""
+    """The result for each topic."""
 
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""
     results: array[CreatePartitionsTopicResult]
-    """One entry a topic, in no fixed order."""
+    """The result for each topic, in no particular order."""
 
 
 class CreatePartitionsTopicResult(Struct):
-    """Whether one topic was widened: to the full count, or not at all."""
+    """The result for one topic. Either all of its partitions are created or none."""
 
     name: string
-    """The topic this entry is about."""
+    """The name of the topic, repeated from the request."""
     error_code: int16
-    """0, 3 no such topic, 7 timed out, 37 not more than now, 39 bad brokers, 41 not the controller, 60 being moved."""
+    """0; 3 unknown topic; 7 timed out; 37 not more than now; 39 invalid brokers; 41 not the controller; 60 being
+    reassigned."""
     error_message: nullable[string] = None
-    """What exactly was wrong, in words; None when there is nothing to add to the code."""
+    """The error message; None if there is nothing to add to the error code."""

@@ -1,14 +1,14 @@
-"""CreateTopics (key 19): new topics with partitions, replicas and settings (KIP-4, Kafka 0.10.1).
+"""CreateTopics (key 19): create topics with partitions, replicas, and configs (KIP-4, Kafka 0.10.1).
 
-The controller carries it out; a broker of a ZooKeeper cluster that is not the controller answers 41, KRaft's forward.
+The controller handles the request. Other brokers of a ZooKeeper cluster return error 41; KRaft brokers forward it.
 
 Versions:
-    1  can be tried without effect; error messages
+    1  validate only; error messages
     2  throttle time
-    3  throttled clients are answered first, and have to wait by themselves (KIP-219)
-    4  partitions and replicas can be left to the cluster's defaults (KIP-464, Kafka 2.4)
-    5  flexible; tells what was created (KIP-525)
-    6  error 89 when the quota for creations is spent (KIP-599)
+    3  throttled clients are answered at once and must wait themselves (KIP-219)
+    4  default partition count and replication factor (KIP-464, Kafka 2.4)
+    5  flexible; configs of the created topics (KIP-525)
+    6  error 89 if the controller mutation quota is exceeded (KIP-599)
     7  topic ids (KIP-516, Kafka 2.8)
 """
 
@@ -18,89 +18,94 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 
 
 class CreateTopicsRequest(Request["CreateTopicsResponse"], api_key=19, versions="0-7", flexible="5+"):
-    """Creates topics, each for itself: some may succeed where others fail."""
+    """Creates topics, each on its own."""
 
     topics: array[CreatableTopic]
-    """The topics to create; a name that stands here twice is an error (42) for that topic."""
+    """The topics to create; a name that is listed twice is an error (42) for that topic."""
     timeout_ms: int32 = 60000
-    """Milliseconds to wait until the controller has finished; a topic not ready by then answers 7, yet may appear."""
+    """The time in milliseconds to wait for the topics; topics that are not ready return error 7 but may become ready
+    later."""
     validate_only: bool = field(since=1, default=False)
-    """Whether only to check: the answer is as if the topics were made, but none is."""
+    """True to validate the request without creating topics."""
 
 
 class CreatableTopic(Struct):
-    """A topic as it shall be: either two numbers, or the replicas of every partition by hand."""
+    """A topic to create, with either partition and replica counts or the replicas of every partition."""
 
     name: string
-    """1 to 249 of the characters ``a-zA-Z0-9._-``; ``.`` and ``_`` collide in metrics and count as one."""
+    """The topic name: 1 to 249 of the characters `a-zA-Z0-9._-`. Names that differ only in `.` and `_` collide."""
     num_partitions: int32
-    """How many partitions; -1 when assignments are given, and from version 4 on for the broker's ``num.partitions``."""
+    """The number of partitions; -1 with assignments and, since version 4, for the default `num.partitions`."""
     replication_factor: int16
-    """How many copies; -1 when assignments are given, from version 4 on for ``default.replication.factor``."""
+    """The number of replicas; -1 with assignments and, since version 4, for `default.replication.factor`."""
     assignments: array[CreatableReplicaAssignment]
-    """The brokers of each partition, chosen by hand; empty to let the controller spread them."""
+    """The replicas of each partition; empty to let the controller assign them."""
     configs: array[CreatableTopicConfig]
-    """Settings that shall differ from the broker's defaults."""
+    """The configs that differ from the defaults of the broker."""
 
 
 class CreatableReplicaAssignment(Struct):
-    """Where one partition shall live."""
+    """The replicas of a partition."""
 
     partition_index: int32
-    """Its number; those of a topic must be 0 to n-1 without gaps."""
+    """The partition index; the indexes of a topic must be 0 to n-1."""
     broker_ids: array[int32]
-    """The brokers to hold it, equally many in all partitions; the first is the preferred leader."""
+    """The brokers of the replicas, the preferred leader first; the same number for all partitions."""
 
 
 class CreatableTopicConfig(Struct):
-    """One setting of the new topic."""
+    """A config of the new topic."""
 
     name: string
-    """Which setting, e.g. ``retention.ms``."""
+    """The config key, for example `retention.ms`."""
     value: nullable[string]
-    """Its value, always as text. Brokers refuse None."""
+    """The value as text. Brokers reject None."""
 
 
 class CreateTopicsResponse(Message, api_key=19, versions="0-7", flexible="5+"):
-    """What became of each topic."""
+    """The result for each topic."""
 
     throttle_time_ms: int32 = field(since=2, default=0, ignorable=True)
-    """Milliseconds the client is held back by a quota, 0 for none; from version 3 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 3, the client
+    must wait instead of the broker."""
     topics: array[CreatableTopicResult]
-    """One entry a topic, in no fixed order."""
+    """The result for each topic, in no particular order."""
 
 
 class CreatableTopicResult(Struct):
-    """One topic: created, or why not. ``topic_id`` and what follows the message describe a creation that succeeded."""
+    """The result for one topic. Ids, counts, and configs are set only on success."""
 
     name: string
-    """The topic this entry is about, as the request spelled it."""
+    """The topic name, repeated from the request."""
     topic_id: uuid = field(since=7, default=zero, ignorable=True)
-    """The id given to the new topic; zero when nothing was created."""
+    """The id of the new topic; zero if it was not created."""
     error_code: int16
-    """0, 7 timed out, 17 bad name, 36 exists; bad 37 count, 38 factor, 39 replicas, 40 setting; 41 wrong broker."""
+    """0; 7 timed out; 17 invalid name; 36 already exists; invalid 37 partition count, 38 replication factor, 39
+    assignment, 40 config; 41 not the controller."""
     error_message: nullable[string] = field(since=1, default="", ignorable=True)
-    """What exactly was wrong, in words; None or empty when there is nothing to add to the code."""
+    """The error message; None or empty if there is nothing to add to the error code."""
     num_partitions: int32 = field(since=5, default=-1, ignorable=True)
-    """How many partitions it got; -1 on error, or when the caller may not see the topic's settings."""
+    """The number of partitions; -1 on error or if the client may not describe the configs."""
     replication_factor: int16 = field(since=5, default=-1, ignorable=True)
-    """How many copies of each partition; -1 in the same cases as ``num_partitions``."""
+    """The number of replicas of each partition; -1 in the same cases as `num_partitions`."""
     configs: nullable[array[CreatableTopicConfigs]] = field(since=5, default=(), ignorable=True)
-    """All settings in force, inherited ones too; empty on error, None when the caller may not see them."""
+    """All effective configs, including defaults; empty on error, None if the client may not describe them."""
     topic_config_error_code: int16 = field(since=5, tag=0, default=0, ignorable=True)
-    """Why details are missing of a topic that was made: 29 when the caller may not see its settings; 0 otherwise."""
+    """The error why the details of a created topic are missing: 29 if the client may not describe its configs,
+    otherwise 0."""
 
 
 class CreatableTopicConfigs(Struct):
-    """A setting in force for the new topic."""
+    """An effective config of the new topic."""
 
     name: string
-    """Which setting, e.g. ``retention.ms``."""
+    """The config key, for example `retention.ms`."""
     value: nullable[string]
-    """Its value as text; None when it is secret, or has no value."""
+    """The value as text; None if it is sensitive or not set."""
     read_only: bool
-    """Whether it cannot be changed while the topic exists."""
+    """Whether the config cannot be changed."""
     config_source: int8 = -1
-    """Who set it: 1 the topic, 2 one broker, 3 all brokers, 4 the broker's file, 5 Kafka's own default; -1 not told."""
+    """The source: 1 topic, 2 broker, 3 all brokers, 4 the broker's static configuration, 5 Kafka's default, -1
+    unknown."""
     is_sensitive: bool
-    """Whether it is a secret such as a password, and the value hence withheld."""
+    """Whether the config is a secret, such as a password, without its value."""

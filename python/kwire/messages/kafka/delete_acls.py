@@ -1,11 +1,11 @@
-"""DeleteAcls (key 31): removes the rules that match filters, and tells which they were (KIP-140, Kafka 0.11).
+"""DeleteAcls (key 31): delete the ACLs that match filters (KIP-140, Kafka 0.11).
 
-Numbers for types, operations and permissions are those of CreateAcls; in a filter 1 means any.
+CreateAcls lists the numbers of resource types, operations, and permissions. In a filter, 1 matches any.
 
 Versions:
-    1  rules for all names with a prefix (KIP-290, Kafka 2.0); throttled clients are answered first (KIP-219)
+    1  prefixed resource patterns (KIP-290, Kafka 2.0); throttled clients are answered at once (KIP-219)
     2  flexible
-    3  rules about users as resources (KIP-373)
+    3  users as resources (KIP-373)
 """
 
 from __future__ import annotations
@@ -14,69 +14,70 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 
 
 class DeleteAclsRequest(Request["DeleteAclsResponse"], api_key=31, versions="0-3", flexible="2+"):
-    """Removes every rule that matches at least one filter. DescribeAcls shows beforehand what a filter matches."""
+    """Deletes every ACL that matches at least one filter. DescribeAcls shows beforehand what a filter matches."""
 
     filters: array[DeleteAclsFilter]
-    """The filters, each answered for itself."""
+    """The filters, each with its own result."""
 
 
 class DeleteAclsFilter(Struct):
-    """A rule matches when it matches in every field."""
+    """A filter; an ACL matches if all fields match."""
 
     resource_type_filter: int8
-    """What the rules protect, e.g. 2 topics; 1 for any type of resource."""
+    """The resource type, for example 2 for topics; 1 for any type."""
     resource_name_filter: nullable[string]
-    """The name or prefix that the rules were made for; None for any."""
+    """The resource name or prefix; None for any."""
     pattern_type_filter: int8 = field(since=1, default=3)
-    """How the rules mean their name: 3 literally, 4 as prefix, 1 any; 2 for all rules that would apply to this name."""
+    """The pattern type: 3 literal, 4 prefixed, 1 any, 2 all patterns that apply to the name."""
     principal_filter: nullable[string]
-    """Whom the rules are about, e.g. ``User:alice``; None for any."""
+    """The principal, for example `User:alice`; None for any."""
     host_filter: nullable[string]
-    """The address that the rules name, where ``*`` is the literal star; None for any."""
+    """The host of the ACL, where `*` only matches `*`; None for any."""
     operation: int8
-    """What the rules permit or forbid, e.g. 3 to read; 1 for any."""
+    """The operation, for example 3 for read; 1 for any."""
     permission_type: int8
-    """2 for denials only, 3 for permissions only, 1 for both."""
+    """2 for denials, 3 for permissions, 1 for both."""
 
 
 class DeleteAclsResponse(Message, api_key=31, versions="0-3", flexible="2+"):
-    """The rules that were removed."""
+    """The deleted ACLs."""
 
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""
     filter_results: array[DeleteAclsFilterResult]
-    """One entry a filter, in the order of the request: nothing else tells them apart."""
+    """The result for each filter, in the order of the request."""
 
 
 class DeleteAclsFilterResult(Struct):
-    """What one filter did."""
+    """The result for one filter."""
 
     error_code: int16
-    """0, 31 not permitted, 42 the filter makes no sense, 54 the cluster has no authorizer."""
+    """0; 31 not authorized; 42 invalid filter; 54 the cluster has no authorizer."""
     error_message: nullable[string]
-    """What exactly was wrong with the filter, in words; None on success."""
+    """The error message; None if there was no error with the filter."""
     matching_acls: array[DeleteAclsMatchingAcl]
-    """The rules that matched; no error when there are none."""
+    """The ACLs that matched. An empty result is not an error."""
 
 
 class DeleteAclsMatchingAcl(Struct):
-    """One rule that matched, and whether it is gone."""
+    """A matching ACL and whether it was deleted."""
 
     error_code: int16
-    """0 when it was removed; -1 or another code when it still stands."""
+    """0 if the ACL was deleted; -1 or another code if it still exists."""
     error_message: nullable[string]
-    """Why it still stands, in words; None when it was removed."""
+    """The reason why the ACL still exists; None if it was deleted."""
     resource_type: int8
-    """What it protected, as in CreateAcls."""
+    """The resource type, numbered as in CreateAcls."""
     resource_name: string
-    """The name or prefix it was made for."""
+    """The name or prefix that the ACL matches."""
     pattern_type: int8 = field(since=1, default=3)
-    """How it meant that name: 3 literally, 4 as prefix. Version 0 can tell of literal rules only."""
+    """The pattern type: 3 literal, 4 prefixed. Version 0 only returns literal patterns."""
     principal: string
-    """Whom it was about, e.g. ``User:alice``."""
+    """The principal, for example `User:alice`."""
     host: string
-    """The address it named; ``*`` for any."""
+    """The address of the client; `*` for any."""
     operation: int8
-    """What it permitted or forbade, as in CreateAcls."""
+    """The operation, numbered as in CreateAcls."""
     permission_type: int8
-    """2 when it was a denial, 3 when a permission."""
+    """2 for a denial, 3 for a permission."""

@@ -1,9 +1,9 @@
-"""DeleteRecords (key 21): drops the oldest records of partitions before their time (KIP-107, Kafka 0.11).
+"""DeleteRecords (key 21): delete the oldest records of partitions (KIP-107, Kafka 0.11).
 
-Each partition's leader answers for it; compacted topics are refused.
+The leader of each partition handles the request and rejects compacted topics.
 
 Versions:
-    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    1  throttled clients are answered at once and must wait themselves (KIP-219)
     2  flexible
 """
 
@@ -13,56 +13,57 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, int64, 
 
 
 class DeleteRecordsRequest(Request["DeleteRecordsResponse"], api_key=21, versions="0-2", flexible="2+"):
-    """Moves the start of some partitions forward, each for itself."""
+    """Moves the start offset of partitions forward, each partition on its own."""
 
     topics: array[DeleteRecordsTopic]
-    """Where records shall go, grouped by topic."""
+    """The topics and partitions to delete records from."""
     timeout_ms: int32
-    """Milliseconds to wait until all live replicas have dropped the records; then the partition answers 7."""
+    """The time in milliseconds to wait until all live replicas have deleted the records; error 7 afterwards."""
 
 
 class DeleteRecordsTopic(Struct):
-    """The partitions of one topic."""
+    """A topic to delete records from."""
 
     name: string
-    """To which the partitions below belong; this API knows no topic ids."""
+    """The name of the topic; this API does not support topic ids."""
     partitions: array[DeleteRecordsPartition]
-    """The partitions to delete from, with the new start of each."""
+    """The partitions to delete records from, each with its new start offset."""
 
 
 class DeleteRecordsPartition(Struct):
-    """One partition and where it shall begin."""
+    """A partition and its new start offset."""
 
     partition_index: int32
-    """The number of the partition within its topic."""
+    """The index of the partition within its topic."""
     offset: int64
-    """The first record to keep: those before it go. -1 for the high watermark: all that consumers can see goes."""
+    """The first offset to keep; -1 for the high watermark, which deletes all visible records."""
 
 
 class DeleteRecordsResponse(Message, api_key=21, versions="0-2", flexible="2+"):
-    """What became of each partition."""
+    """The result for each partition."""
 
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""
     topics: array[DeleteRecordsTopicResult]
-    """One entry a topic of the request."""
+    """The result for each topic of the request."""
 
 
 class DeleteRecordsTopicResult(Struct):
-    """What became of the partitions of one topic."""
+    """The results for the partitions of a topic."""
 
     name: string
-    """The topic to which the partitions belong."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[DeleteRecordsPartitionResult]
-    """One entry a partition of the request."""
+    """The result for each partition of the request."""
 
 
 class DeleteRecordsPartitionResult(Struct):
-    """Where one partition begins now."""
+    """The result for one partition."""
 
     partition_index: int32
-    """The number of the partition within its topic."""
+    """The index of the partition within its topic."""
     low_watermark: int64
-    """The smallest offset at which any live replica still begins; -1 on error."""
+    """The lowest start offset of the live replicas; -1 on error."""
     error_code: int16
-    """0, 1 offset beyond the high watermark, 3 no such partition, 6 not the leader, 7 timed out, 44 compacted topic."""
+    """0; 1 offset beyond the high watermark; 3 unknown partition; 6 not the leader; 7 timed out; 44 compacted topic."""

@@ -1,12 +1,12 @@
-"""DeleteTopics (key 20): removes topics and all their records (KIP-4, Kafka 0.10.1).
+"""DeleteTopics (key 20): delete topics and all of their records (KIP-4, Kafka 0.10.1).
 
 Versions:
     1  throttle time
-    2  throttled clients are answered first, and have to wait by themselves (KIP-219)
-    3  error 73 where deletion is switched off
+    2  throttled clients are answered at once and must wait themselves (KIP-219)
+    3  error 73 if topic deletion is disabled
     4  flexible
-    5  error messages; error 89 when the quota for deletions is spent (KIP-599, Kafka 2.7)
-    6  by id, which cannot hit a later topic of the same name (KIP-516, Kafka 2.8)
+    5  error messages; error 89 if the controller mutation quota is exceeded (KIP-599, Kafka 2.7)
+    6  deletion by topic id, which cannot delete a later topic of the same name (KIP-516, Kafka 2.8)
 """
 
 from __future__ import annotations
@@ -15,42 +15,44 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 
 
 class DeleteTopicsRequest(Request["DeleteTopicsResponse"], api_key=20, versions="0-6", flexible="4+"):
-    """Deletes some topics, each for itself. NO_ERROR means marked for deletion: the data goes a little later."""
+    """Deletes topics, each on its own. Success means marked for deletion; the data is deleted later."""
 
     topic_names: array[string] = field(until=5, default=(), ignorable=True)
-    """The topics by name; from version 6 on ``topics`` takes their place."""
+    """The names of the topics, up to version 5; `topics` replaces them."""
     topics: array[DeleteTopicState] = field(since=6, default=())
-    """The topics by name or by id; naming one twice is an error for it."""
+    """The topics by name or id; a duplicate is an error for that topic."""
     timeout_ms: int32
-    """Milliseconds to wait until the controller has marked the topics; what is not marked by then answers 7."""
+    """The time in milliseconds to wait until the controller has marked the topics; error 7 afterwards."""
 
 
 class DeleteTopicState(Struct):
-    """One topic to delete: by name or by id, never by both."""
+    """A topic to delete, given by either name or id."""
 
     name: nullable[string] = None
-    """The name of the topic; None when it is meant by id."""
+    """The topic name; None if the id is given."""
     topic_id: uuid
-    """The id of the topic; zero when it is meant by name."""
+    """The unique id of the topic; zero if the name is given."""
 
 
 class DeleteTopicsResponse(Message, api_key=20, versions="0-6", flexible="4+"):
-    """What became of each topic."""
+    """The result for each topic."""
 
     throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
-    """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 2, the client
+    must wait instead of the broker."""
     responses: array[DeletableTopicResult]
-    """One entry a topic, in no fixed order."""
+    """The result for each topic, in no particular order."""
 
 
 class DeletableTopicResult(Struct):
-    """Whether one topic was marked for deletion."""
+    """The result for one topic."""
 
     name: nullable[string] = field(nullable_since=6)
-    """What it is called; None when it was meant by an id that is unknown, or that the caller may not see."""
+    """The topic name; None if the request gave an id that is unknown or not visible to the client."""
     topic_id: uuid = field(since=6, default=zero, ignorable=True)
-    """Its id; zero when it was meant by a name that is unknown, or in a cluster without ids."""
+    """The unique id of the topic; zero if the topic is unknown or the cluster has no topic ids."""
     error_code: int16
-    """0, 3 no such topic, 7 timed out, 29 not permitted, 41 not the controller, 73 switched off, 100 no such id."""
+    """0; 3 unknown topic; 7 timed out; 29 not authorized; 41 not the controller; 73 deletion is disabled; 100 unknown
+    id."""
     error_message: nullable[string] = field(since=5, default=None, ignorable=True)
-    """What exactly was wrong, in words; None when there is nothing to add to the code."""
+    """The error message; None if there is nothing to add to the error code."""

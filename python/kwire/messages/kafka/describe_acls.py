@@ -1,11 +1,11 @@
-"""DescribeAcls (key 29): the rules that match a filter, grouped by what they protect (KIP-140, Kafka 0.11).
+"""DescribeAcls (key 29): the ACLs that match a filter, grouped by resource (KIP-140, Kafka 0.11).
 
-Numbers for types, operations and permissions are those of CreateAcls; in a filter 1 means any.
+CreateAcls lists the numbers of resource types, operations, and permissions. In a filter, 1 matches any.
 
 Versions:
-    1  rules for all names with a prefix (KIP-290, Kafka 2.0); throttled clients are answered first (KIP-219)
+    1  prefixed resource patterns (KIP-290, Kafka 2.0); throttled clients are answered at once (KIP-219)
     2  flexible
-    3  rules about users as resources (KIP-373)
+    3  users as resources (KIP-373)
 """
 
 from __future__ import annotations
@@ -14,58 +14,59 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 
 
 class DescribeAclsRequest(Request["DescribeAclsResponse"], api_key=29, versions="0-3", flexible="2+"):
-    """Asks for the rules that match in every field."""
+    """Requests the ACLs that match in all fields."""
 
     resource_type_filter: int8
-    """What the rules protect, e.g. 2 topics; 1 for any type of resource."""
+    """The resource type, for example 2 for topics; 1 for any type."""
     resource_name_filter: nullable[string]
-    """The name or prefix that the rules were made for; None for any."""
+    """The resource name or prefix; None for any."""
     pattern_type_filter: int8 = field(since=1, default=3)
-    """How the rules mean their name: 3 literally, 4 as prefix, 1 any; 2 for all rules that would apply to this name."""
+    """The pattern type: 3 literal, 4 prefixed, 1 any, 2 all patterns that apply to the name."""
     principal_filter: nullable[string]
-    """Whom the rules are about, e.g. ``User:alice``; None for any."""
+    """The principal, for example `User:alice`; None for any."""
     host_filter: nullable[string]
-    """The address that the rules name, where ``*`` is the literal star; None for any."""
+    """The host of the ACL, where `*` only matches `*`; None for any."""
     operation: int8
-    """What the rules permit or forbid, e.g. 3 to read; 1 for any."""
+    """The operation, for example 3 for read; 1 for any."""
     permission_type: int8
-    """2 for denials only, 3 for permissions only, 1 for both."""
+    """2 for denials, 3 for permissions, 1 for both."""
 
 
 class DescribeAclsResponse(Message, api_key=29, versions="0-3", flexible="2+"):
-    """The rules found."""
+    """The matching ACLs."""
 
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""
     error_code: int16
-    """0, 31 not permitted, 42 the filter makes no sense, 54 the cluster has no authorizer."""
+    """0; 31 not authorized; 42 invalid filter; 54 the cluster has no authorizer."""
     error_message: nullable[string]
-    """What exactly was wrong, in words; None on success."""
+    """The error message; None on success."""
     resources: array[DescribeAclsResource]
-    """What is protected by at least one rule that matched; empty when none did."""
+    """The resources with at least one matching ACL."""
 
 
 class DescribeAclsResource(Struct, key=("resource_type", "resource_name", "pattern_type")):
-    """One resource, or all those whose names share a prefix, and the rules about it."""
+    """A resource pattern and its ACLs."""
 
     resource_type: int8
-    """What it is: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
+    """The resource type: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
     resource_name: string
-    """The name or prefix; ``*`` with pattern type 3 means every name."""
+    """The name or prefix; `*` with pattern type 3 matches every name."""
     pattern_type: int8 = field(since=1, default=3)
-    """How the name is meant: 3 literally, 4 as prefix. Version 0 can tell of literal rules only."""
+    """The pattern type: 3 literal, 4 prefixed. Version 0 only returns literal patterns."""
     acls: array[AclDescription]
-    """The rules that matched; others about the same resource are not shown."""
+    """The ACLs of the resource that match the filter."""
 
 
 class AclDescription(Struct):
-    """One rule: who, from where, may or must not do what."""
+    """An ACL: which principal, from which host, may or may not perform which operation."""
 
     principal: string
-    """Whom it is about, e.g. ``User:alice``; ``User:*`` for everybody."""
+    """The principal, for example `User:alice`; `User:*` for all users."""
     host: string
-    """The address from which the request comes; ``*`` for any."""
+    """The address of the client; `*` for any."""
     operation: int8
-    """What it permits or forbids, as in CreateAcls; 2 for everything."""
+    """The operation, as in CreateAcls; 2 for all."""
     permission_type: int8
     """2 for a denial, 3 for a permission."""

@@ -1,6 +1,6 @@
-"""DescribeClientQuotas (key 48): the limits set for users, clients and addresses (KIP-546, Kafka 2.6).
+"""DescribeClientQuotas (key 48): the quotas of users, client ids, and IP addresses (KIP-546, Kafka 2.6).
 
-Shows what has been set for an entity, not what results for a client to which several settings apply.
+The response lists the configured quotas, not the effective quota of a client that several of them match.
 
 Versions:
     1  flexible
@@ -12,60 +12,61 @@ from kwire.declare import Message, Request, Struct, array, float64, int8, int16,
 
 
 class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"], api_key=48, versions="0-1", flexible="1+"):
-    """Asks for the entities that match all of some conditions."""
+    """Requests the quota entities that match all components."""
 
     components: array[ComponentData]
-    """The conditions, at most one for each type; empty for every entity that has limits."""
+    """The filter components, at most one of each type; empty for every entity with quotas."""
     strict: bool
-    """Whether an entity may have no parts beside those the conditions name: ``user`` alone, not user and client id."""
+    """Whether to exclude entities with parts of other types: `user` then does not match user and client id."""
 
 
 class ComponentData(Struct):
-    """A condition on one part of an entity."""
+    """A filter for one part of an entity."""
 
     entity_type: string
-    """The part it looks at: ``user``, ``client-id`` or ``ip`` (the last by KIP-612)."""
+    """The type of the part: `user`, `client-id`, or `ip` (KIP-612)."""
     match_type: int8
-    """0 has the name in ``match``, 1 is the default, 2 has any name or is the default."""
+    """0 exact name, 1 default entity, 2 any name or the default entity."""
     match: nullable[string]
-    """The name to look for with match type 0; None with the others."""
+    """The name to look for with match type 0; None otherwise."""
 
 
 class DescribeClientQuotasResponse(Message, api_key=48, versions="0-1", flexible="1+"):
-    """The limits found."""
+    """The matching quota entities."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to hold back because of a quota, 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     error_code: int16
-    """0, 31 not permitted, 42 an unknown type, or the same type twice."""
+    """0; 31 not authorized; 42 unknown type or duplicate type."""
     error_message: nullable[string]
-    """What exactly was wrong, in words; None or empty on success."""
+    """The error message; None or empty if there was no error."""
     entries: nullable[array[EntryData]]
-    """The entities that matched and have limits; None on error."""
+    """The matching entities with quotas; None on error."""
 
 
 class EntryData(Struct):
-    """One entity and its limits."""
+    """A quota entity and its quotas."""
 
     entity: array[EntityData]
-    """Its parts, one or two of different types."""
+    """The parts of the entity, one or two of different types."""
     values: array[ValueData]
-    """Its limits, in no order."""
+    """The quotas of the entity, in no particular order."""
 
 
 class EntityData(Struct):
-    """One part of what a limit applies to."""
+    """One part of a quota entity."""
 
     entity_type: string
-    """``user``, ``client-id`` or ``ip``."""
+    """The type: `user`, `client-id`, or `ip`."""
     entity_name: nullable[string]
-    """The name of the user or client, or the address; None for the default of all that have no limit of their own."""
+    """The name of the user, client id, or address; None for the default entity of the type."""
 
 
 class ValueData(Struct):
-    """One limit."""
+    """A quota."""
 
     key: string
-    """Such as ``producer_byte_rate``, ``consumer_byte_rate``, ``request_percentage``, ``controller_mutation_rate``."""
+    """The quota key: `producer_byte_rate`, `consumer_byte_rate`, `request_percentage`, or
+    `controller_mutation_rate`."""
     value: float64
-    """The limit in the key's unit: bytes, percent of a thread, or operations a second."""
+    """The quota in the unit of the key: bytes per second, percent of a thread, or operations per second."""

@@ -1,8 +1,9 @@
-"""DescribeConfigs (key 32): the settings of topics, brokers and others, and where they come from (KIP-133, Kafka 0.11).
+"""DescribeConfigs (key 32): the configs of topics, brokers, and other resources, and their sources (KIP-133, Kafka
+0.11).
 
 Versions:
-    1  sources and synonyms instead of a plain "is default" (KIP-226, Kafka 1.1)
-    2  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    1  sources and synonyms instead of `is_default` (KIP-226, Kafka 1.1)
+    2  throttled clients are answered at once and must wait themselves (KIP-219)
     3  types and documentation (KIP-569, Kafka 2.6)
     4  flexible
 """
@@ -13,81 +14,82 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 
 
 class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, versions="0-4", flexible="4+"):
-    """Asks for settings of some resources. Those of a broker must be asked of that broker, else error 42."""
+    """Requests configs of resources. Configs of a broker must be requested from that broker (error 42 otherwise)."""
 
     resources: array[DescribeConfigsResource]
-    """Whose settings are wanted, and which of them."""
+    """The resources, and the configs of each to return."""
     include_synonyms: bool = field(since=1, default=False)
-    """Whether to tell for each setting all the places where it is set, in order of precedence."""
+    """Whether to include all sources of each config, in order of precedence."""
     include_documentation: bool = field(since=3, default=False)
-    """Whether to send Kafka's description of each setting too, which makes the answer many times as large."""
+    """Whether to include Kafka's description of each config, which multiplies the size of the response."""
 
 
 class DescribeConfigsResource(Struct):
-    """One resource and the settings wanted of it."""
+    """A resource and the configs to return."""
 
     resource_type: int8
-    """What it is: 2 topic, 4 broker, 8 log levels of a broker, 16 client metrics (KIP-714), 32 group (KIP-848)."""
+    """The resource type: 2 topic, 4 broker, 8 broker logger, 16 client metrics (KIP-714), 32 group (KIP-848)."""
     resource_name: string
-    """The topic, the group, or the broker's id in digits; empty for what is set for all brokers."""
+    """The name of the topic or group, or the broker id in digits; empty for the default of all brokers."""
     configuration_keys: nullable[array[string]]
-    """The settings wanted; None for all. Unknown ones are left out of the answer."""
+    """The config keys to return; None for all. Unknown keys are left out of the response."""
 
 
 class DescribeConfigsResponse(Message, api_key=32, versions="0-4", flexible="4+"):
-    """The settings found."""
+    """The requested configs."""
 
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 2, the client
+    must wait instead of the broker."""
     results: array[DescribeConfigsResult]
-    """One entry a resource of the request, in no fixed order."""
+    """The result for each resource of the request, in no particular order."""
 
 
 class DescribeConfigsResult(Struct, key=("resource_type", "resource_name")):
-    """The settings of one resource."""
+    """The configs of a resource."""
 
     error_code: int16
-    """0, 3 no such topic, 17 bad name, 29 or 31 not permitted, 42 another broker's settings or an unknown type."""
+    """0; 3 unknown topic; 17 invalid name; 29 or 31 not authorized; 42 another broker or unknown resource type."""
     error_message: nullable[string]
-    """What exactly was wrong, in words; None or empty when there is nothing to add to the code."""
+    """The error message; None or empty if there is nothing to add to the error code."""
     resource_type: int8
-    """What it is, as in the request."""
+    """The resource type, repeated from the request."""
     resource_name: string
-    """The topic, group or broker id it is about, as the request spelled it."""
+    """The name of the topic or group, or the broker id, as in the request."""
     configs: array[DescribeConfigsResourceResult]
-    """Its settings; those left at their defaults are among them."""
+    """The configs of the resource, including defaults."""
 
 
 class DescribeConfigsResourceResult(Struct, key="name"):
-    """One setting, and whose word it is."""
+    """A config and its source."""
 
     name: string
-    """Which setting, e.g. ``retention.ms``."""
+    """The config key, for example `retention.ms`."""
     value: nullable[string]
-    """The value in force, as text; None when it has none, or is secret."""
+    """The effective value as text; None if it is sensitive or not set."""
     read_only: bool
-    """Whether it can only be changed in the broker's file, followed by a restart."""
+    """Whether the config can only be changed in the broker's configuration file, followed by a restart."""
     is_default: bool = field(until=0, default=False)
-    """Whether nobody has set it for this resource; later versions say where it comes from instead."""
+    """Whether the config is not set for this resource; replaced by `config_source` in later versions."""
     config_source: int8 = field(since=1, default=-1, ignorable=True)
-    """Who set it: 1 this topic, 2 this broker, 3 all brokers, 4 the broker's file, 5 nobody, 6 the broker's log levels,
-    7 these client metrics, 8 this group; -1 not told."""
+    """The source: 1 topic, 2 broker, 3 all brokers, 4 the broker's static configuration, 5 Kafka's default, 6 broker
+    logger, 7 client metrics, 8 group, -1 unknown."""
     is_sensitive: bool
-    """Whether it is a secret such as a password, and the value hence withheld."""
+    """Whether the config is a secret, such as a password, without its value."""
     synonyms: array[DescribeConfigsSynonym] = field(since=1, default=(), ignorable=True)
-    """Everywhere it is set, the place that counts first; empty unless asked for."""
+    """All sources of the config, the effective one first; empty unless requested."""
     config_type: int8 = field(since=3, default=0, ignorable=True)
-    """1 boolean, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password; 0 not known."""
+    """The type: 1 boolean, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password, 0 unknown."""
     documentation: nullable[string] = field(since=3, default="", ignorable=True)
-    """Kafka's description of the setting, in English; None unless asked for."""
+    """Kafka's description of the config; None unless requested."""
 
 
 class DescribeConfigsSynonym(Struct):
-    """One place where a setting can come from."""
+    """A source of a config."""
 
     name: string
-    """What it is called there: ``log.retention.ms`` at a broker stands for a topic's ``retention.ms``."""
+    """The config key at the source: `log.retention.ms` of a broker is a synonym of `retention.ms` of a topic."""
     value: nullable[string]
-    """What it is set to there; None when it is secret."""
+    """The value at the source; None if it is sensitive."""
     source: int8
-    """The place, numbered as ``config_source``."""
+    """The source, with the same numbers as `config_source`."""

@@ -1,9 +1,9 @@
-"""DescribeDelegationToken (key 41): the tokens that the caller may see (KIP-48, Kafka 1.1).
+"""DescribeDelegationToken (key 41): the delegation tokens that the client may describe (KIP-48, Kafka 1.1).
 
 Versions:
-    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    1  throttled clients are answered at once and must wait themselves (KIP-219)
     2  flexible
-    3  tokens in the name of another user (KIP-373, Kafka 3.3)
+    3  tokens for other users (KIP-373, Kafka 3.3)
 """
 
 from __future__ import annotations
@@ -14,61 +14,62 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 class DescribeDelegationTokenRequest(
     Request["DescribeDelegationTokenResponse"], api_key=41, versions="0-3", flexible="2+"
 ):
-    """Asks for tokens by their owners."""
+    """Requests the tokens of owners."""
 
     owners: nullable[array[DescribeDelegationTokenOwner]]
-    """Whose tokens; None for those of everybody, empty for none. Tokens the caller may not describe are left out."""
+    """The owners; None for all owners, empty for none. Tokens that the client may not describe are left out."""
 
 
 class DescribeDelegationTokenOwner(Struct):
-    """Somebody who has to do with a token: its owner, or one who may renew it."""
+    """An owner of tokens."""
 
     principal_type: string
-    """The kind of principal, ``User``."""
+    """The type of the principal, always `User`."""
     principal_name: string
-    """Who it is, e.g. ``alice``, without the kind before it."""
+    """The user name, for example `alice`, without the type."""
 
 
 class DescribeDelegationTokenResponse(Message, api_key=41, versions="0-3", flexible="2+"):
-    """The tokens found."""
+    """The matching tokens."""
 
     error_code: int16
-    """0, 61 tokens are disabled, 64 not on this kind of connection."""
+    """0; 61 tokens are disabled; 64 not allowed on this connection."""
     tokens: array[DescribedDelegationToken]
-    """The tokens, in no order."""
+    """The matching tokens, in no particular order."""
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""
 
 
 class DescribedDelegationToken(Struct):
-    """One token, its secret included: the caller may log in by it."""
+    """A token, including its secret."""
 
     principal_type: string
-    """The kind of owner, ``User``."""
+    """The principal type of the owner, always `User`."""
     principal_name: string
-    """In whose name the token speaks."""
+    """The owner of the token: clients that log in with it act as this user."""
     token_requester_principal_type: string = field(since=3, default="")
-    """The kind of principal that asked for it, ``User``."""
+    """The principal type of the requester, always `User`."""
     token_requester_principal_name: string = field(since=3, default="")
-    """Who asked for it: the owner, or somebody permitted to create tokens for the owner."""
+    """The user that requested the token: the owner, or a user allowed to create tokens for the owner."""
     issue_timestamp: int64
-    """When it was made, in milliseconds since 1970."""
+    """The creation time in milliseconds since 1970."""
     expiry_timestamp: int64
-    """When it ends unless it is renewed before, in milliseconds since 1970."""
+    """The time when the token expires unless it is renewed, in milliseconds since 1970."""
     max_timestamp: int64
-    """When it ends in any case, in milliseconds since 1970."""
+    """The latest possible expiry time, in milliseconds since 1970."""
     token_id: string
-    """Its public name, the user name when logging in by it."""
+    """The public id of the token, used as the user name."""
     hmac: bytes
-    """Its secret; in base64 the password when logging in by it."""
+    """The secret of the token; its base64 form is used as the password."""
     renewers: array[DescribedDelegationTokenRenewer]
-    """Who may renew it besides owner and requester."""
+    """The principals that may renew the token besides owner and requester."""
 
 
 class DescribedDelegationTokenRenewer(Struct):
-    """A principal that can renew the token."""
+    """A principal that may renew the token."""
 
     principal_type: string
-    """The kind of principal, always `User`."""
+    """The type of the renewer, always `User`."""
     principal_name: string
-    """The user name, for example `alice`, without the kind before it."""
+    """The user name of the renewer, for example `alice`, without the type."""

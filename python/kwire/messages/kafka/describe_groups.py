@@ -1,15 +1,15 @@
-"""DescribeGroups (key 15): the state of groups that follow the classic protocol (Kafka 0.9).
+"""DescribeGroups (key 15): the state of groups of the classic protocol (Kafka 0.9).
 
-Consumers, Connect workers and others alike; each group's coordinator answers for it. Groups of the new consumer
-protocol are ConsumerGroupDescribe's affair (KIP-848).
+Consumers, Connect workers, and others use it. ConsumerGroupDescribe describes groups of the consumer protocol
+(KIP-848). The coordinator of each group responds.
 
 Versions:
     1  throttle time
-    2  throttled clients are answered first, and have to wait by themselves (KIP-219)
-    3  permitted operations (KIP-430, Kafka 2.3)
-    4  members with fixed names (KIP-345, Kafka 2.4)
+    2  throttled clients are answered at once and must wait themselves (KIP-219)
+    3  authorized operations (KIP-430, Kafka 2.3)
+    4  static members (KIP-345, Kafka 2.4)
     5  flexible
-    6  an unknown group is error 69 with a message, no longer a group in state Dead (KIP-1043, Kafka 4.0)
+    6  error 69 with a message for an unknown group, instead of the state Dead (KIP-1043, Kafka 4.0)
 """
 
 from __future__ import annotations
@@ -18,56 +18,59 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 
 
 class DescribeGroupsRequest(Request["DescribeGroupsResponse"], api_key=15, versions="0-6", flexible="5+"):
-    """Asks a coordinator about some of its groups."""
+    """Describes groups of a coordinator."""
 
     groups: array[string]
-    """The ids of the groups; all must have the broker that is asked as their coordinator."""
+    """The group ids, all coordinated by the receiving broker."""
     include_authorized_operations: bool = field(since=3, default=False)
-    """Whether to work out what the caller may do with each group."""
+    """Whether to include the operations that the client is authorized for on each group."""
 
 
 class DescribeGroupsResponse(Message, api_key=15, versions="0-6", flexible="5+"):
-    """The groups as their coordinator knows them."""
+    """The described groups."""
 
     throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
-    """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 2, the client
+    must wait instead of the broker."""
     groups: array[DescribedGroup]
-    """One entry a group of the request."""
+    """The described groups, one for each group of the request."""
 
 
 class DescribedGroup(Struct, key="group_id"):
-    """One group and its members."""
+    """A group and its members."""
 
     error_code: int16
-    """0, 14 or 15 try again, 16 not the coordinator, 24 bad id, 30 not permitted, 69 no such group (version 6)."""
+    """0; 14 or 15 retry; 16 not the coordinator; 24 invalid id; 30 not authorized; 69 group not found (version 6)."""
     error_message: nullable[string] = field(since=6, default=None)
-    """What exactly was wrong, in words; None on success."""
+    """The error message; None on success."""
     group_id: string
-    """The name that its members share (``group.id``)."""
+    """The group id, set by `group.id` of its members."""
     group_state: string
-    """``PreparingRebalance``, ``CompletingRebalance``, ``Stable``, ``Empty`` or ``Dead``; empty on error."""
+    """`PreparingRebalance`, `CompletingRebalance`, `Stable`, `Empty`, or `Dead`; empty on error."""
     protocol_type: string
-    """What its members are, ``consumer`` or ``connect``; empty for one that only commits offsets."""
+    """The kind of members, `consumer` or `connect`; empty for a group that only commits offsets."""
     protocol_data: string
-    """The way its members have agreed to share the work, e.g. the assignor ``range``; empty unless ``Stable``."""
+    """The chosen protocol, for example the assignor `range`; empty unless `Stable`."""
     members: array[DescribedGroupMember]
-    """The members; what they have to do is told only while ``Stable``."""
+    """The members of the group; metadata and assignments are only set while `Stable`."""
     authorized_operations: int32 = field(since=3, default=-2147483648)
-    """What the caller may do with the group: bit n for ACL operation n; -2147483648 when it was not asked for."""
+    """The authorized operations as a bit field of ACL operations; -2147483648 if not requested."""
 
 
 class DescribedGroupMember(Struct, key="member_id"):
-    """One member of the group."""
+    """A member of the group."""
 
     member_id: string
-    """The identity that the coordinator gave it: its client id and a random uuid."""
+    """The member id that the coordinator assigned: the client id and a random uuid."""
     group_instance_id: nullable[string] = field(since=4, default=None, ignorable=True)
-    """Its fixed name over restarts (``group.instance.id``, KIP-345); None when it has none."""
+    """The static member id (`group.instance.id`, KIP-345), or None for a dynamic member."""
     client_id: string
-    """What it calls itself in the header of its requests (``client.id``)."""
+    """The client id from the request header (`client.id`)."""
     client_host: string
-    """The address it joined from, with a ``/`` before it."""
+    """The address that the member joined from, preceded by `/`."""
     member_metadata: bytes
-    """What it told the others, in the format of the protocol type: for consumers their subscription. Empty as above."""
+    """The metadata of the member in the format of the protocol type; for consumers the subscription. Empty unless
+    `Stable`."""
     member_assignment: bytes
-    """What it has to do, likewise: for consumers their partitions. Empty unless ``Stable``."""
+    """The assignment of the member in the format of the protocol type; for consumers the partitions. Empty unless
+    `Stable`."""

@@ -1,11 +1,11 @@
-"""DescribeLogDirs (key 35): the disks of one broker and what lies on them, byte by byte (KIP-113, Kafka 1.0).
+"""DescribeLogDirs (key 35): the log directories of a broker and the size of their replicas (KIP-113, Kafka 1.0).
 
 Versions:
-    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    1  throttled clients are answered at once and must wait themselves (KIP-219)
     2  flexible
-    3  an error for the answer as a whole; before, a caller without permission got an empty one
+    3  top-level error code; before, clients without authorization got an empty response
     4  size and free space of the volumes (KIP-827, Kafka 3.3)
-    5  directories closed to new partitions (KIP-1066, Kafka 4.3)
+    5  cordoned directories (KIP-1066, Kafka 4.3)
 """
 
 from __future__ import annotations
@@ -14,66 +14,68 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 
 
 class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"], api_key=35, versions="0-5", flexible="2+"):
-    """Asks the broker that receives it about its own directories."""
+    """Requests the log directories of the receiving broker."""
 
     topics: nullable[array[DescribableLogDirTopic]]
-    """The replicas to look for; None for all. The directories themselves are always told."""
+    """The replicas to list; None for all. All directories are returned in any case."""
 
 
 class DescribableLogDirTopic(Struct):
-    """Some partitions of one topic."""
+    """Partitions of a topic to list."""
 
     topic: string
-    """The topic to which the partitions belong."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[int32]
-    """The numbers of the partitions; those without a replica here are left out of the answer."""
+    """The partition indexes; partitions without a replica on the broker are left out of the response."""
 
 
 class DescribeLogDirsResponse(Message, api_key=35, versions="0-5", flexible="2+"):
-    """The directories of the broker."""
+    """The log directories of the broker."""
 
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""
     error_code: int16 = field(since=3, default=0, ignorable=True)
-    """0, or 31 when the caller is not permitted to ask."""
+    """0, or 31 if the client is not authorized."""
     results: array[DescribeLogDirsResult]
-    """One entry a directory of the broker's ``log.dirs``."""
+    """One result for each directory in `log.dirs` of the broker."""
 
 
 class DescribeLogDirsResult(Struct, key="log_dir"):
-    """One directory, the volume it is on, and the replicas in it."""
+    """A log directory, its volume, and its replicas."""
 
     error_code: int16
-    """0, or 56 when the disk has failed: its replicas are offline then and not listed."""
+    """0, or 56 if the directory is offline; its replicas are then not listed."""
     log_dir: string
-    """The directory as an absolute path on the broker's machine."""
+    """The absolute path of the directory on the broker."""
     topics: array[DescribeLogDirsTopic]
-    """The topics with replicas in it, among those asked for."""
+    """The listed topics with replicas in the directory."""
     total_bytes: int64 = field(since=4, default=-1, ignorable=True)
-    """The size of the volume in bytes, whoever uses it; -1 when not known."""
+    """The size of the volume in bytes; -1 if unknown."""
     usable_bytes: int64 = field(since=4, default=-1, ignorable=True)
-    """What the broker may still fill of the volume, in bytes; -1 when not known."""
+    """The usable space of the volume in bytes; -1 if unknown."""
     is_cordoned: bool = field(since=5, default=False, ignorable=True)
-    """Whether it gets no new partitions (``cordoned.log.dirs``), for instance before it is taken out."""
+    """Whether the directory gets no new partitions (`cordoned.log.dirs`)."""
 
 
 class DescribeLogDirsTopic(Struct, key="name"):
-    """The replicas of one topic in a directory."""
+    """The replicas of a topic in a directory."""
 
     name: string
-    """The topic to which the replicas belong."""
+    """The name of the topic that the replicas belong to."""
     partitions: array[DescribeLogDirsPartition]
-    """One entry a replica."""
+    """One entry for each replica."""
 
 
 class DescribeLogDirsPartition(Struct, key="partition_index"):
-    """One replica on disk; while it moves between directories there are two of them."""
+    """A replica. While it moves between directories, both copies are listed."""
 
     partition_index: int32
-    """The number of the partition within its topic."""
+    """The index of the partition within its topic."""
     partition_size: int64
-    """How much disk its segments take, in bytes; indexes are not counted, nor what lies in tiered storage."""
+    """The size of the log segments in bytes, without indexes and tiered storage."""
     offset_lag: int64
-    """How many offsets it is behind: a replica behind the high watermark, a future one behind the present one."""
+    """The lag in offsets behind the high watermark or, for a future replica, behind the current replica."""
     is_future_key: bool
-    """Whether this is the growing copy of a move between directories, which will replace the other when it is level."""
+    """Whether this is the future replica of a move between directories, which replaces the current one once caught
+    up."""

@@ -1,6 +1,6 @@
-"""DescribeProducers (key 61): who writes to partitions with idempotence or in transactions (KIP-664, Kafka 2.8).
+"""DescribeProducers (key 61): the idempotent and transactional producers of partitions (KIP-664, Kafka 2.8).
 
-Finds the producer whose forgotten transaction keeps consumers from reading on. Each partition's leader answers for it.
+It finds the producer of a hanging transaction, which blocks consumers. The leader of each partition responds.
 """
 
 from __future__ import annotations
@@ -9,64 +9,64 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, int64, 
 
 
 class DescribeProducersRequest(Request["DescribeProducersResponse"], api_key=61, versions="0", flexible="0+"):
-    """Asks about some partitions."""
+    """Requests the producers of partitions."""
 
     topics: array[TopicRequest]
-    """The topics with partitions to look at."""
+    """The topics with partitions to describe."""
 
 
 class TopicRequest(Struct):
-    """Some partitions of one topic."""
+    """Partitions of a topic to describe."""
 
     name: string
-    """The topic to which the partitions belong."""
+    """The name of the topic that the partitions belong to."""
     partition_indexes: array[int32]
-    """Which of its partitions; the broker that is asked must lead them."""
+    """The partitions, all led by the receiving broker."""
 
 
 class DescribeProducersResponse(Message, api_key=61, versions="0", flexible="0+"):
     """The producers of each partition."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to hold back because of a quota, 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     topics: array[TopicResponse]
-    """One entry a topic of the request."""
+    """The result for each topic of the request."""
 
 
 class TopicResponse(Struct):
-    """The partitions of one topic."""
+    """The partitions of a topic."""
 
     name: string
-    """The topic to which the partitions belong."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[PartitionResponse]
-    """One entry a partition of the request."""
+    """The result for each partition of the request."""
 
 
 class PartitionResponse(Struct):
-    """One partition and its producers."""
+    """A partition and its producers."""
 
     partition_index: int32
-    """The number of the partition within its topic."""
+    """The index of the partition within its topic."""
     error_code: int16
-    """0, 3 no such partition, 6 not the leader, 17 bad topic name, 29 not permitted."""
+    """0; 3 unknown partition; 6 not the leader; 17 invalid topic name; 29 not authorized."""
     error_message: nullable[string] = None
-    """What exactly was wrong, in words; None when there is nothing to add to the code."""
+    """The error message; None if there is nothing to add to the error code."""
     active_producers: array[ProducerState]
-    """Those the leader remembers, also if they are gone by now: until ``producer.id.expiration.ms`` has passed."""
+    """The producers that the leader remembers; they expire after `producer.id.expiration.ms`."""
 
 
 class ProducerState(Struct):
-    """What the leader knows of one producer."""
+    """The state of a producer."""
 
     producer_id: int64
-    """The number it was given when it started (InitProducerId); not its transactional id."""
+    """The producer id from InitProducerId; not the transactional id."""
     producer_epoch: int32
-    """Raised when a successor takes the producer id over, which shuts older ones out."""
+    """The epoch of the producer, which increases when a new instance fences older ones."""
     last_sequence: int32 = -1
-    """The number of its last record in this partition, by which repetitions are told; -1 when it has written none."""
+    """The sequence number of the last record in this partition, used to detect duplicates; -1 if none."""
     last_timestamp: int64 = -1
-    """When it last wrote here, in milliseconds since 1970; -1 when it has not."""
+    """The time of the last write to this partition in milliseconds since 1970; -1 if none."""
     coordinator_epoch: int32
-    """The epoch of the coordinator that last ended one of its transactions here; -1 when none has."""
+    """The epoch of the coordinator that last ended a transaction of the producer here; -1 if none."""
     current_txn_start_offset: int64 = -1
-    """Where its open transaction begins: consumers of committed data read no further. -1 when none is open."""
+    """The first offset of the open transaction, where `read_committed` consumers stop; -1 if none is open."""

@@ -1,10 +1,10 @@
-"""DescribeQuorum (key 55): the voters of KRaft's metadata log, and how far each has got (KIP-595, Kafka 2.7).
+"""DescribeQuorum (key 55): the voters and observers of the KRaft metadata log and their progress (KIP-595, Kafka 2.7).
 
-The leader of the log, which is the active controller, answers; brokers forward.
+The active controller, which is the leader of the log, responds; brokers forward the request.
 
 Versions:
-    1  when each replica last fetched, and was last level (KIP-836, Kafka 3.3)
-    2  error messages, directory ids, addresses of the voters: voters can change at run time (KIP-853, Kafka 3.9)
+    1  last fetch and last caught-up times of the replicas (KIP-836, Kafka 3.3)
+    2  error messages, directory ids, and addresses of the voters (KIP-853, Kafka 3.9)
 """
 
 from __future__ import annotations
@@ -27,101 +27,102 @@ from kwire.declare import (
 
 
 class DescribeQuorumRequest(Request["DescribeQuorumResponse"], api_key=55, versions="0-2", flexible="0+"):
-    """Asks about replicated logs, of which Kafka has one."""
+    """Requests the state of Raft partitions, of which Kafka has one."""
 
     topics: array[TopicData]
-    """Always the one topic ``__cluster_metadata``."""
+    """The topics to describe, always the single topic `__cluster_metadata`."""
 
 
 class TopicData(Struct):
-    """A topic whose replicas vote."""
+    """A topic with Raft partitions."""
 
     topic_name: string
-    """``__cluster_metadata``; any other is error 3."""
+    """The name of the topic, `__cluster_metadata`; error 3 for any other."""
     partitions: array[PartitionData]
-    """Always the one partition 0."""
+    """The partitions to describe, always the single partition 0."""
 
 
 class PartitionData(Struct):
-    """A partition whose replicas vote."""
+    """A Raft partition to describe."""
 
     partition_index: int32
-    """0: the metadata log is a single partition."""
+    """The index of the partition, always 0."""
 
 
 class DescribeQuorumResponse(Message, api_key=55, versions="0-2", flexible="0+"):
-    """The state of the quorum as its leader sees it."""
+    """The state of the quorum as its leader knows it."""
 
     error_code: int16
-    """Why the whole request failed, e.g. 31 not permitted; 0 when the partition's own code decides."""
+    """The error of the whole request, for example 31 not authorized; 0 otherwise."""
     error_message: nullable[string] = field(since=2, default="", ignorable=True)
-    """What exactly was wrong, in words; None or empty when there is nothing to add to the code."""
+    """The error message; None or empty if there is nothing to add to the error code."""
     topics: array[TopicDataResponse]
-    """One entry a topic of the request."""
+    """The state of each topic of the request."""
     nodes: array[Node] = field(since=2, default=())
-    """Where the voters can be reached."""
+    """The addresses of the voters."""
 
 
 class TopicDataResponse(Struct, key="topic_name"):
-    """The partitions of one topic."""
+    """The Raft partitions of a topic."""
 
     topic_name: string
-    """The topic asked for, ``__cluster_metadata``."""
+    """The name of the topic, `__cluster_metadata`."""
     partitions: array[PartitionDataResponse]
-    """One entry a partition of the request."""
+    """The state of each partition of the request."""
 
 
 class PartitionDataResponse(Struct, key="partition_index"):
-    """Leader and replicas of the metadata log."""
+    """The leader and the replicas of the metadata log."""
 
     partition_index: int32
-    """The number of the partition, 0."""
+    """The index of the partition, always 0."""
     error_code: int16
-    """0, 3 there is no such log, 6 the node that was asked does not lead it."""
+    """0; 3 unknown partition; 6 the receiving node is not the leader."""
     error_message: nullable[string] = field(since=2, default="", ignorable=True)
-    """What exactly was wrong, in words; None or empty when there is nothing to add to the code."""
+    """The error message; None or empty if there is nothing to add to the error code."""
     leader_id: int32
-    """The voter that leads the log, the active controller; -1 when not known."""
+    """The voter that leads the log, which is the active controller; -1 if unknown."""
     leader_epoch: int32
-    """Counts the elections, so that a leader of old is told from the present one."""
+    """The epoch of the leader, which increases with every election."""
     high_watermark: int64
-    """Up to where a majority holds the log, and it is hence in force."""
+    """The offset up to which a majority of the voters has the log; everything before it is committed."""
     current_voters: array[ReplicaState]
-    """The controllers that elect the leader and whose copies count for the majority."""
+    """The controllers that elect the leader and count for the majority."""
     observers: array[ReplicaState]
-    """The nodes that only follow the log: brokers, and controllers that do not vote."""
+    """The nodes that only replicate the log: brokers, and controllers that are not voters."""
 
 
 class ReplicaState(Struct, key="replica_id"):
-    """How far one replica has got."""
+    """The progress of a replica."""
 
     replica_id: int32
     """The node id of the controller or broker."""
     replica_directory_id: uuid = field(since=2, default=zero)
-    """Which disk holds its log, so that a node that lost it is not taken for the voter it was; zero when not known."""
+    """The id of the log directory, which identifies a voter together with its node id; zero if unknown."""
     log_end_offset: int64
-    """The offset after the last it is known to hold; -1 when it has not been heard of."""
+    """The last known log end offset of the replica; -1 if unknown."""
     last_fetch_timestamp: int64 = field(since=1, default=-1, ignorable=True)
-    """When it last asked the leader for more, in milliseconds since 1970 by the leader's clock; -1 when not known."""
+    """The time of the last fetch in milliseconds since 1970, by the clock of the leader; -1 if unknown."""
     last_caught_up_timestamp: int64 = field(since=1, default=-1, ignorable=True)
-    """When it last held all the leader had, likewise; the leader's own is the present. -1 when not known."""
+    """The last time when the replica had caught up with the leader, in the same form; the current time for the leader,
+    -1 if unknown."""
 
 
 class Node(Struct, key="node_id"):
-    """Where one voter can be reached."""
+    """The addresses of a voter."""
 
     node_id: int32
-    """The voter's node id, by which the replicas are named too."""
+    """The node id of the voter, as in its replica state."""
     listeners: array[Listener]
-    """Its addresses, one for each kind of connection."""
+    """The addresses of the voter, one for each listener."""
 
 
 class Listener(Struct, key="name"):
-    """One address of a voter."""
+    """An address of a voter."""
 
     name: string
-    """What the listener is called in the configuration, e.g. ``CONTROLLER``."""
+    """The listener name, for example `CONTROLLER`."""
     host: string
-    """The name or address to connect to."""
+    """The host name or address to connect to."""
     port: uint16
-    """The TCP port; an unsigned number, which is rare in this protocol."""
+    """The TCP port, as an unsigned number."""

@@ -1,7 +1,7 @@
-"""DescribeTopicPartitions (key 75): topics in pages, with those who may lead after a disaster (KIP-966, Kafka 3.8).
+"""DescribeTopicPartitions (key 75): topics and partitions in pages, with eligible leader replicas (KIP-966, Kafka 3.8).
 
-Metadata's successor for tools: a cluster's topics can be too many for one answer. Topics come sorted by name and
-partitions by number; ``next_cursor`` of one answer is the ``cursor`` of the next question. Only KRaft brokers know it.
+It replaces Metadata for tools, because a cluster can have too many topics for one response. Topics are sorted by name
+and partitions by index; `next_cursor` of a response is the `cursor` of the next request. Only KRaft brokers support it.
 """
 
 from __future__ import annotations
@@ -12,78 +12,79 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, nullabl
 class DescribeTopicPartitionsRequest(
     Request["DescribeTopicPartitionsResponse"], api_key=75, versions="0", flexible="0+"
 ):
-    """Asks for one page."""
+    """Requests one page."""
 
     topics: array[TopicRequest]
-    """Which topics; empty for all. To turn pages repeat the same topics with another cursor."""
+    """The topics to describe; empty for all. The next pages must list the same topics."""
     response_partition_limit: int32 = 2000
-    """How many partitions a page may have; the broker's ``max.request.partition.size.limit`` may be lower."""
+    """The maximum number of partitions in the page; `max.request.partition.size.limit` of the broker may be lower."""
     cursor: nullable[Cursor] = None
-    """The partition at which to begin; None for the first page."""
+    """The first topic and partition of the page; None for the first page."""
 
 
 class TopicRequest(Struct):
     """A topic to describe."""
 
     name: string
-    """The name of the topic; this API knows no ids."""
+    """The topic name; this API does not support topic ids."""
 
 
 class Cursor(Struct):
-    """A place in the list of all partitions."""
+    """A position in the sorted list of partitions."""
 
     topic_name: string
-    """The topic to go on with; topics whose names sort before it have been told."""
+    """The name of the topic to continue with."""
     partition_index: int32
-    """The first partition of that topic that has not been told yet."""
+    """The index of the partition to continue with."""
 
 
 class DescribeTopicPartitionsResponse(Message, api_key=75, versions="0", flexible="0+"):
-    """One page."""
+    """A page of topics and partitions."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to hold back because of a quota, 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     topics: array[DescribeTopicPartitionsResponseTopic]
-    """The topics of this page by name; the first and the last may have further partitions on other pages."""
+    """The topics of this page by name; the first and last topic can have more partitions on other pages."""
     next_cursor: nullable[Cursor] = None
-    """Where the next page begins; None on the last one."""
+    """The start of the next page; None on the last page."""
 
 
 class DescribeTopicPartitionsResponseTopic(Struct, key="name"):
-    """One topic, or as much of it as fits the page."""
+    """A topic and its partitions on this page."""
 
     error_code: int16
-    """0, 3 unknown topic, 17 bad name, 29 not permitted."""
+    """0; 3 unknown topic; 17 invalid name; 29 not authorized."""
     name: nullable[string]
-    """The topic's name; never None in answers to requests by name."""
+    """The topic name; never None, because requests give names."""
     topic_id: uuid
-    """Tells the topic from a later one of the same name (KIP-516); zero on error."""
+    """The topic id, which differs from that of an earlier topic with the same name (KIP-516); zero on error."""
     is_internal: bool
-    """Whether Kafka made it for its own use, like ``__consumer_offsets``."""
+    """Whether the topic is internal to Kafka, like `__consumer_offsets`."""
     partitions: array[DescribeTopicPartitionsResponsePartition]
-    """Its partitions by number, those of this page only."""
+    """The partitions of the topic on this page, by index."""
     topic_authorized_operations: int32 = -2147483648
-    """What the caller may do with the topic, always told: bit n for ACL operation n; -2147483648 when not known."""
+    """The authorized operations as a bit field of ACL operations; -2147483648 if unknown."""
 
 
 class DescribeTopicPartitionsResponsePartition(Struct, key="partition_index"):
-    """One partition: who leads it, who holds copies, and who might lead after a disaster."""
+    """A partition with its leader, replicas, and eligible leader replicas."""
 
     error_code: int16
-    """0, 5 no leader just now, 72 the leader lacks this listener."""
+    """0; 5 no leader; 72 the leader does not have the listener of the request."""
     partition_index: int32
-    """The number of the partition within its topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     leader_id: int32
-    """The broker to produce to and fetch from, -1 when there is none."""
+    """The leader broker; -1 if there is no leader."""
     leader_epoch: int32 = -1
-    """Counts the leaders of the partition; -1 when not known."""
+    """The epoch of the leader, which increases with every leader change; -1 if unknown."""
     replica_nodes: array[int32]
-    """The brokers assigned to hold copies; the first is the preferred leader."""
+    """The brokers of the replicas; the first is the preferred leader."""
     isr_nodes: array[int32]
-    """Those of them that are in sync, the leader included."""
+    """The brokers of the in-sync replicas, including the leader."""
     eligible_leader_replicas: nullable[array[int32]] = None
-    """Out of sync, yet holding all committed records: safe to lead when nobody in sync is left. None: not known."""
+    """The replicas out of the ISR that have all committed records and can safely become leader; None if unknown."""
     last_known_elr: nullable[array[int32]] = None
-    """Struck off that list after an unclean stop, so perhaps short of records: the last resort. None: not known."""
+    """The replicas removed from the eligible leader replicas after an unclean shutdown, which may lack records; None if
+    unknown."""
     offline_replicas: array[int32]
-    """Those assigned that are down, or whose log directory has failed."""
+    """The replicas that are offline because their broker or log directory failed."""

@@ -1,6 +1,6 @@
-"""DescribeTransactions (key 65): how far transactions are, by transactional id (KIP-664, Kafka 3.0).
+"""DescribeTransactions (key 65): the state of transactions by transactional id (KIP-664, Kafka 3.0).
 
-Each transactional id has a coordinator (FindCoordinator, key type 1), which answers for it.
+The transaction coordinator of each id responds (FindCoordinator with key type 1).
 """
 
 from __future__ import annotations
@@ -9,47 +9,47 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, int64, 
 
 
 class DescribeTransactionsRequest(Request["DescribeTransactionsResponse"], api_key=65, versions="0", flexible="0+"):
-    """Asks a coordinator about some of its transactional ids."""
+    """Describes transactions of a coordinator."""
 
     transactional_ids: array[string]
-    """The ids to look up (``transactional.id`` of producers); empty asks for nothing. ListTransactions finds them."""
+    """The ids to look up (`transactional.id` of producers); empty for none. ListTransactions finds ids."""
 
 
 class DescribeTransactionsResponse(Message, api_key=65, versions="0", flexible="0+"):
-    """The transactions as their coordinator knows them."""
+    """The described transactions."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to hold back because of a quota, 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     transaction_states: array[TransactionState]
-    """One entry an id of the request."""
+    """The state for each id of the request."""
 
 
 class TransactionState(Struct):
-    """The present or last transaction of one transactional id."""
+    """The current or last transaction of a transactional id."""
 
     error_code: int16
-    """0, 14 or 15 try again, 16 not the coordinator, 53 not permitted, 105 no such id."""
+    """0; 14 or 15 retry; 16 not the coordinator; 53 not authorized; 105 unknown id."""
     transactional_id: string
-    """The id that this entry is about."""
+    """The id that this entry describes."""
     transaction_state: string
-    """``Empty``, ``Ongoing``, ``PrepareCommit``, ``PrepareAbort``, ``CompleteCommit``, ``CompleteAbort``,
-    ``PrepareEpochFence`` or ``Dead``; empty on error."""
+    """`Empty`, `Ongoing`, `PrepareCommit`, `PrepareAbort`, `CompleteCommit`, `CompleteAbort`, `PrepareEpochFence`, or
+    `Dead`; empty on error."""
     transaction_timeout_ms: int32
-    """Milliseconds after which the coordinator aborts a transaction that is still open (``transaction.timeout.ms``)."""
+    """The time in milliseconds after which the coordinator aborts the transaction (`transaction.timeout.ms`)."""
     transaction_start_time_ms: int64
-    """When it was begun, in milliseconds since 1970; -1 when none has been."""
+    """The start time in milliseconds since 1970; -1 if there was no transaction."""
     producer_id: int64
-    """The number under which its records stand in the logs; leads to DescribeProducers."""
+    """The producer id of its records, as in DescribeProducers."""
     producer_epoch: int16
-    """Raised when a successor takes the id over, which shuts older producers out."""
+    """The epoch of the producer, which increases when a new instance fences older ones."""
     topics: array[TopicData]
-    """The partitions it has written to; empty once it is complete."""
+    """The partitions that the transaction has written to; empty once it is complete."""
 
 
 class TopicData(Struct):
-    """The partitions of one topic."""
+    """Partitions of a topic."""
 
     topic: string
-    """The topic to which the partitions belong."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[int32]
-    """The numbers of the partitions; those the caller may not describe are left out with their topic."""
+    """The partition indexes. Topics that the client may not describe are left out."""

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (key 50): who can log in by SASL/SCRAM, never their secrets (KIP-554, Kafka 2.7)."""
+"""DescribeUserScramCredentials (key 50): users with SASL/SCRAM credentials, without secrets (KIP-554, Kafka 2.7)."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from kwire.declare import Message, Request, Struct, array, int8, int16, int32, n
 class DescribeUserScramCredentialsRequest(
     Request["DescribeUserScramCredentialsResponse"], api_key=50, versions="0", flexible="0+"
 ):
-    """Asks about some users, or all."""
+    """Requests the credentials of users."""
 
     users: nullable[array[UserName]]
-    """Which users; None or empty for all who have credentials."""
+    """The users to describe; None or empty for all users with credentials."""
 
 
 class UserName(Struct):
-    """A user to look up."""
+    """A user to describe."""
 
     name: string
-    """The user's name; naming one twice is error 92 for that user."""
+    """The user name; error 92 if it is listed twice."""
 
 
 class DescribeUserScramCredentialsResponse(Message, api_key=50, versions="0", flexible="0+"):
-    """The users found."""
+    """The described users."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to hold back because of a quota, 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     error_code: int16
-    """Why the whole request failed, e.g. 31 not permitted; 0 when the users' own codes decide."""
+    """The error of the whole request, for example 31 not authorized; 0 otherwise."""
     error_message: nullable[string]
-    """That reason in words; None or empty on success."""
+    """The message of that error; None or empty if there was no error."""
     results: array[DescribeUserScramCredentialsResult]
-    """One entry a user: those asked for, or all."""
+    """One result for each user of the request, or for all users."""
 
 
 class DescribeUserScramCredentialsResult(Struct):
-    """One user and the credentials kept for them."""
+    """A user and its credentials."""
 
     user: string
-    """The user's name."""
+    """The name of the described user."""
     error_code: int16
-    """0, 91 has no credentials, 92 was named twice."""
+    """0; 91 no credentials; 92 listed twice."""
     error_message: nullable[string]
-    """What exactly was wrong, in words; None on success."""
+    """The error message; None on success."""
     credential_infos: array[CredentialInfo]
-    """At most one credential for each mechanism."""
+    """The credentials, at most one for each mechanism."""
 
 
 class CredentialInfo(Struct):
-    """A credential, without what could be used to log in."""
+    """A credential without its secrets."""
 
     mechanism: int8
-    """The hash it is made for: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
+    """The mechanism of the credential: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
     iterations: int32
-    """How often the password was hashed; more makes guessing slower."""
+    """The number of hash iterations. More iterations slow down guessing."""

@@ -1,7 +1,7 @@
-"""ElectLeaders (key 43): give partitions new leaders, the preferred ones or any that live (KIP-183, Kafka 2.2).
+"""ElectLeaders (key 43): elect leaders of partitions, either preferred or unclean (KIP-183, Kafka 2.2).
 
 Versions:
-    1  unclean elections; an error for the answer as a whole (KIP-460, Kafka 2.4)
+    1  unclean elections; top-level error code (KIP-460, Kafka 2.4)
     2  flexible (KIP-482)
 """
 
@@ -11,52 +11,53 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 
 
 class ElectLeadersRequest(Request["ElectLeadersResponse"], api_key=43, versions="0-2", flexible="2+"):
-    """Starts an election in the named partitions; with ZooKeeper only the controller may be asked."""
+    """Elects leaders of partitions. With ZooKeeper, only the controller accepts it."""
 
     election_type: int8 = field(since=1, default=0)
-    """0: hand leadership back to the first replica, when it is in sync. 1: take any live replica, even one out of sync,
-    at the price of lost records. Version 0 can only do the first."""
+    """0: elect the preferred leader if it is in sync. 1: elect any live replica, even out of sync, which can lose
+    records. Version 0 only supports 0."""
     topic_partitions: nullable[array[TopicPartitions]]
-    """What to elect for; None for every partition of the cluster."""
+    """The partitions to elect leaders for; None for all partitions of the cluster."""
     timeout_ms: int32 = 60000
-    """Milliseconds the controller waits for the new leaders to be known before it answers 7 for those that are not."""
+    """The time in milliseconds to wait for the new leaders; error 7 for partitions that have none by then."""
 
 
 class TopicPartitions(Struct):
-    """The partitions of one topic that need a leader."""
+    """The partitions of a topic."""
 
     topic: string
-    """The topic that the partitions belong to."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[int32]
-    """Which of its partitions, by their ids from 0."""
+    """The partition indexes, starting at 0."""
 
 
 class ElectLeadersResponse(Message, api_key=43, versions="0-2", flexible="2+"):
-    """What became of each election."""
+    """The result of each election."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to wait by itself because of a quota; 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     error_code: int16 = field(since=1, default=0)
-    """Why the whole request failed, such as 41 (not the controller) or 31 (not allowed); 0 when partitions decide."""
+    """The error of the whole request, for example 41 not the controller or 31 not authorized; 0 otherwise."""
     replica_election_results: array[ReplicaElectionResult]
-    """By topic; empty when the request failed whole."""
+    """The results by topic; empty if the whole request failed."""
 
 
 class ReplicaElectionResult(Struct):
-    """The outcomes in one topic."""
+    """The results for the partitions of a topic."""
 
     topic: string
-    """The topic that the outcomes are about."""
+    """The name of the topic that the partitions belong to."""
     partition_result: array[PartitionResult]
-    """One entry a partition asked for; when all were asked for, those with nothing to do (84) are left out."""
+    """The result for each partition. If all partitions were requested, those that need no election (84) are left
+    out."""
 
 
 class PartitionResult(Struct):
-    """How the election in one partition went."""
+    """The result for one partition."""
 
     partition_id: int32
-    """Which partition of the topic."""
+    """The index of the partition within its topic."""
     error_code: int16
-    """0 elected; 84 the leader was right already; 80 the first replica is not in sync; 83 no live replica will do."""
+    """0 elected; 84 no election needed; 80 the preferred leader is not in sync; 83 no eligible leader."""
     error_message: nullable[string]
-    """The reason for a person to read; None on success or when the code says it all."""
+    """The error message; None if there is nothing to add to the error code."""

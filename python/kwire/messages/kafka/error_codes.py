@@ -1,8 +1,7 @@
-"""Kafka's own error codes, those of its releases 3.9 and 4.4.
+"""Error codes of Kafka 3.9 and 4.4.
 
-Rules of this file: numbers, names and sentences are Kafka's, so that what is printed here can be looked up there; where
-the releases word a sentence differently, the newer one stands. A number that is not here comes from a broker newer than
-this table and is kept as it came: messages hold plain ints, and ``ErrorCode.of`` names those it knows.
+Numbers, names, and texts are Kafka's. If the releases differ, the text of the newer one is used. Messages hold error
+codes as plain ints, because a newer broker can send codes that are missing here; `ErrorCode.of` returns the known ones.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from kwire.messages.coded_error import CodedError
 
 
 class ErrorCode(CodedError):
-    """What an answer says went wrong, as a number, a sentence, and whether trying again can help.
+    """An error code of Kafka.
 
-    ``text``: Kafka's sentence, for where the answer brought none of its own. ``retriable``: Kafka's clients send the
-    same request again by themselves, after new metadata where the code says that theirs is out of date.
+    `text` is Kafka's description. `retriable` is true if Kafka's clients retry the request, after refreshing metadata
+    if the code indicates stale metadata.
     """
 
     UNKNOWN_SERVER_ERROR = -1, "The server experienced an unexpected error when processing the request."
-    NONE = 0, "It worked."
+    NONE = 0, "Success."
     OFFSET_OUT_OF_RANGE = 1, "The requested offset is not within the range of offsets maintained by the server."
     CORRUPT_MESSAGE = (
         2,

@@ -1,7 +1,7 @@
-"""ExpireDelegationToken (key 40): shorten, or end at once, the life of a delegation token (KIP-48, Kafka 1.1).
+"""ExpireDelegationToken (key 40): change the expiry time of a delegation token (KIP-48, Kafka 1.1).
 
 Versions:
-    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    1  throttled clients are answered at once and must wait themselves (KIP-219)
     2  flexible (KIP-482)
 """
 
@@ -11,20 +11,21 @@ from kwire.declare import Message, Request, int16, int32, int64
 
 
 class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"], api_key=40, versions="0-2", flexible="2+"):
-    """Only the token's owner and its renewers may send it, on a connection that they did not open with a token."""
+    """Expires a token. Allowed for its owner and renewers, on a connection not authenticated by a token."""
 
     hmac: bytes
-    """The token's secret, which is also what names it here."""
+    """The secret of the token, which identifies it."""
     expiry_time_period_ms: int64
-    """Milliseconds from now until the token expires, never beyond its maximum age; below 0 it is gone at once."""
+    """The time in milliseconds until the token expires, limited by its maximum lifetime; negative to expire it now."""
 
 
 class ExpireDelegationTokenResponse(Message, api_key=40, versions="0-2", flexible="2+"):
-    """When the token ends."""
+    """The new expiry time."""
 
     error_code: int16
-    """0; 62 no such token; 63 not the sender's to expire; 64 not on this kind of connection; 66 it had expired."""
+    """0; 62 token not found; 63 not the owner or a renewer; 64 not allowed on this connection; 66 already expired."""
     expiry_timestamp_ms: int64
-    """The moment of expiry, in milliseconds since 1970 (UTC)."""
+    """The expiry time in milliseconds since 1970 (UTC)."""
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""

@@ -1,11 +1,11 @@
-"""FindCoordinator (key 10): which broker looks after a group, a transactional id or a share partition.
+"""FindCoordinator (key 10): the broker that coordinates a group, a transactional id, or a share partition.
 
 Versions:
     1  transactional ids; throttle time; error messages (KIP-98, Kafka 0.11)
-    2  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    2  throttled clients are answered at once and must wait themselves (KIP-219)
     3  flexible (KIP-482)
-    4  many keys at once, the answers in an array instead of at the top (KIP-699, Kafka 3.0)
-    5  the client understands error 120: abort the transaction (KIP-890)
+    4  several keys in one request (KIP-699, Kafka 3.0)
+    5  the client supports error 120: abort the transaction (KIP-890)
     6  share partitions (KIP-932)
 """
 
@@ -15,48 +15,49 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 
 
 class FindCoordinatorRequest(Request["FindCoordinatorResponse"], api_key=10, versions="0-6", flexible="3+"):
-    """Any broker answers it."""
+    """Finds coordinators. Any broker responds."""
 
     key: string = field(until=3, default="")
-    """The one group id, or transactional id, to look up."""
+    """The group id or transactional id to look up."""
     key_type: int8 = field(since=1, default=0)
-    """What the keys are: 0 group ids; 1 transactional ids (KIP-98, Kafka 0.11); 2 share partitions, written
-    ``group:topic-id:partition`` (version 6, KIP-932)."""
+    """The type of the keys: 0 group ids; 1 transactional ids (KIP-98, Kafka 0.11); 2 share partitions, written
+    `group:topic-id:partition` (version 6, KIP-932)."""
     coordinator_keys: array[string] = field(since=4, default=())
-    """The keys to look up, all of the one type."""
+    """The keys to look up, all of the same type."""
 
 
 class FindCoordinatorResponse(Message, api_key=10, versions="0-6", flexible="3+"):
-    """Where the coordinators are."""
+    """The addresses of the coordinators."""
 
     throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
-    """Milliseconds the client is held back by a quota, 0 for none; from version 2 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 2, the client
+    must wait instead of the broker."""
     error_code: int16 = field(until=3, default=0)
-    """As in Coordinator, for the one key."""
+    """The error of the single key, as in Coordinator."""
     error_message: nullable[string] = field(since=1, until=3, default="", ignorable=True)
-    """As in Coordinator, for the one key."""
+    """The error message of the single key, as in Coordinator."""
     node_id: int32 = field(until=3, default=0)
-    """Broker id of the one coordinator; -1 with an error."""
+    """The broker id of the coordinator; -1 on error."""
     host: string = field(until=3, default="")
-    """Where to connect to it; empty with an error."""
+    """The host name of the coordinator; empty on error."""
     port: int32 = field(until=3, default=0)
-    """The TCP port that goes with ``host``; -1 with an error."""
+    """The TCP port of the coordinator; -1 on error."""
     coordinators: array[Coordinator] = field(since=4, default=())
-    """One answer a key, each with its own error."""
+    """The coordinator of each key, with its own error."""
 
 
 class Coordinator(Struct):
-    """The answer to one key."""
+    """The coordinator of a key."""
 
     key: string
-    """Which group or transactional id this answers: the key as asked for, since the order is not promised."""
+    """The group id or transactional id, as in the request; the order of the keys is not guaranteed."""
     node_id: int32
-    """Broker id of the coordinator; -1 with an error."""
+    """The broker id of the coordinator; -1 on error."""
     host: string
-    """Where to connect, on the listener that the question came in by; empty with an error."""
+    """The host name of the coordinator, at the listener of the request; empty on error."""
     port: int32
-    """The TCP port that goes with ``host``; -1 with an error."""
+    """The TCP port of the coordinator; -1 on error."""
     error_code: int16
-    """0; 15 none at the moment, try again; 30 or 53 not allowed to know of this group or transactional id."""
+    """0; 15 not available, retry; 30 or 53 not authorized for the group or transactional id."""
     error_message: nullable[string]
-    """The reason for a person to read; None on success."""
+    """The error message; None on success."""

@@ -1,9 +1,9 @@
-"""ListConfigResources (key 74): the names of all things that may have settings (KIP-1142, Kafka 4.1).
+"""ListConfigResources (key 74): the names of the resources that can have configs (KIP-1142, Kafka 4.1).
 
-Version 0 is what Kafka 3.7 to 4.0 call ListClientMetricsResources, byte for byte.
+Version 0 equals ListClientMetricsResources of Kafka 3.7 to 4.0.
 
 Versions:
-    1  other types than client metrics
+    1  other resource types than client metrics
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 
 
 class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"], api_key=74, versions="0-1", flexible="0+"):
-    """Chooses by type."""
+    """Requests the resources of some types."""
 
     resource_types: array[int8] = field(since=1, default=())
-    """Types wanted: 2 topic, 4 broker, 8 the log levels of a broker, 16 client metrics, 32 group; empty for all."""
+    """The types to list: 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group; empty for all."""
 
 
 class ListConfigResourcesResponse(Message, api_key=74, versions="0-1", flexible="0+"):
-    """What was found."""
+    """The matching resources."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to wait by itself because of a quota; 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     error_code: int16
-    """0; 31 the sender may not read the cluster's settings; 35 a type that cannot be listed."""
+    """0; 31 the client may not describe configs of the cluster; 35 a type that cannot be listed."""
     config_resources: array[ConfigResource]
-    """In no particular order."""
+    """The resources, in no particular order."""
 
 
 class ConfigResource(Struct):
-    """A thing that may have settings, by name only: DescribeConfigs tells them."""
+    """A resource that can have configs. DescribeConfigs returns the configs."""
 
     resource_name: string
-    """The topic, the broker id in digits, the group, or the name of a subscription to client metrics."""
+    """The name of the topic, group, or client metrics subscription, or the broker id in digits."""
     resource_type: int8 = field(since=1, default=16, ignorable=True)
-    """A type as in the request; what version 0 lists is always 16."""
+    """The resource type, as in the request; always 16 in version 0."""

@@ -1,17 +1,17 @@
-"""ListOffsets (key 2): the offset that belongs to a point in time, or to an end of a partition.
+"""ListOffsets (key 2): the offset of a partition at a time, or its earliest or latest offset.
 
 Versions:
-     1  one offset with its time, instead of the first offsets of log segments (KIP-79, Kafka 0.10.1)
+     1  one offset with its timestamp, instead of start offsets of log segments (KIP-79, Kafka 0.10.1)
      2  isolation level; throttle time (KIP-98, Kafka 0.11)
-     3  throttled clients are answered first, and have to wait by themselves (KIP-219)
+     3  throttled clients are answered at once and must wait themselves (KIP-219)
      4  leader epochs (KIP-320, Kafka 2.1)
-     5  the client understands error 78: the new leader cannot tell yet (KIP-207, Kafka 2.2)
+     5  the client supports error 78: the new leader does not know the offset yet (KIP-207, Kafka 2.2)
      6  flexible (KIP-482)
-     7  the record with the greatest time (KIP-734, Kafka 3.0)
-     8  the first record on local disk (KIP-405)
-     9  the last record in remote storage (KIP-1005, Kafka 3.9)
-    10  timeout, for remote storage may be slow (KIP-1075, Kafka 4.0)
-    11  the first record not yet in remote storage (KIP-1023)
+     7  the record with the maximum timestamp (KIP-734, Kafka 3.0)
+     8  the earliest local record (KIP-405)
+     9  the latest record in remote storage (KIP-1005, Kafka 3.9)
+    10  timeout, because remote storage can be slow (KIP-1075, Kafka 4.0)
+    11  the earliest record not yet in remote storage (KIP-1023)
 """
 
 from __future__ import annotations
@@ -20,75 +20,77 @@ from kwire.declare import Message, Request, Struct, array, field, int8, int16, i
 
 
 class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions="0-11", flexible="6+"):
-    """Asks a broker about partitions that it leads."""
+    """Requests offsets of partitions that the receiving broker leads."""
 
     replica_id: int32
-    """-1 from a client; a broker id from a follower, who may see beyond the high watermark; -2 from a debugging tool,
-    which any replica answers."""
+    """-1 for clients; the broker id of a follower, which can read beyond the high watermark; -2 for debugging tools,
+    which any replica serves."""
     isolation_level: int8 = field(since=2, default=0)
-    """What "the end" means: 0 the high watermark; 1 the last stable offset, before any transaction still open
-    (KIP-98, Kafka 0.11)."""
+    """0 read uncommitted: up to the high watermark; 1 read committed: up to the last stable offset, before any open
+    transaction (KIP-98, Kafka 0.11)."""
     topics: array[ListOffsetsTopic]
-    """What to look up."""
+    """The topics with partitions to look up."""
     timeout_ms: int32 = field(since=10, default=0, ignorable=True)
-    """Milliseconds the broker may spend when it must ask remote storage (KIP-1075, Kafka 4.0)."""
+    """The time in milliseconds to wait for remote storage (KIP-1075, Kafka 4.0)."""
 
 
 class ListOffsetsTopic(Struct):
-    """The questions about one topic."""
+    """A topic with partitions to look up."""
 
     name: string
-    """Which topic the partitions below belong to; the API knows no topic ids."""
+    """The name of the topic; this API does not support topic ids."""
     partitions: array[ListOffsetsPartition]
-    """Partitions that the asked broker leads, each at most once."""
+    """The partitions, each at most once."""
 
 
 class ListOffsetsPartition(Struct):
-    """What is asked of one partition."""
+    """A partition to look up."""
 
     partition_index: int32
-    """Its id within the topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     current_leader_epoch: int32 = field(since=4, default=-1, ignorable=True)
-    """The leader's epoch as the client knows it, so that neither is misled by old news (KIP-320, Kafka 2.1); -1 for
-    no check. The answer to a wrong one is 74 or 75."""
+    """The leader epoch that the client knows, to detect stale metadata (KIP-320, Kafka 2.1); -1 to skip the check.
+    Error 74 or 75 if it differs."""
     timestamp: int64
-    """Milliseconds since 1970 (UTC), for the first record as late as that or later; or -1 the end, -2 the beginning,
-    -3 the greatest time, -4 the first on local disk, -5 the last in remote storage, -6 the first not yet there."""
+    """A time in milliseconds since 1970 (UTC), for the first record at or after it; or -1 latest, -2 earliest, -3
+    maximum timestamp, -4 earliest local, -5 latest tiered, -6 earliest not yet tiered."""
     max_num_offsets: int32 = field(until=0, default=1)
-    """How many offsets to list, from the newest down: version 0 lists the first offsets of log segments."""
+    """The maximum number of offsets to return; version 0 returns the start offsets of log segments, newest first."""
 
 
 class ListOffsetsResponse(Message, api_key=2, versions="0-11", flexible="6+"):
-    """The offsets found."""
+    """The offsets of each partition."""
 
     throttle_time_ms: int32 = field(since=2, default=0, ignorable=True)
-    """Milliseconds the client is held back by a quota, 0 for none; from version 3 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 3, the client
+    must wait instead of the broker."""
     topics: array[ListOffsetsTopicResponse]
-    """There is no code for the whole: a failure of everything is repeated in each partition."""
+    """The offsets by topic. A failure of the whole request is repeated in each partition."""
 
 
 class ListOffsetsTopicResponse(Struct, key="name"):
-    """What was found in one topic."""
+    """The offsets of the partitions of a topic."""
 
     name: string
-    """Which topic the offsets below belong to, echoed."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[ListOffsetsPartitionResponse]
-    """One entry a partition asked for."""
+    """The offsets for each partition of the request."""
 
 
 class ListOffsetsPartitionResponse(Struct, key="partition_index"):
-    """What was found in one partition."""
+    """The offset of a partition."""
 
     partition_index: int32
-    """Its id within the topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     error_code: int16
-    """0; 6 the broker does not lead it; 74 or 75 the client's epoch is old or too new; 78 the new leader cannot tell
-    yet (version 5, KIP-207)."""
+    """0; 6 not the leader; 74 or 75 other leader epoch; 78 the new leader does not know the offset yet (version 5,
+    KIP-207)."""
     old_style_offsets: array[int64] = field(until=0, default=())
-    """First offsets of log segments written before the time asked for, from the newest down."""
+    """The start offsets of log segments older than the requested time, newest first."""
     timestamp: int64 = field(since=1, default=-1)
-    """Of the record found, in milliseconds since 1970; -1 when an end was asked for or no record is that late."""
+    """The timestamp of the record in milliseconds since 1970; -1 for the earliest or latest offset, or if no record
+    matches."""
     offset: int64 = field(since=1, default=-1)
-    """Of the record found; -1 when there is none."""
+    """The offset of the record; -1 if no record matches."""
     leader_epoch: int32 = field(since=4, default=-1)
-    """Epoch in which the record found was written, to notice later when the log was cut (KIP-320); -1 unknown."""
+    """The leader epoch of the record, to detect log truncation later (KIP-320); -1 if unknown."""

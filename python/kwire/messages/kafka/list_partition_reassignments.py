@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (key 46): which partitions are on the move to other brokers (KIP-455, Kafka 2.4)."""
+"""ListPartitionReassignments (key 46): the ongoing reassignments of partitions (KIP-455, Kafka 2.4)."""
 
 from __future__ import annotations
 
@@ -8,53 +8,53 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, nullabl
 class ListPartitionReassignmentsRequest(
     Request["ListPartitionReassignmentsResponse"], api_key=46, versions="0", flexible="0+"
 ):
-    """Asks for moves that have not ended; with ZooKeeper only the controller may be asked."""
+    """Requests the ongoing reassignments. With ZooKeeper, only the controller accepts it."""
 
     timeout_ms: int32 = 60000
-    """Milliseconds the controller may take to answer."""
+    """The time in milliseconds that the controller may take to respond."""
     topics: nullable[array[ListPartitionReassignmentsTopics]] = None
-    """What to look at; None for every reassignment of the cluster."""
+    """The partitions to list; None for all reassignments of the cluster."""
 
 
 class ListPartitionReassignmentsTopics(Struct):
-    """The partitions of one topic to look at."""
+    """The partitions of a topic to list."""
 
     name: string
-    """Which topic to look at; one that does not exist is left out of the answer."""
+    """The name of the topic; an unknown topic is left out of the response."""
     partition_indexes: array[int32]
-    """Partition ids; an id that is not being moved is left out of the answer, without an error."""
+    """The partition indexes; partitions that are not being reassigned are left out of the response."""
 
 
 class ListPartitionReassignmentsResponse(Message, api_key=46, versions="0", flexible="0+"):
-    """The moves under way; empty when there are none."""
+    """The ongoing reassignments."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to wait by itself because of a quota; 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     error_code: int16
-    """0, or why nothing is listed, such as 41 (not the controller) or 31 (not allowed)."""
+    """0; for example 41 not the controller or 31 not authorized."""
     error_message: nullable[string]
-    """The reason for a person to read; None on success."""
+    """The error message; None on success."""
     topics: array[OngoingTopicReassignment]
-    """Topics with at least one partition on the move."""
+    """The topics with at least one ongoing reassignment."""
 
 
 class OngoingTopicReassignment(Struct, key="name"):
-    """A topic with partitions on the move."""
+    """A topic with ongoing reassignments."""
 
     name: string
-    """Which topic has replicas on the move."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[OngoingPartitionReassignment]
-    """Those on the move, no others."""
+    """The partitions that are being reassigned."""
 
 
 class OngoingPartitionReassignment(Struct, key="partition_index"):
-    """A partition on the move."""
+    """A partition that is being reassigned."""
 
     partition_index: int32
-    """Its id within the topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     replicas: array[int32]
-    """Broker ids of all present replicas: the old ones that still stand and the new ones that still catch up."""
+    """The broker ids of all current replicas, both those being added and those being removed."""
     adding_replicas: array[int32]
-    """Those of ``replicas`` that come; the move is done once they are in sync."""
+    """The replicas that are being added; the reassignment completes once they are in sync."""
     removing_replicas: array[int32]
-    """Those of ``replicas`` that go when the move is done."""
+    """The replicas that are removed when the reassignment completes."""

@@ -1,21 +1,21 @@
-"""Metadata (key 3): the brokers of a cluster, and its topics with their partitions, leaders and replicas.
+"""Metadata (key 3): the brokers of a cluster, and its topics with partitions, leaders, and replicas.
 
-Any broker answers, out of what it has cached: the answers of two brokers may differ for a moment.
+Any broker responds from its metadata cache, so the responses of two brokers can differ for a short time.
 
 Versions:
-     1  null asks for all topics; controller, racks, internal topics (KIP-4)
+     1  null requests all topics; controller, racks, internal topics (KIP-4)
      2  cluster id (KIP-78)
      3  throttle time
-     4  automatic creation can be declined (KIP-204)
+     4  automatic topic creation can be disabled (KIP-204)
      5  offline replicas (KIP-112)
-     6  throttled clients are answered first, and have to wait by themselves (KIP-219)
+     6  throttled clients are answered at once and must wait themselves (KIP-219)
      7  leader epochs (KIP-320, Kafka 2.1)
-     8  permitted operations (KIP-430, Kafka 2.3)
+     8  authorized operations (KIP-430, Kafka 2.3)
      9  flexible (KIP-482)
     10  topic ids (KIP-516, Kafka 2.8)
-    11  permitted operations on the cluster are DescribeCluster's affair (KIP-700)
-    12  topics can be asked for by id (KIP-516)
-    13  an error for the answer as a whole (KIP-1102, Kafka 4.0)
+    11  no authorized operations of the cluster, which DescribeCluster returns (KIP-700)
+    12  topics can be requested by id (KIP-516)
+    13  top-level error code (KIP-1102, Kafka 4.0)
 """
 
 from __future__ import annotations
@@ -24,90 +24,96 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 
 
 class MetadataRequest(Request["MetadataResponse"], api_key=3, versions="0-13", flexible="9+"):
-    """Asks for some topics, all, or none; the brokers are always in the answer."""
+    """Requests some topics, all topics, or none. The response always has the brokers."""
 
     topics: nullable[array[MetadataRequestTopic]] = field(nullable_since=1)
-    """Which topics: None for all, empty for none. Version 0 has no null, there empty means all."""
+    """The topics to describe: None for all, empty for none. In version 0, empty means all."""
     allow_auto_topic_creation: bool = field(since=4, default=True)
-    """Whether an unknown topic may be created, if the broker is configured to; older versions always agree to it."""
+    """Whether the broker may create unknown topics if it is configured to; always true in older versions."""
     include_cluster_authorized_operations: bool = field(since=8, until=10, default=False)
-    """Whether to work out what the caller may do with the cluster; from version 11 on DescribeCluster's task."""
+    """Whether to include the cluster operations that the client is authorized for; replaced by DescribeCluster since
+    version 11."""
     include_topic_authorized_operations: bool = field(since=8, default=False)
-    """Whether to work out what the caller may do with each topic; costs an authorizer look-up for each operation."""
+    """Whether to include the topic operations that the client is authorized for. The broker checks each of them."""
 
 
 class MetadataRequestTopic(Struct):
-    """A topic by its name or, from version 12 on, by its id alone."""
+    """A topic to describe, by name or, since version 12, by id."""
 
     topic_id: uuid = field(since=10, default=zero, ignorable=True)
-    """The id of the topic, with ``name`` None; zero when it is asked for by name. Versions 10 and 11 want zero."""
+    """The topic id, if `name` is None; otherwise zero. Versions 10 and 11 require zero."""
     name: nullable[string] = field(nullable_since=10)
-    """The name of the topic; None when it is asked for by id. Brokers refuse None below version 12."""
+    """The topic name; None to request the topic by id. Brokers reject None before version 12."""
 
 
 class MetadataResponse(Message, api_key=3, versions="0-13", flexible="9+"):
-    """What the cluster looks like, as one broker sees it."""
+    """The cluster as one broker knows it."""
 
     throttle_time_ms: int32 = field(since=3, default=0, ignorable=True)
-    """Milliseconds the client is held back by a quota, 0 for none; from version 6 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 6, the client
+    must wait instead of the broker."""
     brokers: array[MetadataResponseBroker]
-    """The live brokers in no order, each with its address at the listener through which was asked."""
+    """The live brokers, in no particular order, with their addresses at the listener of the request."""
     cluster_id: nullable[string] = field(since=2, default=None, ignorable=True)
-    """The identity of the cluster, 22 characters as a rule; None before a fresh cluster has one."""
+    """The id of the cluster, usually 22 characters; None if a new cluster does not have one yet."""
     controller_id: int32 = field(since=1, default=-1, ignorable=True)
-    """The broker that answers administration requests, -1 for none just now. Under KRaft any live one: it forwards."""
+    """The broker that handles administration requests; -1 if there is none. Under KRaft any live broker, which forwards
+    them."""
     topics: array[MetadataResponseTopic]
-    """One entry for each topic asked for, with an error where there is nothing to tell; in no order."""
+    """The requested topics, in no particular order, each with its own error."""
     cluster_authorized_operations: int32 = field(since=8, until=10, default=-2147483648)
-    """What the caller may do with the cluster: bit n for ACL operation n; -2147483648 when it was not asked for."""
+    """The authorized operations as a bit field of ACL operations; -2147483648 if not requested."""
     error_code: int16 = field(since=13, default=0, ignorable=True)
-    """0, or 129: all that this client knows is out of date and it should start again from its bootstrap servers."""
+    """0, or 129: the metadata of the client is outdated and it must start again from its bootstrap servers."""
 
 
 class MetadataResponseBroker(Struct, key="node_id"):
-    """A broker that a client may connect to."""
+    """A broker that clients can connect to."""
 
     node_id: int32
-    """The number by which leaders, replicas and the controller refer to it."""
+    """The broker id, which leaders, replicas, and the controller refer to."""
     host: string
-    """The advertised name or address, to be resolved by the client."""
+    """The advertised host name or address, resolved by the client."""
     port: int32
     """The advertised TCP port."""
     rack: nullable[string] = field(since=1, default=None, ignorable=True)
-    """Where it stands (``broker.rack``), for spreading replicas and fetching nearby; None when not configured."""
+    """The rack of the broker (`broker.rack`); None if not configured."""
 
 
 class MetadataResponseTopic(Struct, key="name"):
-    """One topic; everything but the error and what identifies it is empty when there is an error."""
+    """A topic. On error, only its name or id is set."""
 
     error_code: int16
-    """0, 3 unknown topic, 5 being created, 17 bad name, 29 not permitted, 100 unknown id."""
+    """0; 3 unknown topic; 5 being created; 17 invalid name; 29 not authorized; 100 unknown id."""
     name: nullable[string] = field(nullable_since=12)
-    """The topic's name; None when it was asked for by an id that this broker does not know."""
+    """The topic name; None if the request gave an id that the broker does not know."""
     topic_id: uuid = field(since=10, default=zero, ignorable=True)
-    """Tells the topic from a later one of the same name (KIP-516); zero in a cluster without topic ids."""
+    """The topic id, which differs from that of an earlier topic with the same name (KIP-516); zero in a cluster without
+    topic ids."""
     is_internal: bool = field(since=1, default=False, ignorable=True)
-    """Whether Kafka made it for its own use, like ``__consumer_offsets``."""
+    """Whether the topic is internal to Kafka, like `__consumer_offsets`."""
     partitions: array[MetadataResponsePartition]
-    """All partitions in no order; their indexes run from 0."""
+    """All partitions, in no particular order; their indexes start at 0."""
     topic_authorized_operations: int32 = field(since=8, default=-2147483648)
-    """What the caller may do with the topic: bit n for ACL operation n; -2147483648 when it was not asked for."""
+    """The authorized operations as a bit field of ACL operations; -2147483648 if not requested."""
 
 
 class MetadataResponsePartition(Struct, key="partition_index"):
-    """One partition: who leads it and who holds copies."""
+    """A partition with its leader and replicas."""
 
     error_code: int16
-    """0, 5 no leader, 72 the leader lacks this listener (5 before version 6). In version 0: 9 replicas offline."""
+    """0; 5 no leader; 72 the leader does not have the listener of the request (5 before version 6); in version 0 also 9
+    replica not available."""
     partition_index: int32
-    """The number of the partition within its topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     leader_id: int32
-    """The broker to produce to and fetch from, -1 when there is none."""
+    """The leader broker; -1 if there is no leader."""
     leader_epoch: int32 = field(since=7, default=-1, ignorable=True)
-    """Counts the leaders of the partition; lets a client tell stale metadata from new (KIP-320). -1 when not known."""
+    """The epoch of the leader, which increases with every leader change and detects stale metadata (KIP-320); -1 if
+    unknown."""
     replica_nodes: array[int32]
-    """The brokers assigned to hold copies; the first is the preferred leader."""
+    """The brokers of the replicas; the first is the preferred leader."""
     isr_nodes: array[int32]
-    """Those of them that are in sync, the leader included: the candidates for leadership."""
+    """The brokers of the in-sync replicas, including the leader."""
     offline_replicas: array[int32] = field(since=5, default=(), ignorable=True)
-    """Those of them that are down, or whose log directory has failed (KIP-112)."""
+    """The replicas that are offline because their broker or log directory failed (KIP-112)."""

@@ -1,15 +1,15 @@
-"""OffsetCommit (key 8): how far a group has read, for its coordinator to remember.
+"""OffsetCommit (key 8): commit the offsets of a group.
 
 Versions:
-     1  kept by the coordinator, in version 0 by ZooKeeper; who commits
-     2  retention for the request as a whole, instead of a time for each offset
+     1  stored by the coordinator instead of ZooKeeper; member of the group
+     2  retention time for the request instead of a timestamp for each offset
      3  throttle time
-     4  throttled clients are answered first, and have to wait by themselves (KIP-219)
-     5  no retention: offsets last as long as the group is alive (KIP-211, Kafka 2.1)
+     4  throttled clients are answered at once and must wait themselves (KIP-219)
+     5  no retention time: offsets are kept as long as the group is active (KIP-211, Kafka 2.1)
      6  leader epochs (KIP-320, Kafka 2.1)
      7  static members (KIP-345, Kafka 2.3)
      8  flexible (KIP-482)
-     9  members of the new group protocol (KIP-848)
+     9  members of the consumer protocol (KIP-848)
     10  topic ids instead of names (KIP-848, Kafka 4.1)
 """
 
@@ -19,77 +19,76 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 
 
 class OffsetCommitRequest(Request["OffsetCommitResponse"], api_key=8, versions="0-10", flexible="8+"):
-    """Asks the group's coordinator to remember offsets."""
+    """Commits offsets. The coordinator of the group handles it."""
 
     group_id: string
-    """The group whose offsets these are."""
+    """The group that the committed offsets belong to."""
     generation_id_or_member_epoch: int32 = field(since=1, default=-1, ignorable=True)
-    """Generation of the member in a classic group, its epoch in one of KIP-848 (version 9); -1 from who is no member,
-    which is accepted while the group has none."""
+    """The generation of the member in a classic group, or its epoch in the consumer protocol (version 9); -1 from
+    clients outside the group, accepted while it has no members."""
     member_id: string = field(since=1, default="", ignorable=True)
-    """The member that commits; empty from who is no member."""
+    """The member that commits; empty from clients outside the group."""
     group_instance_id: nullable[string] = field(since=7, default=None)
-    """The name of a static member, which keeps its place over a restart (KIP-345, Kafka 2.3); None for others."""
+    """The static member id, which survives a restart (KIP-345, Kafka 2.3); None for dynamic members."""
     retention_time_ms: int64 = field(since=2, until=4, default=-1, ignorable=True)
-    """Milliseconds to keep the offsets; -1 for the broker's setting. Since Kafka 2.1 they last as long as the group is
-    alive, so the field went (KIP-211)."""
+    """The time in milliseconds to keep the offsets; -1 for the default of the broker. Removed because offsets are kept
+    as long as the group is active (KIP-211)."""
     topics: array[OffsetCommitRequestTopic]
-    """What to write."""
+    """The topics and partitions to commit offsets for."""
 
 
 class OffsetCommitRequestTopic(Struct):
-    """How far the group has read in one topic."""
+    """A topic to commit offsets for."""
 
     name: string = field(until=9, default="", ignorable=True)
-    """The topic's name, before version 10."""
+    """The name of the topic, up to version 9."""
     topic_id: uuid = field(since=10, default=zero, ignorable=True)
-    """The topic's id, so that no offset lands on a later topic of the same name (KIP-848, Kafka 4.1)."""
+    """The topic id, which prevents a commit to a later topic of the same name (KIP-848, Kafka 4.1)."""
     partitions: array[OffsetCommitRequestPartition]
-    """What to write; partitions that are not listed keep their offsets."""
+    """The partitions to commit. Other partitions keep their offsets."""
 
 
 class OffsetCommitRequestPartition(Struct):
-    """How far the group has read in one partition."""
+    """An offset to commit."""
 
     partition_index: int32
-    """Its id within the topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     committed_offset: int64
-    """The offset to read next, one past the last record that was dealt with."""
+    """The offset to continue with: one after the last processed record."""
     committed_leader_epoch: int32 = field(since=6, default=-1, ignorable=True)
-    """Epoch of the last record that was dealt with, to notice later when the log was cut (KIP-320, Kafka 2.1); -1
-    unknown."""
+    """The leader epoch of the last processed record, to detect log truncation (KIP-320, Kafka 2.1); -1 if unknown."""
     commit_timestamp: int64 = field(since=1, until=1, default=-1)
-    """When the commit was made, in milliseconds since 1970; -1 for the time at which the broker gets it. Retention
-    counts from here."""
+    """The time of the commit in milliseconds since 1970, where retention starts; -1 for the time of receipt."""
     committed_metadata: nullable[string]
-    """A note of the client's own, handed back with the offset; at most ``offset.metadata.max.bytes`` long."""
+    """Any metadata of the client, returned with the offset; at most `offset.metadata.max.bytes` long."""
 
 
 class OffsetCommitResponse(Message, api_key=8, versions="0-10", flexible="8+"):
-    """Which offsets were written."""
+    """The result for each partition."""
 
     throttle_time_ms: int32 = field(since=3, default=0, ignorable=True)
-    """Milliseconds the client is held back by a quota, 0 for none; from version 4 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 4, the client
+    must wait instead of the broker."""
     topics: array[OffsetCommitResponseTopic]
-    """There is no code for the whole: a failure of everything is repeated in each partition."""
+    """The results by topic. A failure of the whole request is repeated in each partition."""
 
 
 class OffsetCommitResponseTopic(Struct):
-    """The outcomes in one topic."""
+    """The results for the partitions of a topic."""
 
     name: string = field(until=9, default="", ignorable=True)
-    """The topic's name, before version 10."""
+    """The name of the topic, up to version 9."""
     topic_id: uuid = field(since=10, default=zero, ignorable=True)
-    """The topic's id from the request (KIP-848)."""
+    """The unique id of the topic, as in the request (KIP-848)."""
     partitions: array[OffsetCommitResponsePartition]
-    """One entry a partition of the request."""
+    """The result for each partition of the request."""
 
 
 class OffsetCommitResponsePartition(Struct):
-    """Whether the offset of one partition was written."""
+    """The result for one partition."""
 
     partition_index: int32
-    """Its id within the topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     error_code: int16
-    """0; 12 the note is too long; 16 not the coordinator; 22 or 25 not, or no longer, a member; 27 a rebalance runs;
-    113 the member's epoch is old (version 9)."""
+    """0; 12 metadata too large; 16 not the coordinator; 22 or 25 not a member; 27 rebalance in progress; 113 stale
+    member epoch (version 9)."""

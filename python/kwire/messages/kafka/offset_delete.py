@@ -1,6 +1,6 @@
-"""OffsetDelete (key 47): make a group forget how far it has read in some partitions (KIP-496, Kafka 2.4).
+"""OffsetDelete (key 47): delete committed offsets of a group (KIP-496, Kafka 2.4).
 
-One of the few messages that never became flexible.
+It has no flexible version.
 """
 
 from __future__ import annotations
@@ -9,55 +9,55 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, string
 
 
 class OffsetDeleteRequest(Request["OffsetDeleteResponse"], api_key=47, versions="0"):
-    """Asks the group's coordinator to drop offsets."""
+    """Deletes committed offsets. The coordinator of the group handles it."""
 
     group_id: string
-    """The group that shall forget."""
+    """The group that loses the committed offsets."""
     topics: array[OffsetDeleteRequestTopic]
-    """What to drop."""
+    """The topics and partitions to delete offsets for."""
 
 
 class OffsetDeleteRequestTopic(Struct):
-    """The partitions of one topic to forget."""
+    """A topic to delete offsets for."""
 
     name: string
-    """The topic's name; no member of the group may be subscribed to it."""
+    """The name of the topic; no member of the group may be subscribed to it."""
     partitions: array[OffsetDeleteRequestPartition]
-    """Those whose offsets go; an id without an offset does no harm."""
+    """The partitions to delete offsets for. A partition without an offset is not an error."""
 
 
 class OffsetDeleteRequestPartition(Struct):
-    """One partition to forget."""
+    """A partition to delete the offset of."""
 
     partition_index: int32
-    """Its id within the topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
 
 
 class OffsetDeleteResponse(Message, api_key=47, versions="0"):
-    """Which offsets are gone."""
+    """The result for each partition."""
 
     error_code: int16
-    """0 the partitions decide; 16 not the coordinator; 68 the group has members that are no consumers; 69 no such
-    group."""
+    """0; 16 not the coordinator; 68 the group has members that are not consumers; 69 group not found. With 0, each
+    partition has its own error."""
     throttle_time_ms: int32
-    """Milliseconds the client has to wait by itself because of a quota; 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     topics: array[OffsetDeleteResponseTopic]
-    """Empty when the request failed whole."""
+    """The results by topic; empty if the whole request failed."""
 
 
 class OffsetDeleteResponseTopic(Struct):
-    """The outcomes in one topic."""
+    """The results for the partitions of a topic."""
 
     name: string
-    """Which topic the outcomes below are about, echoed."""
+    """The name of the topic that the partitions belong to."""
     partitions: array[OffsetDeleteResponsePartition]
-    """One entry a partition of the request."""
+    """The result for each partition of the request."""
 
 
 class OffsetDeleteResponsePartition(Struct):
-    """Whether the offset of one partition is gone."""
+    """The result for one partition."""
 
     partition_index: int32
-    """Its id within the topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     error_code: int16
-    """0; 3 no such partition; 86 the group is subscribed to the topic."""
+    """0; 3 unknown partition; 86 the group is subscribed to the topic."""

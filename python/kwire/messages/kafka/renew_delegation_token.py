@@ -1,7 +1,7 @@
-"""RenewDelegationToken (key 39): let a delegation token live longer, within its maximum age (KIP-48, Kafka 1.1).
+"""RenewDelegationToken (key 39): extend the expiry time of a delegation token (KIP-48, Kafka 1.1).
 
 Versions:
-    1  throttled clients are answered first, and have to wait by themselves (KIP-219)
+    1  throttled clients are answered at once and must wait themselves (KIP-219)
     2  flexible (KIP-482)
 """
 
@@ -11,21 +11,22 @@ from kwire.declare import Message, Request, int16, int32, int64
 
 
 class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"], api_key=39, versions="0-2", flexible="2+"):
-    """Only the token's owner and its renewers may send it, on a connection that they did not open with a token."""
+    """Renews a token. Allowed for its owner and renewers, on a connection not authenticated by a token."""
 
     hmac: bytes
-    """The token's secret, which is also what names it here."""
+    """The secret of the token, which identifies it."""
     renew_period_ms: int64
-    """Milliseconds from now that the token shall live, cut at its maximum age; below 0 for the broker's
-    ``delegation.token.expiry.time.ms``."""
+    """The time in milliseconds until the new expiry, limited by the maximum lifetime; negative for
+    `delegation.token.expiry.time.ms` of the broker."""
 
 
 class RenewDelegationTokenResponse(Message, api_key=39, versions="0-2", flexible="2+"):
-    """How long the token now lives."""
+    """The new expiry time."""
 
     error_code: int16
-    """0; 62 no such token; 63 not the sender's to renew; 64 not on this kind of connection; 66 it had expired."""
+    """0; 62 token not found; 63 not the owner or a renewer; 64 not allowed on this connection; 66 already expired."""
     expiry_timestamp_ms: int64
-    """The new moment of expiry, in milliseconds since 1970 (UTC)."""
+    """The new expiry time in milliseconds since 1970 (UTC)."""
     throttle_time_ms: int32
-    """Milliseconds the client is held back by a quota, 0 for none; from version 1 the client itself has to wait."""
+    """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client
+    must wait instead of the broker."""

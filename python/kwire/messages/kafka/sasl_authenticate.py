@@ -1,9 +1,10 @@
-"""SaslAuthenticate (key 36): one step of the SASL exchange that SaslHandshake began (KIP-152, Kafka 1.0).
+"""SaslAuthenticate (key 36): one step of the SASL exchange that SaslHandshake starts (KIP-152, Kafka 1.0).
 
-Before it existed the tokens went over the connection bare, so that a refusal was a closed connection without a word.
+Before this API, SASL tokens were sent without a header, and a failed authentication closed the connection without an
+error.
 
 Versions:
-    1  sessions that end (KIP-368, Kafka 2.2)
+    1  session lifetime (KIP-368, Kafka 2.2)
     2  flexible (KIP-482)
 """
 
@@ -13,21 +14,21 @@ from kwire.declare import Message, Request, field, int16, int64, nullable, strin
 
 
 class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"], api_key=36, versions="0-2", flexible="2+"):
-    """The client's part of a step."""
+    """The token of the client."""
 
     auth_bytes: bytes
-    """The token that the mechanism produced; what it holds is the mechanism's own affair."""
+    """The token that the SASL mechanism produced."""
 
 
 class SaslAuthenticateResponse(Message, api_key=36, versions="0-2", flexible="2+"):
-    """The broker's part of a step."""
+    """The token of the broker."""
 
     error_code: int16
-    """0 go on, or done when the mechanism says so; 58 refused; 34 not now: the handshake comes first."""
+    """0 continue, or done if the mechanism is complete; 58 authentication failed; 34 handshake missing."""
     error_message: nullable[string]
-    """Why it was refused, in words that may be shown to the user; None on success."""
+    """The reason of the failure, which may be shown to the user; None on success."""
     auth_bytes: bytes
-    """The broker's token for the client's next step; empty when it has no more to say."""
+    """The token for the next step of the client; empty at the end."""
     session_lifetime_ms: int64 = field(since=1, default=0, ignorable=True)
-    """Milliseconds after which the broker closes the connection unless the client has authenticated again over it
-    (KIP-368, Kafka 2.2); 0 for never."""
+    """The time in milliseconds after which the broker closes the connection unless the client authenticates again
+    (KIP-368, Kafka 2.2); 0 for no limit."""

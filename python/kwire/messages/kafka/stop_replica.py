@@ -1,12 +1,12 @@
-"""StopReplica (key 5): the controller tells a broker to stop following partitions, and perhaps to delete its copies.
+"""StopReplica (key 5): the controller stops replicas of a broker, and optionally deletes them.
 
-Gone since Kafka 4.0, where brokers read that out of the log of the KRaft quorum.
+Removed in Kafka 4.0, where brokers read this from the KRaft metadata log.
 
 Versions:
     1  partitions by topic; broker epochs (KIP-380, Kafka 2.2)
     2  flexible (KIP-482)
-    3  leader epochs, and a decision for each partition (KIP-570, Kafka 2.6)
-    4  controllers of KRaft during a migration (KIP-866, Kafka 3.4)
+    3  leader epochs, and deletion for each partition (KIP-570, Kafka 2.6)
+    4  KRaft controllers during a migration (KIP-866, Kafka 3.4)
 """
 
 from __future__ import annotations
@@ -15,81 +15,81 @@ from kwire.declare import Message, Request, Struct, array, field, int16, int32, 
 
 
 class StopReplicaRequest(Request["StopReplicaResponse"], api_key=5, versions="0-4", flexible="2+"):
-    """Which replicas the receiver shall stop."""
+    """The replicas that the receiving broker must stop."""
 
     controller_id: int32
-    """Broker id of the sender."""
+    """The broker id of the controller that sends the request."""
     is_kraft_controller: bool = field(since=4, default=False, name="isKRaftController")
-    """True while a KRaft quorum leads brokers that still stand on ZooKeeper (KIP-866, Kafka 3.4)."""
+    """Whether a KRaft controller sends the request during a migration from ZooKeeper (KIP-866, Kafka 3.4)."""
     controller_epoch: int32
-    """Rises with each new controller; a broker that has seen a higher one answers 11."""
+    """The epoch of the controller. Error 11 if the broker has seen a higher one."""
     broker_epoch: int64 = field(since=1, default=-1, ignorable=True)
-    """Which life of the receiver is meant: the czxid of its registration (KIP-380, Kafka 2.2); -1 for any. A broker
-    that has registered anew since answers 77."""
+    """The epoch of the receiving broker: the czxid of its registration (KIP-380, Kafka 2.2); -1 for any. Error 77 if
+    the broker has registered again since."""
     delete_partitions: bool = field(until=2, default=False)
-    """True: delete all these copies from disk; later versions decide it for each."""
+    """Whether to delete all of the replicas; since version 3 decided for each replica."""
     ungrouped_partitions: array[StopReplicaPartitionV0] = field(until=0, default=())
-    """The partitions, each with the name of its topic."""
+    """The partitions, each with its topic name."""
     topics: array[StopReplicaTopicV1] = field(since=1, until=2, default=())
-    """The partitions by topic, so that a name is sent once and not once a partition."""
+    """The partitions, grouped by topic."""
     topic_states: array[StopReplicaTopicState] = field(since=3, default=())
-    """The partitions by topic, each with its leader epoch and its own fate (KIP-570, Kafka 2.6)."""
+    """The partitions by topic, each with its leader epoch and whether to delete it (KIP-570, Kafka 2.6)."""
 
 
 class StopReplicaPartitionV0(Struct):
-    """One partition to stop (version 0)."""
+    """A partition to stop (version 0)."""
 
     topic_name: string
-    """Which topic the replica to stop belongs to."""
+    """The name of the topic that the partition belongs to."""
     partition_index: int32
-    """Its id within the topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
 
 
 class StopReplicaTopicV1(Struct):
-    """The partitions of one topic to stop (versions 1 and 2)."""
+    """The partitions of a topic to stop (versions 1 and 2)."""
 
     name: string
-    """Which topic the replicas to stop belong to."""
+    """The name of the topic that the partitions belong to."""
     partition_indexes: array[int32]
-    """Which of its partitions, by their ids from 0."""
+    """The partition indexes, starting at 0."""
 
 
 class StopReplicaTopicState(Struct):
-    """The partitions of one topic to stop (version 3)."""
+    """The partitions of a topic to stop (version 3)."""
 
     topic_name: string
-    """The topic that the partitions belong to."""
+    """The name of the topic that the partitions belong to."""
     partition_states: array[StopReplicaPartitionState]
-    """Those that the receiver holds a replica of."""
+    """The partitions with a replica on the receiving broker."""
 
 
 class StopReplicaPartitionState(Struct):
-    """One partition to stop, and what to do with the copy (version 3)."""
+    """A partition to stop (version 3)."""
 
     partition_index: int32
-    """Its id within the topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     leader_epoch: int32 = -1
-    """Rises with each change of leader; a broker that has seen a higher one refuses (KIP-570). -1 for no check, -2
-    when the topic is being deleted, which no epoch stops."""
+    """The epoch of the leader. The broker rejects a lower one than it knows (KIP-570). -1 to skip the check, -2 if the
+    topic is being deleted, which is always accepted."""
     delete_partition: bool
-    """True: delete the copy from disk."""
+    """Whether to delete the replica from disk."""
 
 
 class StopReplicaResponse(Message, api_key=5, versions="0-4", flexible="2+"):
-    """What the broker made of it."""
+    """The result for each partition."""
 
     error_code: int16
-    """0 the partitions decide; 11 the sender is no longer the controller; 77 it meant an earlier life of the broker."""
+    """0; 11 stale controller epoch; 77 stale broker epoch. With 0, each partition has its own error."""
     partition_errors: array[StopReplicaPartitionError]
-    """One entry a partition of the request."""
+    """The result for each partition of the request."""
 
 
 class StopReplicaPartitionError(Struct):
-    """Whether the broker did as told for one partition."""
+    """The result for one partition."""
 
     topic_name: string
-    """Which topic the stopped replica belonged to, echoed."""
+    """The name of the topic that the partition belongs to."""
     partition_index: int32
-    """Its id within the topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     error_code: int16
-    """0; 56 the replica's disk has failed; 74 the leader epoch was older than what the broker knew (version 3)."""
+    """0; 56 the log directory of the replica is offline; 74 stale leader epoch (version 3)."""

@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64): make a KRaft quorum forget a broker that will not come back (KIP-631, Kafka 2.8)."""
+"""UnregisterBroker (key 64): remove the registration of a broker from a KRaft cluster (KIP-631, Kafka 2.8)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from kwire.declare import Message, Request, int16, int32, nullable, string
 
 
 class UnregisterBrokerRequest(Request["UnregisterBrokerResponse"], api_key=64, versions="0", flexible="0+"):
-    """A broker that is forgotten still stands in the assignment of partitions; it may register again."""
+    """Unregisters a broker. It stays in the assignment of partitions and can register again."""
 
     broker_id: int32
-    """Which broker to forget."""
+    """The id of the broker to remove from the cluster."""
 
 
 class UnregisterBrokerResponse(Message, api_key=64, versions="0", flexible="0+"):
-    """Whether it is forgotten."""
+    """The result."""
 
     throttle_time_ms: int32
-    """Milliseconds the client has to wait by itself because of a quota; 0 for none."""
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
     error_code: int16
-    """0; 102 no broker of that id is registered; 31 not allowed; 41 or 7 the quorum could not decide."""
+    """0; 102 the broker is not registered; 31 not authorized; 41 or 7 the quorum could not decide."""
     error_message: nullable[string]
-    """The reason for a person to read; None on success."""
+    """The error message; None on success."""

@@ -1,4 +1,4 @@
-"""AlterTopic version 2: many topics a message (the batched draft of KIP-4)."""
+"""AlterTopic version 2, for several topics (batched draft of KIP-4)."""
 
 from __future__ import annotations
 
@@ -7,44 +7,40 @@ from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, Topic
 
 
 class AlterTopicRequest_V2(Request["AlterTopicResponse_V2"], api_key=14, versions="2", dialect="kip4"):
-    """Asks the controller to change topics."""
+    """Changes topics."""
 
     topics: array[TopicAlteration]
-    """What to change. Of several that name one topic the last counts, silently.
-
-    Under ``admin.batch.strict=true`` such a topic is answered with 1012 instead (decision D9).
-    """
+    """The changes. If several name one topic, the last one wins; with `admin.batch.strict=true`, the topic fails with
+    error 1012 instead."""
 
 
 class TopicAlteration(Struct):
-    """What shall change about one topic: settings first, then one of three ways to say where replicas stand.
+    """The changes of one topic: configs, and one of three ways to change partitions and replicas.
 
-    The assignment counts before the replication factor, and that before the number of partitions. Strict batches
-    (``admin.batch.strict=true``) allow only one of the five (decision D9).
+    The assignment takes precedence over the replication factor, which takes precedence over the number of partitions.
+    With `admin.batch.strict=true`, only one of the five fields may be set.
     """
 
     topic_name: string
-    """The topic to change; one that does not exist is error 3."""
+    """The name of the topic to change; error 3 if it does not exist."""
     partitions: int32 = -1
-    """Number of partitions wanted; -1 when not set.
-
-    Fewer than now is 1003 (decision D25), as many as now is a success with nothing to do (decision D12).
-    """
+    """The new number of partitions; -1 if not set. Fewer than now is error 1003; as many as now has no effect."""
     replication_factor: int32 = -1
-    """Number of replicas wanted: the controller assigns all partitions anew; -1 when not set."""
+    """The new number of replicas, for which the controller reassigns all partitions; -1 if not set."""
     replica_assignment: array[PartitionReplicas] = ()
-    """Existing partitions to move and new ones to add, which may be mixed (decision D11); empty when not set.
-
-    The ids of new partitions go on where the existing ones end.
-    """
+    """Existing partitions to move and new partitions to add; empty if not set. The ids of new partitions follow the
+    existing ones."""
     added_config_entries: array[ConfigEntry] = ()
-    """Settings to set or overwrite."""
+    """The configs to set."""
     deleted_configs: array[string] = ()
-    """Keys of the settings that return to their defaults."""
+    """The keys of the configs to reset to their defaults."""
 
 
 class AlterTopicResponse_V2(Message, api_key=14, versions="2", dialect="kip4"):
-    """Which changes were started. Moves have ended once replicas equal the target and the ISR contains it."""
+    """The result for each topic.
+
+    A reassignment has completed once the replicas equal the target and are in the ISR.
+    """
 
     topics: array[TopicResult]
-    """One result a distinct topic of the request."""
+    """The result for each distinct topic of the request."""

@@ -1,4 +1,4 @@
-"""ClusterMetadata: how an admin client finds the brokers and, among them, the controller (KIP-4, KAFKA-1694)."""
+"""ClusterMetadata: the brokers and the controller of a cluster (KIP-4, KAFKA-1694)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from kwire.messages.kip4.structures import Broker
 
 
 class ClusterMetadataRequest(Request["ClusterMetadataResponse"], api_key=1000, versions="0", dialect="kip4"):
-    """Asks any broker who is in the cluster; has no arguments. The drafts name no key, 1000 is decision D3."""
+    """Requests the brokers and the controller from any broker.
+
+    The drafts do not define an API key; kwire uses 1000.
+    """
 
 
 class ClusterMetadataResponse(Message, api_key=1000, versions="0", dialect="kip4"):
     """The live brokers and the controller."""
 
     error_code: int16
-    """0, or why there is no answer: ``ErrorCode``."""
+    """An `ErrorCode`; 0 on success."""
     brokers: array[Broker]
-    """The brokers alive now, in no particular order."""
+    """The live brokers, in no particular order."""
     controller: maybe[Broker] = None
-    """The broker that takes admin requests; None while none is known, with code 0 during an election: try again."""
+    """The controller, which handles admin requests; None if it is unknown. During an election the error code is 0:
+    retry."""

@@ -1,6 +1,6 @@
-"""CreateTopic, one topic a message: version 0 is KAFKA-1694's draft, version 1 the first of KIP-4.
+"""CreateTopic for one topic: version 0 of KAFKA-1694 and version 1 of KIP-4.
 
-Version 2 carries batches and has a layout of its own: ``create_topic_v2``.
+Version 2 creates several topics and has its own layout: `create_topic_v2`.
 """
 
 from __future__ import annotations
@@ -10,29 +10,28 @@ from kwire.messages.kip4.structures import ConfigEntry
 
 
 class CreateTopicRequest(Request["CreateTopicResponse"], api_key=13, versions="0-1", dialect="kip4"):
-    """Asks the controller for a new topic: by numbers, or by a full assignment; with both the assignment wins."""
+    """Creates a topic with given counts or a full assignment. With both, the assignment wins."""
 
     topic_name: string
-    """1 to 249 of the characters ``a-zA-Z0-9._-``, not ``.`` or ``..``; ``.`` and ``_`` count as one."""
+    """The name of the topic: 1 to 249 of the characters `a-zA-Z0-9._-`, except `.` and `..`. Names that differ only in
+    `.` and `_` collide."""
     partitions: maybe[int32] = None
-    """How many partitions; None when ``replica_assignment`` says it."""
+    """The number of partitions; None with `replica_assignment`."""
     replicas: maybe[int32] = None
-    """How many copies of each partition; None when ``replica_assignment`` says it."""
+    """The number of replicas of each partition; None with `replica_assignment`."""
     replica_assignment: maybe[string] = None
-    """Broker ids as the topic tool writes them, ``1:2,2:1``: colons within a partition, commas between them.
-
-    The position is the partition's id, from 0 (decision D26). None: the controller chooses.
-    """
+    """The broker ids of each partition, such as `1:2,2:1`: colons separate the replicas of a partition, commas the
+    partitions, which are in index order from 0. None to let the controller assign them."""
     configs: array[string] = field(until=0, default=())
-    """Settings of the topic as ``key=value``; empty means the defaults."""
+    """The configs of the topic as `key=value`; empty for the defaults."""
     config_entries: array[ConfigEntry] = field(since=1, default=())
-    """Settings of the topic; empty means the defaults. It took the place of ``configs``."""
+    """The configs of the topic; empty for the defaults. Replaces `configs`."""
 
 
 class CreateTopicResponse(Message, api_key=13, versions="0-1", dialect="kip4"):
-    """Whether the topic is being created."""
+    """The result of the request. On success the topic is being created."""
 
     error_code: int16
-    """0, 22 from a broker that is not the controller, or 21 for all else that went wrong."""
+    """0; 22 if the broker is not the controller; 21 for every other error."""
     error_description: maybe[string] = None
-    """Why, for a person; None on success."""
+    """The error message; None on success."""

@@ -1,4 +1,4 @@
-"""CreateTopic version 2: many topics a message (the batched draft of KIP-4)."""
+"""CreateTopic version 2, for several topics (batched draft of KIP-4)."""
 
 from __future__ import annotations
 
@@ -7,37 +7,38 @@ from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, Topic
 
 
 class CreateTopicRequest_V2(Request["CreateTopicResponse_V2"], api_key=13, versions="2", dialect="kip4"):
-    """Asks the controller for new topics."""
+    """Creates topics."""
 
     topics: array[TopicCreation]
-    """What to create. Of several that name one topic the last counts, silently.
-
-    Under ``admin.batch.strict=true`` such a topic is answered with 1012 instead (decision D9).
-    """
+    """The topics to create. If several have one name, the last one wins; with `admin.batch.strict=true`, the topic
+    fails with error 1012 instead."""
 
 
 class TopicCreation(Struct):
-    """A topic to be created: by numbers, or by a full assignment; with both the assignment wins.
+    """A topic to create, with given counts or a full assignment. With both, the assignment wins.
 
-    A name alone, from a client whose id is ``consumer``, takes both numbers from the cluster's defaults (decision
-    D10). From anybody else it is 1002 when there are neither partitions nor an assignment, and 1004 when there are
-    partitions and no factor (decision D15).
+    With only a name, a client with the id `consumer` gets the default counts of the cluster. Other clients get error
+    1002 without partitions and assignment, and error 1004 with partitions but without a replication factor.
     """
 
     topic_name: string
-    """1 to 249 of the characters ``a-zA-Z0-9._-``, not ``.`` or ``..``; ``.`` and ``_`` count as one."""
+    """The name of the topic: 1 to 249 of the characters `a-zA-Z0-9._-`, except `.` and `..`. Names that differ only in
+    `.` and `_` collide."""
     partitions: int32 = -1
-    """How many partitions; -1 when not set."""
+    """The number of partitions; -1 if not set."""
     replication_factor: int32 = -1
-    """How many copies of each partition; -1 when not set. The draft also calls it Replicas."""
+    """The number of replicas of each partition; -1 if not set. The draft also calls it Replicas."""
     replica_assignment: array[PartitionReplicas] = ()
-    """Which brokers hold which partition; empty when not set: the controller chooses."""
+    """The replicas of each partition; empty to let the controller assign them."""
     config_entries: array[ConfigEntry] = ()
-    """Settings of the topic; empty means the defaults."""
+    """The configs of the topic; empty for the defaults."""
 
 
 class CreateTopicResponse_V2(Message, api_key=13, versions="2", dialect="kip4"):
-    """Which topics are being created. They are there once every broker's metadata has them, with leaders."""
+    """The result for each topic.
+
+    A topic is ready once the metadata of every broker has it, with leaders.
+    """
 
     topics: array[TopicResult]
-    """One result a distinct topic of the request."""
+    """The result for each distinct topic of the request."""

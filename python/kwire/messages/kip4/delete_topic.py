@@ -1,6 +1,6 @@
-"""DeleteTopic, one topic a message: version 0 is KAFKA-1694's draft, version 1 the first of KIP-4, both alike.
+"""DeleteTopic for one topic: version 0 of KAFKA-1694 and version 1 of KIP-4, which have the same layout.
 
-Version 2 carries batches and has a layout of its own: ``delete_topic_v2``.
+Version 2 deletes several topics and has its own layout: `delete_topic_v2`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from kwire.declare import Message, Request, int16, maybe, string
 
 
 class DeleteTopicRequest(Request["DeleteTopicResponse"], api_key=15, versions="0-1", dialect="kip4"):
-    """Asks the controller to delete a topic with all that is in it."""
+    """Deletes a topic and all of its records."""
 
     topic_name: string
-    """The topic to delete; one that waits for its deletion already is a success."""
+    """The name of the topic to delete. A topic that is already marked for deletion is not an error."""
 
 
 class DeleteTopicResponse(Message, api_key=15, versions="0-1", dialect="kip4"):
-    """Whether the topic is marked for deletion."""
+    """The result of the request. On success the topic is marked for deletion."""
 
     error_code: int16
-    """0, 22 from a broker that is not the controller, or 21 for all else that went wrong."""
+    """0; 22 if the broker is not the controller; 21 for every other error."""
     error_description: maybe[string] = None
-    """Why, for a person; None on success."""
+    """The error message; None on success."""

@@ -1,4 +1,4 @@
-"""DeleteTopic version 2: many topics a message (the batched draft of KIP-4)."""
+"""DeleteTopic version 2, for several topics (batched draft of KIP-4)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from kwire.messages.kip4.structures import TopicResult
 
 
 class DeleteTopicRequest_V2(Request["DeleteTopicResponse_V2"], api_key=15, versions="2", dialect="kip4"):
-    """Asks the controller to delete topics with all that is in them."""
+    """Deletes topics and all of their records."""
 
     topic_names: array[string]
-    """The topics to delete; one that is named twice is answered with 1012 and stays."""
+    """The names of the topics; a duplicate name fails with error 1012 and the topic is kept."""
 
 
 class DeleteTopicResponse_V2(Message, api_key=15, versions="2", dialect="kip4"):
-    """Which topics are marked for deletion. They are gone once no broker's metadata has them."""
+    """The result for each topic.
+
+    A topic is deleted once no broker has it in its metadata.
+    """
 
     topics: array[TopicResult]
-    """One result a distinct topic of the request; a topic that was already marked is 0."""
+    """The result for each distinct topic of the request; 0 if it was already marked for deletion."""

@@ -1,6 +1,6 @@
-"""DescribeTopic: partitions, replicas and settings of one topic (KAFKA-1694 as version 0, KIP-4 as version 1).
+"""DescribeTopic: partitions, replicas, and configs of a topic (version 0 of KAFKA-1694, version 1 of KIP-4).
 
-Later drafts dropped it: TopicMetadata_V1 tells the same. The drafts name no key, 1001 is decision D3.
+Later drafts dropped it: TopicMetadata_V1 returns the same. The drafts do not define an API key; kwire uses 1001.
 """
 
 from __future__ import annotations
@@ -10,55 +10,55 @@ from kwire.messages.kip4.structures import ConfigEntry
 
 
 class DescribeTopicRequest(Request["DescribeTopicResponse"], api_key=1001, versions="0-1", dialect="kip4"):
-    """Asks the controller about one topic."""
+    """Describes a topic."""
 
     topic_name: string
-    """The topic to describe, in full: there are no patterns."""
+    """The name of the topic, not a pattern."""
 
 
 class DescribeTopicResponse(Message, api_key=1001, versions="0-1", dialect="kip4"):
-    """A topic, or why it cannot be described."""
+    """The described topic."""
 
     error_code: int16
-    """0, 22 from a broker that is not the controller, or 21 for all else that went wrong."""
+    """0; 22 if the broker is not the controller; 21 for every other error."""
     error_description: maybe[string] = None
-    """Why, for a person; None on success."""
+    """The error message; None on success."""
     topic_description: maybe[TopicDescription] = None
-    """The topic; None on error."""
+    """The described topic; None on error."""
 
 
 class TopicDescription(Struct):
-    """A topic in full."""
+    """A topic with configs and partitions."""
 
     topic_name: string
-    """As the request spelled it."""
+    """The name of the topic, repeated from the request."""
     topic_config_details: TopicConfigDetails
-    """Its size and its own settings."""
+    """The partition count, replication factor, and configs of the topic."""
     topic_partition_details: array[TopicPartitionDetails]
-    """One entry each, with the brokers that lead and hold it."""
+    """The partitions with their leaders and replicas."""
 
 
 class TopicConfigDetails(Struct):
-    """The size of a topic and where it departs from the defaults."""
+    """The counts and the configs of a topic."""
 
     partitions: int32
-    """How many partitions it has."""
+    """How many partitions the topic has."""
     replication_factor: int32
-    """How many replicas each partition has."""
+    """The number of replicas of each partition."""
     configs: array[string] = field(until=0, default=())
-    """Settings that the topic overrides, each as ``key=value``: the draft leaves their form open (decision D17)."""
+    """The configs that override defaults, each as `key=value`; the draft leaves their form open."""
     config_entries: array[ConfigEntry] = field(since=1, default=())
-    """Settings that the topic overrides. It took the place of ``configs``."""
+    """The configs that override defaults. Replaces `configs`."""
 
 
 class TopicPartitionDetails(Struct, key="partition_id"):
-    """One partition as the controller knows it."""
+    """A partition as the controller knows it."""
 
     partition_id: int32
-    """Number of the partition within its topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     leader: maybe[int32] = None
-    """Id of the broker that leads it; None while it has no leader."""
+    """The broker id of the leader; None if there is no leader."""
     replicas: array[int32]
-    """Ids of the brokers that hold it, the preferred leader first."""
+    """The broker ids of the replicas, the preferred leader first."""
     isr: array[int32]
-    """Those of the replicas that are in sync with the leader."""
+    """The broker ids of the in-sync replicas."""

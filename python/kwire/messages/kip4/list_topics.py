@@ -1,6 +1,7 @@
-"""ListTopics: the names of all topics (KAFKA-1694 as version 0, KIP-4 as version 1).
+"""ListTopics: the names of all topics (version 0 of KAFKA-1694, version 1 of KIP-4).
 
-Later drafts dropped it: TopicMetadata without names tells the same. The drafts name no key, 1002 is decision D3.
+Later drafts dropped it: TopicMetadata without names returns the same. The drafts do not define an API key; kwire uses
+1002.
 """
 
 from __future__ import annotations
@@ -9,26 +10,26 @@ from kwire.declare import Message, Request, Struct, array, field, int16, maybe, 
 
 
 class ListTopicsRequest(Request["ListTopicsResponse"], api_key=1002, versions="0-1", dialect="kip4"):
-    """Asks the controller for the names of all topics; has no arguments."""
+    """Requests the names of all topics."""
 
 
 class ListTopicsResponse(Message, api_key=1002, versions="0-1", dialect="kip4"):
-    """The names, or why they cannot be had."""
+    """The names of all topics."""
 
     error_code: int16
-    """0, 22 from a broker that is not the controller, or 21 for all else that went wrong."""
+    """0; 22 if the broker is not the controller; 21 for every other error."""
     error_description: maybe[string] = None
-    """Why, for a person; None on success."""
+    """The error message; None on success."""
     topics_list: maybe[TopicsList] = None
-    """The names, behind one control byte for all of them; None on error."""
+    """The names, with one control byte for all of them; None on error."""
 
 
 class TopicsList(Struct):
-    """The names: in two lists in version 0, in one since."""
+    """Topic names, in two lists in version 0 and in one since."""
 
     topics_marked_for_deletion: array[string] = field(until=0, default=())
-    """Topics whose deletion was asked for and has not ended."""
+    """The topics that are being deleted."""
     alive_topics: array[string] = field(until=0, default=())
     """All other topics."""
     topic_names: array[string] = field(since=1, default=())
-    """Topics that are not marked for deletion; who needs those as well asks version 0 (decision D6)."""
+    """The topics that are not being deleted; version 0 also lists the others."""

@@ -1,6 +1,7 @@
-"""PreferredReplicaLeaderElection: give leadership back to the first replica of each partition (KIP-4).
+"""PreferredReplicaLeaderElection: elect the preferred leaders of partitions (KIP-4).
 
-It has ended once the leader is the head of the partition's replicas. The drafts name no key, 1003 is decision D3.
+The election has completed once the leader is the first of the replicas. The drafts do not define an API key; kwire uses
+1003.
 """
 
 from __future__ import annotations
@@ -12,26 +13,24 @@ from kwire.messages.kip4.structures import ReplicationResult
 class PreferredReplicaLeaderElectionRequest(
     Request["PreferredReplicaLeaderElectionResponse"], api_key=1003, versions="0", dialect="kip4"
 ):
-    """Asks the controller to move leadership to the preferred replicas."""
+    """Starts elections of preferred leaders."""
 
     topics: array[TopicPartitions]
-    """The partitions it is about; empty means all partitions of all topics."""
+    """The partitions to elect leaders for; empty for all partitions of all topics."""
 
 
 class TopicPartitions(Struct):
-    """Partitions of one topic."""
+    """Partitions of a topic."""
 
     topic: string
-    """The topic whose partitions these are; one that does not exist is error 3."""
+    """The name of the topic; error 3 if it does not exist."""
     partition_ids: array[int32]
-    """Numbers of the partitions; empty means all of the topic."""
+    """The partition indexes; empty for all partitions of the topic."""
 
 
 class PreferredReplicaLeaderElectionResponse(Message, api_key=1003, versions="0", dialect="kip4"):
-    """For which topics the election was started."""
+    """The result for each topic."""
 
     topics: array[ReplicationResult]
-    """One result a topic, every topic where the request was for all.
-
-    When a request for all fails as a whole, one entry with an empty topic carries the code.
-    """
+    """The result for each topic, or for all topics. If a request for all topics fails as a whole, one entry with an
+    empty topic has the error."""

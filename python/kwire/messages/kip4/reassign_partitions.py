@@ -1,7 +1,7 @@
 """ReassignPartitions: move replicas to other brokers (KIP-4).
 
-The drafts name this request and its error code but show no layout; this one is decision D7, drawn from its
-sister PreferredReplicaLeaderElection. Key 1004 is decision D3.
+The drafts define this request and its error code but not its layout. kwire derives the layout from
+PreferredReplicaLeaderElection and uses API key 1004.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from kwire.messages.kip4.structures import ReplicationResult, TopicReassignment
 
 
 class ReassignPartitionsRequest(Request["ReassignPartitionsResponse"], api_key=1004, versions="0", dialect="kip4"):
-    """Asks the controller to move partitions."""
+    """Starts reassignments of partitions."""
 
     topics: array[TopicReassignment]
-    """What to move where; only live brokers can be targets."""
+    """The partitions to move and their new replicas, which must be live brokers."""
 
 
 class ReassignPartitionsResponse(Message, api_key=1004, versions="0", dialect="kip4"):
-    """For which topics the move was started."""
+    """The result for each topic."""
 
     topics: array[ReplicationResult]
-    """One result a topic; 1009 while another reassignment runs."""
+    """The result for each topic; error 1009 while another reassignment is running."""

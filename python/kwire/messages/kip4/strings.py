@@ -1,7 +1,6 @@
-"""What a string of the protocol can hold.
+"""Checks of strings that come from outside the protocol, such as znodes, before they are sent.
 
-Rules of this file: for texts that come from elsewhere than the wire, such as nodes of ZooKeeper, and shall go there:
-one that cannot would keep back all that is told along with it.
+One string that cannot be encoded would block the whole message.
 """
 
 from __future__ import annotations
@@ -9,11 +8,11 @@ from __future__ import annotations
 __all__ = ["LONGEST_STRING", "can_be_a_setting", "can_be_a_string"]
 
 LONGEST_STRING = 0x7FFF
-"""Bytes of UTF-8: the length before them is an int16."""
+"""The maximum length in UTF-8 bytes, which is stored as an int16."""
 
 
 def can_be_a_string(text: str) -> bool:
-    """Whether it has a form in UTF-8 (half a surrogate pair has none), and one that is short enough."""
+    """Return whether a text can be encoded as UTF-8 (lone surrogates cannot) and is short enough."""
     try:
         return len(text.encode()) <= LONGEST_STRING
     except UnicodeEncodeError:
@@ -21,5 +20,5 @@ def can_be_a_string(text: str) -> bool:
 
 
 def can_be_a_setting(key: str, value: str) -> bool:
-    """Whether ``key=value``, as the oldest drafts write it, can be a string; key and value then can as well."""
+    """Return whether `key=value`, the form of the oldest drafts, fits a protocol string."""
     return can_be_a_string(f"{key}={value}")

@@ -1,4 +1,4 @@
-"""Structures that several messages of the KIP-4 drafts have in common."""
+"""Structs that several messages of the KIP-4 drafts share."""
 
 from __future__ import annotations
 
@@ -6,59 +6,59 @@ from kwire.declare import Struct, array, int16, int32, string
 
 
 class Broker(Struct, key="node_id"):
-    """A live broker and where clients reach it."""
+    """A live broker and its address."""
 
     node_id: int32
-    """What its settings call ``broker.id``; unique in the cluster."""
+    """The broker id (`broker.id`), unique in the cluster."""
     host: string
-    """Name or address, as the broker advertises it; resolving it is left to the client."""
+    """The advertised host name or address, resolved by the client."""
     port: int32
-    """TCP port on that host."""
+    """The advertised TCP port."""
 
 
 class ConfigEntry(Struct, key="config_key"):
-    """One setting of a topic. The newer drafts carry the pair where the oldest had the text ``key=value``."""
+    """A config of a topic. The oldest draft has the text `key=value` instead."""
 
     config_key: string
-    """Which setting, such as ``retention.ms``."""
+    """The config key, for example `retention.ms`."""
     config_value: string
-    """Its value as text, whatever the type of the setting."""
+    """The value as text, whatever the type of the config."""
 
 
 class PartitionReplicas(Struct):
-    """The brokers that hold, or shall hold, one partition."""
+    """The replicas of a partition."""
 
     partition_id: int32
-    """Number of the partition within its topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     replica_ids: array[int32]
-    """Ids of the brokers, the preferred leader first."""
+    """The broker ids of the replicas, the preferred leader first."""
 
 
 class TopicResult(Struct, key="topic_name"):
-    """What became of one topic of a batch.
+    """The result for one topic of a batch.
 
-    An answer is a map: it has one of these a distinct topic, in the order in which the request first named them.
+    A response has one result for each distinct topic, in the order of first occurrence in the request.
     """
 
     topic_name: string
-    """The topic, as the request named it."""
+    """The name of the topic, repeated from the request."""
     error_code: int16
-    """0 when the work was started (nothing waits for its end), else why it was not: ``ErrorCode``."""
+    """An `ErrorCode`; 0 if the work has started. The response does not wait for its end."""
 
 
 class ReplicationResult(Struct, key="topic"):
-    """What became of one topic of a replication command; as ``TopicResult``, under the names of its own draft."""
+    """The result for one topic of a replication command; like `TopicResult`, with the names of its own draft."""
 
     topic: string
-    """The topic, as the request named it; empty where the one entry speaks for a request about all topics."""
+    """The name of the topic, as in the request; empty in the single entry of a failed request for all topics."""
     error_code: int16
-    """0 when the work was started (nothing waits for its end), else why it was not: ``ErrorCode``."""
+    """An `ErrorCode`; 0 if the work has started. The response does not wait for its end."""
 
 
 class TopicReassignment(Struct):
-    """Where the replicas of one topic shall stand."""
+    """The new replicas of a topic."""
 
     topic: string
-    """The topic whose replicas move; one that does not exist is error 3."""
+    """The name of the topic; error 3 if it does not exist."""
     partitions: array[PartitionReplicas]
-    """The partitions to move, with their whole target list each; partitions left out stay where they are."""
+    """The partitions to move, each with all of its new replicas. Other partitions stay unchanged."""

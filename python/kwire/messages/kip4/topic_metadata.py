@@ -1,6 +1,6 @@
-"""TopicMetadata version 0: what Kafka 0.8 calls Metadata, under the names it had then.
+"""TopicMetadata version 0: Metadata of Kafka 0.8, with the names of that time.
 
-Version 1 of the batched draft has a layout of its own: ``topic_metadata_v1``.
+Version 1 of the batched draft has its own layout: `topic_metadata_v1`.
 """
 
 from __future__ import annotations
@@ -10,45 +10,45 @@ from kwire.messages.kip4.structures import Broker
 
 
 class TopicMetadataRequest(Request["TopicMetadataResponse"], api_key=3, versions="0", dialect="kip4"):
-    """Asks any broker about topics.
+    """Requests topics from any broker.
 
-    A topic that is named and does not exist is created, where the broker has ``auto.create.topics.enable``.
+    An unknown topic that is named is created if the broker has `auto.create.topics.enable`.
     """
 
     topic_names: array[string]
-    """The topics to tell about; empty means all."""
+    """The topics to describe; empty for all."""
 
 
 class TopicMetadataResponse(Message, api_key=3, versions="0", dialect="kip4"):
-    """Brokers and topics."""
+    """The brokers and the topics."""
 
     brokers: array[Broker]
-    """The brokers alive now, in no particular order."""
+    """The live brokers, in no particular order."""
     topics: array[TopicMetadata]
-    """One entry for each that the request named, or all that exist; unknown ones carry their error."""
+    """The requested topics, or all topics, each with its own error."""
 
 
 class TopicMetadata(Struct, key="topic_name"):
-    """One topic."""
+    """A topic."""
 
     topic_error_code: int16
-    """0, or what is wrong with this topic: ``ErrorCode``."""
+    """An `ErrorCode`; 0 on success."""
     topic_name: string
-    """Which topic it is, also when there is an error."""
+    """The name of the topic, also set on error."""
     partitions: array[PartitionMetadata]
-    """Its partitions; empty when there is an error."""
+    """The partitions of the topic; empty on error."""
 
 
 class PartitionMetadata(Struct, key="partition_id"):
-    """One partition as the answering broker knows it."""
+    """A partition as the responding broker knows it."""
 
     partition_error_code: int16
-    """0, or what is wrong with this partition: ``ErrorCode``."""
+    """An `ErrorCode`; 0 on success."""
     partition_id: int32
-    """Number of the partition within its topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     leader: int32
-    """Id of the broker that leads it; -1 while it has no leader."""
+    """The broker id of the leader; -1 if there is no leader."""
     replicas: array[int32]
-    """Ids of the brokers that hold it, the preferred leader first."""
+    """The broker ids of the replicas, the preferred leader first."""
     isr: array[int32]
-    """Those of the replicas that are in sync with the leader."""
+    """The broker ids of the in-sync replicas."""

@@ -1,7 +1,7 @@
-"""TopicMetadata version 1, ``TopicMetadataRequest_V1`` of the batched draft (KIP-4).
+"""TopicMetadata version 1, `TopicMetadataRequest_V1` of the batched draft (KIP-4).
 
-Admin requests are asynchronous, and this is how their end is seen: ask every broker until it tells what was wanted.
-Kafka later gave version 1 of key 3 to another layout.
+Admin requests are asynchronous: to detect their completion, request the topics from every broker until the change is
+visible. Kafka later used version 1 of key 3 for another layout.
 """
 
 from __future__ import annotations
@@ -11,53 +11,53 @@ from kwire.messages.kip4.structures import Broker, ConfigEntry
 
 
 class TopicMetadataRequest_V1(Request["TopicMetadataResponse_V1"], api_key=3, versions="1", dialect="kip4"):
-    """Asks any broker about topics, and never creates one."""
+    """Requests topics from any broker. Never creates a topic."""
 
     topic_names: array[string]
-    """The topics to tell about; empty means all."""
+    """The topics to describe; empty for all."""
 
 
 class TopicMetadataResponse_V1(Message, api_key=3, versions="1", dialect="kip4"):
-    """Brokers and topics, with the topics' own settings and the lag of each replica."""
+    """The brokers and the topics, with overridden configs and the lag of each replica."""
 
     brokers: array[Broker]
-    """The brokers alive now, in no particular order."""
+    """The live brokers, in no particular order."""
     topics: array[TopicMetadata]
-    """One entry for each that the request named, or all that exist; unknown ones carry their error."""
+    """The requested topics, or all topics, each with its own error."""
 
 
 class TopicMetadata(Struct, key="topic_name"):
-    """One topic."""
+    """A topic with its overridden configs."""
 
     topic_error_code: int16
-    """0, or what is wrong with this topic: ``ErrorCode``; 3 when it does not exist."""
+    """An `ErrorCode`; 0 on success, 3 if the topic does not exist."""
     topic_name: string
-    """Which topic it is, also when there is an error."""
+    """The name of the topic, also set on error."""
     partitions: array[PartitionMetadata]
-    """Its partitions; empty when there is an error."""
+    """The partitions of the topic; empty on error."""
     config_entries: array[ConfigEntry]
-    """Settings that the topic overrides, and no others (decision D17)."""
+    """The configs that override defaults."""
 
 
 class PartitionMetadata(Struct, key="partition_id"):
-    """One partition as the answering broker knows it."""
+    """A partition as the responding broker knows it."""
 
     partition_error_code: int16
-    """0, or what is wrong with this partition: ``ErrorCode``."""
+    """An `ErrorCode`; 0 on success."""
     partition_id: int32
-    """Number of the partition within its topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     leader: int32
-    """Id of the broker that leads it; -1 while it has no leader."""
+    """The broker id of the leader; -1 if there is no leader."""
     replicas_lag: array[ReplicaLag]
-    """The replicas in the order of their assignment, so the first is the preferred leader (decision D8)."""
+    """The replicas in assignment order, the preferred leader first, each with its lag."""
     isr: array[int32]
-    """Ids of the replicas that are in sync with the leader."""
+    """The broker ids of the in-sync replicas."""
 
 
 class ReplicaLag(Struct):
-    """One replica and how far it is behind. The draft says only ``[int32 int32]``; the order is decision D8."""
+    """A replica and its lag. The draft only has `[int32 int32]`; kwire defines the order."""
 
     replica_id: int32
-    """Id of the broker that holds the replica."""
+    """The id of the broker that holds the replica."""
     lag: int32
-    """Messages by which it is behind the leader; -1 when that is not known (decision D8)."""
+    """The number of messages behind the leader; -1 if unknown."""

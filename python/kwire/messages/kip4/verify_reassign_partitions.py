@@ -1,6 +1,6 @@
-"""VerifyReassignPartitions: how far a reassignment is (KIP-4).
+"""VerifyReassignPartitions: the progress of a reassignment (KIP-4).
 
-The drafts name this request but show no layout; this one is decision D7. Key 1005 is decision D3.
+The drafts define this request but not its layout. kwire defines this layout and uses API key 1005.
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ from kwire.messages.kip4.structures import TopicReassignment
 class VerifyReassignPartitionsRequest(
     Request["VerifyReassignPartitionsResponse"], api_key=1005, versions="0", dialect="kip4"
 ):
-    """Asks the controller to hold the cluster against a reassignment."""
+    """Compares the cluster with the targets of a reassignment."""
 
     topics: array[TopicReassignment]
-    """The targets, as in the request that began the move; empty means every reassignment that runs now."""
+    """The targets, as in the request that started the reassignment; empty for every running reassignment."""
 
 
 class VerifyReassignPartitionsResponse(Message, api_key=1005, versions="0", dialect="kip4"):
-    """How far each partition is."""
+    """The progress of each partition."""
 
     topics: array[TopicStatus]
-    """One entry a topic."""
+    """The progress of each reassignment, grouped by topic."""
 
 
 class TopicStatus(Struct, key="topic"):
-    """How far one topic is."""
+    """The progress of a topic."""
 
     topic: string
-    """A topic of the request, or of a running reassignment when the request was for all."""
+    """The name of the topic, from the request or from a running reassignment."""
     error_code: int16
-    """0, or why nothing can be said about it: ``ErrorCode``."""
+    """An `ErrorCode`; 0 on success."""
     partitions: array[PartitionStatus]
-    """The partitions asked about."""
+    """The progress of each partition."""
 
 
 class PartitionStatus(Struct, key="partition_id"):
-    """How far one partition is."""
+    """The progress of a partition."""
 
     partition_id: int32
-    """Number of the partition within its topic, from 0."""
+    """The index of the partition within its topic, starting at 0."""
     status: int8
-    """0 still moving, 1 arrived, -1 failed: it does not move and is not at its target."""
+    """0 in progress, 1 completed, -1 failed: not running and not at its target."""

@@ -1,6 +1,6 @@
-"""UpdateFeatures as the draft of KIP-584 has it, levels being int16. Its older revision, with int64, is not declared.
+"""UpdateFeatures as in the draft of KIP-584, with int16 levels. The older revision with int64 levels is not declared.
 
-Kafka shipped it under key 57, one feature an update and with a throttle time.
+Kafka shipped it with key 57, one feature in each update, and a throttle time.
 """
 
 from __future__ import annotations
@@ -9,49 +9,49 @@ from kwire.declare import Message, Request, Struct, array, int16, int32, nullabl
 
 
 class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], api_key=48, versions="0", flexible="0+", dialect="kip4"):
-    """Asks the controller to finalize version levels: all of them, or none when one is refused."""
+    """Finalizes feature levels, either all of them or none."""
 
     timeout_ms: int32 = 60000
-    """Milliseconds that the caller waits. The outcome of a change that took longer is unknown (code 7)."""
+    """The time in milliseconds that the client waits; after error 7 the result is unknown."""
     feature_updates: array[FeatureUpdate]
-    """The changes. The draft calls this array FeatureUpdate."""
+    """The changes. The draft names this array FeatureUpdate."""
 
 
 class FeatureUpdate(Struct):
-    """Features that change under one permission."""
+    """Features to change with one permission."""
 
     allow_downgrade: bool
-    """Whether levels may go down and features be deleted; it permits, it does not demand."""
+    """Whether levels may be lowered and features deleted; does not require it."""
     features: array[Feature]
-    """The features to change. The draft calls this array Feature."""
+    """The features to change. The draft names this array Feature."""
 
 
 class Feature(Struct):
-    """A feature and the level it shall have."""
+    """A feature and its new level."""
 
     name: string
-    """Such as ``group_coordinator``; empty, unsupported, or standing twice is error 42."""
+    """The feature name, for example `group_coordinator`; error 42 if empty, unsupported, or listed twice."""
     max_version_level: int16
-    """The level that shall be in force in the whole cluster; below 1 it means: delete the finalized feature."""
+    """The new finalized level; below 1 to delete the finalized feature."""
 
 
 class UpdateFeaturesResponse(Message, api_key=48, versions="0", flexible="0+", dialect="kip4"):
-    """Whether the levels are in force. The draft does not show its layout: this one is decision D14."""
+    """The result of the update. The draft does not define its layout; kwire does."""
 
     error_code: int16
-    """0 when all was changed; else nothing was, and this is the first failure."""
+    """0 if all features were changed; otherwise the first error, and nothing was changed."""
     error_message: nullable[string] = None
-    """Why, for a person; None on success."""
+    """The error message; None on success."""
     results: array[FeatureResult] = ()
-    """Every feature that failed; empty on success and when the request failed as a whole."""
+    """The features that failed; empty on success and if the whole request failed."""
 
 
 class FeatureResult(Struct):
-    """Why one feature could not be changed."""
+    """The error of a feature."""
 
     feature: string
-    """Which feature, by the name that the request gave."""
+    """The feature name, as in the request."""
     error_code: int16
-    """What was wrong with the change: ``ErrorCode``, mostly 42."""
+    """An `ErrorCode`, usually 42."""
     error_message: nullable[string] = None
-    """Why, for a person; None when there is nothing to add to the code."""
+    """The error message; None if there is nothing to add to the error code."""
