@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+import structlog
 
 from kwire.cluster.node.metadata_updates import STALE_BROKER_EPOCH
 from kwire.cluster.node.node import Node
@@ -126,8 +127,10 @@ async def test_restarted_node_waits_for_the_end_of_its_earlier_registration(serv
         registration = BrokerRegistration(()).encode()
         await earlier.create(BrokerRegistration.path(1), registration, ephemeral=True)
         node = Node(settings(root, 1))
-        starting = asyncio.create_task(node.start())
-        await asyncio.sleep(0.3)
+        with structlog.testing.capture_logs() as events:
+            starting = asyncio.create_task(node.start())
+            waiting = "waiting for the end of an earlier registration"
+            await eventually(lambda: waiting in [event["event"] for event in events], waiting)
         assert not starting.done()
         await earlier.delete(BrokerRegistration.path(1))
         await starting
@@ -253,12 +256,12 @@ def ghost() -> UpdateMetadataPartitionState:
 
 async def test_topic_metadata_version_0_creates_topics(server: EmbeddedZooKeeper) -> None:
     async with nodes(await new_root(server), 1, 2, num_partitions=3) as (controller, other):
+        response = await send(other, TopicMetadataRequest_V1(topic_names=("not",)))
+        assert response.topics[0].topic_error_code == 3, "version 1 creates no topic"
         for node, name in ((controller, "here"), (other, "there")):
             [listed] = (await send(node, TopicMetadataRequest(topic_names=(name,)), version=0)).topics
             assert (listed.topic_error_code, len(listed.partitions)) in {(5, 0), (0, 3)}, "created, or about to be"
             await eventually(partial(has_leaders, other, name, 3))
-        assert (await send(other, TopicMetadataRequest_V1(topic_names=("not",)))).topics[0].topic_error_code == 3
-        await asyncio.sleep(0.1)
         assert set(controller.metadata.topics) == {"here", "there"}
 
 
