@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.cluster.node.listener import ConnectedClient, InvalidRequest, Limits, Listener
+from kwire.cluster.node.listener import CloseReason, ConnectedClient, InvalidRequest, Limits, Listener
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
@@ -24,21 +24,22 @@ class RecordingObserver:
 
     def __init__(self) -> None:
         self.open: list[ConnectedClient] = []
-        self.closures: list[tuple[str, str | None]] = []
+        self.closures: list[tuple[CloseReason | None, str]] = []
         self.faults: list[BaseException] = []
 
     def opened(self, client: ConnectedClient) -> None:
         self.open.append(client)
 
-    def closed(self, client: ConnectedClient, reason: str | None) -> None:
-        self.closures.append((client.address, reason))
+    def closed(self, client: ConnectedClient, reason: CloseReason | None, detail: str) -> None:
+        assert client in self.open
+        self.closures.append((reason, detail))
 
     def failed(self, client: ConnectedClient, error: BaseException) -> None:
         assert client in self.open
         self.faults.append(error)
 
-    def reasons(self) -> list[str]:
-        return [reason for _, reason in self.closures if reason is not None]
+    def closed_by_node(self) -> list[tuple[CloseReason, str]]:
+        return [(reason, detail) for reason, detail in self.closures if reason is not None]
 
 
 def framed(payload: bytes) -> bytes:
@@ -127,9 +128,11 @@ class Port:
             self.dispatcher.requests -= 3
             writer.close()
 
-    async def wait_closed(self, reason: str) -> None:
+    async def wait_closed(self, reason: CloseReason, detail: str) -> None:
         """Wait until a connection is closed for this reason."""
-        await eventually(lambda: any(reason in each for each in self.observer.reasons()), reason)
+        await eventually(
+            lambda: any(reason is kind and detail in text for kind, text in self.observer.closed_by_node()), detail
+        )
 
 
 @asynccontextmanager
@@ -208,29 +211,29 @@ async def test_invalid_size_closes_the_connection(size: int) -> None:
         client.writer.write(struct.pack(">i", size) + b"x" * 100)
         assert await client.receive() == b"before"
         assert await client.closed()
-        await at.wait_closed(f"frame of {size} bytes: expected 0 to 1024")
+        await at.wait_closed(CloseReason.INVALID_FRAME, f"frame of {size} bytes: expected 0 to 1024")
         other.send(b"unharmed")
         assert await other.receive() == b"unharmed"
 
 
 @pytest.mark.parametrize(
-    ("request_", "reason"),
+    ("request_", "reason", "detail"),
     [
-        (b"bad", "bad request"),
-        (b"later invalid", "invalid after all"),
-        (b"broken", "ZeroDivisionError while answering"),
-        (b"later broken", "ZeroDivisionError while answering"),
+        (b"bad", CloseReason.INVALID_REQUEST, "bad request"),
+        (b"later invalid", CloseReason.INVALID_REQUEST, "invalid after all"),
+        (b"broken", CloseReason.REQUEST_FAILED, "ZeroDivisionError while answering"),
+        (b"later broken", CloseReason.REQUEST_FAILED, "ZeroDivisionError while answering"),
     ],
 )
-async def test_failed_request_closes_only_its_connection(request_: bytes, reason: str) -> None:
+async def test_failed_request_closes_only_its_connection(request_: bytes, reason: CloseReason, detail: str) -> None:
     async with port() as at:
         at.dispatcher.gate.set()
         other, client = await at.client(), await at.client()
         client.send(b"before", request_, b"after")
         assert await client.receive() == b"before"
         assert await client.closed()
-        await at.wait_closed(reason)
-        assert len(at.observer.faults) == ("Zero" in reason)
+        await at.wait_closed(reason, detail)
+        assert len(at.observer.faults) == (reason is CloseReason.REQUEST_FAILED)
         other.send(b"unharmed")
         assert await other.receive() == b"unharmed"
 
@@ -264,7 +267,7 @@ async def test_client_that_never_reads_is_disconnected() -> None:
         client = await at.client()
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # as above
         client.send(*[b"much"] * 40)
-        await at.wait_closed("responses not read for 0.5 s")
+        await at.wait_closed(CloseReason.UNREAD_RESPONSES, "responses not read for 0.5 s")
 
 
 async def test_bytes_do_not_extend_the_time_of_an_incomplete_frame() -> None:
@@ -277,7 +280,7 @@ async def test_bytes_do_not_extend_the_time_of_an_incomplete_frame() -> None:
         client = await at.client()
         client.writer.write(struct.pack(">i", 1000))
         sending = asyncio.create_task(send_slowly(client))
-        await at.wait_closed("frame not completed within 1.5 s")
+        await at.wait_closed(CloseReason.INCOMPLETE_FRAME, "frame not completed within 1.5 s")
         sending.cancel()
 
 
@@ -286,7 +289,7 @@ async def test_idle_connection_is_closed_but_a_waiting_one_is_not() -> None:
         idle, waiting = await at.client(), await at.client()
         waiting.send(b"later")
         assert await idle.closed()
-        assert at.observer.reasons() == ["idle for 1.5 s"]
+        assert at.observer.closed_by_node() == [(CloseReason.IDLE, "idle for 1.5 s")]
         at.dispatcher.gate.set()
         assert await waiting.receive() == b"later"
 
@@ -297,7 +300,7 @@ async def test_connection_above_the_limit_is_closed() -> None:
         assert await third.closed()
         first.send(b"still here")
         assert await first.receive() == b"still here"
-        await at.wait_closed("more than 2 connections")
+        await at.wait_closed(CloseReason.TOO_MANY_CONNECTIONS, "more than 2 connections")
 
 
 async def test_disconnect_within_a_frame_is_reported() -> None:
@@ -306,7 +309,7 @@ async def test_disconnect_within_a_frame_is_reported() -> None:
         client.writer.write(framed(b"hello")[:7])
         await client.writer.drain()
         client.writer.close()
-        await at.wait_closed("disconnected within a frame, after 7 bytes")
+        await at.wait_closed(CloseReason.DISCONNECTED, "disconnected within a frame, after 7 bytes")
 
 
 async def test_stop_answers_requests_in_flight() -> None:

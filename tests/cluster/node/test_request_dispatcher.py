@@ -13,17 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kwire
 from kwire import frame
 from kwire._kwire import KnownRequests
 from kwire.cluster.controller.backend import Outcome
-from kwire.cluster.node.listener import ConnectedClient, Listener
+from kwire.cluster.node.listener import CloseReason, ConnectedClient, InvalidRequest, Listener
 from kwire.cluster.node.metrics import Metrics
 from kwire.cluster.node.request_dispatcher import MAX_CACHED_RESPONSES, MIN_SPLIT_BODY, RequestDispatcher
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.messages.kip4.create_topic import CreateTopicRequest
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from kwire.messages.kip584.api_versions import ApiVersionsRequest
+from kwire.messages.kip584.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kwire.messages.kip584.update_features import UpdateFeaturesRequest
 from tests.cluster.node.handling import node_services
 from tests.cluster.node.test_listener import Client, RecordingObserver
 from tests.cluster.node.test_metadata_cache import live, state, topic, update
@@ -178,6 +180,31 @@ def test_topic_metadata_version_0_is_cached_if_it_creates_no_topic() -> None:
     assert at.is_cached(request)
     at.metadata.update(update(everything=True))
     assert not at.is_cached(request)
+
+
+@pytest.mark.parametrize(
+    ("payload", "detail"),
+    [
+        (b"", "request of 0 bytes"),
+        (struct.pack(">hhi", 9999, 3, 7) + bytes(2), "request with key 9999, version 3, correlation id 7"),
+        (struct.pack(">hhi", 1000, 5, 7) + bytes(2), "ClusterMetadataRequest"),
+        (request_frame(UpdateFeaturesRequest(feature_updates=()), 0, 1)[4:], "UpdateFeaturesRequest is not served"),
+    ],
+)
+def test_request_that_cannot_be_answered_is_invalid(payload: bytes, detail: str) -> None:
+    with pytest.raises(InvalidRequest, match=detail) as raised:
+        Served().dispatcher.dispatch(payload, ConnectedClient("?"))
+    assert raised.value.reason is CloseReason.INVALID_REQUEST
+
+
+def test_unknown_version_of_api_versions_gets_the_known_versions() -> None:
+    response = Served().dispatcher.dispatch(struct.pack(">hhi", 18, 99, 7), ConnectedClient("?"))
+
+    assert isinstance(response, bytes)
+    decoded = kwire.decode(ApiVersionsResponse, response[8:], version=0)
+    assert response[:8] == struct.pack(">ii", len(response) - 4, 7)
+    assert decoded.error_code == 35
+    assert [(each.api_key, each.min_version, each.max_version) for each in decoded.api_keys] == [(18, 0, 3)]
 
 
 async def test_every_cached_request_is_counted() -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from enum import StrEnum
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -39,11 +40,25 @@ MAX_BATCH = 1 << 16
 size_at = Struct(">i").unpack_from
 
 
-class InvalidRequest(Exception):
-    """A request that is not answered: its connection is closed, and the reason is logged."""
+class CloseReason(StrEnum):
+    """Why a connection was closed, other than by the client between two requests or because the listener stops."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    DISCONNECTED = "disconnected_within_frame"
+    IDLE = "idle"
+    INCOMPLETE_FRAME = "incomplete_frame"
+    INVALID_FRAME = "invalid_frame"
+    INVALID_REQUEST = "invalid_request"
+    REQUEST_FAILED = "request_failed"
+    TOO_MANY_CONNECTIONS = "too_many_connections"
+    UNREAD_RESPONSES = "unread_responses"
+
+
+class InvalidRequest(Exception):
+    """A request that is not answered: its connection is closed, and the detail is logged."""
+
+    def __init__(self, detail: str, reason: CloseReason = CloseReason.INVALID_REQUEST) -> None:
+        super().__init__(detail)
+        self.detail = detail
         self.reason = reason
 
 
@@ -71,8 +86,8 @@ class Observer(Protocol):
 
     def opened(self, client: ConnectedClient) -> None: ...
 
-    def closed(self, client: ConnectedClient, reason: str | None) -> None:
-        """`reason` is None if the client closed the connection, or the listener stops."""
+    def closed(self, client: ConnectedClient, reason: CloseReason | None, detail: str) -> None:
+        """`reason` is None if the client disconnected between two requests, or the listener stops."""
 
     def failed(self, client: ConnectedClient, error: BaseException) -> None:
         """A request raised another exception than InvalidRequest. Its connection is closed."""
@@ -182,6 +197,7 @@ class ServerConnection(asyncio.Protocol):
         "_batch",
         "_batch_size",
         "_cached_responses",
+        "_close_detail",
         "_close_reason",
         "_closing_since",
         "_dispatch",
@@ -219,7 +235,8 @@ class ServerConnection(asyncio.Protocol):
         self._closing_since: float | None = None
         self._paused = False
         self._finishing = False
-        self._close_reason: str | None = None
+        self._close_reason: CloseReason | None = None
+        self._close_detail = ""
         self.client = ConnectedClient("?")
 
     # Callbacks of asyncio
@@ -233,7 +250,7 @@ class ServerConnection(asyncio.Protocol):
         self._listener.add(self)
         self._listener.observer.opened(self.client)
         if len(self._listener.connections) > self._limits.connections:
-            self.close(f"more than {self._limits.connections} connections")
+            self.close(CloseReason.TOO_MANY_CONNECTIONS, f"more than {self._limits.connections} connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc  # how a client leaves does not matter; why we close is in _close_reason
@@ -243,8 +260,9 @@ class ServerConnection(asyncio.Protocol):
         self._pending.clear()
         self._transport = None
         if self._close_reason is None and self._rest and not self._finishing:
-            self._close_reason = f"disconnected within a frame, after {len(self._rest)} bytes"
-        self._listener.observer.closed(self.client, self._close_reason)
+            self._close_reason = CloseReason.DISCONNECTED
+            self._close_detail = f"disconnected within a frame, after {len(self._rest)} bytes"
+        self._listener.observer.closed(self.client, self._close_reason, self._close_detail)
 
     def data_received(self, data: bytes) -> None:
         self._received_at = self._loop.time()
@@ -292,7 +310,7 @@ class ServerConnection(asyncio.Protocol):
                 position = stop
         except InvalidRequest as error:
             self._flush()
-            self.close(error.reason)
+            self.close(error.reason, error.detail)
             return len(data)
         except Exception as error:  # noqa: BLE001 - a fault in one response must not affect other connections
             self._flush()
@@ -319,7 +337,8 @@ class ServerConnection(asyncio.Protocol):
             return stop
         size: int = size_at(data, position)[0]
         if not 0 <= size <= self._limits.frame:
-            raise InvalidRequest(f"frame of {size} bytes: expected 0 to {self._limits.frame}")
+            detail = f"frame of {size} bytes: expected 0 to {self._limits.frame}"
+            raise InvalidRequest(detail, CloseReason.INVALID_FRAME)
         stop = position + 4 + size
         if stop > len(data):
             return position
@@ -356,9 +375,9 @@ class ServerConnection(asyncio.Protocol):
             if error is not None:
                 self._flush()
                 if isinstance(error, InvalidRequest):
-                    self.close(error.reason)
+                    self.close(error.reason, error.detail)
                 elif isinstance(error, asyncio.CancelledError):
-                    self.close("request canceled")
+                    self.close(CloseReason.REQUEST_FAILED, "request canceled")
                 else:
                     self._fail(error)
                 return
@@ -421,11 +440,12 @@ class ServerConnection(asyncio.Protocol):
             if now - self._closing_since > limits.unread_responses:
                 self.abort()
         elif self._unread_since is not None and now - self._unread_since > limits.unread_responses:
-            self.close(f"responses not read for {limits.unread_responses:g} s")
+            self.close(CloseReason.UNREAD_RESPONSES, f"responses not read for {limits.unread_responses:g} s")
         elif self._incomplete_since is not None and now - self._incomplete_since > limits.incomplete_frame:
-            self.close(f"frame not completed within {limits.incomplete_frame:g} s, after {len(self._rest)} bytes")
+            detail = f"frame not completed within {limits.incomplete_frame:g} s, after {len(self._rest)} bytes"
+            self.close(CloseReason.INCOMPLETE_FRAME, detail)
         elif not self._pending and self._unread_since is None and now - self._received_at > limits.idle:
-            self.close(f"idle for {limits.idle:g} s")
+            self.close(CloseReason.IDLE, f"idle for {limits.idle:g} s")
 
     # Closing
 
@@ -436,17 +456,18 @@ class ServerConnection(asyncio.Protocol):
 
     def _close_when_finished(self) -> None:
         if self._finishing and not self._pending:
-            self.close(None)
+            self.close()
 
     def _fail(self, error: BaseException) -> None:
         self._listener.observer.failed(self.client, error)
-        self.close(f"{type(error).__name__} while answering")
+        self.close(CloseReason.REQUEST_FAILED, f"{type(error).__name__} while answering")
 
-    def close(self, reason: str | None) -> None:
+    def close(self, reason: CloseReason | None = None, detail: str = "") -> None:
         """Close the connection after the written responses are sent, if the client reads them."""
         if self._transport is None or self._transport.is_closing():
             return
         self._close_reason = reason
+        self._close_detail = detail
         self._closing_since = self._loop.time()
         self._transport.close()
         if self._unread_since is not None and reason is not None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
+    from kwire.cluster.node.listener import CloseReason
+
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds in seconds, from a response from memory to a response that waits for a large batch."""
 
@@ -48,7 +50,7 @@ class Metrics(Collector):
         """Durations of all other requests, by message."""
         self.errors: Counter[tuple[str, int]] = Counter()
         """Error codes in responses, by message and code."""
-        self.closed: Counter[str] = Counter()
+        self.closed: Counter[CloseReason] = Counter()
         """Connections that the node closed, by reason."""
         self.connections = 0
         """Open connections."""

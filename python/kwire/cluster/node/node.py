@@ -30,7 +30,7 @@ from kwire.protocol.endpoint import Endpoint
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kwire.cluster.node.listener import ConnectedClient
+    from kwire.cluster.node.listener import CloseReason, ConnectedClient
     from kwire.cluster.node.settings import NodeSettings
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
@@ -211,11 +211,13 @@ class Node:
         del client
         self.metrics.connections += 1
 
-    def closed(self, client: ConnectedClient, reason: str | None) -> None:
+    def closed(self, client: ConnectedClient, reason: CloseReason | None, detail: str) -> None:
         self.metrics.connections -= 1
         if reason is not None:
-            self.metrics.closed[reason_label(reason)] += 1
-            log.warning("connection closed", peer=client.address, client_id=client.client_id, reason=reason)
+            self.metrics.closed[reason] += 1
+            log.warning(
+                "connection closed", peer=client.address, client_id=client.client_id, reason=reason, detail=detail
+            )
 
     def failed(self, client: ConnectedClient, error: BaseException) -> None:
         self.metrics.faults += 1
@@ -232,8 +234,3 @@ def limits(settings: NodeSettings) -> Limits:
         incomplete_frame=settings.slow_client_ms / 1000,
         unread_responses=settings.slow_client_ms / 1000,
     )
-
-
-def reason_label(reason: str) -> str:
-    """Return the first words of a reason, without numbers, so that the label has few values."""
-    return " ".join(word for word in reason.partition(":")[0].split() if not any(map(str.isdigit, word)))[:60]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kwire import frame
 from kwire._kwire import KnownRequests
 from kwire.cluster.node.apis import DIALECT, api_versions, find_handler
-from kwire.cluster.node.listener import InvalidRequest
+from kwire.cluster.node.listener import CloseReason, InvalidRequest
 from kwire.cluster.node.logs import bound, logger
 from kwire.cluster.node.request_context import RequestContext
 from kwire.codec import encode
@@ -112,7 +112,7 @@ class RequestDispatcher:
         self._cache_response(payload, (header.client_id, type(message).__name__), body)
         return _frame(header.correlation_id, body)
 
-    def _reject(self, payload: bytes, reason: str) -> bytes:
+    def _reject(self, payload: bytes, detail: str) -> bytes:
         """Answer an ApiVersions request of an unknown version; raise InvalidRequest for any other request."""
         if len(payload) >= 8:
             # Of a future version, only these three fields of the header are known.
@@ -121,7 +121,7 @@ class RequestDispatcher:
                 self._metrics.errors["ApiVersionsRequest", ErrorCode.UNSUPPORTED_VERSION] += 1
                 response = api_versions.unsupported_version()
                 return frame.encode_response(response, version=0, correlation_id=correlation_id)
-        raise InvalidRequest(reason)
+        raise InvalidRequest(detail)
 
     async def _complete(
         self, request: Message, header: RequestHeader, client: ConnectedClient, response: Awaitable[Response]
@@ -135,7 +135,7 @@ class RequestDispatcher:
             except Exception as error:
                 self._metrics.faults += 1
                 log.exception("request failed", exc_info=error)
-                raise InvalidRequest(f"{type(error).__name__} while answering") from error
+                raise InvalidRequest(f"{type(error).__name__} while answering", CloseReason.REQUEST_FAILED) from error
             seconds = perf_counter() - begun
             size = len(encoded) if isinstance(encoded, bytes) else sum(map(len, encoded))
             log.info("request completed", milliseconds=round(seconds * 1000, 1), bytes=size)
