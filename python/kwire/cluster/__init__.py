@@ -1,1 +1,1 @@
-"""A cluster on ZooKeeper that speaks the admin protocol of KIP-4: its data, its controller, and its nodes."""
+"""A KIP-4 cluster on ZooKeeper: Kafka's znodes, the controller, and the nodes."""

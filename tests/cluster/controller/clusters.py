@@ -109,7 +109,7 @@ class Cluster:
 
     async def stop(self) -> None:
         """Stop all brokers."""
-        self.memory.interrupt = None
+        self.memory.inject_fault = None
         if not self.memory.running:
             self.memory.start()
         for broker in self.brokers.values():
@@ -147,16 +147,16 @@ class Cluster:
     # What ZooKeeper says
 
     def exists(self, path: str) -> bool:
-        return self.memory.tree.has(path)
+        return self.memory.tree.exists(path)
 
     def registration(self, topic: str) -> TopicRegistration:
-        return TopicRegistration.decode(self.memory.tree.node(TopicRegistration.path(topic)).data)
+        return TopicRegistration.decode(self.memory.tree.get(TopicRegistration.path(topic)).data)
 
     def state(self, topic: str, partition: int) -> PartitionState:
-        return PartitionState.decode(self.memory.tree.node(PartitionState.path(topic, partition)).data)
+        return PartitionState.decode(self.memory.tree.get(PartitionState.path(topic, partition)).data)
 
     def topics(self) -> list[str]:
-        return sorted(self.memory.tree.node(TopicRegistration.root).children)
+        return sorted(self.memory.tree.get(TopicRegistration.root).children)
 
     def write(self, path: str, data: bytes) -> None:
         """As an outside tool: create, or overwrite."""
@@ -174,13 +174,13 @@ class Cluster:
             registration = self.registration(topic.name)
             assert topic.topic_id == registration.topic_id
             assert {one.id: one.replicas for one in topic.partitions} == dict(registration.partitions)
-            assert topic.version == self.memory.tree.node(TopicRegistration.path(topic.name)).version
+            assert topic.version == self.memory.tree.get(TopicRegistration.path(topic.name)).version
             for partition in topic.partitions:
                 path = PartitionState.path(topic.name, partition.id)
                 assert self.exists(path) == (partition.version >= 0)
                 if partition.version >= 0:
                     assert partition.state == self.state(topic.name, partition.id)
-                    assert partition.version == self.memory.tree.node(path).version
+                    assert partition.version == self.memory.tree.get(path).version
         for broker in self.brokers.values():
             assert sorted(broker.metadata.brokers) == sorted(cluster.brokers)
             told = {

@@ -44,13 +44,13 @@ def test_the_first_to_stand_is_controller_and_the_next_one_has_a_higher_epoch() 
         async with cluster_of(1, 2, 3, controllers=(1, 2, 3)) as cluster:
             first = cluster.active
             assert first.epoch == 1
-            context = ActiveController.decode(cluster.memory.tree.node(ActiveController.path()).data)
+            context = ActiveController.decode(cluster.memory.tree.get(ActiveController.path()).data)
             assert context.broker_id == first.broker_id
             await first.create_topics([creation("a", (1, 2, 3))])
             await cluster.kill(first.broker_id)
             await settled(cluster)
             second = cluster.active
-            assert (second.epoch, cluster.memory.tree.node(ControllerEpoch.path()).data) == (2, b"2")
+            assert (second.epoch, cluster.memory.tree.get(ControllerEpoch.path()).data) == (2, b"2")
             assert cluster.state("a", 0).controller_epoch == (2 if first.broker_id == 1 else 1)
             with pytest.raises(NotController):
                 await first.list_topics()
@@ -130,7 +130,7 @@ def test_each_broker_is_told_only_what_changed_and_a_newcomer_everything() -> No
                 assert (message.type, message.controller_id, message.controller_epoch) == (1, 1, 1)
                 (topic,) = message.topic_states
                 assert [state.partition_index for state in topic.partition_states] == [2]
-                assert message.broker_epoch == cluster.memory.tree.node(f"/brokers/ids/{broker.id}").czxid
+                assert message.broker_epoch == cluster.memory.tree.get(f"/brokers/ids/{broker.id}").czxid
             newcomer = await cluster.start(4, runs_controller=False)
             await settled(cluster)
             assert newcomer.messages[0].type == 2
@@ -222,7 +222,7 @@ def test_settings_left_behind_are_taken_over_by_a_new_topic() -> None:
             cluster.write(EntityConfig.path("topics", "a"), EntityConfig({"retention.ms": "1"}).encode())
             assert await codes(cluster.active.create_topics([creation("a", (1,), flush_ms="2")])) == {"a": 0}
             await settled(cluster)
-            data = cluster.memory.tree.node(EntityConfig.path("topics", "a")).data
+            data = cluster.memory.tree.get(EntityConfig.path("topics", "a")).data
             assert dict(EntityConfig.decode(data).config) == {"flush.ms": "2"}
 
     run(work())
@@ -271,7 +271,7 @@ def test_states_and_settings_that_others_write_are_read_when_they_tell() -> None
             topic = await cluster.active.describe_topic("a")
             assert topic.partitions[0].leader == 2
             assert dict(topic.config) == {"retention.ms": "9"}
-            assert not cluster.memory.tree.node(IsrChangeNotification.root).children
+            assert not cluster.memory.tree.get(IsrChangeNotification.root).children
 
     run(work())
 
@@ -436,7 +436,7 @@ def test_old_notes_of_changed_settings_are_removed() -> None:
                 ConfigChangeNotification.path(), ConfigChangeNotification("topics/a").encode(), sequential=True
             )
             await settled(cluster)
-            (old,) = cluster.memory.tree.node(ConfigChangeNotification.root).children
+            (old,) = cluster.memory.tree.get(ConfigChangeNotification.root).children
             context = cluster.active._context
             assert context is not None
             context.config_changes[f"{ConfigChangeNotification.root}/{old}"] = int((time.time() - 3600) * 1000)
@@ -444,7 +444,7 @@ def test_old_notes_of_changed_settings_are_removed() -> None:
                 ConfigChangeNotification.path(), ConfigChangeNotification("topics/a").encode(), sequential=True
             )
             await settled(cluster)
-            (new,) = cluster.memory.tree.node(ConfigChangeNotification.root).children
+            (new,) = cluster.memory.tree.get(ConfigChangeNotification.root).children
             assert new != old
 
     run(work())

@@ -16,6 +16,7 @@ from kwire.cluster.controller.errors import AdminError, NotController
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.configs import EntityConfig
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
+from kwire.cluster.zookeeper.memory_store import InjectedFault
 from kwire.cluster.zookeeper.operations import Create, SetData
 from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from kwire.cluster.controller.backend import Outcome
     from kwire.cluster.controller.controller import Controller
-    from kwire.cluster.zookeeper.memory_store import MemoryStore, Verdict
+    from kwire.cluster.zookeeper.memory_store import MemoryStore
     from kwire.cluster.zookeeper.operations import Operation
     from tests.cluster.controller.clusters import Cluster
 
@@ -59,7 +60,7 @@ def created(cluster: Cluster, acknowledged: bool) -> None:
         name = f"new{number}"
         if acknowledged or name in cluster.topics():
             assert dict(cluster.registration(name).partitions) == {0: (1, 2), 1: (2, 3), 2: (3, 1)}
-            assert EntityConfig.decode(cluster.memory.tree.node(EntityConfig.path("topics", name)).data).config == {
+            assert EntityConfig.decode(cluster.memory.tree.get(EntityConfig.path("topics", name)).data).config == {
                 "retention.ms": "5000"
             }
         else:
@@ -72,7 +73,7 @@ def altered(cluster: Cluster, acknowledged: bool) -> None:
         ("old", {0: (1, 2), 1: (2, 3), 2: (3, 1)}, {0: (3, 2), 1: (2, 3), 2: (3, 1), 3: (2, 1)}),
         ("other", {0: (1, 2, 3), 1: (2, 3, 1)}, {0: (2, 1), 1: (2, 3, 1), 2: (3, 1)}),
     ):
-        config = EntityConfig.decode(cluster.memory.tree.node(EntityConfig.path("topics", name)).data).config
+        config = EntityConfig.decode(cluster.memory.tree.get(EntityConfig.path("topics", name)).data).config
         replicas = dict(cluster.registration(name).partitions)
         if acknowledged or replicas != before:
             assert replicas == after
@@ -146,13 +147,13 @@ def whole(cluster: Cluster) -> None:
     """Nothing is half made and nothing is left to do."""
     assert not cluster.exists(ReassignPartitions.path())
     assert not cluster.exists(PreferredReplicaElection.path())
-    assert not cluster.memory.tree.node(DeletionMarker.root).children
+    assert not cluster.memory.tree.get(DeletionMarker.root).children
     for name in cluster.topics():
         registration = cluster.registration(name)
         assert not registration.adding_replicas
         assert not registration.removing_replicas
         assert cluster.exists(EntityConfig.path("topics", name))
-        nodes = cluster.memory.tree.node(f"{TopicRegistration.path(name)}/partitions").children
+        nodes = cluster.memory.tree.get(f"{TopicRegistration.path(name)}/partitions").children
         assert nodes == {str(index) for index in registration.partitions}
         for index, replicas in registration.partitions.items():
             state = cluster.state(name, index)
@@ -160,24 +161,24 @@ def whole(cluster: Cluster) -> None:
             assert sorted(state.isr) == sorted(replicas)
 
 
-def dies(cluster: Cluster, store: MemoryStore) -> Verdict:
+def dies(cluster: Cluster, store: MemoryStore) -> InjectedFault:
     """The session is gone: as after kill -9, or as when ZooKeeper has not heard from it for too long."""
     cluster.memory.expire(store.session_id)
-    return "serve"
+    return InjectedFault.NONE
 
 
-def loses_request(cluster: Cluster, store: MemoryStore) -> Verdict:
+def loses_request(cluster: Cluster, store: MemoryStore) -> InjectedFault:
     del cluster, store
-    return "lose request"
+    return InjectedFault.LOSE_REQUEST
 
 
-def loses_answer(cluster: Cluster, store: MemoryStore) -> Verdict:
+def loses_answer(cluster: Cluster, store: MemoryStore) -> InjectedFault:
     del cluster, store
-    return "lose answer"
+    return InjectedFault.LOSE_RESPONSE
 
 
 async def run_with_fault(
-    scenario: Scenario, fault: Callable[[Cluster, MemoryStore], Verdict] | None, at: int
+    scenario: Scenario, fault: Callable[[Cluster, MemoryStore], InjectedFault] | None, at: int
 ) -> tuple[int, bool, bool]:
     """Writes counted, whether the fault happened, whether the work was acknowledged."""
     async with cluster_of(1, 2, 3, controllers=(1, 2)) as cluster:
@@ -186,18 +187,18 @@ async def run_with_fault(
         count = 0
         happened = False
 
-        def interrupt(store: MemoryStore, operations: Sequence[Operation]) -> Verdict:
+        def interrupt(store: MemoryStore, operations: Sequence[Operation]) -> InjectedFault:
             nonlocal count, happened
             del operations
             if store is not victim.store:
-                return "serve"
+                return InjectedFault.NONE
             count += 1
             if fault is None or count - 1 != at:
-                return "serve"
+                return InjectedFault.NONE
             happened = True
             return fault(cluster, store)
 
-        cluster.memory.interrupt = interrupt
+        cluster.memory.inject_fault = interrupt
         try:
             outcomes = await scenario.work(controller)
             acknowledged = all(outcome.error is None for outcome in outcomes)
@@ -220,7 +221,7 @@ async def run_with_fault(
         await cluster.calm()
         await asyncio.sleep(0)
         await cluster.calm()
-        cluster.memory.interrupt = None
+        cluster.memory.inject_fault = None
         sound(cluster)
         scenario.check(cluster, acknowledged)
         return count, happened, acknowledged
@@ -229,7 +230,7 @@ async def run_with_fault(
 @pytest.mark.parametrize("fault", [dies, loses_request, loses_answer], ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_fault_before_any_write_loses_nothing_and_leaves_nothing_half_made(
-    name: str, fault: Callable[[Cluster, MemoryStore], Verdict]
+    name: str, fault: Callable[[Cluster, MemoryStore], InjectedFault]
 ) -> None:
     async def work() -> None:
         writes, _, acknowledged = await run_with_fault(SCENARIOS[name], None, -1)
@@ -259,14 +260,14 @@ def test_a_controller_that_was_overtaken_can_write_nothing() -> None:
             before: dict[str, bytes] = {}
             count = 0
 
-            def interrupt(session: MemoryStore, operations: Sequence[Operation]) -> Verdict:
+            def interrupt(session: MemoryStore, operations: Sequence[Operation]) -> InjectedFault:
                 nonlocal count
                 del operations
                 if session is store:
                     count += 1
                     if count - 1 == at:
                         usurper.delete(ActiveController.path())
-                        epoch = cluster.memory.tree.node(ControllerEpoch.path())
+                        epoch = cluster.memory.tree.get(ControllerEpoch.path())
                         taken = ControllerEpoch(int(epoch.data) + 1).encode()
                         context = ActiveController(9).encode()
                         usurper.multi(
@@ -276,9 +277,9 @@ def test_a_controller_that_was_overtaken_can_write_nothing() -> None:
                             ]
                         )
                         before.update(cluster.memory.snapshot())
-                return "serve"
+                return InjectedFault.NONE
 
-            cluster.memory.interrupt = interrupt
+            cluster.memory.inject_fault = interrupt
             try:
                 outcomes = await SCENARIOS[name].work(controller)
             except NotController:
@@ -336,14 +337,14 @@ def test_a_partition_whose_target_dies_on_the_way_arrives_when_it_is_back() -> N
         async with cluster_of(1, 2, 3, controllers=(1,)) as cluster:
             controller = await prepared(cluster)
 
-            def interrupt(store: MemoryStore, operations: Sequence[Operation]) -> Verdict:
+            def interrupt(store: MemoryStore, operations: Sequence[Operation]) -> InjectedFault:
                 del store
                 if any(one.path == ReassignPartitions.path() for one in operations):  # accepted, and not begun
-                    cluster.memory.interrupt = None
+                    cluster.memory.inject_fault = None
                     cluster.memory.expire(cluster.brokers[3].store.session_id)
-                return "serve"
+                return InjectedFault.NONE
 
-            cluster.memory.interrupt = interrupt
+            cluster.memory.inject_fault = interrupt
             (outcome,) = await controller.reassign_partitions([move("old", p0=(3, 2))])
             assert outcome.error is None
             for _ in range(50):
@@ -393,13 +394,13 @@ def test_an_alteration_that_moves_gives_way_to_a_reassignment_that_a_tool_begins
             controller = await prepared(cluster)
             before = {path: data for path, data in cluster.memory.snapshot().items() if "/old" in path}
 
-            def interrupt(store: MemoryStore, operations: Sequence[Operation]) -> Verdict:
+            def interrupt(store: MemoryStore, operations: Sequence[Operation]) -> InjectedFault:
                 if store is not cluster.tool and any(one.path == ReassignPartitions.path() for one in operations):
-                    cluster.memory.interrupt = None
+                    cluster.memory.inject_fault = None
                     cluster.tool.create(ReassignPartitions.path(), b"not for us to read")
-                return "serve"
+                return InjectedFault.NONE
 
-            cluster.memory.interrupt = interrupt
+            cluster.memory.inject_fault = interrupt
             other = TopicAlteration(topic_name="other", partitions=5)
             outcomes = await controller.alter_topics([ALTERATIONS[0], other])
             assert [one.error.code if one.error else 0 for one in outcomes] == [1009, 0]

@@ -14,7 +14,7 @@ from kwire.cluster.controller.errors import NotController
 from kwire.cluster.controller.state_loader import list_descendants
 from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration
 from kwire.cluster.zookeeper.errors import SessionExpired
-from kwire.cluster.zookeeper.operations import Create
+from kwire.cluster.zookeeper.operations import Create, SessionState
 from kwire.cluster.zookeeper.store import make_path
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from tests.cluster.controller.clusters import SETTINGS, Cluster, run
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
-    from kwire.cluster.zookeeper.operations import SessionState
     from kwire.cluster.zookeeper.store import Store
 
 
@@ -51,7 +50,7 @@ class Counted:
 
     @property
     def state(self) -> SessionState:
-        return "expired" if self.dead else self._store.state
+        return SessionState.EXPIRED if self.dead else self._store.state
 
     def listen(self, listener: Callable[[SessionState], None]) -> Callable[[], None]:
         self._listeners.append(listener)
@@ -70,12 +69,12 @@ class Counted:
         if self.left == -1 and self.fault == "dies":
             self.dead = self.happened = True
             for listener in self._listeners:
-                listener("expired")
+                listener(SessionState.EXPIRED)
             return self._refused()
         if self.left == -1 and self.fault == "loses answers":
             self.happened = True
-            self._ensemble.lose_answers(self._store)
-            asyncio.get_running_loop().call_later(0.03, self._ensemble.cut, self._store)
+            self._ensemble.lose_responses(self._store)
+            asyncio.get_running_loop().call_later(0.03, self._ensemble.disconnect, self._store)
         result: asyncio.Future[Any] = getattr(self._store, name)(*arguments, **keywords)
         return result
 

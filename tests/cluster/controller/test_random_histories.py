@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from kwire.cluster.controller.errors import NotController
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
+from kwire.cluster.zookeeper.memory_store import InjectedFault
 from kwire.cluster.zookeeper.topics import DeletionMarker
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from tests.cluster.controller.clusters import assignment, cluster_of, creation, move, run
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.cluster.controller.controller import Controller
-    from kwire.cluster.zookeeper.memory_store import MemoryStore, Verdict
+    from kwire.cluster.zookeeper.memory_store import MemoryStore
     from kwire.cluster.zookeeper.operations import Operation
     from tests.cluster.controller.clusters import Cluster
 
@@ -130,25 +131,25 @@ class History:
         store = self.cluster.brokers[controller.broker_id].store
         left = step.at
 
-        def interrupt(session: MemoryStore, operations: Sequence[Operation]) -> Verdict:
+        def interrupt(session: MemoryStore, operations: Sequence[Operation]) -> InjectedFault:
             nonlocal left
             del operations
             if session is not store or step.fault == "none":
-                return "serve"
+                return InjectedFault.NONE
             left -= 1
             if left != -1:
-                return "serve"
+                return InjectedFault.NONE
             if step.fault == "die":
                 memory.expire(store.session_id)
             elif step.fault == "lose office":
                 self.cluster.tool.delete("/controller")
             elif step.fault == "lose request":
-                return "lose request"
+                return InjectedFault.LOSE_REQUEST
             elif step.fault == "lose answer":
-                return "lose answer"
-            return "serve"
+                return InjectedFault.LOSE_RESPONSE
+            return InjectedFault.NONE
 
-        memory.interrupt = interrupt
+        memory.inject_fault = interrupt
 
     async def _recover(self) -> None:
         """Until what was begun is done as far as it can be; brokers that died of a fault are back."""
@@ -159,11 +160,11 @@ class History:
                     await self.cluster.kill(broker.id)
                     await self.cluster.start(broker.id)
             await self.cluster.calm()
-        self.cluster.memory.interrupt = None
+        self.cluster.memory.inject_fault = None
 
     async def check(self) -> None:
         """With all brokers alive everything comes to rest, and is as it was acknowledged."""
-        self.cluster.memory.interrupt = None
+        self.cluster.memory.inject_fault = None
         for broker_id in BROKERS:
             if broker_id not in self.cluster.brokers:
                 await self.cluster.start(broker_id)
@@ -172,7 +173,7 @@ class History:
         self.cluster.check_agreement()
         assert not self.cluster.exists(ReassignPartitions.path())
         assert not self.cluster.exists(PreferredReplicaElection.path())
-        assert not self.cluster.memory.tree.node(DeletionMarker.root).children
+        assert not self.cluster.memory.tree.get(DeletionMarker.root).children
         for name in NAMES:
             found = dict(self.cluster.registration(name).partitions) if name in self.cluster.topics() else None
             if name in self.doubtful:

@@ -1,4 +1,4 @@
-"""A server for all tests of this folder, and the two ensembles that a test of the store runs on."""
+"""Fixtures: a shared server and the two ensembles of the store tests."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedZooKeeper]:
-    """One that nobody stops; what is not synced to the disk survives all but a failing machine."""
+    """A server for tests that do not stop it."""
     with EmbeddedZooKeeper(force_sync=False) as server:
         yield server
 
 
 @pytest.fixture(params=["memory", "server"])
 def ensemble(request: pytest.FixtureRequest) -> Ensemble:
-    """Of either kind."""
+    """An ensemble in memory and one on a server."""
     if request.param == "memory":
         return MemoryEnsemble()
     return ServerEnsemble(request.getfixturevalue("server"))

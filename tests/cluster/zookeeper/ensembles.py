@@ -1,21 +1,18 @@
-"""Two ensembles for the same tests: one in memory, and a real server behind proxies that can cut connections."""
+"""Two ensembles for the same tests: in memory, and a server behind proxies that can end connections."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import itertools
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kazoo.client import KazooClient
 
 from kwire.cluster.zookeeper import connect, make_path
-from kwire.cluster.zookeeper.memory_store import MemoryStore, MemoryZooKeeper
+from kwire.cluster.zookeeper.memory_store import InjectedFault, MemoryStore, MemoryZooKeeper
 from kwire.protocol.server_shutdown import close_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
     from kwire.cluster.zookeeper.kazoo_store import KazooStore
     from kwire.cluster.zookeeper.store import Store
@@ -23,44 +20,23 @@ if TYPE_CHECKING:
 _NAMES = itertools.count()
 
 
-def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """A test that is a coroutine."""
-
-    @functools.wraps(test)
-    def run(*arguments: Any, **keywords: Any) -> None:
-        async def bounded() -> None:
-            async with asyncio.timeout(30):
-                await test(*arguments, **keywords)
-
-        asyncio.run(bounded())
-
-    return run
-
-
-async def until(condition: Callable[[], object], seconds: float = 10) -> None:
-    """Wait for what callbacks bring about."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - what is waited for is made of many callbacks
-            await asyncio.sleep(0.005)
-
-
 class Ensemble(Protocol):
-    """What tests need of one. Sessions see a tree that is empty but for what ZooKeeper itself keeps there."""
+    """An ensemble for tests. Sessions see an empty tree, except for ZooKeeper's own znodes."""
 
     async def session(self) -> Store:
-        """A new one, connected."""
+        """Open a connected session."""
 
-    def cut(self, store: Store) -> None:
-        """Cut the session's connection; it may connect again at once."""
+    def disconnect(self, store: Store) -> None:
+        """End the connection of a session, which reconnects at once."""
 
-    def lose_answers(self, store: Store) -> None:
-        """From now on what the session asks for is done, and the answer lost; ``cut`` ends that."""
+    def lose_responses(self, store: Store) -> None:
+        """Apply the requests of a session, but lose the responses, until `disconnect`."""
 
     async def expire(self, store: Store) -> None:
-        """End the session as the server does."""
+        """Expire a session."""
 
     async def close(self) -> None:
-        """Close all sessions that are open."""
+        """Close all sessions."""
 
 
 class MemoryEnsemble:
@@ -73,14 +49,16 @@ class MemoryEnsemble:
         self._sessions.append(store)
         return store
 
-    def cut(self, store: Store) -> None:
+    def disconnect(self, store: Store) -> None:
         assert isinstance(store, MemoryStore)
-        self.memory.interrupt = None
+        self.memory.inject_fault = None
         store.disconnect()
         store.reconnect()
 
-    def lose_answers(self, store: Store) -> None:
-        self.memory.interrupt = lambda session, _: "lose answer" if session is store else "serve"
+    def lose_responses(self, store: Store) -> None:
+        self.memory.inject_fault = lambda session, _: (
+            InjectedFault.LOSE_RESPONSE if session is store else InjectedFault.NONE
+        )
 
     async def expire(self, store: Store) -> None:
         self.memory.expire(store.session_id)
@@ -91,32 +69,32 @@ class MemoryEnsemble:
 
 
 class Proxy:
-    """Between one client and the server, on a port of its own."""
+    """A proxy between one client and the server."""
 
     def __init__(self, target: int) -> None:
         self._target = target
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
-        self.answers_pass = True
+        self.forwards_responses = True
         self.accepts = True
         self.silent = 0
-        """Connections to come that are taken and hear nothing."""
+        """Number of further connections to accept without ever responding."""
 
     async def start(self) -> int:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
-    def cut(self) -> None:
-        self.answers_pass = True
+    def disconnect(self) -> None:
+        self.forwards_responses = True
         for writer in self._writers:
             writer.transport.abort()
 
     async def close(self) -> None:
         self._closed = True
         await close_server(self._server)
-        self.cut()
+        self.disconnect()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.wait_closed()
 
@@ -128,21 +106,21 @@ class Proxy:
             self.silent -= 1
             self._writers.add(writer)
             return
-        there, back = await asyncio.open_connection("127.0.0.1", self._target)
-        if self._closed:  # meanwhile
+        server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        if self._closed:  # closed while connecting
             writer.transport.abort()
-            back.transport.abort()
+            server_writer.transport.abort()
             return
-        self._writers |= {writer, back}
-        for source, sink in ((reader, back), (there, writer)):
-            task = asyncio.create_task(self._pass_on(source, sink, is_answer=sink is writer))
+        self._writers |= {writer, server_writer}
+        for source, sink in ((reader, server_writer), (server_reader, writer)):
+            task = asyncio.create_task(self._forward(source, sink, is_response=sink is writer))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _pass_on(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, is_answer: bool) -> None:
+    async def _forward(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, is_response: bool) -> None:
         try:
             while chunk := await source.read(65536):
-                if self.answers_pass or not is_answer:
+                if self.forwards_responses or not is_response:
                     sink.write(chunk)
                     await sink.drain()
         except OSError:
@@ -153,7 +131,7 @@ class Proxy:
 
 
 class ServerEnsemble:
-    """Each under a root of its own on the one server that all tests share."""
+    """A separate chroot of the server that all tests share."""
 
     def __init__(self, server: EmbeddedZooKeeper) -> None:
         self._server = server
@@ -174,21 +152,21 @@ class ServerEnsemble:
     def proxy(self, store: Store) -> Proxy:
         return self._sessions[store]
 
-    def cut(self, store: Store) -> None:
-        self._sessions[store].cut()
+    def disconnect(self, store: Store) -> None:
+        self._sessions[store].disconnect()
 
-    def lose_answers(self, store: Store) -> None:
-        self._sessions[store].answers_pass = False
+    def lose_responses(self, store: Store) -> None:
+        self._sessions[store].forwards_responses = False
 
     async def expire(self, store: Store) -> None:
-        """Somebody else who knows the session's password closes it.
+        """Close the session through another client with the same password.
 
-        Meanwhile the store has no connection: the two would take the session from each other.
+        The store stays disconnected meanwhile, because the clients would move the session between each other.
         """
-        client_id = store._client.client_id  # type: ignore[attr-defined]  # nobody else needs the password
+        client_id = store._client.client_id  # type: ignore[attr-defined]  # only this test needs the password
         proxy = self._sessions[store]
         proxy.accepts = False
-        proxy.cut()
+        proxy.disconnect()
         client = KazooClient(self._server.hosts, client_id=client_id)
         await asyncio.to_thread(client.start)
         await asyncio.to_thread(client.stop)

@@ -1,4 +1,4 @@
-"""Access control lists, of the types that the page knows and of later ones."""
+"""Tests of the ACL znodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_paths() -> None:
 
 @pytest.mark.parametrize("resource_type", RESOURCE_TYPES)
 @pytest.mark.parametrize("pattern_type", ["literal", "prefixed"])
-def test_a_note_of_each_type_is_read_in_any_case(resource_type: ResourceType, pattern_type: str) -> None:
+def test_notification_is_decoded_in_any_case(resource_type: ResourceType, pattern_type: str) -> None:
     change = AclChangeNotification(resource_type, "a:b", "literal" if pattern_type == "literal" else "prefixed")
     written = change.encode()
     assert AclChangeNotification.decode(written) == change
@@ -42,7 +42,7 @@ def test_a_note_of_each_type_is_read_in_any_case(resource_type: ResourceType, pa
         (b'{"version":1,"resourceType":"TOPIC","name":"n","patternType":"MATCH"}', "patternType"),
     ],
 )
-def test_faults_of_notes(data: bytes, key: str) -> None:
+def test_malformed_notification_is_rejected(data: bytes, key: str) -> None:
     with pytest.raises(ZnodeError) as failed:
         AclChangeNotification.decode(data, "/kafka-acl-changes/acl_changes_0000000000")
     assert failed.value.key == key
@@ -60,11 +60,11 @@ def test_faults_of_notes(data: bytes, key: str) -> None:
         (b'{"version":1,"acls":[{"principal":"User:a","permissionType":"A","operation":"R"}]}', "acls[0].host"),
     ],
 )  # fmt: skip
-def test_faults_of_lists(data: bytes, key: str) -> None:
+def test_malformed_acl_is_rejected(data: bytes, key: str) -> None:
     with pytest.raises(ZnodeError) as failed:
         ResourceAcls.decode(data, "/kafka-acl/Topic/t")
     assert failed.value.key == key
 
 
-def test_no_data_mean_no_entries() -> None:
+def test_empty_data_are_an_empty_acl() -> None:
     assert ResourceAcls.decode(b"") == ResourceAcls(())

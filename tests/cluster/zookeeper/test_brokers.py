@@ -1,4 +1,4 @@
-"""Registrations of brokers as Kafka 3.9 reads them, and as each version writes them."""
+"""Tests of broker registrations."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def decoded(values: dict[str, Any]) -> BrokerRegistration:
         ("PLAINTEXT://h:-1", BrokerEndpoint("PLAINTEXT", "h", -1)),
     ],
 )
-def test_endpoints(endpoint: str, expected: BrokerEndpoint) -> None:
+def test_endpoint_is_decoded_and_encoded(endpoint: str, expected: BrokerEndpoint) -> None:
     broker = decoded(PLAIN | {"endpoints": [endpoint]})
     assert broker.endpoints == (expected,)
     assert decoded(json.loads(broker.encode())) == broker
 
 
-def test_listeners_have_the_protocols_of_the_map() -> None:
+def test_listener_protocols_come_from_the_map() -> None:
     broker = decoded(PLAIN | {
         "version": 4, "endpoints": ["IN://h:1", "OUT://h:2"],
         "listener_security_protocol_map": {"IN": "PLAINTEXT", "OUT": "sasl_ssl"},
@@ -61,13 +61,13 @@ def test_listeners_have_the_protocols_of_the_map() -> None:
         (PLAIN | {"features": {"f": {"min_version": 1}}}, "features.f.max_version"),
     ],
 )
-def test_faults(values: dict[str, Any], key: str) -> None:
+def test_malformed_registration_is_rejected(values: dict[str, Any], key: str) -> None:
     with pytest.raises(ZnodeError) as failed:
         decoded(values)
     assert (failed.value.path, failed.value.key) == ("/brokers/ids/1", key)
 
 
-def test_what_may_be_null_or_strange() -> None:
+def test_null_values_and_invalid_timestamp_are_accepted() -> None:
     broker = decoded(PLAIN | {"rack": None, "features": None, "host": None, "port": -1, "timestamp": "yesterday"})
     assert (broker.rack, dict(broker.features), broker.timestamp) == (None, {}, None)
     assert json.loads(broker.encode())["timestamp"] == "yesterday"
@@ -85,7 +85,7 @@ def test_what_may_be_null_or_strange() -> None:
         ),
     ],
 )
-def test_a_version_writes_its_keys(version: int, keys: set[str]) -> None:
+def test_each_version_encodes_its_keys(version: int, keys: set[str]) -> None:
     broker = BrokerRegistration(
         (BrokerEndpoint("PLAINTEXT", "h", 1),),
         rack="r",
@@ -104,6 +104,6 @@ def test_a_version_writes_its_keys(version: int, keys: set[str]) -> None:
     }
 
 
-def test_a_broker_without_plain_endpoint_says_so() -> None:
+def test_registration_without_plaintext_endpoint_has_no_host() -> None:
     values = json.loads(BrokerRegistration((BrokerEndpoint("SSL", "h", 1, "SSL"),)).encode())
     assert (values["host"], values["port"]) == (None, -1)

@@ -1,4 +1,4 @@
-"""Settings, and the three forms of the note that says that some have changed."""
+"""Tests of configs and of the three formats of config change notifications."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import json
 import pytest
 
 from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig, ZnodeError, notification_format
-from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, NotificationFormat, desanitized, sanitized
+from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, NotificationFormat, desanitize, sanitize
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"{x", b"[]", b"5", b"{}", b'{"version":7}', b'{"config":null}', b'{"config":[]}']
 )
-def test_what_has_no_settings_is_empty(data: bytes) -> None:
+def test_data_without_configs_are_empty(data: bytes) -> None:
     assert dict(EntityConfig.decode(data).config) == {}
 
 
-def test_a_value_must_be_a_string() -> None:
+def test_config_value_must_be_a_string() -> None:
     with pytest.raises(ZnodeError, match=r"/config/topics/t: config.retention.ms: expected a string, found 5"):
         EntityConfig.decode(b'{"version":1,"config":{"retention.ms":5}}', EntityConfig.path("topics", "t"))
 
@@ -27,7 +27,7 @@ def test_a_value_must_be_a_string() -> None:
     [((0, 8, 1), "quoted"), ((0, 8, 2, 2), "quoted"), ((0, 9, 0), "v1"), ((0, 10, 0, 1), "v1"), ((0, 10, 1), "v2"),
      ((3, 9), "v2")],
 )  # fmt: skip
-def test_each_release_gets_the_form_it_understands(release: tuple[int, ...], form: str) -> None:
+def test_notification_format_of_each_release(release: tuple[int, ...], form: str) -> None:
     assert notification_format(release) == form
 
 
@@ -39,7 +39,7 @@ def test_each_release_gets_the_form_it_understands(release: tuple[int, ...], for
         ("v2", b'{"version":2,"entity_path":"topics/orders"}'),
     ],
 )
-def test_the_forms(form: NotificationFormat, data: bytes) -> None:
+def test_notification_formats(form: NotificationFormat, data: bytes) -> None:
     change = ConfigChangeNotification("topics/orders")
     assert change.encode(form) == data
     assert ConfigChangeNotification.decode(data) == change
@@ -47,8 +47,8 @@ def test_the_forms(form: NotificationFormat, data: bytes) -> None:
 
 
 @pytest.mark.parametrize(("form", "path"), [("quoted", "clients/c"), ("v1", "brokers/1"), ("v1", "users/u")])
-def test_an_old_form_cannot_tell_of_what_came_later(form: NotificationFormat, path: str) -> None:
-    with pytest.raises(ValueError, match=f"a note of the form {form} cannot tell of {path}"):
+def test_old_format_rejects_later_entity_types(form: NotificationFormat, path: str) -> None:
+    with pytest.raises(ValueError, match=f"format {form} does not support {path}"):
         ConfigChangeNotification(path).encode(form)
     assert ConfigChangeNotification.decode(ConfigChangeNotification(path).encode()) == ConfigChangeNotification(path)
 
@@ -68,16 +68,16 @@ def test_an_old_form_cannot_tell_of_what_came_later(form: NotificationFormat, pa
         (b'{"version":1,"entity_type":"topics"}', "entity_name"),
     ],
 )
-def test_notes_that_kafka_does_not_honour_are_faults(data: bytes, key: str) -> None:
+def test_notification_that_kafka_ignores_is_rejected(data: bytes, key: str) -> None:
     with pytest.raises(ZnodeError) as failed:
         ConfigChangeNotification.decode(data, "/config/changes/config_change_0000000001")
     assert failed.value.key == key
 
 
-def test_names_of_nodes() -> None:
-    assert sanitized("a b/ü*+<>") == "a%20b%2F%C3%BC%2A%2B%3C%3E"
-    assert desanitized(sanitized("a b/ü*+<>~")) == "a b/ü*+<>~"
-    assert EntityConfig.path("users", f"{sanitized('u@x')}/clients/{DEFAULT_ENTITY}") == (
+def test_znode_names_of_entities() -> None:
+    assert sanitize("a b/ü*+<>") == "a%20b%2F%C3%BC%2A%2B%3C%3E"
+    assert desanitize(sanitize("a b/ü*+<>~")) == "a b/ü*+<>~"
+    assert EntityConfig.path("users", f"{sanitize('u@x')}/clients/{DEFAULT_ENTITY}") == (
         "/config/users/u%40x/clients/<default>"
     )
     assert json.loads(EntityConfig({"k": "\u00e9"}).encode()) == {"version": 1, "config": {"k": "\u00e9"}}

@@ -1,4 +1,4 @@
-"""Who is controller: JSON, a bare number, and the sign of a migration."""
+"""Tests of the znodes of the controller, the controller epoch, and consumer offsets."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import pytest
 from kwire.cluster.zookeeper import ActiveController, ConsumerOffset, ControllerEpoch, ZnodeError
 
 
-def test_we_write_what_kafka_reads() -> None:
-    """Kafka 3.9 reads an object only, though the page says a bare number."""
+def test_controller_is_encoded_as_kafka_reads_it() -> None:
+    """Kafka 3.9 reads only an object, although the wiki page says a bare number."""
     assert ActiveController(1, 1795219334002).encode() == b'{"version":1,"brokerid":1,"timestamp":"1795219334002"}'
     assert ActiveController.decode(b" 7 ") == ActiveController.decode(b'{"brokerid":7}') == ActiveController(7)
 
 
 @pytest.mark.parametrize(("epoch", "migrating"), [(b"-1", False), (b"3", True), (b"0", True)])
-def test_a_migration_to_kraft_is_seen(epoch: bytes, migrating: bool) -> None:
+def test_kraft_migration_is_detected(epoch: bytes, migrating: bool) -> None:
     data = b'{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":' + epoch + b"}"
     assert ActiveController.decode(data).is_migrating is migrating
     assert not ActiveController(1).is_migrating
 
 
 @pytest.mark.parametrize("data", [b"", b"7x", b"99999999999", b"{}", b'{"brokerid":"1"}', b'{"brokerid":null}', b"[7]"])
-def test_faults_of_the_controller(data: bytes) -> None:
+def test_malformed_controller_is_rejected(data: bytes) -> None:
     with pytest.raises(ZnodeError, match=r"^/controller: "):
         ActiveController.decode(data)
 
 
 @pytest.mark.parametrize("data", [b"", b" 7", b"7\n", b"7.0", b"1_0", b"2147483648", "\u0667".encode()])
-def test_faults_of_the_epoch(data: bytes) -> None:
-    with pytest.raises(ZnodeError, match=r"^/controller_epoch: expected a whole number of 32 bits"):
+def test_malformed_epoch_is_rejected(data: bytes) -> None:
+    with pytest.raises(ZnodeError, match=r"^/controller_epoch: expected an integer of 32 bits"):
         ControllerEpoch.decode(data)
     assert ControllerEpoch.decode(b"+7") == ControllerEpoch(7)
 

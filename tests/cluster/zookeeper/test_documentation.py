@@ -1,4 +1,4 @@
-"""The examples of docs/zookeeper.md run, and print what stands there."""
+"""The examples of docs/zookeeper.md print the documented output, and the page lists all znode classes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 PAGE = Path(__file__).parents[3] / "docs" / "zookeeper.md"
 
 
-def test_the_examples_print_what_they_say() -> None:
+def test_examples_print_the_documented_output() -> None:
     text = PAGE.read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(>>>.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
     examples = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, PAGE.name, None, None)
-    said: list[str] = []
+    output: list[str] = []
 
-    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(examples, out=said.append)
+    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(examples, out=output.append)
 
     assert result.attempted > 8
-    assert result.failed == 0, "".join(said)
+    assert result.failed == 0, "".join(output)
 
 
-def test_every_class_that_it_names_exists_and_every_public_name_of_a_node_is_in_it() -> None:
+def test_page_lists_every_znode_class() -> None:
     import kwire.cluster.zookeeper as package
 
     text = PAGE.read_text(encoding="utf-8")

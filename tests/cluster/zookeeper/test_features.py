@@ -1,4 +1,4 @@
-"""Finalized features: what KIP-584 says of its node, and what its own example gets wrong."""
+"""Tests of the finalized features."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import pytest
 from kwire.cluster.zookeeper import FeaturesZnode, FinalizedVersionRange, ZnodeError
 
 
-def node(features: str, status: int = 1) -> bytes:
+def data_of(features: str, status: int = 1) -> bytes:
     return f'{{"version":0,"status":{status},"features":{features}}}'.encode()
 
 
-def test_a_lowest_level_of_0_is_read_as_1_and_told() -> None:
-    """The KIP's own example has it, against its own rule."""
-    features = FeaturesZnode.decode(node('{"group_coordinator":{"min_version_level":0,"max_version_level":3}}'))
+def test_minimum_level_0_is_read_as_1_with_a_warning() -> None:
+    """The example of KIP-584 has it, although the KIP does not allow it."""
+    features = FeaturesZnode.decode(data_of('{"group_coordinator":{"min_version_level":0,"max_version_level":3}}'))
     assert features == FeaturesZnode(True, {"group_coordinator": FinalizedVersionRange(1, 3)})
-    [complaint] = features.warnings
-    assert (complaint.path, complaint.key) == ("/features", "features.group_coordinator.min_version_level")
+    [warning] = features.warnings
+    assert (warning.path, warning.key) == ("/features", "features.group_coordinator.min_version_level")
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ def test_a_lowest_level_of_0_is_read_as_1_and_told() -> None:
         '"":{"min_version_level":1,"max_version_level":2}',
     ],
 )
-def test_what_cannot_be_obeyed_is_told_and_left_out(levels: str) -> None:
-    features = FeaturesZnode.decode(node(f'{{{levels},"good":{{"min_version_level":1,"max_version_level":1}}}}'))
+def test_invalid_range_is_ignored_with_a_warning(levels: str) -> None:
+    features = FeaturesZnode.decode(data_of(f'{{{levels},"good":{{"min_version_level":1,"max_version_level":1}}}}'))
     assert features == FeaturesZnode(True, {"good": FinalizedVersionRange(1, 1)})
     assert features.warnings
 
@@ -43,18 +43,18 @@ def test_what_cannot_be_obeyed_is_told_and_left_out(levels: str) -> None:
         (b'{"version":0,"features":{}}', "status"),
         (b'{"version":0,"status":2,"features":{}}', "status"),
         (b'{"version":0,"status":1}', "features"),
-        (node("[]"), "features"),
-        (node('{"f":{"min_version_level":1}}'), "features.f.max_version_level"),
-        (node('{"f":{"min_version_level":1,"max_version_level":32768}}'), "features.f.max_version_level"),
+        (data_of("[]"), "features"),
+        (data_of('{"f":{"min_version_level":1}}'), "features.f.max_version_level"),
+        (data_of('{"f":{"min_version_level":1,"max_version_level":32768}}'), "features.f.max_version_level"),
     ],
 )
-def test_faults(data: bytes, key: str) -> None:
+def test_malformed_features_are_rejected(data: bytes, key: str) -> None:
     with pytest.raises(ZnodeError) as failed:
         FeaturesZnode.decode(data)
     assert (failed.value.path, failed.value.key) == ("/features", key)
 
 
-def test_switched_off() -> None:
+def test_disabled_features() -> None:
     assert FeaturesZnode(False).encode() == b'{"version":0,"status":0,"features":{}}'
     assert FeaturesZnode.decode(b'{"version":0,"status":0}') == FeaturesZnode(False)
 
@@ -62,8 +62,8 @@ def test_switched_off() -> None:
 @pytest.mark.parametrize(
     "levels", [FinalizedVersionRange(0, 1), FinalizedVersionRange(2, 1), FinalizedVersionRange(1, 32768)]
 )
-def test_levels_that_nobody_may_have_are_not_written(levels: FinalizedVersionRange) -> None:
-    with pytest.raises(ValueError, match="no range of levels from 1 to 32767"):
+def test_encode_rejects_invalid_levels(levels: FinalizedVersionRange) -> None:
+    with pytest.raises(ValueError, match=r"invalid levels .*, expected a range from 1 to 32767"):
         FeaturesZnode(True, {"f": levels}).encode()
-    with pytest.raises(ValueError, match="no range"):
+    with pytest.raises(ValueError, match="invalid levels"):
         FeaturesZnode(True, {"": FinalizedVersionRange(1, 1)}).encode()

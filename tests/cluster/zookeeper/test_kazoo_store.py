@@ -1,4 +1,4 @@
-"""What only a real server shows: identities, access control lists, roots, encryption, a loop that is never held up."""
+"""Tests of sessions with a server: credentials, access control lists, chroots, TLS, and kazoo's threads."""
 
 from __future__ import annotations
 
@@ -17,38 +17,37 @@ from kwire.cluster.zookeeper import Acl, Credentials, EmbeddedZooKeeper, Stat, T
 from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, ServerError, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
 from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, Permission
-from tests.cluster.zookeeper.ensembles import ServerEnsemble, in_loop, until
+from tests.cluster.zookeeper.ensembles import ServerEnsemble
+from tests.eventually import eventually
 
 
-@in_loop
-async def test_a_root_is_before_every_path(server: EmbeddedZooKeeper) -> None:
-    plain = await connect(server.hosts)
-    await make_path(plain, "/rooted/kafka")
-    rooted = await connect(f"{server.hosts}/rooted/kafka")
+async def test_chroot_precedes_every_path(server: EmbeddedZooKeeper) -> None:
+    store = await connect(server.hosts)
+    await make_path(store, "/chrooted/kafka")
+    chrooted = await connect(f"{server.hosts}/chrooted/kafka")
 
-    assert await rooted.create("/brokers", b"b") == "/brokers"
-    assert await rooted.create("/n_", sequential=True) == "/n_0000000001"
+    assert await chrooted.create("/brokers", b"b") == "/brokers"
+    assert await chrooted.create("/n_", sequential=True) == "/n_0000000001"
     seen: list[str] = []
-    await rooted.get("/brokers", lambda event: seen.append(event.path))
-    await plain.set("/rooted/kafka/brokers", b"c")
+    await chrooted.get("/brokers", lambda event: seen.append(event.path))
+    await store.set("/chrooted/kafka/brokers", b"c")
 
-    assert (await rooted.get("/brokers")).data == b"c"
+    assert (await chrooted.get("/brokers")).data == b"c"
     assert seen == ["/brokers"]
-    await rooted.close()
-    await plain.close()
+    await chrooted.close()
+    await store.close()
 
 
-@in_loop
-async def test_what_is_created_belongs_to_who_created_it(server: EmbeddedZooKeeper) -> None:
+async def test_default_acl_protects_created_znodes(server: EmbeddedZooKeeper) -> None:
     owner = await connect(server.hosts, credentials=[Credentials("digest", "kwire:secret")], acl=CREATOR_ALL_WORLD_READ)
     stranger = await connect(server.hosts)
     await owner.create("/owned", b"1")
     await owner.create("/shared", acl=(Acl(Permission.ALL, "world", "anyone"),))
 
     assert (await stranger.get("/owned")).data == b"1"
-    for refused in (stranger.set("/owned", b"2"), stranger.create("/owned/child")):
+    for rejected in (stranger.set("/owned", b"2"), stranger.create("/owned/child")):
         with pytest.raises(NotAuthorized) as failed:
-            await refused
+            await rejected
         assert failed.value.path.startswith("/owned")
     await owner.set("/owned", b"2")
     await stranger.set("/shared", b"2")
@@ -57,25 +56,23 @@ async def test_what_is_created_belongs_to_who_created_it(server: EmbeddedZooKeep
     await stranger.close()
 
 
-@in_loop
-async def test_other_refusals_keep_the_servers_code(server: EmbeddedZooKeeper) -> None:
+async def test_other_server_errors_keep_their_code(server: EmbeddedZooKeeper) -> None:
     store = await connect(server.hosts)
     with pytest.raises(ServerError) as failed:
         await store.create("/bad-acl", acl=(Acl(31, "no such scheme", "x"),))
     assert (failed.value.code, failed.value.name, failed.value.path) == (-114, "InvalidACLError", "/bad-acl")
-    with pytest.raises(ServerError, match=r"/\ue000: refused by ZooKeeper: BadArgumentsError \(-8\)"):
+    with pytest.raises(ServerError, match=r"/\ue000: ZooKeeper error BadArgumentsError \(-8\)"):
         await store.create("/\ue000")
     assert store.state == "connected"
     await store.close()
 
 
-@in_loop
-async def test_the_loop_goes_on_while_much_is_asked_for(server: EmbeddedZooKeeper) -> None:
-    """A pipe between the threads takes a few hundred requests, and then blocks who writes to it."""
+async def test_many_requests_do_not_block_the_event_loop(server: EmbeddedZooKeeper) -> None:
+    """The pipe between kazoo's threads holds a few hundred requests and then blocks the sender."""
     store = await connect(server.hosts)
     await store.create("/much")
     shares: list[float] = []
-    while not shares or min(shares) > 1 / 3:  # the machine may be busy; who blocks does so each time
+    while not shares or min(shares) > 1 / 3:  # repeat on a busy machine; a blocked loop fails every time
         longest = 0.0
 
         async def tick() -> None:
@@ -94,25 +91,23 @@ async def test_the_loop_goes_on_while_much_is_asked_for(server: EmbeddedZooKeepe
     await store.close()
 
 
-@in_loop
-async def test_no_thread_outlives_its_store(server: EmbeddedZooKeeper) -> None:
+async def test_expired_session_leaves_no_thread(server: EmbeddedZooKeeper) -> None:
     before = set(threading.enumerate())
     ensemble = ServerEnsemble(server)
     store = await ensemble.session()
     await ensemble.expire(store)
-    await until(lambda: store.state == "expired")
+    await eventually(lambda: store.state == "expired")
     await ensemble.close()
-    lasting = {thread.name for thread in set(threading.enumerate()) - before if "zookeeper" in thread.name}
-    assert not lasting
+    remaining = {thread.name for thread in set(threading.enumerate()) - before if "zookeeper" in thread.name}
+    assert not remaining
 
 
-@in_loop
-async def test_closing_without_a_connection_does_not_wait_for_one(server: EmbeddedZooKeeper) -> None:
+async def test_close_without_a_connection_does_not_wait(server: EmbeddedZooKeeper) -> None:
     ensemble = ServerEnsemble(server)
     store = await ensemble.session()
     ensemble.proxy(store).accepts = False
-    ensemble.cut(store)
-    await until(lambda: store.state == "suspended")
+    ensemble.disconnect(store)
+    await eventually(lambda: store.state == "suspended")
     waiting = store.get("/")
     began = time.monotonic()
     await store.close()
@@ -121,38 +116,36 @@ async def test_closing_without_a_connection_does_not_wait_for_one(server: Embedd
     await ensemble.close()
 
 
-@in_loop
-async def test_a_server_that_leaves_a_handshake_unanswered_does_not_cost_the_session(server: EmbeddedZooKeeper) -> None:
-    """As one that starts does, about once in thirty times on a busy machine; it is the only host."""
+async def test_session_survives_a_handshake_without_response(server: EmbeddedZooKeeper) -> None:
+    """A starting server may not respond to a handshake: about one in thirty on a busy machine."""
     ensemble = ServerEnsemble(server)
     store = await ensemble.session(session_timeout=6)
     session_id, states = store.session_id, list[str]()
     store.listen(states.append)
     proxy = ensemble.proxy(store)
     proxy.silent = 1
-    proxy.cut()
-    await until(lambda: "connected" in states or "expired" in states)
+    proxy.disconnect()
+    await eventually(lambda: "connected" in states or "expired" in states)
     assert (states, store.session_id) == (["suspended", "connected"], session_id)
     assert not proxy.silent
     await ensemble.close()
 
 
-@in_loop
-async def test_connections_break_again_and_again_while_much_is_asked_for(server: EmbeddedZooKeeper) -> None:
-    """Kazoo's own pair of sockets filled up with what was never received, until its thread waited for itself."""
+async def test_repeated_disconnects_during_many_requests(server: EmbeddedZooKeeper) -> None:
+    """Kazoo's own socket pair fills with bytes of lost requests until its thread blocks on itself."""
     ensemble = ServerEnsemble(server)
     store = await ensemble.session()
     await store.create("/n")
     states: list[str] = []
     store.listen(states.append)
-    for cuts in range(1, 6):
+    for disconnects in range(1, 6):
         writes = [store.set("/n", b"") for _ in range(2 * WINDOW)]
         await writes[10]
-        ensemble.cut(store)
+        ensemble.disconnect(store)
         outcomes = await asyncio.gather(*writes, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} <= {Stat, ConnectionLost}
-        wanted = ["suspended", "connected"] * cuts
-        await until(functools.partial(operator.eq, states, wanted))
+        wanted = ["suspended", "connected"] * disconnects
+        await eventually(functools.partial(operator.eq, states, wanted))
     await ensemble.close()
 
 
@@ -160,9 +153,8 @@ def openssl(*arguments: str, folder: Path) -> None:
     subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
 
 
-@in_loop
-async def test_encryption(tmp_path: Path) -> None:
-    """The server shows a certificate of our own authority, and wants one of the client."""
+async def test_tls_with_client_certificate(tmp_path: Path) -> None:
+    """The server has a certificate of a private CA and requires a client certificate."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=authority", folder=tmp_path)
     (tmp_path / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost", encoding="utf-8")
@@ -197,4 +189,4 @@ async def test_encryption(tmp_path: Path) -> None:
         assert {len(node.data) for node in nodes if node is not None} == {100_000}
         await store.close()
         with pytest.raises(Unreachable):
-            await connect(f"localhost:{port}", connect_timeout=0.5)  # in plain text
+            await connect(f"localhost:{port}", connect_timeout=0.5)  # plaintext

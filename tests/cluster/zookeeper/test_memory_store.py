@@ -1,4 +1,4 @@
-"""Faults on demand: what only the ensemble in memory can be told to do."""
+"""Tests of injected faults and of the data tree in memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.cluster.zookeeper import Check, Create, Delete, SetData, WatchEvent
-from kwire.cluster.zookeeper.data_tree import Tree
+from kwire.cluster.zookeeper import Check, Create, Delete, SetData, WatchEvent, WatchEventKind
+from kwire.cluster.zookeeper.data_tree import DataTree
 from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, SessionExpired, StoreClosed, StoreError
-from kwire.cluster.zookeeper.memory_store import MemoryStore, MemoryZooKeeper, Verdict
-from tests.cluster.zookeeper.ensembles import in_loop
+from kwire.cluster.zookeeper.memory_store import InjectedFault, MemoryStore, MemoryZooKeeper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,42 +20,42 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.operations import Operation
 
 
-@pytest.mark.parametrize(("verdict", "written"), [("lose request", False), ("lose answer", True)])
-@in_loop
-async def test_a_write_is_lost_on_its_way_there_or_back(verdict: Verdict, written: bool) -> None:
+@pytest.mark.parametrize(
+    ("fault", "written"), [(InjectedFault.LOSE_REQUEST, False), (InjectedFault.LOSE_RESPONSE, True)]
+)
+async def test_write_with_an_injected_fault(fault: InjectedFault, written: bool) -> None:
     memory = MemoryZooKeeper()
     store, other = memory.session(), memory.session()
-    verdicts: list[Verdict] = ["serve", verdict]
-    memory.interrupt = lambda *_: verdicts.pop(0) if verdicts else "serve"
+    faults = [InjectedFault.NONE, fault]
+    memory.inject_fault = lambda *_: faults.pop(0) if faults else InjectedFault.NONE
     states: list[str] = []
     store.listen(states.append)
 
     first, second, third = store.create("/first"), store.create("/second"), store.create("/third")
 
-    # The answer to the first was on its way when the connection ended; the third was asked for without one.
-    for doubtful in (first, second):
+    # The response of the first was in flight when the connection ended; the third was called without a connection.
+    for unknown in (first, second):
         with pytest.raises(ConnectionLost):
-            await doubtful
+            await unknown
     assert await third == "/third"
     assert await other.exists("/first") is not None
     assert (await other.exists("/second") is not None) is written
     assert states == ["suspended", "connected"]
 
 
-@in_loop
-async def test_every_write_can_be_counted_and_be_the_last() -> None:
-    """What tests of crashes need: a dry run counts, and then the n-th write is where the process dies."""
+async def test_every_write_can_be_counted_and_can_crash() -> None:
+    """Crash tests count the writes of a first run, then crash at the n-th write of another."""
     memory = MemoryZooKeeper()
     store = memory.session()
     seen: list[Sequence[Operation]] = []
 
-    def die_at_the_third(_: MemoryStore, operations: Sequence[Operation]) -> Verdict:
+    def crash_at_third(_: MemoryStore, operations: Sequence[Operation]) -> InjectedFault:
         seen.append(operations)
         if len(seen) == 3:
             raise SystemExit
-        return "serve"
+        return InjectedFault.NONE
 
-    memory.interrupt = die_at_the_third
+    memory.inject_fault = crash_at_third
     await store.create("/a")
     await store.get("/a")
     await store.multi([Check("/a", 0), Create("/b")])
@@ -66,32 +65,30 @@ async def test_every_write_can_be_counted_and_be_the_last() -> None:
     assert memory.snapshot() == {"/a": b"", "/b": b""}
 
 
-@in_loop
-async def test_an_ensemble_that_is_down_keeps_sessions_waiting() -> None:
+async def test_requests_wait_while_the_ensemble_is_stopped() -> None:
     memory = MemoryZooKeeper()
-    living, dying = memory.session(), memory.session()
-    await dying.create("/dying", ephemeral=True)
+    alive, expiring = memory.session(), memory.session()
+    await expiring.create("/expiring", ephemeral=True)
     seen: list[WatchEvent] = []
-    await living.exists("/dying", seen.append)
+    await alive.exists("/expiring", seen.append)
     memory.stop()
-    waiting, hopeless = living.create("/later"), dying.create("/never")
+    waiting, rejected = alive.create("/later"), expiring.create("/never")
     await asyncio.sleep(0.01)
     assert not waiting.done()
-    assert (living.state, seen) == ("suspended", [WatchEvent("lost", "/dying")])
+    assert (alive.state, seen) == ("suspended", [WatchEvent(WatchEventKind.LOST, "/expiring")])
 
-    memory.expire(dying.session_id)
+    memory.expire(expiring.session_id)
     memory.start()
 
     assert await waiting == "/later"
     with pytest.raises(SessionExpired):
-        await hopeless
+        await rejected
     assert memory.snapshot() == {"/later": b""}
-    assert (living.state, dying.state) == ("connected", "expired")
+    assert (alive.state, expiring.state) == ("connected", "expired")
 
 
-@in_loop
-async def test_two_who_both_believe_to_be_the_owner() -> None:
-    """One is cut off and expires without hearing of it; when it comes back it can write nothing."""
+async def test_expired_session_cannot_write_after_it_reconnects() -> None:
+    """A disconnected session expires unnoticed; after it reconnects, it cannot write."""
     memory = MemoryZooKeeper()
     old, new = memory.session(), memory.session()
     await old.create("/controller", b"1", ephemeral=True)
@@ -109,8 +106,7 @@ async def test_two_who_both_believe_to_be_the_owner() -> None:
     assert memory.snapshot() == {"/controller": b"2"}
 
 
-@in_loop
-async def test_a_session_closed_without_a_connection_leaves_its_nodes_until_it_expires() -> None:
+async def test_session_closed_without_a_connection_keeps_ephemerals_until_it_expires() -> None:
     memory = MemoryZooKeeper()
     store = memory.session()
     await store.create("/mine", ephemeral=True)
@@ -134,20 +130,20 @@ OPERATIONS = st.one_of(
 )
 
 
-def facts(tree: Tree) -> dict[str, object]:
-    return {path: (tree.node(path).data, tree.node(path).stat()) for path in ["/", *tree.paths()]}
+def snapshot(tree: DataTree) -> dict[str, object]:
+    return {path: (tree.get(path).data, tree.get(path).stat()) for path in ["/", *tree.paths()]}
 
 
 @given(st.lists(st.lists(OPERATIONS, max_size=6), max_size=12))
-def test_a_transaction_that_is_refused_leaves_no_trace(transactions: list[list[Operation]]) -> None:
-    tree = Tree()
+def test_failed_transaction_changes_nothing(transactions: list[list[Operation]]) -> None:
+    tree = DataTree()
     for operations in transactions:
-        before = facts(tree)
+        before = snapshot(tree)
         try:
             tree.apply(operations, 7, ())
         except StoreError:
-            assert facts(tree) == before
-        for path in tree.paths():  # and the tree is one
-            assert path.rpartition("/")[2] in tree.node(path.rpartition("/")[0] or "/").children
+            assert snapshot(tree) == before
+        for path in tree.paths():  # every znode is a child of its parent
+            assert path.rpartition("/")[2] in tree.get(path.rpartition("/")[0] or "/").children
     with pytest.raises(NoNode):
-        tree.node("/nothing")
+        tree.get("/nothing")

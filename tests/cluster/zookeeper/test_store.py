@@ -1,4 +1,4 @@
-"""What a store promises, of the one in memory and the one over a real server alike."""
+"""Tests of the guarantees of `Store`, in memory and on a server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.cluster.zookeeper import Check, Create, Delete, SetData, WatchEvent, make_path
+from kwire.cluster.zookeeper import Check, Create, Delete, SetData, WatchEvent, WatchEventKind, make_path
 from kwire.cluster.zookeeper.errors import (
     BadVersion,
     ConnectionLost,
@@ -23,7 +23,8 @@ from kwire.cluster.zookeeper.errors import (
 )
 from kwire.cluster.zookeeper.packet_size import request_size, transaction_size
 from kwire.cluster.zookeeper.store import MAX_PACKET
-from tests.cluster.zookeeper.ensembles import Ensemble, in_loop, until
+from tests.cluster.zookeeper.ensembles import Ensemble
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.operations import Operation
 
 
-class Opened:
-    """Two sessions on one tree, closed at the end."""
+class TwoSessions:
+    """Two sessions of one ensemble."""
 
     def __init__(self, ensemble: Ensemble) -> None:
         self._ensemble = ensemble
@@ -45,12 +46,11 @@ class Opened:
         await self._ensemble.close()
 
 
-# Reading and writing.
+# Reading and writing
 
 
-@in_loop
-async def test_what_one_session_writes_another_reads(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_one_session_reads_what_another_writes(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         assert await one.create("/brokers", b"data") == "/brokers"
 
         node = await other.get("/brokers")
@@ -61,9 +61,8 @@ async def test_what_one_session_writes_another_reads(ensemble: Ensemble) -> None
         assert await other.exists("/brokers") == node.stat
 
 
-@in_loop
-async def test_missing_nodes(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (store, _):
+async def test_missing_znodes_raise_no_node(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (store, _):
         assert await store.exists("/nothing") is None
         operations: list[Callable[[], Awaitable[object]]] = [
             lambda: store.get("/nothing"),
@@ -80,9 +79,8 @@ async def test_missing_nodes(ensemble: Ensemble) -> None:
         assert failed.value.path == "/nothing/below"
 
 
-@in_loop
-async def test_a_version_guards_a_write(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_write_with_another_version_fails(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await one.create("/n", b"0")
         assert (await one.set("/n", b"1", 0)).version == 1
 
@@ -97,9 +95,8 @@ async def test_a_version_guards_a_write(ensemble: Ensemble) -> None:
         assert await one.exists("/n") is None
 
 
-@in_loop
-async def test_a_new_node_of_an_old_name_begins_at_version_0(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (store, _):
+async def test_recreated_znode_starts_at_version_0(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (store, _):
         await store.create("/n")
         await store.set("/n", b"1")
         before = await store.exists("/n")
@@ -113,9 +110,8 @@ async def test_a_new_node_of_an_old_name_begins_at_version_0(ensemble: Ensemble)
         assert (after.version, after.czxid > before.czxid) == (0, True)
 
 
-@in_loop
-async def test_children_are_sorted_and_keep_their_parent(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (store, _):
+async def test_children_are_sorted_and_prevent_deletion_of_the_parent(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (store, _):
         await store.create("/p")
         for name in ("c", "a", "b"):
             await store.create(f"/p/{name}")
@@ -131,9 +127,8 @@ async def test_children_are_sorted_and_keep_their_parent(ensemble: Ensemble) -> 
         assert (stat.children_count, stat.cversion, stat.version) == (3, 3, 0)
 
 
-@in_loop
-async def test_sequential_nodes_are_numbered_by_their_parent(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (store, _):
+async def test_sequential_znodes_are_numbered_by_their_parent(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (store, _):
         await make_path(store, "/config/changes")
 
         names = [await store.create("/config/changes/config_change_", sequential=True) for _ in range(2)]
@@ -150,9 +145,8 @@ async def test_sequential_nodes_are_numbered_by_their_parent(ensemble: Ensemble)
         ]
 
 
-@in_loop
-async def test_many_at_once_in_order(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (store, _):
+async def test_get_many_returns_znodes_in_order(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (store, _):
         await store.create("/many")
         pending = [store.create(f"/many/{number}", b"%d" % number) for number in range(500)]
         for one in pending:
@@ -165,9 +159,8 @@ async def test_many_at_once_in_order(ensemble: Ensemble) -> None:
         assert await store.get_many([]) == []
 
 
-@in_loop
-async def test_operations_take_place_in_the_order_of_their_calls(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (store, _):
+async def test_operations_are_applied_in_the_order_of_the_calls(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (store, _):
         pending: list[Awaitable[object]] = [store.create("/n", b"0")]
         pending += [store.set("/n", b"%d" % number, number) for number in range(300)]
         for one in pending:
@@ -175,29 +168,26 @@ async def test_operations_take_place_in_the_order_of_their_calls(ensemble: Ensem
         assert (await store.get("/n")).data == b"299"
 
 
-@in_loop
-async def test_a_cancelled_wait_disturbs_nobody(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (store, _):
+async def test_cancelled_operation_is_applied(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (store, _):
         store.create("/n").cancel()
         await store.sync()
-        await store.set("/n", b"there all the same")
+        await store.set("/n", b"created")
 
 
-@in_loop
-async def test_a_path_is_made_as_far_as_it_is_missing(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_make_path_creates_missing_parents(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await asyncio.gather(*(make_path(store, "/a/b/c/d") for store in (one, other, one)))
         await make_path(one, "/a/b/c/d")
         await make_path(one, "/")
         assert await one.children("/a/b/c") == ["d"]
 
 
-# Transactions.
+# Transactions
 
 
-@in_loop
-async def test_a_transaction_does_all_and_tells_each_result(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (store, other):
+async def test_transaction_returns_the_result_of_each_operation(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (store, other):
         await store.create("/epoch", b"1")
         await store.create("/old")
 
@@ -232,11 +222,10 @@ async def test_a_transaction_does_all_and_tells_each_result(ensemble: Ensemble) 
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, tuple) else value.__name__,
 )
-@in_loop
-async def test_a_refused_operation_leaves_nothing_of_its_transaction(
+async def test_failed_operation_undoes_its_transaction(
     ensemble: Ensemble, operation: Check | Create | SetData | Delete, error: type[Exception]
 ) -> None:
-    async with Opened(ensemble) as (store, other):
+    async with TwoSessions(ensemble) as (store, other):
         await store.create("/epoch", b"1")
         await store.create("/parent")
         await store.create("/parent/child", b"c")
@@ -262,10 +251,9 @@ async def test_a_refused_operation_leaves_nothing_of_its_transaction(
         assert await other.get_many(["/half", "/rest"]) == [None, None]
 
 
-@in_loop
-async def test_a_deposed_controller_writes_nothing(ensemble: Ensemble) -> None:
-    """The reason for transactions here: every write of a controller checks the version of the epoch's node."""
-    async with Opened(ensemble) as (old, new):
+async def test_write_fenced_by_an_old_epoch_fails(ensemble: Ensemble) -> None:
+    """Every write of a controller checks the version of the controller epoch."""
+    async with TwoSessions(ensemble) as (old, new):
         await old.create("/controller_epoch", b"1")
         await new.set("/controller_epoch", b"2", 0)
 
@@ -277,13 +265,12 @@ async def test_a_deposed_controller_writes_nothing(ensemble: Ensemble) -> None:
         assert await new.exists("/written") is None
 
 
-# What is never sent.
+# Rejected requests
 
 
 @pytest.mark.parametrize("path", ["/feature", "/feature/x"])
-@in_loop
-async def test_real_kafkas_feature_node_is_never_written(ensemble: Ensemble, path: str) -> None:
-    async with Opened(ensemble) as (store, other):
+async def test_feature_znode_of_kafka_is_never_written(ensemble: Ensemble, path: str) -> None:
+    async with TwoSessions(ensemble) as (store, other):
         for write in (
             lambda: store.create(path),
             lambda: store.set(path, b""),
@@ -300,24 +287,22 @@ async def test_real_kafkas_feature_node_is_never_written(ensemble: Ensemble, pat
 
 
 @pytest.mark.parametrize("path", ["", "x", "/x/", "//x", "/x//y", "/x/./y", "/x/..", "/x\0y", "/\ud800"])
-@in_loop
-async def test_what_is_no_path_is_refused_at_the_call(ensemble: Ensemble, path: str) -> None:
-    async with Opened(ensemble) as (store, _):
+async def test_invalid_path_is_rejected_by_the_call(ensemble: Ensemble, path: str) -> None:
+    async with TwoSessions(ensemble) as (store, _):
         for call in (store.get, store.exists, store.children, store.create, store.delete):
-            with pytest.raises(ValueError, match=r"no path of a node|surrogates"):
+            with pytest.raises(ValueError, match=r"invalid path|surrogates"):
                 call(path)
-        with pytest.raises(ValueError, match=r"no path of a node|surrogates"):
+        with pytest.raises(ValueError, match=r"invalid path|surrogates"):
             store.get_many(["/fine", path])
-        with pytest.raises(ValueError, match="no version"):
+        with pytest.raises(ValueError, match="invalid version"):
             store.set("/x", b"", 1 << 31)
         with pytest.raises(TypeError, match="the data of /x must be bytes, not str"):
-            store.multi([Create("/fine"), Create("/x", "text")])  # type: ignore[arg-type]  # that is the mistake
+            store.multi([Create("/fine"), Create("/x", "text")])  # type: ignore[arg-type]  # the error under test
         await store.create("/fine")
 
 
-@in_loop
-async def test_a_packet_that_the_server_would_not_read_is_not_sent(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (store, _):
+async def test_request_that_is_too_large_is_not_sent(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (store, _):
         acl = store._acl  # type: ignore[attr-defined]
         root = getattr(store, "_root", "")
         room = MAX_PACKET - transaction_size([Create("/large")], acl, root)
@@ -334,12 +319,11 @@ async def test_a_packet_that_the_server_would_not_read_is_not_sent(ensemble: Ens
         assert store.state == "connected"
 
 
-# Watches.
+# Watches
 
 
-@in_loop
-async def test_watches_see_one_change_each(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_watch_reports_one_change(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await one.create("/n")
         seen: list[WatchEvent] = []
         await other.get("/n", seen.append)
@@ -352,13 +336,16 @@ async def test_watches_see_one_change_each(ensemble: Ensemble) -> None:
         await one.create("/newer")
 
         await other.sync()
-        await until(lambda: len(seen) == 3)
-        assert seen == [WatchEvent("changed", "/n"), WatchEvent("created", "/new"), WatchEvent("children", "/")]
+        await eventually(lambda: len(seen) == 3)
+        assert seen == [
+            WatchEvent(WatchEventKind.CHANGED, "/n"),
+            WatchEvent(WatchEventKind.CREATED, "/new"),
+            WatchEvent(WatchEventKind.CHILDREN, "/"),
+        ]
 
 
-@in_loop
-async def test_a_deletion_fires_every_watch_of_the_node(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_deletion_fires_every_watch_of_the_znode(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await make_path(one, "/p/n")
         data: list[WatchEvent] = []
         children: list[WatchEvent] = []
@@ -369,14 +356,16 @@ async def test_a_deletion_fires_every_watch_of_the_node(ensemble: Ensemble) -> N
 
         await one.delete("/p/n")
 
-        await until(lambda: parents)
-        assert (data, children) == ([WatchEvent("deleted", "/p/n")], [WatchEvent("deleted", "/p/n")])
-        assert parents == [WatchEvent("children", "/p")]
+        await eventually(lambda: parents)
+        assert (data, children) == (
+            [WatchEvent(WatchEventKind.DELETED, "/p/n")],
+            [WatchEvent(WatchEventKind.DELETED, "/p/n")],
+        )
+        assert parents == [WatchEvent(WatchEventKind.CHILDREN, "/p")]
 
 
-@in_loop
-async def test_an_event_comes_before_the_answer_that_shows_its_change(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_watch_event_precedes_the_response_that_shows_the_change(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await one.create("/n", b"0")
         for number in range(1, 50):
             seen: list[WatchEvent] = []
@@ -384,13 +373,12 @@ async def test_an_event_comes_before_the_answer_that_shows_its_change(ensemble: 
             write = one.set("/n", b"%d" % number)
             while (await other.get("/n")).data != b"%d" % number:
                 continue
-            assert seen == [WatchEvent("changed", "/n")]
+            assert seen == [WatchEvent(WatchEventKind.CHANGED, "/n")]
             await write
 
 
-@in_loop
-async def test_a_watch_that_is_set_twice_fires_once(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_watch_set_twice_fires_once(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await one.create("/n")
         seen: list[WatchEvent] = []
         watch = seen.append
@@ -398,27 +386,25 @@ async def test_a_watch_that_is_set_twice_fires_once(ensemble: Ensemble) -> None:
         await other.get("/n", watch)
         await other.get_many(["/n", "/missing"], watch)
         await one.set("/n", b"1")
-        await one.create("/missing")  # a read that found nothing has left no watch
-        await until(lambda: seen)
+        await one.create("/missing")  # reading a missing znode sets no watch
+        await eventually(lambda: seen)
         await other.sync()
-        assert seen == [WatchEvent("changed", "/n")]
+        assert seen == [WatchEvent(WatchEventKind.CHANGED, "/n")]
 
 
-@in_loop
-async def test_a_transaction_fires_watches_for_each_of_its_changes(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_transaction_fires_a_watch_for_each_change(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await one.create("/n")
         seen: list[WatchEvent] = []
         await other.get("/n", seen.append)
         await other.exists("/new", seen.append)
         await one.multi([Create("/new"), SetData("/n", b"1"), Delete("/new")])
-        await until(lambda: len(seen) == 2)
-        assert seen == [WatchEvent("created", "/new"), WatchEvent("changed", "/n")]
+        await eventually(lambda: len(seen) == 2)
+        assert seen == [WatchEvent(WatchEventKind.CREATED, "/new"), WatchEvent(WatchEventKind.CHANGED, "/n")]
 
 
-@in_loop
-async def test_a_failing_watch_is_reported_and_silences_nobody(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_failing_watch_is_reported_and_others_are_called(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         reported: list[dict[str, object]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
         seen: list[WatchEvent] = []
@@ -430,19 +416,18 @@ async def test_a_failing_watch_is_reported_and_silences_nobody(ensemble: Ensembl
         await other.get("/n", fail)
         await other.children("/n", seen.append)
         await one.delete("/n")
-        await until(lambda: seen and reported)
+        await eventually(lambda: seen and reported)
         assert isinstance(reported[0]["exception"], LookupError)
 
 
-# Sessions.
+# Sessions
 
 
-@in_loop
-async def test_ephemeral_nodes_live_with_their_session(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_ephemeral_znode_is_deleted_with_its_session(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await one.create("/controller", b"1", ephemeral=True)
-        gone: list[WatchEvent] = []
-        stat = await other.exists("/controller", gone.append)
+        deleted: list[WatchEvent] = []
+        stat = await other.exists("/controller", deleted.append)
         assert stat is not None
         assert stat.ephemeral_owner == one.session_id != other.session_id
         with pytest.raises(NoChildrenForEphemerals):
@@ -450,25 +435,24 @@ async def test_ephemeral_nodes_live_with_their_session(ensemble: Ensemble) -> No
 
         await one.close()
 
-        await until(lambda: gone)
-        assert gone == [WatchEvent("deleted", "/controller")]
+        await eventually(lambda: deleted)
+        assert deleted == [WatchEvent(WatchEventKind.DELETED, "/controller")]
         assert one.state == "closed"
         with pytest.raises(StoreClosed):
             await one.get("/controller")
 
 
-@in_loop
-async def test_an_expired_session_is_over(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_expired_session_rejects_operations(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await one.create("/controller", b"1", ephemeral=True)
         states: list[str] = []
         one.listen(states.append)
-        gone: list[WatchEvent] = []
-        await other.exists("/controller", gone.append)
+        deleted: list[WatchEvent] = []
+        await other.exists("/controller", deleted.append)
 
         await ensemble.expire(one)
 
-        await until(lambda: gone and one.state == "expired")
+        await eventually(lambda: deleted and one.state == "expired")
         assert states == ["suspended", "expired"]
         for call in (lambda: one.get("/controller"), lambda: one.create("/controller", b"1", ephemeral=True)):
             with pytest.raises(SessionExpired):
@@ -478,62 +462,59 @@ async def test_an_expired_session_is_over(ensemble: Ensemble) -> None:
         assert states == ["suspended", "expired"]
 
 
-@in_loop
-async def test_a_cut_connection_loses_watches_and_keeps_the_session(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_lost_connection_ends_watches_and_keeps_the_session(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await one.create("/mine", ephemeral=True)
         states: list[str] = []
-        forget = one.listen(states.append)
+        remove_listener = one.listen(states.append)
         seen: list[WatchEvent] = []
         await one.get("/mine", seen.append)
         await one.children("/", seen.append)
         session_id = one.session_id
 
-        ensemble.cut(one)
+        ensemble.disconnect(one)
 
-        await until(lambda: states == ["suspended", "connected"])
-        assert sorted(seen) == [WatchEvent("lost", "/"), WatchEvent("lost", "/mine")]
+        await eventually(lambda: states == ["suspended", "connected"])
+        assert sorted(seen) == [WatchEvent(WatchEventKind.LOST, "/"), WatchEvent(WatchEventKind.LOST, "/mine")]
         assert (one.session_id, one.state) == (session_id, "connected")
         assert (await one.get("/mine")).stat.ephemeral_owner == session_id
         await one.set("/mine", b"1")
         assert len(seen) == 2
-        forget()
-        ensemble.cut(one)
+        remove_listener()
+        ensemble.disconnect(one)
         await other.sync()
-        await until(lambda: one.state == "connected")
+        await eventually(lambda: one.state == "connected")
         assert states == ["suspended", "connected"]
 
 
-@in_loop
-async def test_a_lost_answer_leaves_the_write_in_doubt(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, other):
+async def test_lost_response_leaves_the_outcome_unknown(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, other):
         await one.create("/n", b"0")
-        ensemble.lose_answers(one)
-        doubtful = one.set("/n", b"1", 0)
+        ensemble.lose_responses(one)
+        pending = one.set("/n", b"1", 0)
 
         while (await other.get("/n")).data != b"1":
             continue
-        ensemble.cut(one)
+        ensemble.disconnect(one)
 
         with pytest.raises(ConnectionLost) as failed:
-            await doubtful
+            await pending
         assert failed.value.path == "/n"
-        # Repeating it waits for the next connection by itself, and being conditional it does no harm.
+        # A repeated write waits for the next connection. It is conditional, so it has no effect.
         with pytest.raises(BadVersion):
             await one.set("/n", b"1", 0)
         assert (await one.get("/n")).data == b"1"
 
 
-@in_loop
-async def test_what_is_asked_for_without_a_connection_is_done_with_the_next(ensemble: Ensemble) -> None:
-    async with Opened(ensemble) as (one, _):
-        at_the_cut: list[asyncio.Future[str]] = []
+async def test_operations_without_a_connection_wait_for_the_next_one(ensemble: Ensemble) -> None:
+    async with TwoSessions(ensemble) as (one, _):
+        called: list[asyncio.Future[str]] = []
 
-        def ask(state: str) -> None:
+        def create_many(state: str) -> None:
             if state == "suspended":
-                at_the_cut.extend(one.create(f"/n{number}") for number in range(300))
+                called.extend(one.create(f"/n{number}") for number in range(300))
 
-        one.listen(ask)
-        ensemble.cut(one)
-        await until(lambda: len(at_the_cut) == 300)
-        assert [await pending for pending in at_the_cut] == [f"/n{number}" for number in range(300)]
+        one.listen(create_many)
+        ensemble.disconnect(one)
+        await eventually(lambda: len(called) == 300)
+        assert [await pending for pending in called] == [f"/n{number}" for number in range(300)]

@@ -1,7 +1,6 @@
-"""What all classes of nodes have in common.
+"""Tests of all znode classes.
 
-Each sample is what stands in the page "Kafka data structures in Zookeeper", in KIP-584, or was written by a real Kafka
-3.9.1, with what it means beside it.
+Each sample comes from "Kafka data structures in Zookeeper", KIP-584, or Kafka 3.9.1, with the expected decoded value.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Sample(NamedTuple):
     source: str
     path: str
     data: bytes
-    meaning: Any
+    expected: Any
 
 
 SAMPLES = [
@@ -300,11 +299,11 @@ SAMPLES = [
         ProducerIdBlock(0, 0, 999),
     ),
 ]
-CLASSES = sorted({type(sample.meaning) for sample in SAMPLES}, key=lambda cls: cls.__name__)
+CLASSES = sorted({type(sample.expected) for sample in SAMPLES}, key=lambda cls: cls.__name__)
 JSON_SAMPLES = [
     sample
     for sample in SAMPLES
-    if sample.data.startswith(b"{") and not isinstance(sample.meaning, AclChangeNotification | DeletionMarker)
+    if sample.data.startswith(b"{") and not isinstance(sample.expected, AclChangeNotification | DeletionMarker)
 ]
 
 
@@ -313,27 +312,27 @@ def by_source(value: Sample | type) -> str:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=by_source)
-def test_what_is_written_there_means_this(sample: Sample) -> None:
-    assert type(sample.meaning).decode(sample.data, sample.path) == sample.meaning
+def test_sample_is_decoded(sample: Sample) -> None:
+    assert type(sample.expected).decode(sample.data, sample.path) == sample.expected
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=by_source)
-def test_what_we_write_of_it_means_the_same(sample: Sample) -> None:
-    assert type(sample.meaning).decode(sample.meaning.encode(), sample.path) == sample.meaning
+def test_encoded_sample_decodes_to_the_same_value(sample: Sample) -> None:
+    assert type(sample.expected).decode(sample.expected.encode(), sample.path) == sample.expected
 
 
 @pytest.mark.parametrize(
     "sample", [sample for sample in SAMPLES if sample.source.startswith("Kafka 3.9.1")], ids=by_source
 )
-def test_what_we_write_is_what_kafka_wrote(sample: Sample) -> None:
-    written = sample.meaning.encode()
+def test_encoded_sample_equals_the_data_of_kafka(sample: Sample) -> None:
+    written = sample.expected.encode()
     if sample.data.startswith(b"{"):
         assert json.loads(written) == json.loads(sample.data)
     else:
         assert written == sample.data
 
 
-def test_a_partition_is_written_byte_for_byte_as_kafka_does() -> None:
+def test_partition_state_is_encoded_byte_for_byte_as_in_kafka() -> None:
     [data] = [sample.data for sample in SAMPLES if sample.source == "Kafka 3.9.1: partition"]
     assert PartitionState.decode(data).encode() == data
 
@@ -343,15 +342,15 @@ def test_unknown_keys_are_kept_and_written_back(sample: Sample) -> None:
     strange = {"z": [1.5, None, {"deep": "\u00e9\ud800"}], "large": 10**30, "": True}
     data = json.dumps(json.loads(sample.data) | strange).encode()
 
-    decoded = type(sample.meaning).decode(data, sample.path)
+    decoded = type(sample.expected).decode(data, sample.path)
 
-    assert decoded != sample.meaning
+    assert decoded != sample.expected
     written = json.loads(decoded.encode())
     assert {key: written[key] for key in strange} == strange
-    assert type(sample.meaning).decode(decoded.encode(), sample.path) == decoded
+    assert type(sample.expected).decode(decoded.encode(), sample.path) == decoded
 
 
-WITHIN: list[tuple[Any, dict[str, Any], str]] = [
+NESTED: list[tuple[Any, dict[str, Any], str]] = [
     (
         ReassignPartitions,
         {"partitions": [{"topic": "t", "partition": 0, "replicas": [1], "log_dirs": ["any"]}]},
@@ -383,25 +382,25 @@ WITHIN: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("cls", "values", "key"), WITHIN, ids=[cls.__name__ for cls, _, _ in WITHIN])
-def test_unknown_keys_of_what_stands_within_are_kept_too(cls: Any, values: dict[str, Any], key: str) -> None:
+@pytest.mark.parametrize(("cls", "values", "key"), NESTED, ids=[cls.__name__ for cls, _, _ in NESTED])
+def test_unknown_keys_of_nested_objects_are_kept(cls: Any, values: dict[str, Any], key: str) -> None:
     decoded = cls.decode(json.dumps(values).encode(), "/x")
     assert key in decoded.encode().decode()
     assert cls.decode(decoded.encode(), "/x") == decoded
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=by_source)
-def test_nothing_of_it_can_be_changed(sample: Sample) -> None:
-    for name in type(sample.meaning).__slots__:
+def test_decoded_values_are_immutable(sample: Sample) -> None:
+    for name in type(sample.expected).__slots__:
         with pytest.raises(AttributeError):
-            setattr(sample.meaning, name, None)
-        value = getattr(sample.meaning, name)
+            setattr(sample.expected, name, None)
+        value = getattr(sample.expected, name)
         if hasattr(value, "keys"):
             with pytest.raises(TypeError):
                 value["new"] = 1
 
 
-def test_a_structure_does_not_follow_the_mapping_it_was_made_of() -> None:
+def test_value_copies_the_mapping_it_is_created_from() -> None:
     partitions = {0: (1,)}
     topic = TopicRegistration(partitions)
     partitions[1] = (2,)
@@ -415,31 +414,31 @@ JSON_VALUES = st.recursive(
 )
 
 
-def decode_or_fault(cls: Any, data: bytes) -> Any:
-    """The value, or None for a fault, which names the path."""
+def decode_or_error(cls: Any, data: bytes) -> Any:
+    """Return the decoded value, or None after an error with the path."""
     try:
         return cls.decode(data, "/the/path")
     except ZnodeError as error:
-        fault = error
-    assert fault.path == "/the/path"
-    assert str(fault).startswith("/the/path: ")
-    assert fault.reason
+        caught = error
+    assert caught.path == "/the/path"
+    assert str(caught).startswith("/the/path: ")
+    assert caught.reason
     return None
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=by_source)
 @given(data=st.binary(max_size=40))
-def test_any_bytes_are_a_value_or_a_fault(cls: Any, data: bytes) -> None:
-    decode_or_fault(cls, data)
+def test_any_bytes_are_a_value_or_an_error(cls: Any, data: bytes) -> None:
+    decode_or_error(cls, data)
 
 
 @pytest.mark.parametrize("sample", JSON_SAMPLES, ids=by_source)
 @given(data=st.data())
-def test_any_value_of_any_key_is_a_value_or_a_fault(sample: Sample, data: st.DataObject) -> None:
-    cls = type(sample.meaning)
+def test_any_value_of_any_key_is_a_value_or_an_error(sample: Sample, data: st.DataObject) -> None:
+    cls = type(sample.expected)
     values = json.loads(sample.data)
     where = values
-    while True:  # walk to some place within
+    while True:  # choose any nested value
         key = data.draw(st.sampled_from(sorted(where)) if isinstance(where, dict) else st.integers(0, len(where) - 1))
         if not isinstance(where[key], dict | list) or not where[key] or data.draw(st.booleans()):
             break
@@ -449,7 +448,7 @@ def test_any_value_of_any_key_is_a_value_or_a_fault(sample: Sample, data: st.Dat
     else:
         where[key] = data.draw(JSON_VALUES)
 
-    value = decode_or_fault(cls, json.dumps(values).encode())
+    value = decode_or_error(cls, json.dumps(values).encode())
 
     if value is not None:
         assert cls.decode(value.encode(), sample.path) == value
@@ -481,21 +480,21 @@ def test_timestamp_beyond_64_bits_stays_an_unknown_key(timestamp: bytes, expecte
     [b"[" * 200_000, b"9" * 5_000, b'{"version":' + b"9" * 5_000 + b"}", b"\xff\xfe\x00", b"NaN", b'{"version":NaN}'],
     ids=["deep", "long", "long inside", "no text", "NaN", "NaN inside"],
 )
-def test_data_made_to_break_a_parser_are_a_fault(cls: Any, data: bytes) -> None:
-    value = decode_or_fault(cls, data)
+def test_data_that_break_a_parser_are_an_error(cls: Any, data: bytes) -> None:
+    value = decode_or_error(cls, data)
     assert value is None or cls in {DeletionMarker, EntityConfig, ConsumerOwner}
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        b' \n{"version":1,"config":{"a":"x"}} and what follows',  # Jackson looks at the first value only
-        b'{"config":{"a":"old"},"config":{"a":"x"}}',  # of equal keys it takes the last
-        '{"config":{"a":"x"}}'.encode("utf-16"),  # and it finds out the encoding
+        b' \n{"version":1,"config":{"a":"x"}} and what follows',  # Jackson reads only the first value
+        b'{"config":{"a":"old"},"config":{"a":"x"}}',  # the last of several equal keys counts
+        '{"config":{"a":"x"}}'.encode("utf-16"),  # Jackson detects the encoding
         '\ufeff{"config":{"a":"x"}}'.encode(),
     ],
 )
-def test_json_is_read_as_jackson_reads_it(data: bytes) -> None:
+def test_json_is_decoded_as_by_jackson(data: bytes) -> None:
     assert EntityConfig.decode(data) == EntityConfig({"a": "x"})
 
 

@@ -1,4 +1,4 @@
-"""Topics and partitions as Kafka 3.9 reads them."""
+"""Tests of topic registrations and partition states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOPIC_ID = uuid.UUID("431072b8-c622-4095-9462-371d6cb3bc28")
 
 
 @pytest.mark.parametrize("version", [b"1", b"2", b"3", b"99", b'"x"', b"null"])
-def test_the_version_of_a_topic_is_not_looked_at(version: bytes) -> None:
+def test_version_of_a_topic_is_ignored(version: bytes) -> None:
     data = b'{"version":' + version + b',"partitions":{"0":[1]},"topic_id":"QxByuMYiQJWUYjcdbLO8KA"}'
     assert TopicRegistration.decode(data) == TopicRegistration({0: (1,)}, TOPIC_ID)
 
@@ -33,7 +33,7 @@ def test_the_version_of_a_topic_is_not_looked_at(version: bytes) -> None:
         ),
     ],
 )
-def test_what_kafka_accepts_is_accepted(data: bytes, topic: TopicRegistration) -> None:
+def test_registration_that_kafka_accepts_is_decoded(data: bytes, topic: TopicRegistration) -> None:
     assert TopicRegistration.decode(data) == topic
 
 
@@ -63,10 +63,10 @@ def test_what_kafka_accepts_is_accepted(data: bytes, topic: TopicRegistration) -
         (b'{"topic_id":""}', "topic_id"),
     ],
 )
-def test_what_stops_kafkas_controllers_is_a_fault(data: bytes, key: str) -> None:
-    """Kafka 3.9 makes no such topic, and after the next failover no controller starts until the node is deleted.
+def test_registration_that_kafka_rejects_is_an_error(data: bytes, key: str) -> None:
+    """Kafka 3.9 does not create such a topic, and no controller starts after the next failover until it is deleted.
 
-    A node that is no JSON is a fault too: Kafka would take it for a topic without partitions, and overwrite it.
+    A znode that is not JSON is an error too: Kafka treats it as a topic without partitions and overwrites it.
     """
     with pytest.raises(ZnodeError) as failed:
         TopicRegistration.decode(data, "/brokers/topics/t")
@@ -74,7 +74,7 @@ def test_what_stops_kafkas_controllers_is_a_fault(data: bytes, key: str) -> None
     assert str(failed.value).startswith(f"/brokers/topics/t: {key}: " if key else "/brokers/topics/t: ")
 
 
-def test_older_kafkas_get_the_version_they_know() -> None:
+def test_older_versions_are_encoded() -> None:
     topic = TopicRegistration({0: (1, 2)}, TOPIC_ID, {0: (2,)}, {})
     assert json.loads(topic.encode(version=1)) == {"version": 1, "partitions": {"0": [1, 2]}}
     assert json.loads(topic.encode(version=2)) == {
@@ -84,11 +84,11 @@ def test_older_kafkas_get_the_version_they_know() -> None:
 
 
 @pytest.mark.parametrize("key", ["leader", "leader_epoch", "isr", "controller_epoch"])
-def test_a_partition_must_have_every_key(key: str) -> None:
+def test_partition_state_requires_every_key(key: str) -> None:
     values = {"leader": 1, "leader_epoch": 0, "isr": [1], "controller_epoch": 1}
     assert PartitionState.decode(json.dumps(values).encode()) == PartitionState(1, 0, (1,), 1)
     del values[key]
-    for _ in range(2):  # nor is a fault remembered for another path
+    for _ in range(2):  # the cached error of one path is not used for another
         with pytest.raises(ZnodeError) as failed:
             PartitionState.decode(json.dumps(values).encode(), "/p")
         assert (failed.value.path, failed.value.key) == ("/p", key)
@@ -98,8 +98,8 @@ def test_a_partition_must_have_every_key(key: str) -> None:
         )
 
 
-def test_many_partitions_share_what_is_equal() -> None:
-    """A controller holds a hundred thousand of them."""
+def test_equal_partition_states_are_shared() -> None:
+    """A controller keeps about 100,000 partition states in memory."""
     data = b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1,2]}'
     other = b'{"controller_epoch":1,"leader":2,"version":1,"leader_epoch":1,"isr":[1,2]}'
     assert PartitionState.decode(data) is PartitionState.decode(bytes(bytearray(data)))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
 from kwire.cluster.node.logs import logger
-from kwire.cluster.zookeeper.brokers import LONGEST_HOST
+from kwire.cluster.zookeeper.brokers import MAX_HOST_LENGTH
 from kwire.codec import encode
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import can_be_a_setting, can_be_a_string
@@ -223,7 +223,7 @@ class MetadataCache:
 
 def is_usable_host(name: str) -> bool:
     """Return whether `name` has a valid length for a host and fits in a string of the protocol."""
-    return len(name) <= LONGEST_HOST and can_be_a_string(name)
+    return len(name) <= MAX_HOST_LENGTH and can_be_a_string(name)
 
 
 def lags(state: UpdateMetadataPartitionState) -> tuple[ReplicaLag, ...]:

@@ -1,10 +1,10 @@
-"""Kafka's data in ZooKeeper: a class for every node, and ``Store``, through which they are read, watched and written.
+"""Kafka's data in ZooKeeper: a class for every znode, and sessions to read, watch, and write them.
 
-``connect`` opens a store over a real ensemble (needs kazoo), ``MemoryZooKeeper`` is an ensemble within the process, and
-``EmbeddedZooKeeper`` a real server of one's own (needs Java). Sources: "Kafka data structures in Zookeeper", KIP-584, Kafka 3.9.
+`connect` opens a `Store` over a ZooKeeper ensemble (requires kazoo), `MemoryZooKeeper` is an ensemble in memory, and
+`EmbeddedZooKeeper` starts a server (requires Java).
 
-Every class of a node has ``path(...)``, where it is; ``encode()``, its data; ``decode(data, path)``, which raises
-``ZnodeError`` with path and key. Keys that are not known are kept in ``unknown`` and written back.
+Every znode class has `path(...)`, `encode()`, and `decode(data, path)`, which raises `ZnodeError` with the path and key.
+Unknown keys are kept in `unknown` and written back. Sources: "Kafka data structures in Zookeeper", KIP-584, Kafka 3.9.
 """
 
 from __future__ import annotations
@@ -30,7 +30,18 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.features import FeaturesZnode, FinalizedVersionRange
     from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper
     from kwire.cluster.zookeeper.notifications import IsrChangeNotification, LogDirEventNotification, ProducerIdBlock
-    from kwire.cluster.zookeeper.operations import Acl, Check, Create, Delete, SetData, Stat, WatchEvent, Znode
+    from kwire.cluster.zookeeper.operations import (
+        Acl,
+        Check,
+        Create,
+        Delete,
+        SessionState,
+        SetData,
+        Stat,
+        WatchEvent,
+        WatchEventKind,
+        Znode,
+    )
     from kwire.cluster.zookeeper.store import Store, make_path
     from kwire.cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
 
@@ -65,6 +76,7 @@ __all__ = [
     "ProducerIdBlock",
     "ReassignPartitions",
     "ResourceAcls",
+    "SessionState",
     "SetData",
     "Stat",
     "Store",
@@ -74,6 +86,7 @@ __all__ = [
     "TopicPartition",
     "TopicRegistration",
     "WatchEvent",
+    "WatchEventKind",
     "Znode",
     "ZnodeError",
     "connect",
@@ -94,15 +107,26 @@ _MODULES = {
     "features": ("FeaturesZnode", "FinalizedVersionRange"),
     "memory_store": ("MemoryZooKeeper",),
     "notifications": ("IsrChangeNotification", "LogDirEventNotification", "ProducerIdBlock"),
-    "operations": ("Acl", "Check", "Create", "Delete", "Znode", "SetData", "Stat", "WatchEvent"),
+    "operations": (
+        "Acl",
+        "Check",
+        "Create",
+        "Delete",
+        "SessionState",
+        "SetData",
+        "Stat",
+        "WatchEvent",
+        "WatchEventKind",
+        "Znode",
+    ),
     "store": ("Store", "make_path"),
     "topics": ("DeletionMarker", "PartitionState", "TopicRegistration"),
 }
 
-if not TYPE_CHECKING:  # or every misspelt name would be Any
+if not TYPE_CHECKING:  # else type checkers would accept every misspelled name as Any
 
     def __getattr__(name: str) -> Any:
-        """Import a name where it lives, on first use: the messages of a codec user never need kazoo."""
+        """Import a public name on first use, so that kazoo is imported only when needed."""
         from importlib import import_module
 
         for module, names in _MODULES.items():

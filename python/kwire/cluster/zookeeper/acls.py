@@ -1,8 +1,8 @@
-"""Who may do what with which resource, as Kafka's ``AclAuthorizer`` keeps it, and the notes that say what changed.
+"""Znodes of access control lists, as Kafka's `AclAuthorizer` keeps them, and their change notifications.
 
-Rules of this file: literal resources and prefixed ones have paths and notes of different forms. Without its note no
-running broker reads an entry again. Source: the page "Kafka data structures in Zookeeper" for topics, the cluster and
-groups; Kafka 1.0 to 3.9 (``kafka.zk.ZkAclStore``, ``AclEntry``) for the rest.
+Literal and prefixed resources have different paths and notifications. Brokers read an entry again only after its
+notification. Sources: "Kafka data structures in Zookeeper" for topics, the cluster, and groups; Kafka 1.0 to 3.9
+(`kafka.zk.ZkAclStore`, `AclEntry`) for the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from kwire.cluster.zookeeper.errors import ZnodeError
-from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump, object_text
+from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, encode_json, encode_object
 
 __all__ = ["CLUSTER_NAME", "AclChangeNotification", "AclEntry", "PatternType", "ResourceAcls", "ResourceType"]
 
@@ -19,12 +19,12 @@ ResourceType: TypeAlias = Literal["Topic", "Group", "Cluster", "TransactionalId"
 PatternType: TypeAlias = Literal["literal", "prefixed"]
 
 CLUSTER_NAME = "kafka-cluster"
-"""The one name that a resource of the type Cluster has."""
+"""The name of the resource of type Cluster."""
 
 _RESOURCE_TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
-# Kafka names its enumeration's members with underscores in the notes it writes, and reads either, in any case.
-_BY_CODE = {name.replace("_", "").upper(): name for name in _RESOURCE_TYPES}
-_ENUMERATION = {
+# Kafka writes notifications with underscores, and reads both forms in any case.
+_BY_NAME = {name.replace("_", "").upper(): name for name in _RESOURCE_TYPES}
+_ENUM_NAMES = {
     "Topic": "TOPIC",
     "Group": "GROUP",
     "Cluster": "CLUSTER",
@@ -35,7 +35,7 @@ _ENUMERATION = {
 
 
 class AclEntry(NamedTuple):
-    """``AclEntry("User:alice", "Allow", "Read", "*")``: the words are Kafka's, in any case."""
+    """An entry such as `AclEntry("User:alice", "Allow", "Read", "*")`, with Kafka's names in any case."""
 
     principal: str
     permission_type: str
@@ -46,21 +46,21 @@ class AclEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResourceAcls:
-    """``/kafka-acl/<Type>/<name>``, or ``/kafka-acl-extended/prefixed/<Type>/<prefix>``."""
+    """`/kafka-acl/<Type>/<name>` or `/kafka-acl-extended/prefixed/<Type>/<prefix>`: the ACL of a resource."""
 
     acls: tuple[AclEntry, ...]
     unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path(resource_type: ResourceType, name: str, pattern_type: PatternType = "literal") -> str:
-        """Where it is."""
+        """Return the path."""
         root = "/kafka-acl" if pattern_type == "literal" else "/kafka-acl-extended/prefixed"
         return f"{root}/{resource_type}/{name}"
 
     def encode(self) -> bytes:
-        """Version 1, the only one."""
+        """Encode as version 1."""
         entries = ",".join(
-            object_text(
+            encode_object(
                 {
                     "principal": one.principal,
                     "permissionType": one.permission_type,
@@ -71,30 +71,32 @@ class ResourceAcls:
             )
             for one in self.acls
         )
-        return dump({"version": 1}, (("acls", f"[{entries}]"), *self.unknown))
+        return encode_json({"version": 1}, (("acls", f"[{entries}]"), *self.unknown))
 
     @classmethod
     def decode(cls, data: bytes, path: str = "/kafka-acl") -> ResourceAcls:
-        """No data mean no entries. Errors: ZnodeError."""
+        """Decode the data, or raise ZnodeError. Empty data contain no entries."""
         if not data:
             return cls(())
-        node = JsonObject.parse(data, path)
-        version = node.integer("version")
+        document = JsonObject.decode(data, path)
+        version = document.integer("version")
         if version != 1:
-            raise node.fault("version", f"{version}: expected 1")
+            raise document.error("version", f"expected 1, found {version}")
         acls = []
-        for one in node.objects("acls"):
-            principal, permission_type = one.text("principal"), one.text("permissionType")
+        for one in document.objects("acls"):
+            principal, permission_type = one.string("principal"), one.string("permissionType")
             kind, colon, name = principal.partition(":")
             if not kind or not colon or not name:
-                raise one.fault("principal", f"{principal!r} has not the form <type>:<name>")
-            acls.append(AclEntry(principal, permission_type, one.text("operation"), one.text("host"), one.unknown()))
-        return cls(tuple(acls), node.unknown())
+                raise one.error("principal", f"expected <type>:<name>, found {principal!r}")
+            acls.append(
+                AclEntry(principal, permission_type, one.string("operation"), one.string("host"), one.unknown())
+            )
+        return cls(tuple(acls), document.unknown())
 
 
 @dataclass(frozen=True, slots=True)
 class AclChangeNotification:
-    """A sequential node that makes brokers read a resource's entries again."""
+    """A sequential znode that makes brokers read the ACL of a resource again."""
 
     resource_type: ResourceType
     name: str
@@ -102,48 +104,48 @@ class AclChangeNotification:
 
     @staticmethod
     def path(pattern_type: PatternType = "literal", number: int | None = None) -> str:
-        """Where it is; without number: what to create as a sequential node."""
+        """Return the path, without a number the prefix to create a sequential znode."""
         root = "/kafka-acl-changes" if pattern_type == "literal" else "/kafka-acl-extended-changes"
         return f"{root}/acl_changes_" + ("" if number is None else f"{number:010d}")
 
     def encode(self) -> bytes:
-        """``TOPIC:orders`` for a literal resource, JSON for a prefixed one."""
-        resource_type = _ENUMERATION[self.resource_type]
+        """Encode as text such as `TOPIC:orders` for a literal resource, as JSON for a prefixed one."""
+        resource_type = _ENUM_NAMES[self.resource_type]
         if self.pattern_type == "literal":
             return f"{resource_type}:{self.name}".encode()
-        return dump({"version": 1, "resourceType": resource_type, "name": self.name, "patternType": "PREFIXED"})
+        return encode_json({"version": 1, "resourceType": resource_type, "name": self.name, "patternType": "PREFIXED"})
 
     @classmethod
     def decode(cls, data: bytes, path: str = "/kafka-acl-changes") -> AclChangeNotification:
-        """Of either form. Errors: ZnodeError."""
+        """Decode either form, or raise ZnodeError."""
         if data.lstrip()[:1] == b"{":
-            return cls._extended(JsonObject.parse(data, path))
+            return cls._extended(JsonObject.decode(data, path))
         try:
             code, colon, name = data.decode().partition(":")
         except UnicodeDecodeError as error:
-            raise ZnodeError(path, "", f"no UTF-8: {error}") from None
+            raise ZnodeError(path, "", f"invalid UTF-8: {error}") from None
         if not colon:
             raise ZnodeError(path, "", f"expected ResourceType:ResourceName, found {data[:60]!r}")
         return cls(_resource_type(code, path, ""), name)
 
     @classmethod
-    def _extended(cls, node: JsonObject) -> AclChangeNotification:
-        version = node.integer("version")
+    def _extended(cls, document: JsonObject) -> AclChangeNotification:
+        version = document.integer("version")
         if version > 1:
-            raise node.fault("version", f"{version}: supported is 1")
-        resource_type = node.text("resourceType")
-        name = node.text("name")
-        pattern_type = node.text("patternType")
+            raise document.error("version", f"expected 1, found {version}")
+        resource_type = document.string("resourceType")
+        name = document.string("name")
+        pattern_type = document.string("patternType")
         if pattern_type.upper() not in {"LITERAL", "PREFIXED"}:
-            raise node.fault("patternType", f"{pattern_type!r}: expected LITERAL or PREFIXED")
-        found = _BY_CODE.get(resource_type.replace("_", "").upper())
+            raise document.error("patternType", f"expected LITERAL or PREFIXED, found {pattern_type!r}")
+        found = _BY_NAME.get(resource_type.replace("_", "").upper())
         if found is None:
-            raise node.fault("resourceType", f"{resource_type!r} is no type of resource")
+            raise document.error("resourceType", f"unknown resource type {resource_type!r}")
         return cls(found, name, "literal" if pattern_type.upper() == "LITERAL" else "prefixed")
 
 
 def _resource_type(code: str, path: str, key: str) -> ResourceType:
     try:
-        return _BY_CODE[code.replace("_", "").upper()]
+        return _BY_NAME[code.replace("_", "").upper()]
     except KeyError:
-        raise ZnodeError(path, key, f"{code!r} is no type of resource") from None
+        raise ZnodeError(path, key, f"unknown resource type {code!r}") from None

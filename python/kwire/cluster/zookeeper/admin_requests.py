@@ -1,8 +1,8 @@
-"""What tools ask of a controller by making a node: reassignments, and elections of preferred leaders.
+"""Znodes through which tools request reassignments and preferred leader elections.
 
-Rules of this file: the controller acts when such a node is created and removes it in the end, so it is only ever
-created by others, never set or deleted. Of two entries for one partition the last one counts, as in Kafka. Unknown
-keys, such as the ``log_dirs`` of a tool's plan, are kept here, while Kafka 3.9 refuses a reassignment that has any.
+The controller acts when such a znode is created and deletes it in the end, so other clients only create it. If a
+partition is listed twice, the last entry counts, as in Kafka. Unknown keys such as `log_dirs` are kept, while Kafka 3.9
+rejects a reassignment with unknown keys.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump, object_text
+from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, encode_json, encode_object
 
 __all__ = [
     "PartitionReassignment",
@@ -29,7 +29,7 @@ class TopicPartition(NamedTuple):
 
 
 class PartitionReassignment(NamedTuple):
-    """Where one partition is to be."""
+    """The target replicas of one partition."""
 
     topic: str
     partition: int
@@ -39,67 +39,69 @@ class PartitionReassignment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReassignPartitions:
-    """``/admin/reassign_partitions``: the partitions that are to move and have not arrived yet."""
+    """`/admin/reassign_partitions`: the partitions to reassign; the controller removes completed ones."""
 
     partitions: tuple[PartitionReassignment, ...]
     unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path() -> str:
-        """Where it is."""
+        """Return the path."""
         return "/admin/reassign_partitions"
 
     def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """By partition."""
+        """Return the target replicas by partition."""
         return {TopicPartition(one.topic, one.partition): one.replicas for one in self.partitions}
 
     def encode(self) -> bytes:
-        """Version 1, the only one."""
+        """Encode as version 1."""
         entries = ",".join(
-            object_text({"topic": one.topic, "partition": one.partition, "replicas": one.replicas}, one.unknown)
+            encode_object({"topic": one.topic, "partition": one.partition, "replicas": one.replicas}, one.unknown)
             for one in self.partitions
         )
-        return dump({"version": 1}, (("partitions", f"[{entries}]"), *self.unknown))
+        return encode_json({"version": 1}, (("partitions", f"[{entries}]"), *self.unknown))
 
     @classmethod
     def decode(cls, data: bytes, path: str = "/admin/reassign_partitions") -> ReassignPartitions:
-        """Errors: ZnodeError."""
-        node = JsonObject.parse(data, path)
-        node.drop("version")
+        """Decode the data, or raise ZnodeError."""
+        document = JsonObject.decode(data, path)
+        document.ignore("version")
         partitions = tuple(
             PartitionReassignment(
-                one.node_name("topic"), one.integer("partition"), one.integers("replicas"), one.unknown()
+                one.znode_name("topic"), one.integer("partition"), one.integers("replicas"), one.unknown()
             )
-            for one in node.objects("partitions")
+            for one in document.objects("partitions")
         )
-        return cls(partitions, node.unknown())
+        return cls(partitions, document.unknown())
 
 
 @dataclass(frozen=True, slots=True)
 class PreferredReplicaElection:
-    """``/admin/preferred_replica_election``: partitions whose first replica is to lead again."""
+    """`/admin/preferred_replica_election`: partitions that should be led by their first replica."""
 
     partitions: tuple[TopicPartition, ...]
     unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path() -> str:
-        """Where it is."""
+        """Return the path."""
         return "/admin/preferred_replica_election"
 
     def encode(self) -> bytes:
-        """Version 1, the only one."""
+        """Encode as version 1."""
         values = {"version": 1, "partitions": [one._asdict() for one in self.partitions]}
-        return dump(values, self.unknown)
+        return encode_json(values, self.unknown)
 
     @classmethod
     def decode(cls, data: bytes, path: str = "/admin/preferred_replica_election") -> PreferredReplicaElection:
-        """Errors: ZnodeError."""
-        node = JsonObject.parse(data, path)
-        node.drop("version")
-        return cls(topic_partitions(node), node.unknown())
+        """Decode the data, or raise ZnodeError."""
+        document = JsonObject.decode(data, path)
+        document.ignore("version")
+        return cls(topic_partitions(document), document.unknown())
 
 
-def topic_partitions(node: JsonObject) -> tuple[TopicPartition, ...]:
-    """The list under ``partitions``."""
-    return tuple(TopicPartition(one.node_name("topic"), one.integer("partition")) for one in node.objects("partitions"))
+def topic_partitions(document: JsonObject) -> tuple[TopicPartition, ...]:
+    """Read the list under the key `partitions`."""
+    return tuple(
+        TopicPartition(one.znode_name("topic"), one.integer("partition")) for one in document.objects("partitions")
+    )

@@ -1,8 +1,7 @@
-"""A broker's registration, and the cluster's id.
+"""Znodes of broker registrations and of the cluster id.
 
-Rules of this file: versions 1 to 5 are read as Kafka 3.9's ``BrokerIdZNode`` does; the version decides which keys are
-demanded and which are written. Source of the versions: the page "Kafka data structures in Zookeeper" (1 to 3),
-Kafka 0.10.2 (4), KIP-584 (5).
+Versions 1 to 5 are read as in Kafka 3.9 (`BrokerIdZNode`); the version determines the required and written keys.
+Sources: "Kafka data structures in Zookeeper" for versions 1 to 3, Kafka 0.10.2 for 4, KIP-584 for 5.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from kwire.cluster.zookeeper.json_object import (
     NO_UNKNOWN_KEYS,
     JsonObject,
     UnknownKeys,
-    dump,
-    json_of_objects,
-    read_only,
+    encode_json,
+    encode_objects,
+    freeze,
 )
 
 if TYPE_CHECKING:
@@ -27,15 +26,15 @@ __all__ = ["BrokerEndpoint", "BrokerRegistration", "ClusterId", "SupportedVersio
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
-LONGEST_HOST = 255
-"""Characters, of a listener and a rack as well. A longer one is nobody's (RFC 1035), and might fit into no answer."""
+MAX_HOST_LENGTH = 255
+"""Maximum number of characters of a host (RFC 1035), listener, and rack: longer names may not fit into responses."""
 
-# Kafka's own (EndPoint.scala): a name before "://" may be anything, brackets of an IPv6 address are no part of it.
+# As in Kafka's EndPoint.scala: any listener name, and an IPv6 address without its brackets.
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
 class BrokerEndpoint(NamedTuple):
-    """Where a broker listens. ``security_protocol``: one of Kafka's four; ``listener``: its name, in capitals."""
+    """An endpoint of a broker: the listener name in capitals and one of Kafka's four security protocols."""
 
     listener: str
     host: str
@@ -48,7 +47,7 @@ class BrokerEndpoint(NamedTuple):
 
 
 class SupportedVersionRange(NamedTuple):
-    """The versions of a feature that a broker can do (KIP-584)."""
+    """The versions of a feature that a broker supports (KIP-584)."""
 
     min_version: int
     max_version: int
@@ -57,10 +56,16 @@ class SupportedVersionRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:
-    """``/brokers/ids/<id>``, ephemeral.
+    """`/brokers/ids/<id>`, ephemeral: a live broker.
 
-    ``jmx_port``: -1 for none. ``timestamp``: of the start, milliseconds since 1970. ``features``: from version 5 on;
-    ``rack``: from version 3 on.
+    Attributes:
+        endpoints: the listeners of the broker.
+        jmx_port: the JMX port, -1 without one.
+        rack: the rack; from version 3 on.
+        features: the supported features; from version 5 on.
+        timestamp: start time in milliseconds since 1970.
+        version: version of the format.
+        unknown: unknown keys.
     """
 
     endpoints: tuple[BrokerEndpoint, ...]
@@ -74,24 +79,24 @@ class BrokerRegistration:
     root = "/brokers/ids"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", read_only(self.features))
+        object.__setattr__(self, "features", freeze(self.features))
 
     @staticmethod
     def path(broker_id: int) -> str:
-        """Where it is."""
+        """Return the path."""
         return f"/brokers/ids/{broker_id:d}"
 
     @property
     def plaintext(self) -> BrokerEndpoint | None:
-        """What the keys ``host`` and ``port`` say: the first endpoint without encryption or authentication."""
+        """The first endpoint without encryption and authentication, written into the keys `host` and `port`."""
         return next((endpoint for endpoint in self.endpoints if endpoint.security_protocol == "PLAINTEXT"), None)
 
     def encode(self) -> bytes:
-        """With the keys of its version."""
+        """Encode the keys of the version."""
         values: dict[str, object] = {}
         features = None
         if self.version >= 5:
-            features = json_of_objects(
+            features = encode_objects(
                 {
                     name: ({"min_version": one.min_version, "max_version": one.max_version}, one.unknown)
                     for name, one in self.features.items()
@@ -111,81 +116,83 @@ class BrokerRegistration:
         values["version"] = self.version
         if self.timestamp is not None:
             values["timestamp"] = str(self.timestamp)
-        return dump(values, self.unknown if features is None else (("features", features), *self.unknown))
+        return encode_json(values, self.unknown if features is None else (("features", features), *self.unknown))
 
     @classmethod
     def decode(cls, data: bytes, path: str = "/brokers/ids") -> BrokerRegistration:
-        """Of version 1 or later. Errors: ZnodeError."""
-        node = JsonObject.parse(data, path)
-        version = node.integer("version")
-        jmx_port = node.integer("jmx_port")
+        """Decode version 1 or later, or raise ZnodeError."""
+        document = JsonObject.decode(data, path)
+        version = document.integer("version")
+        jmx_port = document.integer("jmx_port")
         if version < 1:
-            raise node.fault("version", f"{version}: a broker's registration has version 1 or later")
+            raise document.error("version", f"expected 1 or later, found {version}")
         if version == 1:
             endpoints: tuple[BrokerEndpoint, ...] = (
-                BrokerEndpoint("PLAINTEXT", node.text("host"), node.integer("port")),
+                BrokerEndpoint("PLAINTEXT", document.string("host"), document.integer("port")),
             )
         else:
-            node.drop("host", "port")
-            protocols = _protocols(node)
-            endpoints = tuple(_endpoint(node, text, protocols) for text in node.texts("endpoints"))
-        rack = node.optional_text("rack")
+            document.ignore("host", "port")
+            protocols = _protocols(document)
+            endpoints = tuple(_endpoint(document, string, protocols) for string in document.strings("endpoints"))
+        rack = document.optional_string("rack")
         for name in (rack or "", *(name for endpoint in endpoints for name in (endpoint.host, endpoint.listener))):
-            if len(name) > LONGEST_HOST:
-                raise node.fault(
-                    "", f"a host, listener or rack has at most {LONGEST_HOST} characters: {name[:60]!r}..."
+            if len(name) > MAX_HOST_LENGTH:
+                raise document.error(
+                    "", f"a host, listener, or rack has at most {MAX_HOST_LENGTH} characters: {name[:60]!r}..."
                 )
         features = {}
-        if (told := node.take("features", None)) is not None:
-            supported = JsonObject(told, path, "features")
+        if (value := document.take("features", None)) is not None:
+            supported = JsonObject(value, path, "features")
             for name in supported.keys():  # noqa: SIM118 - reading takes the keys out
                 one = supported.object(name)
                 features[name] = SupportedVersionRange(
                     one.integer("min_version"), one.integer("max_version"), one.unknown()
                 )
-        return cls(endpoints, jmx_port, rack, features, node.timestamp(), version, node.unknown())
+        return cls(endpoints, jmx_port, rack, features, document.timestamp(), version, document.unknown())
 
 
-def _protocols(node: JsonObject) -> dict[str, str]:
-    """By listener name; without the map, the protocols are the listeners' names."""
-    if "listener_security_protocol_map" not in node:
+def _protocols(document: JsonObject) -> dict[str, str]:
+    """Return the security protocol of each listener. Without a map, listeners are named after their protocol."""
+    if "listener_security_protocol_map" not in document:
         return {protocol: protocol for protocol in SECURITY_PROTOCOLS}
-    protocols = node.text_map("listener_security_protocol_map")
+    protocols = document.string_map("listener_security_protocol_map")
     for listener, protocol in protocols.items():
         if protocol.upper() not in SECURITY_PROTOCOLS:
-            raise node.fault(f"listener_security_protocol_map.{listener}", f"{protocol!r} is no security protocol")
+            raise document.error(
+                f"listener_security_protocol_map.{listener}", f"unknown security protocol {protocol!r}"
+            )
     return {listener: protocol.upper() for listener, protocol in protocols.items()}
 
 
-def _endpoint(node: JsonObject, text: str, protocols: Mapping[str, str]) -> BrokerEndpoint:
-    match = _ENDPOINT.fullmatch(text)
+def _endpoint(document: JsonObject, string: str, protocols: Mapping[str, str]) -> BrokerEndpoint:
+    match = _ENDPOINT.fullmatch(string)
     if match is None or not -0x8000_0000 <= int(match[3]) <= 0x7FFF_FFFF:
-        raise node.fault("endpoints", f"{text[:100]!r} has not the form LISTENER://host:port")
+        raise document.error("endpoints", f"expected LISTENER://host:port, found {string[:100]!r}")
     listener = match[1].upper()
     if listener not in protocols:
-        raise node.fault("endpoints", f"no security protocol is known for listener {listener!r}")
+        raise document.error("endpoints", f"listener {listener!r} has no security protocol")
     return BrokerEndpoint(listener, match[2], int(match[3]), protocols[listener])
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterId:
-    """``/cluster/id``: 22 characters of base64, made by the first broker of a cluster."""
+    """`/cluster/id`: 22 base64 characters, generated by the first broker of a cluster."""
 
     id: str
     unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
     def path() -> str:
-        """Where it is."""
+        """Return the path."""
         return "/cluster/id"
 
     def encode(self) -> bytes:
-        """With the version as a string, as Kafka writes it."""
-        return dump({"version": "1", "id": self.id}, self.unknown)
+        """Encode with the version as a string, as Kafka does."""
+        return encode_json({"version": "1", "id": self.id}, self.unknown)
 
     @classmethod
     def decode(cls, data: bytes, path: str = "/cluster/id") -> ClusterId:
-        """Errors: ZnodeError."""
-        node = JsonObject.parse(data, path)
-        node.drop("version")
-        return cls(node.text("id"), node.unknown())
+        """Decode the data, or raise ZnodeError."""
+        document = JsonObject.decode(data, path)
+        document.ignore("version")
+        return cls(document.string("id"), document.unknown())

@@ -1,7 +1,4 @@
-"""How a session with a real ensemble begins.
-
-Rules of this file: settings in, a connected ``Store`` out; kazoo's names of options appear here and nowhere else.
-"""
+"""Opening of sessions with a ZooKeeper ensemble, and the options of kazoo."""
 
 from __future__ import annotations
 
@@ -10,26 +7,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kwire.cluster.zookeeper.errors import Unreachable
-from kwire.cluster.zookeeper.operations import OPEN_ACL_UNSAFE
+from kwire.cluster.zookeeper.operations import OPEN_ACL_UNSAFE, SessionState
 from kwire.cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.cluster.zookeeper.kazoo_store import KazooStore
-    from kwire.cluster.zookeeper.operations import Acl, SessionState
+    from kwire.cluster.zookeeper.operations import Acl
 
 __all__ = ["Credentials", "Tls", "connect"]
 
 HANDSHAKES = 3
-"""How many servers can leave a handshake unanswered, one after the other, within one session timeout."""
+"""Number of handshakes in a row that may remain without a response within one session timeout."""
 HANDSHAKE_SECONDS = 2.0
-"""What a server that does answer may take for it, however short the session; garbage collection and forks included."""
+"""Minimum time for a handshake, however short the session timeout, including garbage collection and forks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who the session is to the server: ``Credentials("digest", "user:password")``."""
+    """The credentials of a session, such as `Credentials("digest", "user:password")`."""
 
     scheme: str
     secret: str
@@ -40,10 +37,15 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Encryption. Files in PEM form; ``certificate`` and ``key`` where the server wants to know the client.
+    """TLS options. All files are in PEM format.
 
-    ``verify``: whether the server's certificate must be signed by ``authority``, or by one that the system trusts;
-    ``check_hostname``: and whether it must name the host that was asked for.
+    Attributes:
+        authority: the CA certificates, None for those of the system.
+        certificate: the client certificate, if the server requires one.
+        key: the private key of the client certificate.
+        key_password: the password of the private key.
+        verify: whether the certificate of the server is verified.
+        check_hostname: whether the certificate must contain the name of the host.
     """
 
     authority: str | None = None
@@ -67,23 +69,29 @@ async def connect(
     tls: Tls | None = None,
     make_chroot: bool = False,
 ) -> KazooStore:
-    """A session with the ensemble, once it is there.
+    """Open a session and wait until it is connected.
 
-    ``hosts``: ``host:port,host:port/chroot``, as in Kafka's ``zookeeper.connect``; a chroot must exist,
-    unless it is to be made, as Kafka's brokers do (``make_chroot``).
-    ``session_timeout``: seconds without a sign of life after which the ensemble ends the session; it may grant less or
-    more. ``acl``: what nodes get that are created without one of their own.
+    Args:
+        hosts: `host:port,host:port/chroot`, as in Kafka's `zookeeper.connect`.
+        session_timeout: seconds without contact after which the ensemble ends the session; it may change the value.
+        connect_timeout: seconds to wait for the connection.
+        acl: the access control list of znodes that are created without one.
+        credentials: the credentials of the session.
+        tls: TLS options, None for plaintext.
+        make_chroot: whether to create a missing chroot, as Kafka brokers do; otherwise it must exist.
 
-    Errors: Unreachable, AuthenticationFailed.
+    Raises:
+        Unreachable: no server accepted the connection in time.
+        AuthenticationFailed: the server rejected the credentials.
     """
     from kwire.cluster.zookeeper.kazoo_store import KazooStore
 
     options: dict[str, Any] = {
-        "hosts": _often_enough(hosts, session_timeout),
+        "hosts": _repeat_hosts(hosts, session_timeout),
         "timeout": session_timeout,
         "auth_data": [(one.scheme, one.secret) for one in credentials],
-        # A session lasts as long as the ensemble says: go on trying, quickly at first, and never pause for so long that
-        # a session could end by it when the ensemble is back.
+        # Only the ensemble ends a session, so retry without limit: quickly at first, and with pauses too short to let the
+        # session expire once the ensemble is back.
         "connection_retry": {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": min(1.0, session_timeout / 8)},
     }
     if tls is not None:
@@ -100,10 +108,10 @@ async def connect(
     ready: asyncio.Future[SessionState] = asyncio.get_running_loop().create_future()
 
     def first_state(state: SessionState) -> None:
-        if state != "suspended" and not ready.done():
+        if state != SessionState.SUSPENDED and not ready.done():
             ready.set_result(state)
 
-    forget = store.listen(first_state)
+    remove_listener = store.listen(first_state)
     store.start()
     try:
         async with asyncio.timeout(connect_timeout):
@@ -113,34 +121,34 @@ async def connect(
         if isinstance(error, TimeoutError):
             raise Unreachable(hosts, connect_timeout) from None
         raise
-    forget()
-    if state != "connected":
+    remove_listener()
+    if state != SessionState.CONNECTED:
         await store.close()
-        raise store.ended("/")
+        raise store.final_error("/")
     servers, _, chroot = hosts.partition("/")
     if make_chroot and chroot:
         try:
             if await store.exists("/") is None:
-                # From within there is no way to what is above it.
-                above = await connect(
+                # A session with a chroot cannot create the znodes above it.
+                parent = await connect(
                     servers, connect_timeout=connect_timeout, acl=acl, credentials=credentials, tls=tls
                 )
                 try:
-                    await make_path(above, f"/{chroot}")
+                    await make_path(parent, f"/{chroot}")
                 finally:
-                    await above.close()
+                    await parent.close()
         except BaseException:
             await store.close()
             raise
     return store
 
 
-def _often_enough(hosts: str, session_timeout: float) -> str:
-    """The hosts, each named as often as it takes to try several times before the session ends.
+def _repeat_hosts(hosts: str, session_timeout: float) -> str:
+    """Repeat the hosts, so that several handshakes fit into one session timeout.
 
-    kazoo gives each handshake the session timeout over the number of hosts, as ZooKeeper's own client does. A server
-    that starts may take a connection and never answer on it; where it is the only host, the session would end with that
-    one handshake.
+    Like ZooKeeper's client, kazoo allows each handshake the session timeout divided by the number of hosts. A starting
+    server may accept a connection and never respond on it. With a single host, the session would expire during that one
+    handshake.
     """
     servers, slash, chroot = hosts.partition("/")
     count = len(servers.split(","))

@@ -1,7 +1,7 @@
-"""Who the controller is, and how often there was a new one.
+"""Znodes of the active controller and of the controller epoch.
 
-Rules of this file: ``/controller`` is written as JSON, as Kafka has done since 0.8, though the page "Kafka data
-structures in Zookeeper" says a bare number; both are read. Kafka 3.9 itself does not read the bare number any more.
+`/controller` is written as JSON, as in Kafka since 0.8. The bare number of "Kafka data structures in Zookeeper" is also
+read, although Kafka 3.9 no longer reads it.
 """
 
 from __future__ import annotations
@@ -10,28 +10,31 @@ import re
 from dataclasses import dataclass
 
 from kwire.cluster.zookeeper.errors import ZnodeError
-from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump
+from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, encode_json
 
-__all__ = ["ActiveController", "ControllerEpoch", "whole_number"]
+__all__ = ["ActiveController", "ControllerEpoch", "decode_integer"]
 
-_WHOLE_NUMBER = re.compile(rb"[+-]?[0-9]{1,19}")
+_INTEGER = re.compile(rb"[+-]?[0-9]{1,19}")
 
 
-def whole_number(data: bytes, path: str, bits: int) -> int:
-    """The decimal text that is all of a node's data, as Java's ``parseInt`` and ``parseLong`` read it."""
-    if _WHOLE_NUMBER.fullmatch(data) is not None:
+def decode_integer(data: bytes, path: str, bits: int) -> int:
+    """Decode data that consist of decimal digits, as Java's `parseInt` and `parseLong` do."""
+    if _INTEGER.fullmatch(data) is not None:
         number = int(data)
         if -(1 << (bits - 1)) <= number < 1 << (bits - 1):
             return number
-    raise ZnodeError(path, "", f"expected a whole number of {bits} bits in decimal digits, found {data[:60]!r}")
+    raise ZnodeError(path, "", f"expected an integer of {bits} bits in decimal digits, found {data[:60]!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveController:
-    """``/controller``, ephemeral: the broker that is controller.
+    """`/controller`, ephemeral: the broker that is the controller.
 
-    ``timestamp``: of its election, milliseconds since 1970. ``kraft_controller_epoch``: from Kafka 3.4 on; with it the
-    node has version 2.
+    Attributes:
+        broker_id: the broker.
+        timestamp: time of its election in milliseconds since 1970.
+        kraft_controller_epoch: from Kafka 3.4 on, in version 2.
+        unknown: unknown keys.
     """
 
     broker_id: int
@@ -41,51 +44,51 @@ class ActiveController:
 
     @staticmethod
     def path() -> str:
-        """Where it is."""
+        """Return the path."""
         return "/controller"
 
     @property
     def is_migrating(self) -> bool:
-        """Whether a KRaft controller has taken over: then nobody else may write."""
+        """Whether a KRaft controller has taken over, so that no other client may write."""
         return self.kraft_controller_epoch not in {None, -1}
 
     def encode(self) -> bytes:
-        """Version 1, or 2 where there is a KRaft controller's epoch to tell."""
+        """Encode as version 2 with a KRaft controller epoch, as version 1 without."""
         kraft = self.kraft_controller_epoch
         values: dict[str, object] = {"version": 1 if kraft is None else 2, "brokerid": self.broker_id}
         if self.timestamp is not None:
             values["timestamp"] = str(self.timestamp)
         if kraft is not None:
             values["kraftControllerEpoch"] = kraft
-        return dump(values, self.unknown)
+        return encode_json(values, self.unknown)
 
     @classmethod
     def decode(cls, data: bytes, path: str = "/controller") -> ActiveController:
-        """Of JSON, or a bare broker id. Errors: ZnodeError."""
-        if _WHOLE_NUMBER.fullmatch(data.strip()) is not None:
-            return cls(whole_number(data.strip(), path, 32))
-        node = JsonObject.parse(data, path)
-        node.drop("version")
-        broker_id = node.integer("brokerid")
-        return cls(broker_id, node.timestamp(), node.integer("kraftControllerEpoch", None), node.unknown())
+        """Decode JSON or a bare broker id, or raise ZnodeError."""
+        if _INTEGER.fullmatch(data.strip()) is not None:
+            return cls(decode_integer(data.strip(), path, 32))
+        document = JsonObject.decode(data, path)
+        document.ignore("version")
+        broker_id = document.integer("brokerid")
+        return cls(broker_id, document.timestamp(), document.integer("kraftControllerEpoch", None), document.unknown())
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerEpoch:
-    """``/controller_epoch``: how many controllers there were. Its version guards every write of a controller."""
+    """`/controller_epoch`: the number of controller elections. Its version fences the writes of controllers."""
 
     epoch: int
 
     @staticmethod
     def path() -> str:
-        """Where it is."""
+        """Return the path."""
         return "/controller_epoch"
 
     def encode(self) -> bytes:
-        """Decimal digits."""
+        """Encode as decimal digits."""
         return b"%d" % self.epoch
 
     @classmethod
     def decode(cls, data: bytes, path: str = "/controller_epoch") -> ControllerEpoch:
-        """Errors: ZnodeError."""
-        return cls(whole_number(data, path, 32))
+        """Decode the data, or raise ZnodeError."""
+        return cls(decode_integer(data, path, 32))

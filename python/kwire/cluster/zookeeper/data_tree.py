@@ -1,14 +1,14 @@
-"""ZooKeeper's tree of nodes, as a server keeps it: transactions, versions, ephemeral owners. No sessions, no watches.
+"""The data tree of a ZooKeeper server in memory: transactions, versions, and ephemeral owners.
 
-Rules of this file: a transaction takes place as a whole or leaves no trace; what it changed is told as a list,
-in order, so that watches can be fired from it. Sources: ZooKeeper's ``PrepRequestProcessor`` and ``DataTree``.
+A transaction is applied as a whole or not at all. It returns its changes in order, from which watches are fired. Sources:
+ZooKeeper's `PrepRequestProcessor` and `DataTree`.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cluster.zookeeper.errors import (
     BadVersion,
@@ -20,25 +20,25 @@ from kwire.cluster.zookeeper.errors import (
     StoreError,
     TransactionFailed,
 )
-from kwire.cluster.zookeeper.operations import ANY_VERSION, Check, Create, Delete, SetData, Stat
+from kwire.cluster.zookeeper.operations import ANY_VERSION, Check, Create, Delete, SetData, Stat, WatchEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kwire.cluster.zookeeper.operations import Acl, Operation, OperationResult
 
-__all__ = ["Tree", "ZnodeChange", "parent_of"]
+__all__ = ["DataTree", "ZnodeChange", "parent_of"]
 
 
 class ZnodeChange(NamedTuple):
-    """One thing that happened to one node."""
+    """A change of one znode."""
 
-    kind: Literal["created", "changed", "deleted"]
+    kind: WatchEventKind
     path: str
 
 
 @dataclass(slots=True)
-class _TreeNode:
+class _StoredZnode:
     data: bytes
     acl: tuple[Acl, ...]
     owner: int
@@ -49,7 +49,7 @@ class _TreeNode:
     mtime: int
     version: int = 0
     creations: int = 0
-    """Of children, ever: where sequential names come from."""
+    """Number of children ever created, which numbers sequential znodes."""
     children: set[str] = field(default_factory=set)
 
     def stat(self) -> Stat:
@@ -69,41 +69,41 @@ class _TreeNode:
 
 
 def parent_of(path: str) -> str:
-    """The path of the node above; the root is above itself."""
+    """Return the path of the parent; the root is its own parent."""
     return path.rpartition("/")[0] or "/"
 
 
-class Tree:
-    """All nodes. ``zxid``: of the last transaction."""
+class DataTree:
+    """All znodes. `zxid` is the id of the last transaction."""
 
     def __init__(self) -> None:
         self.zxid = 0
-        self._nodes = {"/": _TreeNode(b"", (), 0, 0, 0, 0, 0, 0)}
+        self._znodes = {"/": _StoredZnode(b"", (), 0, 0, 0, 0, 0, 0)}
 
-    def node(self, path: str) -> _TreeNode:
-        """The node. Errors: NoNode."""
+    def get(self, path: str) -> _StoredZnode:
+        """Return a znode, or raise NoNode."""
         try:
-            return self._nodes[path]
+            return self._znodes[path]
         except KeyError:
             raise NoNode(path) from None
 
-    def has(self, path: str) -> bool:
-        """Whether there is such a node."""
-        return path in self._nodes
+    def exists(self, path: str) -> bool:
+        """Return whether the znode exists."""
+        return path in self._znodes
 
     def paths(self) -> list[str]:
-        """Of all nodes but the root, sorted."""
-        return sorted(self._nodes.keys() - {"/"})
+        """Return the sorted paths of all znodes except the root."""
+        return sorted(self._znodes.keys() - {"/"})
 
     def owned_by(self, session_id: int) -> list[str]:
-        """The session's ephemeral nodes, sorted."""
-        return sorted(path for path, node in self._nodes.items() if node.owner == session_id)
+        """Return the sorted paths of the ephemeral znodes of a session."""
+        return sorted(path for path, znode in self._znodes.items() if znode.owner == session_id)
 
     def apply(
         self, operations: Sequence[Operation], session_id: int, default_acl: tuple[Acl, ...]
     ) -> tuple[list[OperationResult], list[ZnodeChange]]:
-        """Do all of it. Errors: TransactionFailed, and then nothing has changed."""
-        transaction = _Transaction(self._nodes, self.zxid + 1, session_id, default_acl)
+        """Apply a transaction, or raise TransactionFailed and change nothing."""
+        transaction = _Transaction(self._znodes, self.zxid + 1, session_id, default_acl)
         results: list[OperationResult] = []
         for index, operation in enumerate(operations):
             try:
@@ -116,9 +116,11 @@ class Tree:
 
 
 class _Transaction:
-    def __init__(self, nodes: dict[str, _TreeNode], zxid: int, session_id: int, default_acl: tuple[Acl, ...]) -> None:
+    def __init__(
+        self, znodes: dict[str, _StoredZnode], zxid: int, session_id: int, default_acl: tuple[Acl, ...]
+    ) -> None:
         self.changes: list[ZnodeChange] = []
-        self._nodes = nodes
+        self._znodes = znodes
         self._zxid = zxid
         self._session_id = session_id
         self._default_acl = default_acl
@@ -130,12 +132,12 @@ class _Transaction:
             case Create():
                 return self._create(operation)
             case SetData():
-                return self._set(operation)
+                return self._set_data(operation)
             case Delete():
                 self._delete(operation)
                 return None
             case Check():
-                self._versioned(operation.path, operation.version)
+                self._existing(operation.path, operation.version)
                 return None
 
     def undo(self) -> None:
@@ -145,18 +147,18 @@ class _Transaction:
     def _create(self, operation: Create) -> str:
         path = operation.path
         parent_path = parent_of(path)
-        parent = self._nodes.get(parent_path)
+        parent = self._znodes.get(parent_path)
         if parent is None:
             raise NoNode(path)
         if operation.sequential:
             path = f"{path}{parent.creations:010d}"
-        if path in self._nodes:
+        if path in self._znodes:
             raise NodeExists(path)
         if parent.owner:
             raise NoChildrenForEphemerals(path)
         acl = self._default_acl if operation.acl is None else operation.acl
         owner = self._session_id if operation.ephemeral else 0
-        self._nodes[path] = _TreeNode(
+        self._znodes[path] = _StoredZnode(
             operation.data, acl, owner, self._zxid, self._zxid, self._zxid, self._now, self._now
         )
         name = path.rpartition("/")[2]
@@ -166,53 +168,53 @@ class _Transaction:
         parent.pzxid = self._zxid
 
         def undo() -> None:
-            del self._nodes[path]
+            del self._znodes[path]
             parent.children.discard(name)
             parent.creations -= 1
             parent.pzxid = before
 
         self._undo.append(undo)
-        self.changes.append(ZnodeChange("created", path))
+        self.changes.append(ZnodeChange(WatchEventKind.CREATED, path))
         return path
 
-    def _set(self, operation: SetData) -> Stat:
-        node = self._versioned(operation.path, operation.version)
-        before = (node.data, node.version, node.mzxid, node.mtime)
-        node.data, node.version, node.mzxid, node.mtime = operation.data, node.version + 1, self._zxid, self._now
+    def _set_data(self, operation: SetData) -> Stat:
+        znode = self._existing(operation.path, operation.version)
+        before = (znode.data, znode.version, znode.mzxid, znode.mtime)
+        znode.data, znode.version, znode.mzxid, znode.mtime = operation.data, znode.version + 1, self._zxid, self._now
 
         def undo() -> None:
-            node.data, node.version, node.mzxid, node.mtime = before
+            znode.data, znode.version, znode.mzxid, znode.mtime = before
 
         self._undo.append(undo)
-        self.changes.append(ZnodeChange("changed", operation.path))
-        return node.stat()
+        self.changes.append(ZnodeChange(WatchEventKind.CHANGED, operation.path))
+        return znode.stat()
 
     def _delete(self, operation: Delete) -> None:
         path = operation.path
         if path == "/":
             raise ServerError(path, -8, "BadArgumentsError")
-        node = self._versioned(path, operation.version)
-        if node.children:
+        znode = self._existing(path, operation.version)
+        if znode.children:
             raise NotEmpty(path)
-        parent = self._nodes[parent_of(path)]
+        parent = self._znodes[parent_of(path)]
         name = path.rpartition("/")[2]
         before = parent.pzxid
-        del self._nodes[path]
+        del self._znodes[path]
         parent.children.discard(name)
         parent.pzxid = self._zxid
 
         def undo() -> None:
-            self._nodes[path] = node
+            self._znodes[path] = znode
             parent.children.add(name)
             parent.pzxid = before
 
         self._undo.append(undo)
-        self.changes.append(ZnodeChange("deleted", path))
+        self.changes.append(ZnodeChange(WatchEventKind.DELETED, path))
 
-    def _versioned(self, path: str, version: int) -> _TreeNode:
-        node = self._nodes.get(path)
-        if node is None:
+    def _existing(self, path: str, version: int) -> _StoredZnode:
+        znode = self._znodes.get(path)
+        if znode is None:
             raise NoNode(path)
-        if version not in {ANY_VERSION, node.version}:
+        if version not in {ANY_VERSION, znode.version}:
             raise BadVersion(path)
-        return node
+        return znode

@@ -1,9 +1,10 @@
-"""``EmbeddedZooKeeper``: a real ZooKeeper server of one's own, from the jars that PySpark brings along.
+"""A ZooKeeper server in a child process, with the jars of PySpark.
 
-Rules of this file: one process at a time, told apart by its id; it listens on 127.0.0.1 only, and ends when the process
-that started it ends, however that happens. Two servers on the same data would destroy them: the folder is locked before
-anything in it is written, for as long as the server lives, also when it outlives us for a moment. What it printed is
-kept, and is part of every error about it. Methods block; in an event loop use ``async with``, or ``asyncio.to_thread``.
+- The server listens on 127.0.0.1 only and ends with the process that started it, even if that process is killed.
+- Two servers would destroy each other's data. The data directory is locked before it is written to, and stays locked as
+  long as the server runs, even if the server outlives its owner for a moment.
+- The output of the server is kept and is part of every error.
+- Methods block. In an event loop, use `async with` or `asyncio.to_thread`.
 """
 
 from __future__ import annotations
@@ -30,12 +31,17 @@ if TYPE_CHECKING:
 __all__ = ["CannotStart", "EmbeddedZooKeeper", "command"]
 
 _SERVER = "org.apache.zookeeper.server.ZooKeeperServerMain"
-# What the server needs of PySpark's jars: opening all three hundred doubles the time it takes to start.
-_NEEDED = ("zookeeper-*", "slf4j-api-*", "log4j-*", "netty-*", "metrics-core-*", "snappy-java-*", "commons-io-*")
+# The jars that the server needs. Opening all 300 jars of PySpark doubles the start time.
+_JAR_PATTERNS = ("zookeeper-*", "slf4j-api-*", "log4j-*", "netty-*", "metrics-core-*", "snappy-java-*", "commons-io-*")
 
 
 class CannotStart(KwireError):
-    """There is no server, or it did not come up. ``reason``: with what to do about it; ``log``: its last output."""
+    """The server cannot be started.
+
+    Attributes:
+        reason: why, and what to do about it.
+        log: the last output of the server.
+    """
 
     def __init__(self, reason: str, log: str = "") -> None:
         super().__init__(reason, log)
@@ -47,15 +53,21 @@ class CannotStart(KwireError):
 
 
 class EmbeddedZooKeeper:
-    """A server.
-
-    ``data``: its folder, kept; without one, a folder is made and thrown away by ``close``. ``port``: 0 for a free one,
-    which stays the same from start to start. ``classpath``: as for ``java -cp``; without one, PySpark's jars. ``tick``:
-    seconds; sessions live at least two ticks. ``force_sync``: whether a write is on the disk before it is answered,
-    which only matters when the machine fails: a killed process loses nothing. ``settings``: lines of ``zoo.cfg``.
+    """A ZooKeeper server.
 
         with EmbeddedZooKeeper() as server:
             print(server.hosts)
+
+    Args:
+        data: the data directory, which is kept; by default a temporary directory that `close` deletes.
+        port: the port, 0 for a free one, which stays the same after a restart.
+        classpath: the class path for `java -cp`; by default the jars of PySpark.
+        java: the Java executable.
+        heap: the maximum heap size.
+        tick: tick time in seconds. Session timeouts are at least two ticks.
+        force_sync: whether a write is on disk before its response. This matters only if the machine fails: a killed
+            process loses no data.
+        settings: further lines of `zoo.cfg`.
     """
 
     def __init__(
@@ -70,10 +82,10 @@ class EmbeddedZooKeeper:
         force_sync: bool = True,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._keeps_data = data is not None
+        self._keep_data = data is not None
         self.data = Path(tempfile.mkdtemp(prefix="kwire-zookeeper-") if data is None else data)
         self.port = port
-        self._port_is_given = port != 0
+        self._fixed_port = port != 0
         self._classpath = classpath
         self._java = java
         self._heap = heap
@@ -85,21 +97,26 @@ class EmbeddedZooKeeper:
 
     @property
     def hosts(self) -> str:
-        """For ``connect``, and for Kafka's ``zookeeper.connect``."""
+        """The address for `connect` and for Kafka's `zookeeper.connect`."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int | None:
-        """Of the running process."""
+        """The id of the running process."""
         return self._process.pid if self._process is not None else None
 
     @property
     def log(self) -> Path:
-        """What it printed, from all its starts."""
+        """The file with the output of all starts."""
         return self.data / "zookeeper.log"
 
     def start(self, timeout: float = 30.0) -> None:
-        """Start it and wait until it serves. Errors: CannotStart; FolderInUse when another server has its folder."""
+        """Start the server and wait until it accepts requests.
+
+        Raises:
+            CannotStart: the server did not start in time.
+            FolderInUse: another server uses the data directory.
+        """
         if self._process is not None:
             return
         arguments = self._arguments()
@@ -107,35 +124,35 @@ class EmbeddedZooKeeper:
         self._lock = FolderLock(self.data, timeout=timeout)
         deadline = time.monotonic() + timeout
         try:
-            while not self._serves(arguments, self._lock, deadline):
-                self.port = 0  # somebody was faster
+            while not self._try_start(arguments, self._lock, deadline):
+                self.port = 0  # another program took the port first
         except BaseException:
             self.kill()
             raise
-        self._port_is_given = True
+        self._fixed_port = True
 
     def stop(self, timeout: float = 10.0) -> None:
-        """End it as its operator would; by force after so many seconds."""
+        """Stop the server with SIGTERM, and kill it after `timeout` seconds."""
         if self._process is not None:
             self._process.stop(timeout)
-        self._ended()
+        self._release()
 
     def kill(self) -> None:
-        """End it with SIGKILL, as a crash would."""
+        """Kill the server with SIGKILL."""
         if self._process is not None:
             self._process.kill()
-        self._ended()
+        self._release()
 
-    def _ended(self) -> None:
+    def _release(self) -> None:
         self._process = None
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
     def close(self) -> None:
-        """Stop it, and throw its folder away unless it was given one."""
+        """Stop the server and delete its data directory if it is temporary."""
         self.stop()
-        if not self._keeps_data:
+        if not self._keep_data:
             shutil.rmtree(self.data, ignore_errors=True)
 
     def __enter__(self) -> Self:
@@ -164,21 +181,21 @@ class EmbeddedZooKeeper:
         options = [f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
         if not self._force_sync:
             options.append("-Dzookeeper.forceSync=no")
-        classpath = self._classpath or _jars_of_pyspark()
+        classpath = self._classpath or _pyspark_jars()
         return [java, *options, "-cp", classpath, _SERVER, str(self.data / "zoo.cfg")]
 
-    def _serves(self, arguments: list[str], lock: FolderLock, deadline: float) -> bool:
-        """Start it, and True when it is there; False when another program has taken the port that we chose."""
+    def _try_start(self, arguments: list[str], lock: FolderLock, deadline: float) -> bool:
+        """Start the server, and return False if another program has taken the chosen port."""
         if not self.port:
             self.port = _free_port()
         self._write_settings()
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         self._process = ChildProcess(arguments, self.log, descriptors=(lock.descriptor,))
         try:
-            self._wait_until_it_serves(self._process, deadline)
+            self._wait_until_ready(self._process, deadline)
         except CannotStart as error:
             self._process.kill()
-            if "Address already in use" in error.log and not self._port_is_given:
+            if "Address already in use" in error.log and not self._fixed_port:
                 return False
             raise
         return True
@@ -198,16 +215,16 @@ class EmbeddedZooKeeper:
         text = "".join(f"{key}={value}\n" for key, value in settings.items())
         (self.data / "zoo.cfg").write_text(text, encoding="utf-8")
 
-    def _wait_until_it_serves(self, process: ChildProcess, deadline: float) -> None:
+    def _wait_until_ready(self, process: ChildProcess, deadline: float) -> None:
         while time.monotonic() < deadline:
             if (returncode := process.returncode) is not None:
-                raise CannotStart(f"it ended with status {returncode}", self._log_tail())
-            if "Zookeeper version" in _ask(self.port, b"srvr") and _ask(self.port, b"ruok") == "imok":
-                if process.returncode is None:  # else another server has answered on this port
+                raise CannotStart(f"the process ended with status {returncode}", self._log_tail())
+            if "Zookeeper version" in _send_command(self.port, b"srvr") and _send_command(self.port, b"ruok") == "imok":
+                if process.returncode is None:  # else another server has responded on this port
                     return
                 continue
             time.sleep(0.02)
-        raise CannotStart(f"it did not serve on port {self.port} in time", self._log_tail())
+        raise CannotStart(f"the server did not accept requests on port {self.port} in time", self._log_tail())
 
     def _log_tail(self) -> str:
         with self.log.open("rb") as output:
@@ -216,7 +233,7 @@ class EmbeddedZooKeeper:
 
 
 def command(java: str | None = None) -> str:
-    """The Java to run: the given one, ``JAVA_HOME``'s, or the first on the path. Errors: CannotStart."""
+    """Return the Java executable: `java`, that of `JAVA_HOME`, or the first on the path. Raises CannotStart."""
     home = os.environ.get("JAVA_HOME")
     candidates = ["java"]
     if java:
@@ -226,21 +243,19 @@ def command(java: str | None = None) -> str:
     for candidate in candidates:
         if found := shutil.which(candidate):
             return found
-    raise CannotStart(f"no Java found ({', '.join(candidates)}): install Java 17 or newer, or set JAVA_HOME")
+    raise CannotStart(f"no Java found ({', '.join(candidates)}): install Java 17 or later, or set JAVA_HOME")
 
 
-def _jars_of_pyspark() -> str:
+def _pyspark_jars() -> str:
     from importlib.util import find_spec
 
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise CannotStart("its jars come with PySpark: pip install pyspark, or name others by `classpath`")
+        raise CannotStart("the jars of PySpark are missing: run `pip install pyspark`, or set `classpath`")
     folder = Path(spec.origin).parent / "jars"
-    jars = sorted(str(jar) for name in _NEEDED for jar in folder.glob(f"{name}.jar"))
+    jars = sorted(str(jar) for pattern in _JAR_PATTERNS for jar in folder.glob(f"{pattern}.jar"))
     if not any(Path(jar).name.startswith("zookeeper-") for jar in jars):
-        raise CannotStart(
-            f"no zookeeper-*.jar in {folder}: install pyspark 4 in full, or name other jars by `classpath`"
-        )
+        raise CannotStart(f"no zookeeper-*.jar in {folder}: install all of pyspark 4, or set `classpath`")
     return os.pathsep.join(jars)
 
 
@@ -251,12 +266,12 @@ def _free_port() -> int:
         return port
 
 
-def _ask(port: int, word: bytes) -> str:
-    """One of ZooKeeper's four-letter words; empty while nobody answers."""
+def _send_command(port: int, command: bytes) -> str:
+    """Send a four-letter word command, and return the response, empty while the server is unavailable."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1.0) as connection:
-        connection.sendall(word)
-        answer = b""
+        connection.sendall(command)
+        response = b""
         while chunk := connection.recv(4096):
-            answer += chunk
-        return answer.decode(errors="replace")
+            response += chunk
+        return response.decode(errors="replace")
     return ""

@@ -1,21 +1,20 @@
-"""What a ``Store`` raises, and what reading a node's data does.
+"""Errors of a `Store` and of malformed znodes.
 
-Rules of this file: one class for each thing that a caller can react to differently; every error names the path; what
-ZooKeeper says and no class stands for is a ``ServerError`` with its code.
+There is one class for each error that callers can handle differently, and every error has the path.
 
     KwireError
-    ├── ZnodeError               the data of a node are wrong: whoever wrote them must change
+    ├── ZnodeError               the data of a znode are malformed
     └── StoreError
-        ├── NoNode, NodeExists, BadVersion, NotEmpty, NoChildrenForEphemerals, NotAuthorized   the operation was refused
-        ├── TransactionFailed    one operation of a transaction was refused: none took place
-        ├── PacketTooLarge       refused before it was sent
-        ├── ForbiddenPath        refused before it was sent
-        ├── ServerRefused        any other refusal of the server
-        ├── ConnectionLost       what became of the operation is unknown
-        ├── SessionExpired       the session is gone, and with it its ephemeral nodes and its watches
-        ├── AuthenticationFailed the server knows the credentials to be wrong
-        ├── StoreClosed          the caller itself closed the store
-        └── Unreachable          no server took the connection
+        ├── NoNode, NodeExists, BadVersion, NotEmpty, NoChildrenForEphemerals, NotAuthorized   the operation failed
+        ├── TransactionFailed    one operation of a transaction failed, and nothing was applied
+        ├── PacketTooLarge       the request is too large and was not sent
+        ├── ForbiddenPath        kwire does not write this path
+        ├── ServerError          any other error of the server
+        ├── ConnectionLost       the outcome of the operation is unknown
+        ├── SessionExpired       the session has ended, with its ephemeral znodes and watches
+        ├── AuthenticationFailed the server rejected the credentials
+        ├── StoreClosed          the caller closed the store
+        └── Unreachable          no server accepted the connection
 """
 
 from __future__ import annotations
@@ -51,7 +50,11 @@ __all__ = [
 
 
 class StoreError(KwireError):
-    """The base of what a store raises. ``path``: of the node in question; of the first one for a transaction."""
+    """Base class of the errors of a store.
+
+    Attributes:
+        path: the znode; for a transaction, that of the first operation.
+    """
 
     reason = "failed"
 
@@ -64,45 +67,48 @@ class StoreError(KwireError):
 
 
 class NoNode(StoreError):
-    """There is no such node; at a creation: its parent is missing."""
+    """The znode does not exist; for a creation, its parent does not exist."""
 
-    reason = "no such node"
+    reason = "no such znode"
 
 
 class NodeExists(StoreError):
-    """A node that was to be created is there already."""
+    """The znode to create already exists."""
 
-    reason = "exists already"
+    reason = "already exists"
 
 
 class BadVersion(StoreError):
-    """The node's version is not the one that the operation demanded: somebody else wrote in between."""
+    """The znode has another version than expected: another client has written it."""
 
-    reason = "has another version than was demanded"
+    reason = "has another version than expected"
 
 
 class NotEmpty(StoreError):
-    """A node that was to be deleted has children."""
+    """The znode to delete has children."""
 
     reason = "has children"
 
 
 class NoChildrenForEphemerals(StoreError):
-    """An ephemeral node cannot have children."""
+    """The parent is ephemeral and cannot have children."""
 
-    reason = "is below an ephemeral node, which can have no children"
+    reason = "the parent is ephemeral and cannot have children"
 
 
 class NotAuthorized(StoreError):
-    """The node's access control list does not permit it to the identities of this session."""
+    """The access control list of the znode does not allow the operation to this session."""
 
-    reason = "not permitted to this session"
+    reason = "not authorized"
 
 
 class TransactionFailed(StoreError):
-    """A ``multi`` of which nothing took place, because one operation was refused.
+    """A `multi` failed because of one operation, and nothing was applied.
 
-    ``index``: of that operation; ``error``: why, as if it had been alone. ``operations``: the whole transaction.
+    Attributes:
+        operations: the operations of the transaction.
+        index: the index of the failed operation.
+        error: its error.
     """
 
     def __init__(self, operations: Sequence[Operation], index: int, error: StoreError) -> None:
@@ -114,18 +120,20 @@ class TransactionFailed(StoreError):
 
     @property
     def operation(self) -> Operation:
-        """The one that was refused."""
+        """The operation that failed."""
         return self.operations[self.index]
 
     def __str__(self) -> str:
-        kind = type(self.operation).__name__.lower()
-        return f"nothing written: operation {self.index} of {len(self.operations)} ({kind}) refused: {self.error}"
+        kind = type(self.operation).__name__
+        return f"transaction failed at operation {self.index} of {len(self.operations)} ({kind}): {self.error}"
 
 
 class PacketTooLarge(StoreError):
-    """The request would be longer than ZooKeeper reads, which would answer by cutting the connection.
+    """The request is longer than ZooKeeper accepts and was not sent; ZooKeeper would close the connection.
 
-    ``size``, ``limit``: in bytes, as ``jute.maxbuffer`` counts them. Nothing was sent.
+    Attributes:
+        size: the size of the request in bytes, as `jute.maxbuffer` counts it.
+        limit: the maximum size in bytes.
     """
 
     def __init__(self, path: str, size: int, limit: int) -> None:
@@ -135,17 +143,22 @@ class PacketTooLarge(StoreError):
         self.limit = limit
 
     def __str__(self) -> str:
-        return f"{self.path}: the request has {self.size:,} bytes, ZooKeeper reads {self.limit:,}: not sent"
+        return f"{self.path}: request not sent: it has {self.size:,} bytes, ZooKeeper accepts {self.limit:,}"
 
 
 class ForbiddenPath(StoreError):
-    """A path that kwire never writes: ``/feature``, upon which real brokers act."""
+    """The path is `/feature` or below, which kwire never writes because Kafka brokers act upon it."""
 
-    reason = "real Kafka brokers act upon this node: kwire never writes it"
+    reason = "kwire does not write this znode, because Kafka brokers act upon it"
 
 
 class ServerError(StoreError):
-    """Any other refusal. ``code``: ZooKeeper's, such as -8 for bad arguments; ``name``: what its clients call it."""
+    """Any other error of the server.
+
+    Attributes:
+        code: ZooKeeper's error code, such as -8 for bad arguments.
+        name: the name of the error.
+    """
 
     def __init__(self, path: str, code: int, name: str) -> None:
         KwireError.__init__(self, path, code, name)
@@ -154,45 +167,47 @@ class ServerError(StoreError):
         self.name = name
 
     def __str__(self) -> str:
-        return f"{self.path}: refused by ZooKeeper: {self.name} ({self.code})"
+        return f"{self.path}: ZooKeeper error {self.name} ({self.code})"
 
 
 class ConnectionLost(StoreError):
-    """The connection ended before the answer came: a write may have taken place, or not.
+    """The connection ended before the response, so a write may have been applied or not.
 
-    Read before you repeat it, or make the write conditional, so that a second one does no harm. What is asked for
-    while there is no connection waits for the next one, so a retry need not sleep.
+    Read before you repeat a write, or make it conditional. Operations called without a connection wait for the next
+    one, so a retry loop need not sleep.
     """
 
-    reason = "connection to ZooKeeper lost: whether it took place is unknown"
+    reason = "connection to ZooKeeper lost, the outcome is unknown"
 
 
 class SessionExpired(StoreError):
-    """ZooKeeper has ended the session. The store is of no more use: open another one.
+    """ZooKeeper has ended the session. Open another store.
 
-    An operation that was under way when the session ended may have taken place; later ones have not.
+    An operation in progress at that time may have been applied; later ones were not.
     """
 
     reason = "the ZooKeeper session has expired"
 
 
 class AuthenticationFailed(StoreError):
-    """The server refused the credentials of the session."""
+    """The server rejected the credentials of the session."""
 
-    reason = "ZooKeeper refused the credentials"
+    reason = "ZooKeeper rejected the credentials"
 
 
 class StoreClosed(StoreError):
-    """The store was closed before the answer came, or before the question."""
+    """The store was closed before the response or before the request."""
 
     reason = "the store is closed"
 
 
 class ZnodeError(KwireError, ValueError):
-    """A node whose data are not what stands there by Kafka's rules.
+    """The data of a znode are not what Kafka's format requires.
 
-    ``path``: the node's; ``key``: the faulty JSON key, dotted from the outermost, empty for the data as a whole;
-    ``reason``: the rest of the sentence.
+    Attributes:
+        path: the znode.
+        key: the wrong JSON key, dotted from the outermost object, empty for the data as a whole.
+        reason: what is wrong.
     """
 
     def __init__(self, path: str, key: str, reason: str) -> None:
@@ -202,12 +217,17 @@ class ZnodeError(KwireError, ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        where = f"{self.path}: {self.key}" if self.key else self.path
-        return f"{where}: {self.reason}"
+        location = f"{self.path}: {self.key}" if self.key else self.path
+        return f"{location}: {self.reason}"
 
 
 class Unreachable(StoreError):
-    """No server of the ensemble took the connection in time. ``hosts``: as given; ``seconds``: how long was waited."""
+    """No server of the ensemble accepted the connection in time.
+
+    Attributes:
+        hosts: the servers.
+        seconds: the time waited.
+    """
 
     def __init__(self, hosts: str, seconds: float) -> None:
         KwireError.__init__(self, hosts, seconds)
@@ -216,4 +236,4 @@ class Unreachable(StoreError):
         self.seconds = seconds
 
     def __str__(self) -> str:
-        return f"no ZooKeeper server of {self.hosts} took the connection within {self.seconds:g} seconds"
+        return f"no ZooKeeper server of {self.hosts} accepted a connection within {self.seconds:g} seconds"

@@ -1,8 +1,8 @@
-"""``/features``: what the whole cluster has agreed to do (KIP-584).
+"""Znode of the finalized features (KIP-584).
 
-Rules of this file: the path is ``/features``; ``/feature``, upon which real Kafka acts, is nowhere built. Levels are at
-least 1. A lowest level of 0 that stands in a node is read as 1 and told, because the KIP's own example has one; a range
-whose lowest is above its highest is told and left out. The node's version is the epoch.
+The path is `/features`, never `/feature`, upon which Kafka brokers act. Version levels start at 1. A minimum level of 0
+is read as 1 with a warning, because the example of the KIP has it. A range with a minimum above its maximum is left out
+with a warning. The version of the znode is the epoch.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from kwire.cluster.zookeeper.json_object import (
     NO_UNKNOWN_KEYS,
     JsonObject,
     UnknownKeys,
-    dump,
-    json_of_objects,
-    read_only,
+    encode_json,
+    encode_objects,
+    freeze,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _MAX_LEVEL = 0x7FFF
 
 
 class FinalizedVersionRange(NamedTuple):
-    """The levels of a feature that are finalized."""
+    """The finalized version levels of a feature."""
 
     min_version_level: int
     max_version_level: int
@@ -39,10 +39,13 @@ class FinalizedVersionRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FeaturesZnode:
-    """The node's content. ``enabled`` False: feature versioning is switched off, and ``features`` counts for nothing.
+    """`/features`: the finalized features.
 
-    ``warnings``: what was found wrong in a node and mended or left out; it is not written. Two nodes that differ in
-    it only are equal.
+    Attributes:
+        enabled: whether feature versioning is enabled; otherwise `features` has no effect.
+        features: the finalized features.
+        unknown: unknown keys.
+        warnings: errors in the data that were corrected or left out. They are not written and not compared.
     """
 
     enabled: bool
@@ -51,19 +54,21 @@ class FeaturesZnode:
     warnings: tuple[ZnodeError, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", read_only(self.features))
+        object.__setattr__(self, "features", freeze(self.features))
 
     @staticmethod
     def path() -> str:
-        """Where it is."""
+        """Return the path."""
         return "/features"
 
     def encode(self) -> bytes:
-        """Version 0. ValueError for levels that no node may have."""
+        """Encode as version 0, or raise ValueError for invalid levels."""
         for name, levels in self.features.items():
             if not name or not 1 <= levels.min_version_level <= levels.max_version_level <= _MAX_LEVEL:
-                raise ValueError(f"feature {name!r}: {levels[:2]} is no range of levels from 1 to {_MAX_LEVEL}")
-        features = json_of_objects(
+                raise ValueError(
+                    f"feature {name!r}: invalid levels {levels[:2]}, expected a range from 1 to {_MAX_LEVEL}"
+                )
+        features = encode_objects(
             {
                 name: (
                     {"min_version_level": levels.min_version_level, "max_version_level": levels.max_version_level},
@@ -72,40 +77,40 @@ class FeaturesZnode:
                 for name, levels in self.features.items()
             }
         )
-        return dump({"version": 0, "status": int(self.enabled)}, (("features", features), *self.unknown))
+        return encode_json({"version": 0, "status": int(self.enabled)}, (("features", features), *self.unknown))
 
     @classmethod
     def decode(cls, data: bytes, path: str = "/features") -> FeaturesZnode:
-        """Errors: ZnodeError. Version and status are demanded; a disabled node may do without ``features``."""
-        node = JsonObject.parse(data, path)
-        version = node.integer("version")
+        """Decode the data, or raise ZnodeError. `features` is optional if feature versioning is disabled."""
+        document = JsonObject.decode(data, path)
+        version = document.integer("version")
         if version != 0:
-            raise node.fault("version", f"{version}: expected 0")
-        status = node.integer("status")
+            raise document.error("version", f"expected 0, found {version}")
+        status = document.integer("status")
         if status not in {0, 1}:
-            raise node.fault("status", f"{status}: expected 0 (disabled) or 1 (enabled)")
+            raise document.error("status", f"expected 0 (disabled) or 1 (enabled), found {status}")
         features: dict[str, FinalizedVersionRange] = {}
         warnings: list[ZnodeError] = []
-        if status == 1 or "features" in node:
-            told = node.object("features")
-            for name in told.keys():  # noqa: SIM118 - reading takes the keys out
-                levels = _levels(told, name, warnings)
+        if status == 1 or "features" in document:
+            values = document.object("features")
+            for name in values.keys():  # noqa: SIM118 - reading takes the keys out
+                levels = _levels(values, name, warnings)
                 if levels is not None:
                     features[name] = levels
-        return cls(status == 1, features, node.unknown(), tuple(warnings))
+        return cls(status == 1, features, document.unknown(), tuple(warnings))
 
 
-def _levels(told: JsonObject, name: str, warnings: list[ZnodeError]) -> FinalizedVersionRange | None:
-    one = told.object(name)
+def _levels(features: JsonObject, name: str, warnings: list[ZnodeError]) -> FinalizedVersionRange | None:
+    one = features.object(name)
     lowest = one.integer("min_version_level", bits=16)
     highest = one.integer("max_version_level", bits=16)
     if not name:
-        warnings.append(told.fault(name, "a feature must have a name: left out"))
+        warnings.append(features.error(name, "feature without a name ignored"))
         return None
     if lowest == 0:
-        warnings.append(one.fault("min_version_level", "0 is below the least level: read as 1"))
+        warnings.append(one.error("min_version_level", "0 is below the lowest level and is read as 1"))
         lowest = 1
     if not 1 <= lowest <= highest:
-        warnings.append(told.fault(name, f"{lowest} to {highest} is no range of levels: left out"))
+        warnings.append(features.error(name, f"invalid range of levels ignored: {lowest} to {highest}"))
         return None
     return FinalizedVersionRange(lowest, highest, one.unknown())

@@ -1,10 +1,10 @@
-"""One JSON object of a node, read key by key as Kafka's ``kafka.utils.json`` reads it.
+"""Reading and writing of JSON objects in znodes, like `kafka.utils.json` of Kafka.
 
-Rules of this file: what a key must hold is said where it is read, and every fault names path and key. An integer is a
-whole number of 32 (or 64) bits written as a number; a text is a JSON string that Unicode can write, so without half a
-surrogate pair; null is no value for either. Of two equal keys the last counts, and what follows the object is not
-looked at: both as Jackson does it. What nobody asked for is ``unknown``: kept as JSON text, so that it can be written
-back and is immutable.
+- The expected type of a key is given where it is read, and every error has the path and the key.
+- An integer is a JSON number without a fraction that fits into 32 or 64 bits. A string must be encodable in UTF-8, so it
+  contains no lone surrogates. null is neither.
+- As in Jackson, the last of several equal keys counts, and data after the object are ignored.
+- Keys that are not read are unknown keys. They are kept as JSON text, which is immutable, and can be written back.
 """
 
 from __future__ import annotations
@@ -24,56 +24,56 @@ __all__ = [
     "NO_UNKNOWN_KEYS",
     "JsonObject",
     "UnknownKeys",
-    "dump",
+    "decode_json",
+    "encode_json",
+    "encode_object",
+    "encode_objects",
+    "freeze",
     "intern_ids",
-    "json_of_objects",
-    "object_text",
-    "parse",
-    "read_only",
 ]
 
 UnknownKeys: TypeAlias = tuple[tuple[str, str], ...]
-"""Keys that nobody here knows, each with the JSON text of its value."""
+"""Unknown keys, each with the JSON text of its value."""
 
 NO_UNKNOWN_KEYS: UnknownKeys = ()
-_NUMBER = re.compile(r"-?[0-9]{1,19}")
-_NO_NODE_NAME = re.compile("[/\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\U0010ffff]")
-"""What ZooKeeper takes in no node's name (``PathUtils.validatePath``)."""
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
+_INVALID_IN_ZNODE_NAME = re.compile("[/\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\U0010ffff]")
+"""Characters that ZooKeeper rejects in names (`PathUtils.validatePath`)."""
 _REQUIRED: Any = object()
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+def _reject_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not valid JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant)
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
-def parse(data: bytes, path: str) -> Any:
-    """The JSON value that the data begin with. Errors: ZnodeError."""
+def decode_json(data: bytes, path: str) -> Any:
+    """Decode the JSON value at the start of the data, or raise ZnodeError."""
     try:
         try:
             return _DECODER.raw_decode(data.decode().lstrip(" \t\r\n"))[0]
-        except ValueError:  # another of Unicode's encodings, or a byte order mark, which Jackson finds out by itself
-            return json.loads(data, parse_constant=_refuse)
+        except ValueError:  # another Unicode encoding or a byte order mark, which Jackson detects
+            return json.loads(data, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         shown = f"{data[:60]!r}..." if len(data) > 60 else repr(data)
-        raise ZnodeError(path, "", f"no JSON: {shown}: {error}") from None
+        raise ZnodeError(path, "", f"invalid JSON {shown}: {error}") from None
 
 
-def dump(values: Mapping[str, object], unknown: UnknownKeys = NO_UNKNOWN_KEYS) -> bytes:
-    """The object as compact JSON, known keys first."""
-    return object_text(values, unknown).encode()
+def encode_json(values: Mapping[str, object], unknown: UnknownKeys = NO_UNKNOWN_KEYS) -> bytes:
+    """Encode an object as compact JSON, unknown keys last."""
+    return encode_object(values, unknown).encode()
 
 
-def json_of_objects(objects: Mapping[str, tuple[Mapping[str, object], UnknownKeys]]) -> str:
-    """An object of objects, each with what is unknown of it."""
-    return "{" + ",".join(f"{_ENCODER.encode(name)}:{object_text(*one)}" for name, one in objects.items()) + "}"
+def encode_objects(objects: Mapping[str, tuple[Mapping[str, object], UnknownKeys]]) -> str:
+    """Encode an object of objects, each with its unknown keys, as text."""
+    return "{" + ",".join(f"{_ENCODER.encode(name)}:{encode_object(*one)}" for name, one in objects.items()) + "}"
 
 
-def object_text(values: Mapping[str, object], unknown: UnknownKeys = NO_UNKNOWN_KEYS) -> str:
-    """The same as text, to stand within another object."""
+def encode_object(values: Mapping[str, object], unknown: UnknownKeys = NO_UNKNOWN_KEYS) -> str:
+    """Encode an object as text, to embed it in another object."""
     text = _ENCODER.encode(values)
     if unknown:
         rest = ",".join(f"{_ENCODER.encode(key)}:{value}" for key, value in unknown)
@@ -83,59 +83,67 @@ def object_text(values: Mapping[str, object], unknown: UnknownKeys = NO_UNKNOWN_
 
 @lru_cache(maxsize=1 << 16)
 def intern_ids(ids: tuple[int, ...]) -> tuple[int, ...]:
-    """The same list of brokers as the same object: a cluster has many partitions and few such lists."""
+    """Return the same object for equal lists of brokers, since a cluster has many partitions and few such lists."""
     return ids
 
 
-def read_only(values: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """The mapping, for reading only."""
+def freeze(values: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a read-only mapping."""
     return values if isinstance(values, MappingProxyType) else MappingProxyType(dict(values))
 
 
 class JsonObject:
-    """An object that is being read. ``where``: the dotted key it stands at, for errors."""
+    """An object that is being read. Reading a key removes it; the remaining keys are unknown.
 
-    __slots__ = ("_path", "_values", "_where")
+    Args:
+        value: the decoded object.
+        path: the path of the znode, for errors.
+        location: the dotted key of the object within the data, for errors.
 
-    def __init__(self, value: Any, path: str, where: str = "") -> None:
+    Raises:
+        ZnodeError: from the constructor and all methods that read, for a value of another type.
+    """
+
+    __slots__ = ("_location", "_path", "_values")
+
+    def __init__(self, value: Any, path: str, location: str = "") -> None:
         if type(value) is not dict:
-            raise ZnodeError(path, where, f"expected a JSON object, found {_shown(value)}")
+            raise ZnodeError(path, location, f"expected a JSON object, found {_shown(value)}")
         self._values: dict[str, Any] = value
         self._path = path
-        self._where = where
+        self._location = location
 
     @classmethod
-    def parse(cls, data: bytes, path: str) -> JsonObject:
-        """The object that is all of a node's data."""
-        return cls(parse(data, path), path)
+    def decode(cls, data: bytes, path: str) -> JsonObject:
+        """Decode the object at the start of the data."""
+        return cls(decode_json(data, path), path)
 
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
     def keys(self) -> Iterable[str]:
-        """Of what was not taken yet."""
+        """Return the keys that have not been read."""
         for key in self._values:
-            if not _can_be_written(key):
-                raise self.fault("", f"{_shown(key)} is no key: half a surrogate pair is no character")
+            if not _is_encodable(key):
+                raise self.error("", f"invalid key {_shown(key)}: it contains a lone surrogate")
         return list(self._values)
 
-    def where(self, key: str) -> str:
-        """The dotted key, as errors name it."""
-        return f"{self._where}.{key}" if self._where else key
+    def error(self, key: str, reason: str) -> ZnodeError:
+        """Return the error to raise for a key, or for the object if the key is empty."""
+        return ZnodeError(self._path, self._full_key(key) if key else self._location, reason)
 
-    def fault(self, key: str, reason: str) -> ZnodeError:
-        """The error to raise."""
-        return ZnodeError(self._path, self.where(key) if key else self._where, reason)
+    def _full_key(self, key: str) -> str:
+        return f"{self._location}.{key}" if self._location else key
 
     def take(self, key: str, default: Any = _REQUIRED) -> Any:
-        """Any value. It counts as known from now on."""
+        """Read a value of any type."""
         value = self._values.pop(key, default)
         if value is _REQUIRED:
-            raise self.fault(key, "is missing")
+            raise self.error(key, "is missing")
         return value
 
-    def drop(self, *keys: str) -> None:
-        """Keys that are known, and about which nothing is demanded."""
+    def ignore(self, *keys: str) -> None:
+        """Skip known keys without checking their values."""
         for key in keys:
             self._values.pop(key, None)
 
@@ -145,7 +153,7 @@ class JsonObject:
         A value that is not an integer of 64 bits stays an unknown key, so it is written back unchanged.
         """
         value = self._values.get("timestamp")
-        if type(value) is str and _NUMBER.fullmatch(value):
+        if type(value) is str and _INTEGER.fullmatch(value):
             value = int(value)
         if type(value) is not int or not _fits(value, 64):
             return None
@@ -153,74 +161,79 @@ class JsonObject:
         return value
 
     def integer(self, key: str, default: Any = _REQUIRED, *, bits: int = 32) -> Any:
-        """A whole number; the default only where the key is missing."""
-        return self._integer(key, self.take(key), bits) if key in self._values else self._default(key, default)
+        """Read an integer; the default applies only if the key is missing."""
+        if key not in self._values:
+            return self._default(key, default)
+        value = self._values.pop(key)
+        if type(value) is not int or not _fits(value, bits):
+            raise self.error(key, f"expected an integer of {bits} bits, found {_shown(value)}")
+        return value
 
-    def text(self, key: str, default: Any = _REQUIRED) -> Any:
-        """A string; the default only where the key is missing."""
+    def string(self, key: str, default: Any = _REQUIRED) -> Any:
+        """Read a string; the default applies only if the key is missing."""
         if key not in self._values:
             return self._default(key, default)
         value = self._values.pop(key)
         if type(value) is not str:
-            raise self.fault(key, f"expected a string, found {_shown(value)}")
-        if not _can_be_written(value):
-            raise self.fault(key, f"{_shown(value)}: half a surrogate pair is no character")
+            raise self.error(key, f"expected a string, found {_shown(value)}")
+        if not _is_encodable(value):
+            raise self.error(key, f"invalid string {_shown(value)}: it contains a lone surrogate")
         return value
 
-    def node_name(self, key: str) -> str:
-        """A string that a node can be called."""
-        text: str = self.text(key)
-        if text in {"", ".", ".."} or _NO_NODE_NAME.search(text):
-            raise self.fault(key, f"no node can be called {_shown(text)}")
-        return text
+    def znode_name(self, key: str) -> str:
+        """Read a string that is a valid name of a znode."""
+        name: str = self.string(key)
+        if name in {"", ".", ".."} or _INVALID_IN_ZNODE_NAME.search(name):
+            raise self.error(key, f"expected the name of a znode, found {_shown(name)}")
+        return name
 
-    def number_in_text(self, key: str) -> int:
-        """A whole number of 64 bits that is written as a string."""
-        text = self.text(key)
-        if _NUMBER.fullmatch(text) is None or not _fits(int(text), 64):
-            raise self.fault(key, f"expected a whole number in a string, found {_shown(text)}")
+    def integer_string(self, key: str) -> int:
+        """Read an integer of 64 bits that is written as a string."""
+        text = self.string(key)
+        if _INTEGER.fullmatch(text) is None or not _fits(int(text), 64):
+            raise self.error(key, f"expected an integer of 64 bits as a string, found {_shown(text)}")
         return int(text)
 
-    def optional_text(self, key: str) -> str | None:
-        """A string; None where it is null or missing."""
+    def optional_string(self, key: str) -> str | None:
+        """Read a string, or None if it is null or missing."""
         if self._values.get(key) is None:
             self._values.pop(key, None)
             return None
-        text: str = self.text(key)
+        text: str = self.string(key)
         return text
 
     def integers(self, key: str, default: Any = _REQUIRED) -> Any:
-        """A tuple of whole numbers, shared among all who hold the same."""
+        """Read a list of integers of 32 bits as an interned tuple."""
         if key not in self._values:
             return self._default(key, default)
         values = self._array(key)
-        if not all(type(value) is int and _fits(value, 32) for value in values):
-            raise self.fault(key, f"expected a list of integers, found {_shown(values)}")
+        if not all(type(value) is int and -0x8000_0000 <= value <= 0x7FFF_FFFF for value in values):
+            raise self.error(key, f"expected a list of integers, found {_shown(values)}")
         return intern_ids(tuple(values))
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """A list of strings."""
+    def strings(self, key: str) -> tuple[str, ...]:
+        """Read a list of strings."""
         values = self._array(key)
-        if not all(type(value) is str and _can_be_written(value) for value in values):
-            raise self.fault(key, f"expected a list of strings, found {_shown(values)}")
+        if not all(type(value) is str and _is_encodable(value) for value in values):
+            raise self.error(key, f"expected a list of strings, found {_shown(values)}")
         return tuple(values)
 
-    def text_map(self, key: str) -> dict[str, str]:
-        """An object of strings."""
+    def string_map(self, key: str) -> dict[str, str]:
+        """Read an object of strings."""
         inner = self.object(key)
-        return {name: inner.text(name) for name in inner.keys()}  # noqa: SIM118 - reading takes the keys out
+        return {name: inner.string(name) for name in inner.keys()}  # noqa: SIM118 - reading removes the keys
 
     def object(self, key: str) -> JsonObject:
-        """An object within."""
-        return JsonObject(self.take(key), self._path, self.where(key))
+        """Read an object."""
+        return JsonObject(self.take(key), self._path, self._full_key(key))
 
     def objects(self, key: str) -> list[JsonObject]:
-        """A list of objects."""
+        """Read a list of objects."""
         values = self._array(key)
-        return [JsonObject(value, self._path, f"{self.where(key)}[{index}]") for index, value in enumerate(values)]
+        return [JsonObject(value, self._path, f"{self._full_key(key)}[{index}]") for index, value in enumerate(values)]
 
     def unknown(self) -> UnknownKeys:
-        """What was not taken."""
+        """Return the keys that have not been read."""
         if not self._values:
             return NO_UNKNOWN_KEYS
         return tuple((key, _ENCODER.encode(value)) for key, value in self._values.items())
@@ -228,26 +241,21 @@ class JsonObject:
     def _array(self, key: str) -> list[Any]:
         value = self.take(key)
         if type(value) is not list:
-            raise self.fault(key, f"expected a list, found {_shown(value)}")
-        return value
-
-    def _integer(self, key: str, value: Any, bits: int) -> int:
-        if type(value) is not int or not _fits(value, bits):
-            raise self.fault(key, f"expected an integer of {bits} bits, found {_shown(value)}")
+            raise self.error(key, f"expected a list, found {_shown(value)}")
         return value
 
     def _default(self, key: str, default: Any) -> Any:
         if default is _REQUIRED:
-            raise self.fault(key, "is missing")
+            raise self.error(key, "is missing")
         return default
 
 
 def _fits(number: int, bits: int) -> bool:
-    """Return whether a signed integer of this size can hold the number."""
+    """Return whether the number is a signed integer of this size."""
     return -(1 << (bits - 1)) <= number < 1 << (bits - 1)
 
 
-def _can_be_written(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     if text.isascii():
         return True
     try:
@@ -260,6 +268,6 @@ def _can_be_written(text: str) -> bool:
 def _shown(value: Any) -> str:
     try:
         text = _ENCODER.encode(value)
-    except ValueError:  # a number of more digits than Python writes
-        text = "a number too long to show"
+    except ValueError:  # an integer with more digits than Python converts to text
+        text = "a number that is too long to show"
     return text if len(text) <= 60 else f"{text[:60]}..."

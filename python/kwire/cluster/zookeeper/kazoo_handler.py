@@ -1,8 +1,7 @@
-"""Between kazoo's connection thread and the event loop.
+"""Callbacks from kazoo's connection thread to the event loop.
 
-Rules of this file: everything that kazoo has to tell (answers, watches, states) goes through one inbox, in the order in
-which the server said it, and the loop is woken once for all that waits there. kazoo's own worker threads are not
-started: nothing of ours runs in them.
+Responses, watch events, and session states go through one queue, in the order in which the server sent them. The loop is
+woken once for all queued callbacks. kazoo's worker threads are not started.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["AsyncResult", "CallbackQueue", "EventLoopHandler", "WakeupPair"]
 
 
 class CallbackQueue:
-    """What is to be called in the loop's thread, in order."""
+    """Callbacks to run in the thread of the event loop, in order."""
 
     __slots__ = ("_awake", "_loop", "_waiting")
 
@@ -36,32 +35,32 @@ class CallbackQueue:
         self._awake = False
 
     def post(self, call: Callable[[], None]) -> None:
-        """From any thread."""
+        """Add a callback from any thread."""
         self._waiting.append(call)
         if not self._awake:
             self._awake = True
             try:
                 self._loop.call_soon_threadsafe(self._drain)
-            except RuntimeError:  # the loop is closed: nobody is left who could hear of it
+            except RuntimeError:  # the loop is closed
                 self._waiting.clear()
 
     def _drain(self) -> None:
-        self._awake = False  # before looking: what is appended from now on wakes the loop again, or is seen below
+        self._awake = False  # before the loop below: later callbacks wake the event loop again or are seen below
         waiting = self._waiting
         while waiting:
             call = waiting.popleft()
             try:
                 call()
-            except Exception as error:  # noqa: BLE001 - one bad callback must not silence the others: the loop reports it
+            except Exception as error:  # noqa: BLE001 - a failing callback must not affect the others; the loop reports it
                 self._loop.call_exception_handler(
-                    {"message": f"callback of a store failed: {call!r}", "exception": error}
+                    {"message": f"callback of a ZooKeeper session failed: {call!r}", "exception": error}
                 )
 
 
 class AsyncResult:
-    """What kazoo puts an answer into; as much of its ``AsyncResult`` as kazoo itself uses, without locks.
+    """The part of kazoo's `AsyncResult` that kazoo itself uses, without locks.
 
-    A callback is called once, by whoever comes second: the thread that has the answer, or the one that links.
+    A callback runs once, in the thread that comes second: the one that sets the result, or the one that links.
     """
 
     __slots__ = ("_callbacks", "exception", "ready", "value")
@@ -73,27 +72,27 @@ class AsyncResult:
         self._callbacks: list[Callable[[AsyncResult], None]] = []
 
     def set(self, value: Any = None) -> None:
-        """The answer."""
+        """Set the result."""
         if not self.ready:
             self.value = value
             self.ready = True
             self._call()
 
     def set_exception(self, exception: BaseException) -> None:
-        """Why there is none."""
+        """Set an exception as the result."""
         if not self.ready:
             self.exception = exception
             self.ready = True
             self._call()
 
     def rawlink(self, callback: Callable[[AsyncResult], None]) -> None:
-        """Call it when there is an answer, at once if there is one."""
+        """Call `callback` once the result is set, at once if it is set already."""
         self._callbacks.append(callback)
         if self.ready:
             self._call()
 
     def get(self) -> Any:
-        """The answer, which must be there."""
+        """Return the result, which must be set."""
         if self.exception is not None:
             raise self.exception
         return self.value
@@ -101,17 +100,17 @@ class AsyncResult:
     def _call(self) -> None:
         while self._callbacks:
             try:
-                callback = self._callbacks.pop()  # of two threads one gets it
+                callback = self._callbacks.pop()  # only one of two threads gets it
             except IndexError:
                 return
             callback(self)
 
 
 class WakeupPair:
-    """The pair of sockets with which kazoo wakes its thread: a byte sent for each request, one received for each.
+    """The pair of sockets with which kazoo wakes its thread: one byte sent and received for each request.
 
-    kazoo's own pair takes a few hundred bytes and then blocks whoever sends, be it the thread that should receive.
-    This one only counts, and has a byte in a real pair as long as there is something to receive.
+    kazoo's own pair blocks the sender after a few hundred bytes, even if the sender is the thread that should receive.
+    This pair counts the bytes and holds a real byte only while the count is positive.
     """
 
     def __init__(self) -> None:
@@ -120,11 +119,11 @@ class WakeupPair:
         self._inner, self._outer = socket.socketpair()
 
     def fileno(self) -> int:
-        """Readable while there is something to receive."""
+        """Return a file descriptor that is readable while there are bytes to receive."""
         return self._inner.fileno()
 
     def send(self, data: bytes) -> int:
-        """Never blocks."""
+        """Send without blocking."""
         with self._lock:
             if self._count == 0:
                 self._outer.send(b"\0")
@@ -132,7 +131,7 @@ class WakeupPair:
         return len(data)
 
     def recv(self, limit: int) -> bytes:
-        """Never blocks: BlockingIOError when there is nothing."""
+        """Receive without blocking, or raise BlockingIOError."""
         with self._lock:
             if self._count == 0:
                 raise BlockingIOError
@@ -143,37 +142,37 @@ class WakeupPair:
         return b"\0" * taken
 
     def close(self) -> None:
-        """Both ends; more than once does no harm."""
+        """Close both ends. Closing again has no effect."""
         self._inner.close()
         self._outer.close()
 
 
 class EventLoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's handler of threads, whose callbacks go to the inbox instead of its workers."""
+    """kazoo's threading handler, with callbacks in the event loop instead of worker threads."""
 
     timeout_exception = KazooTimeoutError
 
-    def __init__(self, inbox: CallbackQueue) -> None:
+    def __init__(self, callbacks: CallbackQueue) -> None:
         super().__init__()
-        self._inbox = inbox
+        self._callbacks = callbacks
 
     def start(self) -> None:
-        """No workers."""
+        """Start without worker threads."""
         self._running = True
 
     def stop(self) -> None:
-        """No workers."""
+        """Stop without worker threads."""
         self._running = False
 
     def create_socket_pair(self) -> tuple[WakeupPair, WakeupPair]:
-        """What wakes the connection's thread."""
+        """Create the pair that wakes the connection thread."""
         doorbell = WakeupPair()
         return doorbell, doorbell
 
     def select(
         self, readers: Sequence[Any], writers: Sequence[Any], _: Sequence[Any], timeout: float | None = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        """In one system call, and kazoo makes several selects for each request; its own takes five of them."""
+        """Select with one system call. kazoo selects several times for each request, and its own select needs five."""
         if timeout is not None and timeout < 0:
             raise ValueError("timeout must not be negative")
         poll = select.poll()
@@ -191,15 +190,15 @@ class EventLoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kaz
         )
 
     def async_result(self) -> AsyncResult:
-        """What answers are put into."""
+        """Create a result."""
         return AsyncResult()
 
     def dispatch_callback(self, callback: Any) -> None:
-        """A watch has fired."""
-        self._inbox.post(lambda: callback.func(*callback.args))
+        """Run a watch callback in the event loop."""
+        self._callbacks.post(lambda: callback.func(*callback.args))
 
     def spawn(self, func: Callable[..., None], *args: Any, **keywords: Any) -> threading.Thread:
-        """The connection's thread."""
+        """Start the connection thread."""
         thread = threading.Thread(target=func, args=args, kwargs=keywords, name="zookeeper connection", daemon=True)
         thread.start()
         return thread

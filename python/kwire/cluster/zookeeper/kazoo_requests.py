@@ -1,8 +1,8 @@
-"""The requests of a ``KazooStore``: how each is sent through kazoo, and what is made of its answer.
+"""Requests of a `KazooStore`: how they are sent through kazoo and how their responses are translated.
 
-Rules of this file: ``send`` is called by whichever thread makes room in the window, once for every packet, and says
-whether there are more; ``answered`` is called in kazoo's connection thread (or where kazoo refuses at once). Futures
-are touched in the loop's thread only, through the inbox.
+- `send` is called once for each packet, by the thread that makes room in the window.
+- Response callbacks run in kazoo's connection thread, or in the calling thread if kazoo rejects a request at once.
+- Futures are set only in the thread of the event loop, through the callback queue.
 """
 
 from __future__ import annotations
@@ -44,7 +44,16 @@ from kwire.cluster.zookeeper.errors import (
     StoreError,
     TransactionFailed,
 )
-from kwire.cluster.zookeeper.operations import Create, Delete, Operation, SetData, Stat, WatchEvent, Znode
+from kwire.cluster.zookeeper.operations import (
+    Create,
+    Delete,
+    Operation,
+    SetData,
+    Stat,
+    WatchEvent,
+    WatchEventKind,
+    Znode,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -60,9 +69,9 @@ __all__ = [
     "ResponseCallback",
     "SingleRequest",
     "StoreRequest",
-    "packet",
     "stat_of",
     "store_error",
+    "to_kazoo_operation",
     "transaction_results",
 ]
 
@@ -82,8 +91,8 @@ _ERRORS: dict[type[Exception], type[StoreError]] = {
 
 
 def store_error(error: BaseException, path: str) -> BaseException:
-    """What the store raises for what kazoo raised."""
-    known = _ERRORS.get(type(error))  # type: ignore[arg-type]  # any other exception is simply not found
+    """Return the error of the store for an exception of kazoo."""
+    known = _ERRORS.get(type(error))  # type: ignore[arg-type]  # other types are not found
     if known is not None:
         return known(path)
     if isinstance(error, ZookeeperError):
@@ -91,43 +100,43 @@ def store_error(error: BaseException, path: str) -> BaseException:
     return error
 
 
-def stat_of(told: Any) -> Stat:
-    """From ``ZnodeStat`` of kazoo, which has the same fields in the same order."""
-    return Stat._make(told)
+def stat_of(stat: Any) -> Stat:
+    """Convert kazoo's `ZnodeStat`, which has the same fields in the same order."""
+    return Stat._make(stat)
 
 
 ResponseCallback: TypeAlias = "Callable[[AsyncResult, type[StoreError] | None], None]"
-"""What hears of a packet's answer. The second argument: how the session has ended, where that is why there is none."""
+"""Called with the response of a packet and, if the session ended before the response, the error of the session."""
 
 
 class StoreRequest(Protocol):
-    """Something to be sent, in one packet or many."""
+    """A request of one or more packets."""
 
     @property
     def exhausted(self) -> bool:
-        """Whether there is nothing more to send."""
+        """Whether all packets have been sent."""
 
     def send(self, client: Any) -> tuple[AsyncResult, ResponseCallback]:
-        """Give kazoo the next packet."""
+        """Give the next packet to kazoo."""
 
     def fail(self, error: type[StoreError]) -> None:
-        """The rest was not sent, and never will be."""
+        """Fail: the remaining packets will not be sent."""
 
 
 class SingleRequest:
     """SingleRequest packet, one answer. ``translate`` makes the result of kazoo's."""
 
-    __slots__ = ("_call", "_future", "_inbox", "_path", "_translate", "exhausted")
+    __slots__ = ("_call", "_callbacks", "_future", "_path", "_translate", "exhausted")
 
     def __init__(
         self,
-        inbox: CallbackQueue,
+        callbacks: CallbackQueue,
         future: asyncio.Future[Any],
         path: str,
         call: Callable[[Any], AsyncResult],
         translate: Callable[[Any], Any],
     ) -> None:
-        self._inbox = inbox
+        self._callbacks = callbacks
         self._future = future
         self._path = path
         self._call = call
@@ -136,13 +145,13 @@ class SingleRequest:
 
     def send(self, client: Any) -> tuple[AsyncResult, ResponseCallback]:
         self.exhausted = True
-        return self._call(client), self._answered
+        return self._call(client), self._on_response
 
     def fail(self, error: type[StoreError]) -> None:
-        self._inbox.post(lambda: settle(self._future, None, error(self._path)))
+        self._callbacks.post(lambda: settle(self._future, None, error(self._path)))
 
-    def _answered(self, reply: AsyncResult, ended: type[StoreError] | None) -> None:
-        self._inbox.post(lambda: self._settle(reply, ended))
+    def _on_response(self, reply: AsyncResult, ended: type[StoreError] | None) -> None:
+        self._callbacks.post(lambda: self._settle(reply, ended))
 
     def _settle(self, reply: AsyncResult, ended: type[StoreError] | None) -> None:
         if reply.exception is not None:
@@ -155,24 +164,24 @@ class SingleRequest:
 
 
 class GetManyRequest:
-    """The data of many nodes: a packet each, and the loop is told once, when all are there or one has failed."""
+    """Reads of many znodes, one packet each, with one callback after the last response or the first error."""
 
-    __slots__ = ("_answered_count", "_failed", "_future", "_inbox", "_next", "_nodes", "_paths", "_watch")
+    __slots__ = ("_callbacks", "_failed", "_future", "_next", "_paths", "_response_count", "_watch", "_znodes")
 
     def __init__(
         self,
-        inbox: CallbackQueue,
+        callbacks: CallbackQueue,
         future: asyncio.Future[list[Znode | None]],
         paths: Sequence[str],
         watch: Watch | None,
     ) -> None:
-        self._inbox = inbox
+        self._callbacks = callbacks
         self._future = future
         self._paths = paths
         self._watch = watch
-        self._nodes: list[Znode | None] = [None] * len(paths)
+        self._znodes: list[Znode | None] = [None] * len(paths)
         self._next = 0
-        self._answered_count = 0
+        self._response_count = 0
         self._failed = False
 
     @property
@@ -184,31 +193,31 @@ class GetManyRequest:
         self._next = index + 1
         path = self._paths[index]
         watch = None if self._watch is None else KazooWatch(self._watch, path)
-        return client.get_async(path, watch), lambda reply, ended: self._answered(index, reply, ended)
+        return client.get_async(path, watch), lambda reply, ended: self._on_response(index, reply, ended)
 
     def fail(self, error: type[StoreError]) -> None:
         self._fail(error(self._paths[min(self._next, len(self._paths) - 1)]))
 
-    def _answered(self, index: int, reply: AsyncResult, ended: type[StoreError] | None) -> None:
-        """The store's lock is held, so answers are counted one after another."""
+    def _on_response(self, index: int, reply: AsyncResult, ended: type[StoreError] | None) -> None:
+        """Store one response. The caller holds the lock of the store."""
         if reply.exception is None:
             data, stat = reply.value
-            self._nodes[index] = Znode(data or b"", stat_of(stat))
+            self._znodes[index] = Znode(data or b"", stat_of(stat))
         elif not isinstance(reply.exception, NoNodeError):
             path = self._paths[index]
             self._fail(ended(path) if ended else store_error(reply.exception, path))
-        self._answered_count += 1
-        if self._answered_count == len(self._paths) and not self._failed:
-            self._inbox.post(lambda: settle(self._future, self._nodes, None))
+        self._response_count += 1
+        if self._response_count == len(self._paths) and not self._failed:
+            self._callbacks.post(lambda: settle(self._future, self._znodes, None))
 
     def _fail(self, error: BaseException) -> None:
         if not self._failed:
             self._failed = True
-            self._inbox.post(lambda: settle(self._future, None, error))
+            self._callbacks.post(lambda: settle(self._future, None, error))
 
 
 def settle(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
-    """Unless it was cancelled."""
+    """Set a future unless it was cancelled."""
     if future.done():
         return
     if error is not None:
@@ -217,17 +226,17 @@ def settle(future: asyncio.Future[Any], value: object, error: BaseException | No
         future.set_result(value)
 
 
-_KINDS: dict[str, Any] = {
-    EventType.CREATED: "created",
-    EventType.CHANGED: "changed",
-    EventType.DELETED: "deleted",
-    EventType.CHILD: "children",
-    EventType.NONE: "lost",
+_KINDS: dict[str, WatchEventKind] = {
+    EventType.CREATED: WatchEventKind.CREATED,
+    EventType.CHANGED: WatchEventKind.CHANGED,
+    EventType.DELETED: WatchEventKind.DELETED,
+    EventType.CHILD: WatchEventKind.CHILDREN,
+    EventType.NONE: WatchEventKind.LOST,
 }
 
 
 class KazooWatch:
-    """A watch as kazoo keeps it: in sets, by which equal ones are one."""
+    """A watch for kazoo, which keeps watches in sets: equal watches must compare equal."""
 
     __slots__ = ("_path", "_watch")
 
@@ -245,12 +254,12 @@ class KazooWatch:
         return hash((self._watch, self._path))
 
 
-def packet(operation: Operation, default_acl: tuple[Acl, ...], root: str) -> Any:
-    """What kazoo's transaction is made of: its own methods check again what ``check_operation`` has."""
+def to_kazoo_operation(operation: Operation, default_acl: tuple[Acl, ...], root: str) -> Any:
+    """Convert to an operation of kazoo's transaction, without repeating the checks of `check_operation`."""
     path = f"{root}{operation.path}" if operation.path != "/" else root or "/"
     if isinstance(operation, Create):
-        access = _access(default_acl if operation.acl is None else operation.acl)
-        return serialization.Create(path, operation.data, access, operation.ephemeral | operation.sequential << 1)
+        kazoo_acl = _kazoo_acl(default_acl if operation.acl is None else operation.acl)
+        return serialization.Create(path, operation.data, kazoo_acl, operation.ephemeral | operation.sequential << 1)
     if isinstance(operation, SetData):
         return serialization.SetData(path, operation.data, operation.version)
     if isinstance(operation, Delete):
@@ -259,13 +268,13 @@ def packet(operation: Operation, default_acl: tuple[Acl, ...], root: str) -> Any
 
 
 @lru_cache(maxsize=64)
-def _access(acl: tuple[Acl, ...]) -> list[Any]:
-    """As kazoo wants it, which only reads it."""
+def _kazoo_acl(acl: tuple[Acl, ...]) -> list[Any]:
+    """Convert to a shared list of kazoo's type. kazoo does not change it."""
     return [ACL(one.permissions, Id(one.scheme, one.identity)) for one in acl]
 
 
 def transaction_results(operations: Sequence[Operation], results: list[Any]) -> list[OperationResult]:
-    """Errors: TransactionFailed."""
+    """Convert the results of a transaction, or raise TransactionFailed."""
     translated: list[OperationResult] = []
     for index, result in enumerate(results):
         if isinstance(result, str):
@@ -276,7 +285,7 @@ def transaction_results(operations: Sequence[Operation], results: list[Any]) -> 
             translated.append(None)
         elif not isinstance(
             result, (RolledBackError, RuntimeInconsistency)
-        ):  # those would have been fine by themselves
+        ):  # operations that failed only because another one failed
             error = store_error(result, operations[index].path)
             if not isinstance(error, StoreError):
                 raise error

@@ -1,17 +1,18 @@
-"""``MemoryZooKeeper``: a ZooKeeper ensemble within the process, with as many sessions as wanted and every fault on demand.
+"""A ZooKeeper ensemble in memory, with any number of sessions and injected faults, for tests.
 
-Rules of this file: it does what ``Store`` promises and what a real server does, in the same order; requests take place
-when they are called, and their answers arrive in a later turn of the event loop. Access control lists are kept, not
-enforced. No time passes here: a session expires when the test says so.
+It has the guarantees of `Store` and the behavior of a ZooKeeper server. Requests are applied when they are called, and
+responses arrive in a later iteration of the event loop. Access control lists are stored, but not enforced. There is no
+clock: sessions expire when `expire` is called.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from kwire.cluster.zookeeper.data_tree import Tree, ZnodeChange, parent_of
+from kwire.cluster.zookeeper.data_tree import DataTree, ZnodeChange, parent_of
 from kwire.cluster.zookeeper.errors import (
     ConnectionLost,
     PacketTooLarge,
@@ -32,6 +33,7 @@ from kwire.cluster.zookeeper.operations import (
     SetData,
     Stat,
     WatchEvent,
+    WatchEventKind,
     Znode,
 )
 from kwire.cluster.zookeeper.packet_size import request_size, transaction_size
@@ -42,84 +44,95 @@ if TYPE_CHECKING:
 
     from kwire.cluster.zookeeper.store import Watch
 
-__all__ = ["MemoryStore", "MemoryZooKeeper", "Verdict"]
+__all__ = ["InjectedFault", "MemoryStore", "MemoryZooKeeper"]
 
 Result = TypeVar("Result")
-Verdict: TypeAlias = Literal["serve", "lose request", "lose answer"]
-"""What becomes of a write. Losing cuts the connection, before the write takes place or after it; a new connection
-follows in the next turn of the event loop."""
+
+
+class InjectedFault(StrEnum):
+    """A fault during a write. Both faults end the connection; the session reconnects in the next loop iteration."""
+
+    NONE = "none"
+    LOSE_REQUEST = "lose request"
+    """The connection ends before the write is applied."""
+    LOSE_RESPONSE = "lose response"
+    """The connection ends after the write is applied."""
 
 
 class MemoryZooKeeper:
     """The ensemble.
 
-    ``interrupt``: asked about every write before it takes place, with the session and the operations; it may count
-    them, cut the connection by its ``Verdict``, or raise to end the caller as a crash would.
+    Attributes:
+        tree: the znodes.
+        inject_fault: called before every write with the session and the operations. It may count them, return a fault,
+            or raise an exception to simulate a crash of the caller.
+        running: whether the ensemble accepts connections.
     """
 
     def __init__(self) -> None:
-        self.tree = Tree()
-        self.interrupt: Callable[[MemoryStore, Sequence[Operation]], Verdict] | None = None
+        self.tree = DataTree()
+        self.inject_fault: Callable[[MemoryStore, Sequence[Operation]], InjectedFault] | None = None
         self.running = True
         self._sessions: dict[int, MemoryStore] = {}
         self._last_session_id = 0x1000
         self._expired: set[int] = set()
-        # Path, then who watches it; a dict for a set that keeps its order.
+        # Watches by path; the inner dict is an ordered set.
         self._data_watches: dict[str, dict[tuple[MemoryStore, Watch], None]] = {}
         self._child_watches: dict[str, dict[tuple[MemoryStore, Watch], None]] = {}
 
     def session(self, acl: tuple[Acl, ...] = OPEN_ACL_UNSAFE) -> MemoryStore:
-        """A new session of the running event loop, connected."""
+        """Open a connected session in the running event loop."""
         self._last_session_id += 1
         session = MemoryStore(self, self._last_session_id, acl)
         self._sessions[session.session_id] = session
         return session
 
     def expire(self, session_id: int) -> None:
-        """End a session as the server does when it hears nothing: its ephemeral nodes go.
+        """End a session as a server does after the session timeout, and delete its ephemeral znodes.
 
-        A client with a connection learns it at once, another one when it connects again.
+        A connected client learns this at once, another request when it reconnects.
         """
         session = self._sessions.get(session_id)
-        had_connection = session is not None and session.is_connected
+        was_connected = session is not None and session.is_connected
         self._expired.add(session_id)
         if session is not None:
             session.disconnect()
-        self._remove_nodes(session_id)
-        if session is not None and had_connection:
+        self._delete_ephemerals(session_id)
+        if session is not None and was_connected:
             session.reconnect()
 
     def stop(self) -> None:
-        """Cut all connections, and take no new ones."""
+        """End all connections and accept no new ones."""
         self.running = False
         for session in list(self._sessions.values()):
             session.disconnect()
 
     def start(self) -> None:
-        """Take connections again: what sessions asked for meanwhile is done now."""
+        """Accept connections again, and process the requests that are waiting."""
         self.running = True
         for session in list(self._sessions.values()):
             session.reconnect()
 
     def snapshot(self) -> dict[str, bytes]:
-        """Every node's data by its path."""
-        return {path: self.tree.node(path).data for path in self.tree.paths()}
+        """Return the data of all znodes by path."""
+        return {path: self.tree.get(path).data for path in self.tree.paths()}
 
-    # The rest is for the sessions.
+    # For the sessions
 
-    def knows(self, session_id: int) -> bool:
+    def is_alive(self, session_id: int) -> bool:
+        """Return whether a session has not expired."""
         return session_id not in self._expired
 
     def end(self, session: MemoryStore) -> None:
-        """The client closes its session: its nodes go at once."""
-        self.forget_watches(session)
-        self._remove_nodes(session.session_id)
+        """Close a session and delete its ephemeral znodes."""
+        self.remove_watches(session)
+        self._delete_ephemerals(session.session_id)
 
-    def forget(self, session: MemoryStore) -> None:
-        """Nothing more happens to it."""
+    def remove_session(self, session: MemoryStore) -> None:
+        """Forget a session that has ended."""
         self._sessions.pop(session.session_id, None)
 
-    def _remove_nodes(self, session_id: int) -> None:
+    def _delete_ephemerals(self, session_id: int) -> None:
         for path in self.tree.owned_by(session_id):
             _, changes = self.tree.apply([Delete(path)], session_id, ())
             self.fire(changes)
@@ -132,32 +145,32 @@ class MemoryZooKeeper:
         if watch is not None:
             self._child_watches.setdefault(path, {})[session, watch] = None
 
-    def forget_watches(self, session: MemoryStore) -> list[tuple[Watch, str]]:
-        """Take away all watches of a session; the result is whom to tell, of which path."""
-        forgotten = []
+    def remove_watches(self, session: MemoryStore) -> list[tuple[Watch, str]]:
+        """Remove the watches of a session and return them with their paths."""
+        removed = []
         for table in (self._data_watches, self._child_watches):
             for path, watches in list(table.items()):
-                for one in [one for one in watches if one[0] is session]:
-                    del watches[one]
-                    forgotten.append((one[1], path))
+                for key in [key for key in watches if key[0] is session]:
+                    del watches[key]
+                    removed.append((key[1], path))
                 if not watches:
                     del table[path]
-        return forgotten
+        return removed
 
     def fire(self, changes: Iterable[ZnodeChange]) -> None:
         for kind, path in changes:
             for session, watch in self._data_watches.pop(path, ()):
-                session.tell(watch, WatchEvent(kind, path))
-            if kind == "deleted":
+                session.notify(watch, WatchEvent(kind, path))
+            if kind == WatchEventKind.DELETED:
                 for session, watch in self._child_watches.pop(path, ()):
-                    session.tell(watch, WatchEvent("deleted", path))
-            if kind != "changed":
+                    session.notify(watch, WatchEvent(WatchEventKind.DELETED, path))
+            if kind != WatchEventKind.CHANGED:
                 parent = parent_of(path)
                 for session, watch in self._child_watches.pop(parent, ()):
-                    session.tell(watch, WatchEvent("children", parent))
+                    session.notify(watch, WatchEvent(WatchEventKind.CHILDREN, parent))
 
 
-class _Answer(NamedTuple):
+class _Response(NamedTuple):
     future: asyncio.Future[Any]
     path: str
     value: object
@@ -169,7 +182,9 @@ class _Event(NamedTuple):
     event: WatchEvent
 
 
-class _Waiting(NamedTuple):
+class _Request(NamedTuple):
+    """A request. `writes` is empty for a read."""
+
     work: Callable[[], object]
     future: asyncio.Future[Any]
     path: str
@@ -177,7 +192,7 @@ class _Waiting(NamedTuple):
 
 
 class MemoryStore:
-    """One session of a ``MemoryZooKeeper``; a ``Store``. ``state`` is the client's view, which follows the server's."""
+    """A session of a `MemoryZooKeeper`: a `Store`. `state` is the view of the client, which lags behind the server."""
 
     def __init__(self, memory: MemoryZooKeeper, session_id: int, acl: tuple[Acl, ...]) -> None:
         self._memory = memory
@@ -185,57 +200,59 @@ class MemoryStore:
         self._acl = acl
         self._loop = asyncio.get_running_loop()
         self._connected = True
-        self._state: SessionState = "connected"
+        self._state = SessionState.CONNECTED
         self._final: type[StoreError] | None = None
         self._listeners: list[Callable[[SessionState], None]] = []
-        self._waiting: deque[_Waiting] = deque()
-        self._arriving: deque[_Answer | _Event | SessionState] = deque()
+        self._waiting: deque[_Request] = deque()
+        self._in_flight: deque[_Response | _Event | SessionState] = deque()
         self._flush_scheduled = False
 
-    # Faults.
+    # Faults
 
     @property
     def is_connected(self) -> bool:
-        """As the server sees it."""
+        """Whether the server sees a connection."""
         return self._connected
 
     def disconnect(self) -> None:
-        """Cut the connection. Answers on their way are lost, though their writes took place; watches are gone."""
+        """End the connection. Responses in flight are lost, although their writes are applied, and all watches end."""
         if not self._connected:
             return
         self._connected = False
         lost: list[_Event] = []
-        for arriving in list(self._arriving):
-            if isinstance(arriving, _Event):
-                lost.append(arriving)
-                self._arriving.remove(arriving)
-        self._arriving = deque(
-            arriving._replace(error=ConnectionLost(arriving.path)) if isinstance(arriving, _Answer) else arriving
-            for arriving in self._arriving
+        for delivery in list(self._in_flight):
+            if isinstance(delivery, _Event):
+                lost.append(delivery)
+                self._in_flight.remove(delivery)
+        self._in_flight = deque(
+            delivery._replace(error=ConnectionLost(delivery.path)) if isinstance(delivery, _Response) else delivery
+            for delivery in self._in_flight
         )
-        self._arrive("suspended")
-        lost += [_Event(watch, WatchEvent("lost", path)) for watch, path in self._memory.forget_watches(self)]
+        self._deliver(SessionState.SUSPENDED)
+        lost += [
+            _Event(watch, WatchEvent(WatchEventKind.LOST, path)) for watch, path in self._memory.remove_watches(self)
+        ]
         for watch, event in lost:
-            self._arrive(_Event(watch, WatchEvent("lost", event.path)))
+            self._deliver(_Event(watch, WatchEvent(WatchEventKind.LOST, event.path)))
 
     def reconnect(self) -> None:
-        """Connect again, and learn whether the session still lives; what was asked for meanwhile is done now."""
+        """Connect again. If the session is still alive, process the waiting requests, else end it."""
         if self._connected or self._final is not None or not self._memory.running:
             return
-        if not self._memory.knows(self._session_id):
-            self._end("expired", SessionExpired)
+        if not self._memory.is_alive(self._session_id):
+            self._end(SessionState.EXPIRED, SessionExpired)
             return
         self._connected = True
-        self._arrive("connected")
+        self._deliver(SessionState.CONNECTED)
         waiting, self._waiting = self._waiting, deque()
         while waiting:
-            one = waiting.popleft()
+            request = waiting.popleft()
             if self._connected:
-                self._serve(one)
-            else:  # one of them lost the connection again
-                self._waiting.append(one)
+                self._serve(request)
+            else:  # a request lost the connection again
+                self._waiting.append(request)
 
-    # Store.
+    # Store
 
     @property
     def session_id(self) -> int:
@@ -251,21 +268,21 @@ class MemoryStore:
 
     def get(self, path: str, watch: Watch | None = None) -> asyncio.Future[Znode]:
         check_path(path)
-        return self._ask(path, lambda: self._get(path, watch))
+        return self._request(path, lambda: self._get(path, watch))
 
     def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Znode | None]]:
         paths = list(paths)
         for path in paths:
             check_path(path)
-        return self._ask(paths[0] if paths else "/", lambda: [self._get_if_there(path, watch) for path in paths])
+        return self._request(paths[0] if paths else "/", lambda: [self._get_or_none(path, watch) for path in paths])
 
     def exists(self, path: str, watch: Watch | None = None) -> asyncio.Future[Stat | None]:
         check_path(path)
-        return self._ask(path, lambda: self._exists(path, watch))
+        return self._request(path, lambda: self._exists(path, watch))
 
     def children(self, path: str, watch: Watch | None = None) -> asyncio.Future[list[str]]:
         check_path(path)
-        return self._ask(path, lambda: self._children(path, watch))
+        return self._request(path, lambda: self._children(path, watch))
 
     def create(
         self,
@@ -287,53 +304,53 @@ class MemoryStore:
     def multi(self, operations: Sequence[Operation]) -> asyncio.Future[list[OperationResult]]:
         operations = tuple(operations)
         path = operations[0].path if operations else "/"
-        refusal = next(filter(None, map(check_operation, operations)), None) or _too_large(
+        error = next(filter(None, map(check_operation, operations)), None) or _packet_error(
             path, transaction_size(operations, self._acl)
         )
-        if refusal is not None:
-            return self._refused(refusal)
-        return self._ask(path, lambda: self._apply(operations), operations)
+        if error is not None:
+            return self._failed(error)
+        return self._request(path, lambda: self._apply(operations), operations)
 
     def sync(self, path: str = "/") -> asyncio.Future[None]:
         check_path(path)
-        return self._ask(path, lambda: None)
+        return self._request(path, lambda: None)
 
     async def close(self) -> None:
         if self._final is None:
             if self._connected:
                 self._memory.end(self)
-            else:  # the server does not hear of it: the nodes stay until the session expires
-                self._memory.forget_watches(self)
-            self._arriving = deque(
-                arriving._replace(error=StoreClosed(arriving.path)) if isinstance(arriving, _Answer) else arriving
-                for arriving in self._arriving
-                if not isinstance(arriving, _Event)
+            else:  # the server is not notified: ephemeral znodes stay until the session expires
+                self._memory.remove_watches(self)
+            self._in_flight = deque(
+                delivery._replace(error=StoreClosed(delivery.path)) if isinstance(delivery, _Response) else delivery
+                for delivery in self._in_flight
+                if not isinstance(delivery, _Event)
             )
             self._connected = False
-            self._end("closed", StoreClosed)
+            self._end(SessionState.CLOSED, StoreClosed)
         self._flush()
 
-    # For the ensemble.
+    # For the ensemble
 
-    def tell(self, watch: Watch, event: WatchEvent) -> None:
-        self._arrive(_Event(watch, event))
+    def notify(self, watch: Watch, event: WatchEvent) -> None:
+        self._deliver(_Event(watch, event))
 
-    # What the server does.
+    # Server side
 
     def _get(self, path: str, watch: Watch | None) -> Znode:
-        node = self._memory.tree.node(path)
+        znode = self._memory.tree.get(path)
         self._memory.watch_data(path, self, watch)
-        return Znode(node.data, node.stat())
+        return Znode(znode.data, znode.stat())
 
-    def _get_if_there(self, path: str, watch: Watch | None) -> Znode | None:
-        return self._get(path, watch) if self._memory.tree.has(path) else None
+    def _get_or_none(self, path: str, watch: Watch | None) -> Znode | None:
+        return self._get(path, watch) if self._memory.tree.exists(path) else None
 
     def _exists(self, path: str, watch: Watch | None) -> Stat | None:
         self._memory.watch_data(path, self, watch)
-        return self._memory.tree.node(path).stat() if self._memory.tree.has(path) else None
+        return self._memory.tree.get(path).stat() if self._memory.tree.exists(path) else None
 
     def _children(self, path: str, watch: Watch | None) -> list[str]:
-        names = sorted(self._memory.tree.node(path).children)
+        names = sorted(self._memory.tree.get(path).children)
         self._memory.watch_children(path, self, watch)
         return names
 
@@ -348,85 +365,89 @@ class MemoryStore:
         except TransactionFailed as failed:
             raise failed.error from None
 
-    # How a request goes there and back.
+    # Requests and responses
 
     def _write_one(self, operation: Create | SetData | Delete) -> asyncio.Future[OperationResult]:
-        refusal = check_operation(operation) or _too_large(operation.path, request_size(operation, self._acl))
-        if refusal is not None:
-            return self._refused(refusal)
-        return self._ask(operation.path, lambda: self._apply_one(operation), (operation,))
+        error = check_operation(operation) or _packet_error(operation.path, request_size(operation, self._acl))
+        if error is not None:
+            return self._failed(error)
+        return self._request(operation.path, lambda: self._apply_one(operation), (operation,))
 
-    def _refused(self, refusal: StoreError) -> asyncio.Future[Any]:
+    def _failed(self, error: StoreError) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = self._loop.create_future()
-        future.set_exception(refusal)
+        future.set_exception(error)
         return future
 
-    def _ask(self, path: str, work: Callable[[], Result], writes: tuple[Operation, ...] = ()) -> asyncio.Future[Result]:
+    def _request(
+        self, path: str, work: Callable[[], Result], writes: tuple[Operation, ...] = ()
+    ) -> asyncio.Future[Result]:
         future: asyncio.Future[Result] = self._loop.create_future()
         if self._final is not None:
             future.set_exception(self._final(path))
         elif self._connected:
-            self._serve(_Waiting(work, future, path, writes))
+            self._serve(_Request(work, future, path, writes))
         else:
-            self._waiting.append(_Waiting(work, future, path, writes))
+            self._waiting.append(_Request(work, future, path, writes))
         return future
 
-    def _serve(self, one: _Waiting) -> None:
-        interrupt = self._memory.interrupt
-        verdict: Verdict = interrupt(self, one.writes) if one.writes and interrupt is not None else "serve"
-        if not self._connected:  # the interruption itself did that
-            self._arrive(_Answer(one.future, one.path, None, ConnectionLost(one.path)))
+    def _serve(self, request: _Request) -> None:
+        inject_fault = self._memory.inject_fault
+        fault = InjectedFault.NONE
+        if request.writes and inject_fault is not None:
+            fault = inject_fault(self, request.writes)
+        if not self._connected:  # `inject_fault` has disconnected the session
+            self._deliver(_Response(request.future, request.path, None, ConnectionLost(request.path)))
             return
         value: object = None
         error: StoreError | None = None
-        if verdict != "lose request":
+        if fault != InjectedFault.LOSE_REQUEST:
             try:
-                value = one.work()
-            except StoreError as refusal:
-                error = refusal
-        self._arrive(_Answer(one.future, one.path, value, error))
-        if verdict != "serve":
+                value = request.work()
+            except StoreError as store_error:
+                error = store_error
+        self._deliver(_Response(request.future, request.path, value, error))
+        if fault != InjectedFault.NONE:
             self.disconnect()
             self._loop.call_soon(self.reconnect)
 
     def _end(self, state: SessionState, error: type[StoreError]) -> None:
         self._final = error
-        self._memory.forget(self)
-        self._arrive(state)
+        self._memory.remove_session(self)
+        self._deliver(state)
         while self._waiting:
-            one = self._waiting.popleft()
-            self._arrive(_Answer(one.future, one.path, None, error(one.path)))
+            request = self._waiting.popleft()
+            self._deliver(_Response(request.future, request.path, None, error(request.path)))
 
-    def _arrive(self, arriving: _Answer | _Event | SessionState) -> None:
-        self._arriving.append(arriving)
+    def _deliver(self, delivery: _Response | _Event | SessionState) -> None:
+        self._in_flight.append(delivery)
         if not self._flush_scheduled:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flush_scheduled = False
-        while self._arriving:
-            arriving = self._arriving.popleft()
-            if isinstance(arriving, _Answer):
-                if arriving.future.done():  # cancelled
+        while self._in_flight:
+            delivery = self._in_flight.popleft()
+            if isinstance(delivery, _Response):
+                if delivery.future.done():  # cancelled
                     continue
-                if arriving.error is not None:
-                    arriving.future.set_exception(arriving.error)
+                if delivery.error is not None:
+                    delivery.future.set_exception(delivery.error)
                 else:
-                    arriving.future.set_result(arriving.value)
-            elif isinstance(arriving, _Event):
-                self._call(arriving.watch, arriving.event)
+                    delivery.future.set_result(delivery.value)
+            elif isinstance(delivery, _Event):
+                self._call(delivery.watch, delivery.event)
             else:
-                self._state = arriving
+                self._state = delivery
                 for listener in list(self._listeners):
-                    self._call(listener, arriving)
+                    self._call(listener, delivery)
 
     def _call(self, callback: Callable[[Any], None], argument: object) -> None:
         try:
             callback(argument)
-        except Exception as error:  # noqa: BLE001 - one bad watcher must not silence the others: the loop reports it
+        except Exception as error:  # noqa: BLE001 - a failing callback must not affect the others; the loop reports it
             self._loop.call_exception_handler({"message": f"{callback!r} failed on {argument!r}", "exception": error})
 
 
-def _too_large(path: str, size: int) -> PacketTooLarge | None:
+def _packet_error(path: str, size: int) -> PacketTooLarge | None:
     return PacketTooLarge(path, size, MAX_PACKET) if size > MAX_PACKET else None

@@ -1,11 +1,9 @@
-"""The values that go into a ``Store`` and come out of it.
-
-Rules of this file: plain immutable values, no behaviour; names and meanings are ZooKeeper's own.
-"""
+"""Operations on znodes, their results, and the events of a session, as immutable values with ZooKeeper's names."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
 
 __all__ = [
     "ANY_VERSION",
@@ -22,53 +20,70 @@ __all__ = [
     "SetData",
     "Stat",
     "WatchEvent",
+    "WatchEventKind",
     "Znode",
 ]
 
 ANY_VERSION = -1
-"""Demands no version: the operation is not conditional."""
+"""Makes an operation unconditional."""
 
-SessionState: TypeAlias = Literal["connected", "suspended", "expired", "closed"]
-"""``suspended``: no connection, the session may live on; ``expired`` and ``closed`` are final."""
+
+class SessionState(StrEnum):
+    """The state of a session. EXPIRED and CLOSED are final."""
+
+    CONNECTED = "connected"
+    SUSPENDED = "suspended"
+    """There is no connection. The session may still be alive."""
+    EXPIRED = "expired"
+    CLOSED = "closed"
 
 
 class Stat(NamedTuple):
-    """What ZooKeeper tells of a node. Times in milliseconds since 1970, ``czxid`` and the like are transaction ids."""
+    """The metadata of a znode. Times are in milliseconds since 1970; czxid, mzxid, and pzxid are transaction ids."""
 
     czxid: int
     mzxid: int
     ctime: int
     mtime: int
     version: int
-    """How often the data was written since creation; what conditional operations demand."""
+    """Number of changes of the data since creation. Conditional operations compare it."""
     cversion: int
     aversion: int
     ephemeral_owner: int
-    """The session that the node lives with; 0 for a persistent one."""
+    """Id of the session that owns an ephemeral znode, 0 for a persistent one."""
     data_length: int
     children_count: int
     pzxid: int
 
 
 class Znode(NamedTuple):
-    """A node's data (empty also where ZooKeeper has null) and what ZooKeeper tells of it."""
+    """The data of a znode, empty also if ZooKeeper has null, and its metadata."""
 
     data: bytes
     stat: Stat
 
 
+class WatchEventKind(StrEnum):
+    """The kind of a watch event."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    CHILDREN = "children"
+    """A child was created or deleted."""
+    LOST = "lost"
+    """The connection ended, and the watch with it. The znode may have changed since, so read it again."""
+
+
 class WatchEvent(NamedTuple):
-    """What a watch has seen.
+    """An event that a watch reports."""
 
-    ``lost``: the connection ended and the watch with it; what was watched may have changed since, so read it again.
-    """
-
-    kind: Literal["created", "changed", "deleted", "children", "lost"]
+    kind: WatchEventKind
     path: str
 
 
 class Permission:
-    """Bits of ``Acl.permissions``."""
+    """Bits of `Acl.permissions`."""
 
     READ = 1
     WRITE = 2
@@ -79,7 +94,7 @@ class Permission:
 
 
 class Acl(NamedTuple):
-    """Who may do what with a node: ``Acl(Permission.ALL, "digest", "user:<hash>")``."""
+    """An entry of an access control list: `Acl(Permission.ALL, "digest", "user:<hash>")`."""
 
     permissions: int
     scheme: str
@@ -87,17 +102,21 @@ class Acl(NamedTuple):
 
 
 OPEN_ACL_UNSAFE = (Acl(Permission.ALL, "world", "anyone"),)
-"""What Kafka puts on its nodes unless ``zookeeper.set.acl`` is on."""
+"""The ACL of Kafka's znodes unless `zookeeper.set.acl` is enabled."""
 
 CREATOR_ALL_WORLD_READ = (Acl(Permission.ALL, "auth", ""), Acl(Permission.READ, "world", "anyone"))
-"""What Kafka puts on its nodes when ``zookeeper.set.acl`` is on: all to its creator, reading to everybody."""
+"""The ACL of Kafka's znodes if `zookeeper.set.acl` is enabled: all permissions for the creator, read for the world."""
 
 
 class Create(NamedTuple):
-    """Make a node; its parent must be there. ``acl`` None: what the store was opened with.
+    """Create a znode below an existing parent. The result is its path.
 
-    ``sequential`` appends ten digits to the name, which grow with every creation below the parent; the result is the
-    full path.
+    Attributes:
+        path: the path, or its prefix for a sequential znode.
+        data: the data.
+        ephemeral: whether the znode is deleted when the session ends.
+        sequential: append a number of ten digits, which increases with every child created below the parent.
+        acl: the access control list, None for the one that the store was opened with.
     """
 
     path: str
@@ -108,7 +127,7 @@ class Create(NamedTuple):
 
 
 class SetData(NamedTuple):
-    """Replace a node's data, if it has this version. The result is its new ``Stat``."""
+    """Replace the data of a znode if it has this version. The result is the new `Stat`."""
 
     path: str
     data: bytes
@@ -116,14 +135,14 @@ class SetData(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """Remove a node that has no children, if it has this version."""
+    """Delete a znode without children if it has this version."""
 
     path: str
     version: int = ANY_VERSION
 
 
 class Check(NamedTuple):
-    """Refuse the transaction unless the node exists and has this version. For ``multi`` only."""
+    """Fail the transaction unless the znode exists and has this version. Only for `multi`."""
 
     path: str
     version: int = ANY_VERSION
@@ -131,4 +150,4 @@ class Check(NamedTuple):
 
 Operation: TypeAlias = Create | SetData | Delete | Check
 OperationResult: TypeAlias = str | Stat | None
-"""The path for a creation, the new Stat for a set, None for the others."""
+"""The path for Create, the new Stat for SetData, None for the others."""

@@ -1,7 +1,7 @@
-"""How long a request is on the wire, so that one which ZooKeeper would not read is never sent.
+"""Sizes of ZooKeeper requests, to reject requests that are longer than ZooKeeper accepts.
 
-Rules of this file: sizes only, as ``jute`` counts them: all after the packet's own length prefix. Source: ZooKeeper's
-``zookeeper.jute`` and ``MultiOperationRecord``.
+A size is that of the packet without its length prefix, as `jute` counts it. Sources: ZooKeeper's `zookeeper.jute` and
+`MultiOperationRecord`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _INTEGER = 4
 
 
 def transaction_size(operations: Sequence[Operation], default_acl: Sequence[Acl], root: str = "") -> int:
-    """Bytes of a ``multi``; ``root`` is what the connection puts before every path."""
+    """Return the size of a `multi` in bytes. `root` is the chroot, which precedes every path."""
     root_size = len(root.encode())
     bodies = sum([_body(operation, default_acl, root_size) for operation in operations])
     return _REQUEST_HEADER + bodies + _MULTI_HEADER * (len(operations) + 1)
 
 
 def request_size(operation: Operation, default_acl: Sequence[Acl], root: str = "") -> int:
-    """Bytes of one operation by itself."""
+    """Return the size of a single operation in bytes."""
     return _REQUEST_HEADER + _body(operation, default_acl, len(root.encode()))
 
 

@@ -1,19 +1,19 @@
-"""``Store``: one ZooKeeper session, as the rest of kwire sees it.
+"""The interface of a ZooKeeper session.
 
-Rules of this file: the interface and what every implementation promises; no implementation.
+Every implementation guarantees:
 
-- **A store is a session.** When it expires the store is of no more use, and nothing is carried over to a new session
-  behind the caller's back: whoever held an ephemeral node must notice that it is gone.
-- **Operations begin when they are called**, in the order of the calls, not when they are awaited. So this is pipelined:
-  ``pending = [store.multi(ops) for ops in batches]``, then ``for one in pending: await one``. An operation whose future
-  is cancelled may take place nevertheless.
-- **Events and answers arrive in ZooKeeper's order**: who has seen the answer to a read has seen every event of a watch
-  that was fired before. Callbacks run in the event loop's thread, must not block, and are called once for a watch.
-- **A lost connection ends all watches**: each is called with the event ``lost``. Reads that set them anew, made after
-  that, see all that happened in between.
-- **ConnectionLost**: what becomes of an operation under way when the connection ends is unknown. Operations called
-  while there is no connection wait for the next one (or for the session's end), and are not in doubt before.
-- Nothing is ever written at or below ``/feature`` (of the chroot), where real Kafka brokers would act upon it.
+- A store is one session. After the session expires, open a new store. Nothing carries over to it, so a client that
+  created an ephemeral znode notices its deletion.
+- Operations start when they are called, in the order of the calls, not when they are awaited. They are pipelined by
+  `pending = [store.multi(ops) for ops in batches]`, followed by `for one in pending: await one`. A cancelled operation
+  may still be applied.
+- Events and responses arrive in ZooKeeper's order: a watch event that precedes a read is reported before the response of
+  the read. Callbacks run in the thread of the event loop, must not block, and are called once for each watch.
+- The end of a connection ends all watches, each with the event LOST. Reads after that event, which set the watches
+  again, see all changes in between.
+- ConnectionLost means that the outcome of an operation is unknown. Operations called without a connection wait for the
+  next connection, or for the end of the session.
+- Nothing is written to `/feature` or below it (within the chroot), because Kafka brokers act upon it.
 """
 
 from __future__ import annotations
@@ -44,39 +44,40 @@ __all__ = ["MAX_PACKET", "Store", "Watch", "check_operation", "check_path", "mak
 
 Watch: TypeAlias = Callable[[WatchEvent], None]
 
-_USUAL_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
+_COMMON_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 MAX_PACKET = 0xFFFFF
-"""ZooKeeper's default ``jute.maxbuffer``: the longest request that a server reads, in bytes."""
+"""The maximum size of a request in bytes: the default of ZooKeeper's `jute.maxbuffer`."""
 
 
 class Store(Protocol):
-    """A session. Every method that returns a future has begun its work; errors of the work come from the future.
+    """A session with a ZooKeeper ensemble.
 
-    ValueError is raised at once for a path that no node can have.
+    Methods that return a future have started the operation; the future raises its errors. An invalid path raises
+    ValueError at once.
     """
 
     @property
     def session_id(self) -> int:
-        """What ``Stat.ephemeral_owner`` of this session's nodes says."""
+        """The id of the session: the `Stat.ephemeral_owner` of its ephemeral znodes."""
 
     @property
     def state(self) -> SessionState:
-        """As of the last event that the loop has seen."""
+        """The state as of the last event that was delivered."""
 
     def listen(self, listener: Callable[[SessionState], None]) -> Callable[[], None]:
-        """Call ``listener`` with every new state, in order with watch events; the result ends that."""
+        """Call `listener` with every new state, in order with watch events. The result removes the listener."""
 
     def get(self, path: str, watch: Watch | None = None) -> asyncio.Future[Znode]:
-        """The node's data. Errors: NoNode, which leaves no watch."""
+        """Return a znode. Raises NoNode, and then sets no watch."""
 
     def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Znode | None]]:
-        """Many at once, in order; None where there is no node (and no watch was left)."""
+        """Return many znodes in the given order, None for those that do not exist, on which no watch is set."""
 
     def exists(self, path: str, watch: Watch | None = None) -> asyncio.Future[Stat | None]:
-        """The node's stat; None where there is none, and then the watch waits for its creation."""
+        """Return the stat of a znode, or None if it does not exist; the watch then reports its creation."""
 
     def children(self, path: str, watch: Watch | None = None) -> asyncio.Future[list[str]]:
-        """The names of the children, sorted. The watch sees them come and go, not their data. Errors: NoNode."""
+        """Return the sorted names of the children. The watch reports their creation and deletion. Raises NoNode."""
 
     def create(
         self,
@@ -87,32 +88,29 @@ class Store(Protocol):
         sequential: bool = False,
         acl: tuple[Acl, ...] | None = None,
     ) -> asyncio.Future[str]:
-        """Make a node; the result is its path. Errors: NodeExists, NoNode (its parent), NoChildrenForEphemerals."""
+        """Create a znode and return its path. Raises NodeExists, NoNode (the parent), or NoChildrenForEphemerals."""
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> asyncio.Future[Stat]:
-        """Replace the data if the node has this version. Errors: NoNode, BadVersion."""
+        """Replace the data if the znode has this version. Raises NoNode or BadVersion."""
 
     def delete(self, path: str, version: int = ANY_VERSION) -> asyncio.Future[None]:
-        """Remove the node if it has this version. Errors: NoNode, BadVersion, NotEmpty."""
+        """Delete the znode if it has this version. Raises NoNode, BadVersion, or NotEmpty."""
 
     def multi(self, operations: Sequence[Operation]) -> asyncio.Future[list[OperationResult]]:
-        """All of them or none, as one change. Errors: TransactionFailed, whose ``error`` is the first refusal."""
+        """Apply all operations as one change, or none. Raises TransactionFailed with the first error."""
 
     def sync(self, path: str = "/") -> asyncio.Future[None]:
-        """Let the server catch up: later reads see all that was written anywhere before this was called."""
+        """Let the server catch up: later reads see everything written before this call."""
 
     async def close(self) -> None:
-        """End the session: its ephemeral nodes go at once, unless there is no connection to say so.
+        """End the session. ZooKeeper deletes its ephemeral znodes at once, or after the timeout without a connection.
 
-        What is under way may still be done, or end with StoreClosed.
+        Operations in progress may still be applied, or raise StoreClosed.
         """
 
 
 async def make_path(store: Store, path: str, acl: tuple[Acl, ...] | None = None) -> None:
-    """Create the node and those above it, as far as they are missing, without data.
-
-    Not one change: parents stay when a later creation fails.
-    """
+    """Create a znode without data and its missing parents. The parents stay if a later creation fails."""
     missing = []
     while path != "/":
         try:
@@ -127,29 +125,34 @@ async def make_path(store: Store, path: str, acl: tuple[Acl, ...] | None = None)
     for child in reversed(missing):
         try:
             await store.create(child, acl=acl)
-        except NodeExists:  # somebody else was faster
+        except NodeExists:  # another client created it first
             continue
 
 
 def check_path(path: str) -> None:
-    """ValueError unless a node can have this path."""
-    if _USUAL_PATH.fullmatch(path) is not None or path == "/":
+    """Raise ValueError for an invalid path."""
+    if _COMMON_PATH.fullmatch(path) is not None or path == "/":
         return
     if not path.startswith("/"):
-        raise ValueError(f"{path!r} is no path of a node: it must start with /")
+        raise ValueError(f"invalid path {path!r}: it must start with /")
     if "\0" in path or not {"", ".", ".."}.isdisjoint(path[1:].split("/")):
-        raise ValueError(f"{path!r} is no path of a node: no part of it may be empty, '.' or '..', or hold a null")
+        raise ValueError(f"invalid path {path!r}: no part may be empty, '.', or '..', or contain a null character")
     if not path.isascii():
-        path.encode()  # half a surrogate pair is a ValueError too
+        path.encode()  # raises UnicodeEncodeError, a ValueError, for a lone surrogate
 
 
 def check_operation(operation: Operation) -> StoreError | None:
-    """Why the operation is never sent. ValueError for a path or a version that no node can have; TypeError for data."""
+    """Return the error of an operation that must not be sent.
+
+    Raises:
+        ValueError: the path or the version is invalid.
+        TypeError: the data are not bytes.
+    """
     path = operation.path
     check_path(path)
     if not isinstance(operation, Create) and not ANY_VERSION <= operation.version <= 0x7FFF_FFFF:
-        raise ValueError(f"{operation.version} is no version of {path}")
-    # kazoo would find out in its connection's thread, and lose the connection by it.
+        raise ValueError(f"invalid version {operation.version} for {path}")
+    # kazoo would fail in its connection thread and lose the connection.
     if isinstance(operation, (Create, SetData)) and not isinstance(operation.data, bytes):
         raise TypeError(f"the data of {path} must be bytes, not {type(operation.data).__name__}")
     if path.startswith("/feature") and path[8:9] in {"", "/"} and not isinstance(operation, Check):

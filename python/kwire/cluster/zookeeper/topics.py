@@ -1,8 +1,8 @@
-"""A topic's nodes: its registration, the state of each partition, and the marker that asks for its deletion.
+"""Znodes of a topic: its registration, partition states, and deletion marker.
 
-Rules of this file: what Kafka 3.9 reads is read (its ``TopicZNode`` and ``TopicPartitionStateZNode``), with one
-exception: a registration that is no JSON is an error here, where Kafka takes it for a topic without partitions and
-overwrites it. What is written is what Kafka 3.9 writes, key by key in its order.
+Everything that Kafka 3.9 reads (`TopicZNode`, `TopicPartitionStateZNode`) is read, with one exception: a registration
+that is not JSON is an error, while Kafka treats it as a topic without partitions and overwrites it. The written keys and
+their order are those of Kafka 3.9.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from kwire.cluster.zookeeper.errors import ZnodeError
-from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, dump, parse, read_only
+from kwire.cluster.zookeeper.json_object import (
+    NO_UNKNOWN_KEYS,
+    JsonObject,
+    UnknownKeys,
+    decode_json,
+    encode_json,
+    freeze,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,16 +30,21 @@ if TYPE_CHECKING:
 __all__ = ["DeletionMarker", "PartitionState", "TopicRegistration"]
 
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
-_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,10}")
-_NONE: Mapping[int, tuple[int, ...]] = read_only({})
+_INTEGER = re.compile(r"[+-]?\d{1,10}")
+_NONE: Mapping[int, tuple[int, ...]] = freeze({})
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRegistration:
-    """``/brokers/topics/<topic>``: which brokers hold which partition, the preferred leader first.
+    """`/brokers/topics/<topic>`: the replica assignment of a topic.
 
-    ``topic_id``: from Kafka 2.8 on; keep it at every rewrite, or brokers refuse the topic after the next failover.
-    ``adding_replicas``, ``removing_replicas``: of partitions that are being reassigned, from Kafka 2.4 on.
+    Attributes:
+        partitions: the replicas of each partition, the preferred leader first.
+        topic_id: from Kafka 2.8 on. Keep it when you rewrite the znode, or brokers reject the topic after the next
+            controller failover.
+        adding_replicas: replicas to add in ongoing reassignments, from Kafka 2.4 on.
+        removing_replicas: replicas to remove in ongoing reassignments, from Kafka 2.4 on.
+        unknown: unknown keys.
     """
 
     partitions: Mapping[int, tuple[int, ...]]
@@ -45,61 +57,68 @@ class TopicRegistration:
 
     def __post_init__(self) -> None:
         for name in ("partitions", "adding_replicas", "removing_replicas"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+            object.__setattr__(self, name, freeze(getattr(self, name)))
 
     @staticmethod
     def path(topic: str) -> str:
-        """Where it is."""
+        """Return the path."""
         return f"/brokers/topics/{topic}"
 
     def encode(self, version: Literal[1, 2, 3] = 3) -> bytes:
-        """Version 1 is Kafka's up to 2.3 and holds the partitions only; 2 is that of 2.4 to 2.7, without topic id."""
-        values: dict[str, object] = {"partitions": _written(self.partitions)}
+        """Encode as version 1 (Kafka up to 2.3, partitions only), 2 (2.4 to 2.7, no topic id), or 3."""
+        values: dict[str, object] = {"partitions": _partition_map(self.partitions)}
         if version >= 3 and self.topic_id is not None:
             values["topic_id"] = base64.urlsafe_b64encode(self.topic_id.bytes)[:22].decode()
         if version >= 2:
-            values["adding_replicas"] = _written(self.adding_replicas)
-            values["removing_replicas"] = _written(self.removing_replicas)
+            values["adding_replicas"] = _partition_map(self.adding_replicas)
+            values["removing_replicas"] = _partition_map(self.removing_replicas)
         values["version"] = version
-        return dump(values, self.unknown)
+        return encode_json(values, self.unknown)
 
     @classmethod
     def decode(cls, data: bytes, path: str = "/brokers/topics") -> TopicRegistration:
-        """Of any version, which is not looked at. Errors: ZnodeError."""
-        node = JsonObject.parse(data, path)
-        node.drop("version")
+        """Decode any version, or raise ZnodeError. The version itself is ignored, as in Kafka."""
+        document = JsonObject.decode(data, path)
+        document.ignore("version")
         topic_id = None
-        if "topic_id" in node:
-            text = node.text("topic_id")
-            if _TOPIC_ID.fullmatch(text) is None:
-                raise node.fault("topic_id", f"{text!r} is no base64 (of the URL alphabet) of 16 bytes")
-            topic_id = uuid.UUID(bytes=base64.urlsafe_b64decode(text[:22] + "=="))
-        replicas = node.object("partitions") if "partitions" in node else JsonObject({}, path)
-        adding = node.object("adding_replicas") if "adding_replicas" in node else JsonObject({}, path)
-        removing = node.object("removing_replicas") if "removing_replicas" in node else JsonObject({}, path)
+        if "topic_id" in document:
+            string = document.string("topic_id")
+            if _TOPIC_ID.fullmatch(string) is None:
+                raise document.error("topic_id", f"expected 16 bytes in URL-safe base64, found {string!r}")
+            topic_id = uuid.UUID(bytes=base64.urlsafe_b64decode(string[:22] + "=="))
+        replicas = document.object("partitions") if "partitions" in document else JsonObject({}, path)
+        adding = document.object("adding_replicas") if "adding_replicas" in document else JsonObject({}, path)
+        removing = document.object("removing_replicas") if "removing_replicas" in document else JsonObject({}, path)
         partitions, added, removed = {}, {}, {}
         for key in replicas.keys():  # noqa: SIM118 - reading takes the keys out
-            if _WHOLE_NUMBER.fullmatch(key) is None or not -0x8000_0000 <= int(key) <= 0x7FFF_FFFF:
-                raise replicas.fault(key, f"{key!r} is no partition's number")
+            if _INTEGER.fullmatch(key) is None or not -0x8000_0000 <= int(key) <= 0x7FFF_FFFF:
+                raise replicas.error(key, f"invalid partition id {key!r}")
             partition = int(key)
             partitions[partition] = replicas.integers(key)
             if adding_here := adding.integers(key, ()):
                 added[partition] = adding_here
             if removing_here := removing.integers(key, ()):
                 removed[partition] = removing_here
-        return cls(partitions, topic_id, added or _NONE, removed or _NONE, node.unknown())
+        return cls(partitions, topic_id, added or _NONE, removed or _NONE, document.unknown())
 
 
-def _written(partitions: Mapping[int, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+def _partition_map(partitions: Mapping[int, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
     return {str(partition): replicas for partition, replicas in partitions.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """``/brokers/topics/<topic>/partitions/<partition>/state``. The node's version is the partition epoch.
+    """`/brokers/topics/<topic>/partitions/<partition>/state`: leader and ISR of a partition.
 
-    ``leader``: -1 when none of the ISR is alive. ``recovering``: an unclean leader is still finding out what it lost
-    (``leader_recovery_state`` 1, from Kafka 3.2 on).
+    The version of the znode is the partition epoch.
+
+    Attributes:
+        leader: the broker id of the leader, -1 if no replica in the ISR is live.
+        leader_epoch: the number of leader changes.
+        isr: the in-sync replicas.
+        controller_epoch: the epoch of the controller that wrote the state.
+        recovering: whether the leader recovers from an unclean election (`leader_recovery_state` 1, from Kafka 3.2 on).
+        unknown: unknown keys.
     """
 
     leader: int
@@ -111,24 +130,24 @@ class PartitionState:
 
     @staticmethod
     def path(topic: str, partition: int) -> str:
-        """Where it is."""
+        """Return the path."""
         return f"/brokers/topics/{topic}/partitions/{partition}/state"
 
     def encode(self) -> bytes:
-        """As Kafka writes it since 0.8."""
-        text = (
+        """Encode as Kafka does since 0.8."""
+        string = (
             f'{{"controller_epoch":{self.controller_epoch:d},"leader":{self.leader:d},"version":1,'
             f'"leader_epoch":{self.leader_epoch:d},"isr":[{",".join(map(str, self.isr))}]'
         )
         if self.recovering:
-            text += ',"leader_recovery_state":1'
+            string += ',"leader_recovery_state":1'
         if self.unknown:
-            return f"{text},{dump({}, self.unknown).decode()[1:]}".encode()
-        return f"{text}}}".encode()
+            return f"{string},{encode_json({}, self.unknown).decode()[1:]}".encode()
+        return f"{string}}}".encode()
 
     @classmethod
     def decode(cls, data: bytes, path: str = "") -> PartitionState:
-        """Equal data may give the same object. Errors: ZnodeError."""
+        """Decode the data, or raise ZnodeError. Equal data may return the same object."""
         try:
             return _partition_state(data)
         except ZnodeError as error:
@@ -137,23 +156,23 @@ class PartitionState:
 
 @lru_cache(maxsize=1 << 13)
 def _partition_state(data: bytes) -> PartitionState:
-    """Many partitions of one cluster have the very same bytes here."""
-    values = parse(data, "")
-    node = JsonObject(values, "")
-    node.drop("version")
-    leader = node.integer("leader")
-    leader_epoch = node.integer("leader_epoch")
-    isr = node.integers("isr")
-    recovery = node.integer("leader_recovery_state", 0)
+    """Decode a state. The cache helps because many partitions of a cluster have equal states."""
+    values = decode_json(data, "")
+    document = JsonObject(values, "")
+    document.ignore("version")
+    leader = document.integer("leader")
+    leader_epoch = document.integer("leader_epoch")
+    isr = document.integers("isr")
+    recovery = document.integer("leader_recovery_state", 0)
     if recovery not in {0, 1}:
-        raise node.fault("leader_recovery_state", f"expected 0 or 1, found {recovery}")
-    controller_epoch = node.integer("controller_epoch")
-    return PartitionState(leader, leader_epoch, isr, controller_epoch, recovery == 1, node.unknown())
+        raise document.error("leader_recovery_state", f"expected 0 or 1, found {recovery}")
+    controller_epoch = document.integer("controller_epoch")
+    return PartitionState(leader, leader_epoch, isr, controller_epoch, recovery == 1, document.unknown())
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionMarker:
-    """``/admin/delete_topics/<topic>``: the node's name says all; its data are not looked at."""
+    """`/admin/delete_topics/<topic>`: marks a topic for deletion. The data are ignored."""
 
     topic: str
 
@@ -161,14 +180,14 @@ class DeletionMarker:
 
     @staticmethod
     def path(topic: str) -> str:
-        """Where it is."""
+        """Return the path."""
         return f"/admin/delete_topics/{topic}"
 
     def encode(self) -> bytes:
-        """Nothing."""
+        """Return empty data."""
         return b""
 
     @classmethod
-    def decode(cls, data: bytes, path: str = "/admin/delete_topics/") -> DeletionMarker:  # noqa: ARG003 - see above
-        """The topic that the path names, whatever the data."""
+    def decode(cls, data: bytes, path: str = "/admin/delete_topics/") -> DeletionMarker:  # noqa: ARG003 - data are ignored
+        """Return the topic that the path names."""
         return cls(path.rpartition("/")[2])
