@@ -161,16 +161,16 @@ async def test_alter_topics(one: TopicAlteration, code: int, factors: dict[int, 
 async def test_changed_configs_are_merged_and_announced() -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (1,), retention_ms="1", segment_ms="2"))
-        assert not cluster.memory.tree.node(ConfigChangeNotification.root).children
+        assert not cluster.memory.tree.get(ConfigChangeNotification.root).children
         change = alteration(
             added_config_entries=(entry("retention.ms", "7"), entry("flush.ms", "1")),
             deleted_configs=("segment.ms", "flush.ms", "unknown.config"),
         )
         assert await alter(cluster, change) == {"t": 0}
-        config = EntityConfig.decode(cluster.memory.tree.node(EntityConfig.path("topics", "t")).data)
+        config = EntityConfig.decode(cluster.memory.tree.get(EntityConfig.path("topics", "t")).data)
         assert dict(config.config) == {"retention.ms": "7"}
-        (notification,) = cluster.memory.tree.node(ConfigChangeNotification.root).children
-        data = cluster.memory.tree.node(f"{ConfigChangeNotification.root}/{notification}").data
+        (notification,) = cluster.memory.tree.get(ConfigChangeNotification.root).children
+        data = cluster.memory.tree.get(f"{ConfigChangeNotification.root}/{notification}").data
         assert data == b'{"version":2,"entity_path":"topics/t"}'
 
 
@@ -191,7 +191,7 @@ async def test_second_reassignment_is_rejected_and_changes_nothing() -> None:
         change = alteration(replica_assignment=assignment((3, 1)), added_config_entries=(entry("flush.ms", "1"),))
         codes = await alter(cluster, change, alteration("u", partitions=2))
         assert codes == {"t": 1009, "u": 0}
-        assert b"flush" not in cluster.memory.tree.node(EntityConfig.path("topics", "t")).data
+        assert b"flush" not in cluster.memory.tree.get(EntityConfig.path("topics", "t")).data
         message = ReassignPartitionsRequest(topics=(move("t", p0=(3,)), move("zz", p0=(1,))))
         assert await batch(cluster, message) == {"t": 1009, "zz": 1009}
         cluster.tool.delete(ReassignPartitions.path())
@@ -369,7 +369,7 @@ async def test_full_queue_answers_21() -> None:
 async def test_controlled_shutdown_moves_leaders() -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (2, 1), (3, 2)), creation("alone", (2,)))
-        epoch = cluster.memory.tree.node("/brokers/ids/2").czxid
+        epoch = cluster.memory.tree.get("/brokers/ids/2").czxid
         stale = AdminRequest(tool=TOOL, arguments=("2", "1"))
         assert (await handle(stale, 0, cluster.active)).error_code == 21
         malformed = AdminRequest(tool=TOOL, arguments=("two",))
