@@ -1,7 +1,7 @@
-"""What keeping an answer costs that says what the last one said.
+"""The cost of storing an unchanged response in a capture.
 
-Rules of this file: the answer is as large as that of 100,000 partitions; every second one names another controller, as
-KRaft brokers do. The floor is a comparison of as many bytes, taken in turns with it.
+The response describes 100,000 partitions, and every second one names another controller, as those of KRaft brokers do.
+The baseline is a comparison of as many bytes, measured alternately.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ VERSION = 12
 START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def answer(topics: int, controller: int) -> bytes:
-    """Of six brokers, 20 partitions a topic."""
+def response_payload(topics: int, controller: int) -> bytes:
+    """Return a Metadata response of six brokers with 20 partitions per topic."""
     return frame.encode_response(
         MetadataResponse(
             brokers=tuple(
@@ -63,13 +63,13 @@ def answer(topics: int, controller: int) -> bytes:
 
 
 def poll(payload: bytes, at: timedelta, number: int = 0) -> Row:
-    """With the request that a poller sends, and a correlation id that counts."""
+    """Return a row with the request of a poller and that correlation id."""
     request = frame.encode_request(MetadataRequest(topics=None), version=VERSION, correlation_id=number)[4:]
     return Row(START + at, 1, "broker-1:9092", 3, VERSION, payload, request, duration_us=900 + number * 7919 % 613)
 
 
-def stored(polls: int, payloads: tuple[bytes, bytes]) -> int:
-    """Bytes of parquet for so many polls of a quiet cluster, about one a second, in one file."""
+def stored_bytes(polls: int, payloads: tuple[bytes, bytes]) -> int:
+    """Return the bytes of parquet for polls of an unchanged cluster, one per second, in one segment."""
     random = Random(0)
     with TemporaryDirectory() as folder:
         with Capture(folder, roll_bytes=1 << 40, roll_seconds=1e9) as capture:
@@ -80,33 +80,33 @@ def stored(polls: int, payloads: tuple[bytes, bytes]) -> int:
 
 
 def run(quick: bool) -> list[Figure]:
-    """The figures of this topic."""
-    payloads = answer(500 if quick else 5_000, 1), answer(500 if quick else 5_000, 2)
+    """Measure captures."""
+    payloads = response_payload(500 if quick else 5_000, 1), response_payload(500 if quick else 5_000, 2)
     copy = bytes(bytearray(payloads[0]))
-    kept, compared = [], []
+    append_times, compare_times = [], []
     with TemporaryDirectory() as folder, Capture(folder, roll_seconds=1e9) as capture:
         capture.append(poll(payloads[0], timedelta(0)))
         for number in range(50 if quick else 400):
             row = poll(payloads[number % 2], timedelta(seconds=1 + number), number)
-            begun = thread_time()
+            started = thread_time()
             capture.append(row)
-            between = thread_time()
+            appended = thread_time()
             equal = payloads[0] == copy
-            compared.append(thread_time() - between)
-            kept.append(between - begun)
+            compare_times.append(thread_time() - appended)
+            append_times.append(appended - started)
             assert equal
     polls = 1_000 if quick else 10_000
-    once, twice = stored(polls, payloads), stored(2 * polls, payloads)
+    once, twice = stored_bytes(polls, payloads), stored_bytes(2 * polls, payloads)
     size = len(payloads[0])
     return [
         Figure(
             "capture: an answer that repeats, of a comparison of its bytes",
-            median(kept) / median(compared),
+            median(append_times) / median(compare_times),
             "x",
             at_least=6,
             goal=3,
             higher_is_better=False,
-            detail=f"{size:,} bytes: {median(kept) * 1e6:.0f} us, {median(compared) * 1e6:.0f} us",
+            detail=f"{size:,} bytes: {median(append_times) * 1e6:.0f} us, {median(compare_times) * 1e6:.0f} us",
         ),
         Figure(
             "capture: bytes on disk for a poll that changes nothing",
