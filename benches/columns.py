@@ -1,10 +1,9 @@
-"""Frames into Arrow columns, against msgspec making objects of the same content.
+"""Frames to Arrow columns, compared with msgspec decoding the same content to objects.
 
     python -m benches.columns [--quick]
 
-Rules of this file are those of `benches.interleave`: CPU time of this thread, taking turns, medians. msgspec reads its
-own format into objects and is not asked for columns: it stands for the fastest that Python programs do today before
-they fill columns.
+Measurements follow `benches.interleave`: CPU time of this thread, alternating contestants, medians. msgspec decodes its
+own format to objects and does not fill columns; it represents the fastest first step of Python programs that do.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ SMALL_FRAME = Size(brokers=10, topics=200, partitions_each=10)
 SMALL_FRAMES = 2_000
 QUICK_SMALL_FRAMES = 200
 DISTINCT = 8
-"""So many different small frames take turns: topics have the same names in each."""
+"""Number of different small frames; all have the same topic names."""
 
 
 def run(quick: bool) -> list[Figure]:
-    """The figures of both ends of the versions."""
+    """Return the figures of the oldest and the newest version."""
     rounds = QUICK_ROUNDS if quick else ROUNDS
     frames = QUICK_SMALL_FRAMES if quick else SMALL_FRAMES
     return [
@@ -60,12 +59,10 @@ def against_msgspec(version: int, rounds: int) -> list[Figure]:
         Contestant("columns", "decode", partial(to_columns, version), [body]),
     ]
     taken = {samples.peer: samples for samples in take_turns(contestants, 1, rounds, Random(0))}
-    yardstick, ours = (taken[name].median_ns / workload.partitions for name in ("msgspec", "columns"))
-    freed, ours_freed = (taken[name].median_free_ns / workload.partitions for name in ("msgspec", "columns"))
-    detail = (
-        f"ns a partition, and to free: columns {ours:.1f} + {ours_freed:.1f}, msgspec {yardstick:.1f} + {freed:.1f}"
-    )
-    return [Figure(f"columns, {workload}, x msgspec's decode to objects", yardstick / ours, "x", 7, 15, True, detail)]
+    msgspec, own = (taken[name].median_ns / workload.partitions for name in ("msgspec", "columns"))
+    msgspec_freed, own_freed = (taken[name].median_free_ns / workload.partitions for name in ("msgspec", "columns"))
+    detail = f"ns per partition, and to free it: columns {own:.1f} + {own_freed:.1f}, msgspec {msgspec:.1f} + {msgspec_freed:.1f}"
+    return [Figure(f"columns, {workload}, x msgspec's decode to objects", msgspec / own, "x", 7, 15, True, detail)]
 
 
 def many_small_frames(version: int, frames: int, rounds: int) -> Figure:
@@ -87,7 +84,7 @@ def to_columns(version: int, frames: Sequence[bytes]) -> Any:
 
 
 def small_bodies(version: int, frames: int) -> list[bytes]:
-    """Many frames, each in memory of its own."""
+    """Return many frames, each with its own memory."""
     size = workloads.SIZES["a"]
     workloads.SIZES["a"] = SMALL_FRAME
     try:
@@ -98,7 +95,7 @@ def small_bodies(version: int, frames: int) -> list[bytes]:
 
 
 def check(body: bytes, version: int, workload: Workload) -> None:
-    """Who is wrong may be as fast as he likes."""
+    """Check the content of the columns: the speed of a wrong result means nothing."""
     batch = pa.record_batch(to_columns(version, [body]))
     content: Any = workload.content()
     expected = [
@@ -119,7 +116,7 @@ def forget() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.columns", description="Measure kwire.columns.")
-    parser.add_argument("--quick", action="store_true", help="few rounds: a look, not a measurement")
+    parser.add_argument("--quick", action="store_true", help="run few rounds, for a rough result")
     for figure in run(parser.parse_args().quick):
         print(figure)
 

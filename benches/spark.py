@@ -1,11 +1,10 @@
-"""The pipeline on Spark: a day of a large cluster, and frames into rows over what the transport alone costs.
+"""The pipeline on Spark: a day of a large cluster, and decoding frames to rows compared with the transport alone.
 
     python -m benches.spark [--quick]
 
-Rules of this file: every run is a process of its own, with its own JVM and workers. CPU and memory are those of the
-whole tree of processes, read from /proc: CPU that was spent, memory as the greatest sum of resident sizes seen, four
-times a second. Linux only. Only ratios within one run count, but for time and memory of the history, which have targets
-of their own.
+Every run is a separate process with its own JVM and workers. CPU time and memory are those of the whole process tree,
+read from /proc: the CPU time that was used, and the largest sum of resident sizes, sampled four times a second. This
+needs Linux. Only ratios within one run are comparable, except time and memory of the history, which have targets.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class History:
-    """Topics of ``each`` partitions, polled once a minute at one broker; 1 % of topics change in each poll."""
+    """Topics of `each` partitions, polled once a minute at one broker; 1 % of the topics change in each poll."""
 
     topics: int
     each: int
@@ -49,19 +48,19 @@ class History:
 
     @property
     def states(self) -> int:
-        """How many partition states were told."""
+        """The number of partition states in all responses."""
         return self.topics * self.each * self.polls
 
 
 DAY = History(topics=5_000, each=20, polls=1_440)
 QUICK_DAY = History(topics=500, each=20, polls=120)
 FRAMES, QUICK_FRAMES = 2_000, 200
-"""Of 200 topics with 10 partitions."""
+"""Number of frames of 200 topics with 10 partitions."""
 ROUNDS, QUICK_ROUNDS = 3, 1
 
 
 def run(quick: bool) -> list[Figure]:
-    """The figures of the issue: history, quiet polls, CPU per row."""
+    """Return the figures: history, polls without changes, and CPU time per row."""
     with tempfile.TemporaryDirectory(prefix="kwire-bench-") as folder:
         return [*history(Path(folder), QUICK_DAY if quick else DAY), *decoding(Path(folder), quick)]
 
@@ -70,7 +69,7 @@ def run(quick: bool) -> list[Figure]:
 
 
 def history(folder: Path, day: History) -> list[Figure]:
-    """From a capture to gold, and the same with twice as many polls that change nothing."""
+    """Measure a capture to gold, and the same with as many polls again that change nothing."""
     once, twice = folder / "once", folder / "twice"
     size = write_capture(once, day, quiet=0)
     write_capture(twice, day, quiet=1)
@@ -80,15 +79,14 @@ def history(folder: Path, day: History) -> list[Figure]:
     shutil.rmtree(folder / "out-twice")
     shutil.rmtree(once)
     shutil.rmtree(twice)
-    share = day.polls / DAY.polls * day.topics / DAY.topics  # a quick run is held to its share of the time
+    share = day.polls / DAY.polls * day.topics / DAY.topics  # a quick run has a share of the target
     detail = (
         f"{day.polls:,} frames, {day.states / 1e6:.0f} M partition states, capture {size / 1e6:,.0f} MB; "
-        f"silver {busy.said['silver']:.1f} s, gold {busy.said['gold']:.1f} s, CPU {busy.cpu:.0f} s; {busy.said['rows']}"
+        f"silver {busy.output['silver']:.1f} s, gold {busy.output['gold']:.1f} s, CPU {busy.cpu:.0f} s; {busy.output['rows']}"
     )
-    more = (
-        quiet.cpu / busy.cpu * 100 - 100
-    )  # of CPU, the start of the JVM included: clocks on the wall tell of neighbours
-    took = busy.said["silver"] + busy.said["gold"]
+    # CPU time with the start of the JVM, since the duration depends on other processes.
+    more = quiet.cpu / busy.cpu * 100 - 100
+    took = busy.output["silver"] + busy.output["gold"]
     return [
         Figure(
             "spark: history of a day, capture to gold",
@@ -109,13 +107,13 @@ def history(folder: Path, day: History) -> list[Figure]:
             20,
             5,
             False,
-            f"CPU {busy.cpu:.0f} s and {quiet.cpu:.0f} s; {quiet.said['rows']}",
+            f"CPU {busy.cpu:.0f} s and {quiet.cpu:.0f} s; {quiet.output['rows']}",
         ),
     ]
 
 
 def write_capture(folder: Path, day: History, *, quiet: int) -> int:
-    """Write a capture with ``quiet`` polls that change nothing after each one that does; its size in bytes."""
+    """Write a capture with `quiet` polls without changes after each other one, and return its size in bytes."""
     from dataclasses import replace
 
     from kwire import encode
@@ -195,7 +193,7 @@ def _changed(topic: Any, random: Random) -> Any:
 
 
 def do_history(capture: str, out: str) -> None:
-    """In a process of its own: prints what it took."""
+    """Run in a separate process, and print the durations."""
     from kwire.spark import Pipeline
 
     spark = _session(memory="1g")
@@ -214,13 +212,13 @@ def do_history(capture: str, out: str) -> None:
 
 
 def decoding(folder: Path, quick: bool) -> list[Figure]:
-    """CPU per row over that of handing over batches that are ready, and against kio in the same place."""
+    """Measure the CPU time per row, compared with returning prepared batches and with kio."""
     frames = QUICK_FRAMES if quick else FRAMES
     _write_frames(folder / "frames.parquet", frames)
     rounds = QUICK_ROUNDS if quick else ROUNDS
     done = measured("decoding", str(folder / "frames.parquet"), str(rounds))
     rows = frames * 2_000
-    ready, kwire, kio = (statistics.median(done.said[name]) / rows * 1e6 for name in ("ready", "kwire", "kio"))
+    ready, kwire, kio = (statistics.median(done.output[name]) / rows * 1e6 for name in ("ready", "kwire", "kio"))
     detail = (
         f"us of CPU a row, JVM and workers: ready batches {ready:.2f}, kwire {kwire:.2f}, kio {kio:.2f}; {rows:,} rows"
     )
@@ -247,7 +245,7 @@ def _write_frames(path: Path, frames: int) -> None:
 
 
 def do_decoding(path: str, rounds: str) -> None:
-    """In a process of its own: each way takes its turn, its CPU is the tree's difference."""
+    """Run in a separate process: the ways alternate; the CPU time is that of the process tree."""
     from kwire.messages.kafka.metadata import MetadataResponse
     from kwire.spark import decode_frames
 
@@ -260,7 +258,7 @@ def do_decoding(path: str, rounds: str) -> None:
         "kio": frames.mapInArrow(_with_kio, _KIO_COLUMNS),
     }
     taken: dict[str, list[float]] = {name: [] for name in ways}
-    for way in ways.values():  # workers started, code compiled
+    for way in ways.values():  # start the workers and compile the code
         _consume(way)
     for _ in range(int(rounds)):
         for name, way in ways.items():
@@ -275,7 +273,7 @@ def _consume(rows: DataFrame) -> None:
 
 
 class _Ready:
-    """Hands over a batch that was made once, as often as there are rows to hand over."""
+    """Returns one prepared batch as often as necessary for the number of rows."""
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
@@ -284,13 +282,13 @@ class _Ready:
         from pyspark.sql.pandas.types import to_arrow_schema
 
         from kwire.messages.kafka.metadata import MetadataResponse
-        from kwire.spark.frames import _Decoding
+        from kwire.spark.frames import FrameDecoding
 
         schema = to_arrow_schema(self._schema)
         for batch in batches:
             if not batch.num_rows:
                 continue
-            task = _Decoding(MetadataResponse, 12, "topics.partitions", False, (), schema)
+            task = FrameDecoding(MetadataResponse, 12, "topics.partitions", False, (), schema)
             [ready] = task.run(iter([batch.slice(0, 40)]))
             for _ in range(batch.num_rows // 40):
                 yield ready
@@ -300,7 +298,7 @@ _KIO_COLUMNS = (
     "name string, topic_id string, partition_index int, leader_id int, leader_epoch int, error_code int, "
     "replica_nodes array<int>, isr_nodes array<int>, offline_replicas array<int>"
 )
-"""Fewer than kwire hands over, which is to kio's advantage."""
+"""Fewer columns than kwire returns, which is to the advantage of kio."""
 
 
 def _with_kio(batches: Iterator[Any]) -> Iterator[Any]:
@@ -353,30 +351,30 @@ def _session(memory: str) -> SparkSession:
     return builder.getOrCreate()
 
 
-# Processes and what they take
+# Processes and their resources
 
 
 @dataclass(frozen=True)
 class Measured:
-    """``said``: what the process printed; ``cpu``: seconds of the tree; ``memory``: bytes at the peak."""
+    """What a process printed, its CPU time in seconds, and its peak memory in bytes, with its children."""
 
-    said: dict[str, Any]
+    output: dict[str, Any]
     cpu: float
     memory: int
 
 
 def measured(what: str, *arguments: str) -> Measured:
-    """Run ``do_<what>`` in a process of its own."""
+    """Run `do_<what>` in a separate process."""
     command = [sys.executable, "-m", "benches.spark", "--do", what, *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watch = _Watch(process.pid)
     watch.start()
-    said, complaint = process.communicate()
+    output, errors = process.communicate()
     watch.ended.set()
     watch.join()
     if process.returncode:
-        raise RuntimeError(complaint[-4000:])
-    return Measured(json.loads(said.splitlines()[-1]), watch.cpu, watch.memory)
+        raise RuntimeError(errors[-4000:])
+    return Measured(json.loads(output.splitlines()[-1]), watch.cpu, watch.memory)
 
 
 class _Watch(threading.Thread):
@@ -394,7 +392,7 @@ class _Watch(threading.Thread):
 
 
 def tree(process_id: int) -> list[int]:
-    """A process and all below it."""
+    """Return a process and its descendants."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*"):
         if (fields := _stat(int(path.name))) is not None:
@@ -406,13 +404,13 @@ def tree(process_id: int) -> list[int]:
 
 
 def cpu_of(process_id: int) -> float:
-    """Seconds of CPU of a process and all below it, those that ended and were waited for included."""
+    """Return the CPU seconds of a process and its descendants, including those that ended."""
     stats = [fields for each in tree(process_id) if (fields := _stat(each)) is not None]
     return sum(sum(int(fields[place]) for place in (11, 12, 13, 14)) for fields in stats) / _TICKS
 
 
 def resident(process_id: int) -> int:
-    """Bytes in memory that are its own: what workers share with the one they were forked from counts there."""
+    """Return the resident bytes that a process does not share: pages from before a fork count for the parent."""
     try:
         pages = (Path("/proc") / str(process_id) / "statm").read_text().split()
     except (FileNotFoundError, ProcessLookupError):
@@ -421,7 +419,7 @@ def resident(process_id: int) -> int:
 
 
 def _stat(process_id: int) -> list[str] | None:
-    """The fields behind the name: state, parent, ..."""
+    """Return the fields after the name: state, parent, ..."""
     try:
         return (Path("/proc") / str(process_id) / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -430,7 +428,7 @@ def _stat(process_id: int) -> list[str] | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.spark", description="Measure the pipeline on Spark.")
-    parser.add_argument("--quick", action="store_true", help="a small cluster for two hours")
+    parser.add_argument("--quick", action="store_true", help="run a small cluster for two hours")
     parser.add_argument("--do", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.do:

@@ -1,4 +1,4 @@
-"""By this name Spark finds ``format("kwire")``: it looks for packages ``pyspark_*`` that hold a ``DefaultSource``."""
+"""Lets Spark find `format("kwire")` by itself: it looks for packages `pyspark_*` with a `DefaultSource`."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from kwire.spark.datasource import KwireSource
 
 
 class DefaultSource(KwireSource):
-    """See ``kwire.spark.datasource``."""
+    """The format `kwire`; see `kwire.spark.datasource`."""

@@ -1,4 +1,4 @@
-"""One Spark for all tests of this folder: local, two workers, little memory, nothing but the loopback interface."""
+"""One local Spark session for all tests of this folder, with two threads, little memory, and the loopback interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session in which ``format("kwire")`` was not registered by hand."""
+    """Return a session in which `format("kwire")` is not registered explicitly."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -29,7 +29,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "768m",
-        # Little data: compiling queries and their code thoroughly would take longer than running them.
+        # With little data, optimizing compilation takes longer than running the queries.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
@@ -51,12 +51,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def recorded_gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Silver and gold of the recorded clusters, and of some that saw the same things worse (`recorded.versions`)."""
+    """Return a folder with silver and gold of the recordings, of worse polls of them, and of the documented example."""
     from kwire.spark import gold
-    from tests.spark import recorded
+    from tests.spark import gold_example, recorded
 
     out = tmp_path_factory.mktemp("recorded")
-    recorded.write_silver(recorded.versions(), out)
+    recorded.write_silver([*recorded.versions(), *gold_example.rows()], out)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         gold.build(spark, str(out))
@@ -65,7 +65,7 @@ def recorded_gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(autouse=True)
 def _spark_and_pandas() -> Iterator[None]:
-    """PySpark warns of the pandas beside it, of which nothing here makes use."""
+    """Ignore PySpark's warning about the pandas version, which the tests do not use."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield

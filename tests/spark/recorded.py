@@ -1,8 +1,8 @@
-"""The recorded clusters of tests/data/tapes: what a poller saw of them, and the truth beside it.
+"""The recorded clusters in tests/data/tapes: the polls, and a log of events and snapshots beside them.
 
-`zk39-public` is Kafka 3.9.1 on ZooKeeper, `kraft44-public` Kafka 4.4.0; three brokers each, polled every half second
-through creations, kills, stops, shutdowns, moves, elections, deletions. What was done to them, and what an independent
-client saw, is in the truth.
+`zk39-public` is Kafka 3.9.1 on ZooKeeper, and `kraft44-public` Kafka 4.4.0. Each has three brokers, polled every half
+second while topics are created and deleted, brokers are killed, paused, and shut down, and partitions are moved. The
+log has these events, and snapshots by an independent client.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from kwire.spark.state_builder import silver_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-TAPES = Path(__file__).parents[1] / "data" / "tapes"
+RECORDINGS = Path(__file__).parents[1] / "data" / "tapes"
 NAMES = ("zk39-public", "kraft44-public")
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What confluent-kafka was told by one broker."""
+    """The metadata that confluent-kafka received from one broker."""
 
     at: datetime
     broker: int
@@ -44,7 +44,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that was done to the cluster; ``at`` is just before."""
+    """An event that was caused in the cluster; `at` is just before it."""
 
     at: datetime
     kind: str
@@ -53,17 +53,17 @@ class Event:
 
 @cache
 def bronze(name: str) -> tuple[Row, ...]:
-    """What the poller saw, in order of time; the cluster is called by the tape's name."""
-    table = from_table(pq.read_table(TAPES / f"{name}.parquet"))
+    """Return the polls in order of time; the cluster id is the name of the recording."""
+    table = from_table(pq.read_table(RECORDINGS / f"{name}.parquet"))
     table = table.set_column(table.schema.get_field_index("cluster_id"), "cluster_id", pa.repeat(name, table.num_rows))
     return tuple(row for batch in table.to_batches() for row in to_rows(batch))
 
 
 def versions() -> list[Row]:
-    """Both recordings, and what worse pollers would have seen, each as a cluster of its own.
+    """Return both recordings, and what worse pollers would have recorded, each as a cluster of its own.
 
-    `NAME every 2 s`: three of four polls left out; `NAME without 2`: broker 2 not polled; `NAME 2 late`: the clock of
-    broker 2's polls is 400 ms ahead.
+    `NAME every 2 s` has one of four polls, in `NAME without 2` broker 2 is not polled, and in `NAME 2 late` the polls
+    of broker 2 are 400 ms late.
     """
     rows: list[Row] = []
     for name in NAMES:
@@ -92,24 +92,24 @@ def _thinned(polls: Iterable[Row], name: str, step: int) -> list[Row]:
 
 
 @cache
-def truth(name: str) -> tuple[dict[str, Any], ...]:
-    with gzip.open(TAPES / f"{name}.truth.jsonl.gz", "rt") as lines:
+def log_lines(name: str) -> tuple[dict[str, Any], ...]:
+    with gzip.open(RECORDINGS / f"{name}.truth.jsonl.gz", "rt") as lines:
         return tuple(json.loads(line) for line in lines)
 
 
 @cache
 def events(name: str) -> tuple[Event, ...]:
-    """What was done, by time."""
+    """Return the events by time."""
     return tuple(
         Event(datetime.fromisoformat(line["at"]), line["kind"], line["detail"])
-        for line in truth(name)
+        for line in log_lines(name)
         if "kind" in line and "detail" in line
     )
 
 
 @cache
 def snapshots(name: str) -> tuple[Snapshot, ...]:
-    """What the independent client saw, by time."""
+    """Return the snapshots of the independent client by time."""
     return tuple(
         Snapshot(
             datetime.fromisoformat(line["at"]),
@@ -120,13 +120,13 @@ def snapshots(name: str) -> tuple[Snapshot, ...]:
                 for number, state in partitions.items()
             },
         )
-        for line in truth(name)
+        for line in log_lines(name)
         if "snapshot" in line
     )
 
 
 def write_silver(rows: Iterable[Row], out: Path) -> None:
-    """Silver of these rows of bronze, as the pipeline lays it out."""
+    """Write the silver of rows of bronze, in the layout of the pipeline."""
     for name, table_rows in silver_rows(rows).items():
         table = SILVER_SCHEMAS[name]
         columns = list(zip(*table_rows, strict=True)) or [()] * len(table.columns)

@@ -1,8 +1,7 @@
-"""``format("kwire")``: captures as a data source, found by Spark itself, rows by number."""
+"""The data source `format("kwire")`: discovery, row numbers, offsets, and options."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,14 +11,15 @@ from kwire.capture import Capture, CaptureInUse, UnreadableCapture
 from kwire.capture.folder import segments
 from kwire.capture.rows import to_rows
 from kwire.spark.datasource import (
-    BadOption,
     CaptureStreamReader,
+    InvalidOption,
     KwireSource,
-    planned,
+    plan_partitions,
+    read_partition,
     rows_in_capture,
-    rows_of_file,
 )
 from kwire.testing import FakeCluster
+from tests.eventually import eventually_sync
 from tests.spark.recorded import bronze
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def capture(tmp_path: Path) -> Path:
     return tmp_path / "capture"
 
 
-def test_spark_finds_the_format_and_reads_every_row_once(spark: SparkSession, capture: Path) -> None:
+def test_spark_finds_format_and_reads_every_row_once(spark: SparkSession, capture: Path) -> None:
     read = spark.read.format("kwire").load(str(capture))
 
     rows = read.select("polled_at", "broker_id", "api_key", "kind").orderBy("polled_at").collect()
@@ -48,7 +48,7 @@ def test_spark_finds_the_format_and_reads_every_row_once(spark: SparkSession, ca
     assert read.rdd.getNumPartitions() > 1
 
 
-def test_rows_are_read_by_their_number(spark: SparkSession, capture: Path) -> None:
+def test_rows_are_selected_by_number(spark: SparkSession, capture: Path) -> None:
     read = spark.read.format("kwire").option("fromRow", 17).option("toRow", 250).load(str(capture))
 
     rows = read.select("polled_at", "kind").collect()
@@ -58,11 +58,11 @@ def test_rows_are_read_by_their_number(spark: SparkSession, capture: Path) -> No
 
 
 @pytest.mark.parametrize("start", [0, 1, 17, 120, 299])
-def test_what_was_in_force_where_a_read_begins_comes_first(capture: Path, start: int) -> None:
+def test_read_begins_with_rows_in_force(capture: Path, start: int) -> None:
     read = [
         row
-        for part in planned(str(capture), start, 300, begins=True)
-        for batch in rows_of_file(part)
+        for part in plan_partitions(str(capture), start, 300, begins=True)
+        for batch in read_partition(part)
         for row in to_rows(batch)
     ]
 
@@ -86,47 +86,51 @@ def test_what_was_in_force_where_a_read_begins_comes_first(capture: Path, start:
         ("seconds", "-1", "a number of seconds"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_named(option: str, value: str, reason: str, tmp_path: Path) -> None:
+def test_invalid_option_is_rejected(option: str, value: str, reason: str, tmp_path: Path) -> None:
     options = {"path": str(tmp_path), "bootstrap": "127.0.0.1:1", "interval": "1", option: value}
-    with pytest.raises(BadOption, match=reason) as refused:
+    with pytest.raises(InvalidOption, match=reason) as refused:
         KwireSource(options).reader(StructType())
     assert (refused.value.option, refused.value.value) == (option, value)
 
 
-def test_a_damaged_file_is_named(capture: Path) -> None:
+def test_damaged_segment_is_reported(capture: Path) -> None:
     path = segments(capture)[0].path
     path.write_bytes(path.read_bytes()[:1000])
-    [part, *_] = planned(str(capture), 0, 300, begins=True)
+    [part, *_] = plan_partitions(str(capture), 0, 300, begins=True)
 
     with pytest.raises(UnreadableCapture) as found:
-        list(rows_of_file(part))
+        list(read_partition(part))
 
     assert found.value.path == path
 
 
 @pytest.mark.parametrize("cut", [0, 1, 40, 299, 300])
-def test_offsets_cut_a_capture_anywhere(capture: Path, cut: int) -> None:
+def test_offsets_split_capture_anywhere(capture: Path, cut: int) -> None:
     reader = CaptureStreamReader(str(capture), 0, None)
     assert reader.initialOffset()["row"] == 0
     assert reader.latestOffset()["row"] == 300
 
     counts = [
-        sum(batch.num_rows for part in planned(str(capture), *span, begins=False) for batch in rows_of_file(part))
+        sum(
+            batch.num_rows
+            for part in plan_partitions(str(capture), *span, begins=False)
+            for batch in read_partition(part)
+        )
         for span in ((0, cut), (cut, 300))
     ]
 
     assert counts == [cut, 300 - cut]
 
 
-def test_an_open_tail_is_read_too(tmp_path: Path) -> None:
+def test_open_tail_is_read(tmp_path: Path) -> None:
     with Capture(tmp_path) as writer:
         writer.append_many(ROWS[:5])
         assert rows_in_capture(str(tmp_path)) == 5
-        [part] = planned(str(tmp_path), 0, 5, begins=True)
-    assert sum(batch.num_rows for batch in rows_of_file(part)) == 5  # closed since it was planned
+        [part] = plan_partitions(str(tmp_path), 0, 5, begins=True)
+    assert sum(batch.num_rows for batch in read_partition(part)) == 5  # closed after the read was planned
 
 
-def test_a_cluster_is_captured_first(spark: SparkSession, tmp_path: Path) -> None:
+def test_cluster_is_captured_before_read(spark: SparkSession, tmp_path: Path) -> None:
     with FakeCluster(brokers=2) as cluster:
         read = spark.read.format("kwire").option("bootstrap", cluster.bootstrap).option("interval", 0.1)
         frames = read.option("seconds", 1).load(str(tmp_path / "capture"))
@@ -136,7 +140,7 @@ def test_a_cluster_is_captured_first(spark: SparkSession, tmp_path: Path) -> Non
     assert rows_in_capture(str(tmp_path / "capture")) > 4
 
 
-def test_a_stream_polls_the_cluster_that_it_is_given(spark: SparkSession, tmp_path: Path) -> None:
+def test_stream_polls_cluster(spark: SparkSession, tmp_path: Path) -> None:
     kinds: list[str] = []
     folder = str(tmp_path / "capture")
     with FakeCluster(brokers=2, topics=3) as cluster:
@@ -149,10 +153,7 @@ def test_a_stream_polls_the_cluster_that_it_is_given(spark: SparkSession, tmp_pa
             .start()
         )
         try:
-            until = time.monotonic() + 60
-            while kinds.count("same") < 10:
-                assert time.monotonic() < until, kinds
-                assert not query.awaitTermination(1)
+            eventually_sync(lambda: kinds.count("same") >= 10 or query.exception(), "ten repeated responses", within=60)
         finally:
             query.stop()
         read = len(kinds)
@@ -167,17 +168,18 @@ def read_rows(spark: SparkSession, folder: str) -> list[Any]:
 
 
 def capture_is_free(folder: str) -> None:
-    """The source's own process ended with the query, and polls no more."""
-    until = time.monotonic() + 30
-    while True:
+    """Check that the process of the source has ended with the query."""
+
+    def can_open() -> bool:
         try:
             Capture(folder).close()
-            return
         except CaptureInUse:
-            assert time.monotonic() < until, "somebody polls on"
-            time.sleep(0.1)
+            return False
+        return True
+
+    eventually_sync(can_open, "the end of the process that polls", within=30)
 
 
-def test_a_folder_is_needed(spark: SparkSession) -> None:
+def test_missing_folder_is_rejected(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="needs the folder of a capture"):
         spark.read.format("kwire").load().collect()

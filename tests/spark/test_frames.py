@@ -1,4 +1,4 @@
-"""``decode_frames``: frames in any table become rows, equal to those of the object decoder; bad ones stay visible."""
+"""`decode_frames`: rows equal those of the object decoder, and invalid frames stay visible."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from kwire import frame
 from kwire.messages.kafka import MetadataResponse
 from kwire.spark import decode_frames
 from kwire.spark.frames import _pieces
-from tests.spark.recorded import TAPES, bronze
+from tests.spark.recorded import RECORDINGS, bronze
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TAPE = "kraft44-public"
+RECORDING = "kraft44-public"
 
 
 @pytest.fixture
 def frames(spark: SparkSession) -> DataFrame:
-    tape = spark.read.parquet(str(TAPES / f"{TAPE}.parquet"))
+    tape = spark.read.parquet(str(RECORDINGS / f"{RECORDING}.parquet"))
     return tape.where("api_key = 3 and frame is not null and broker_id = 1").limit(50).repartition(3)
 
 
-def test_rows_are_what_the_object_decoder_says(frames: DataFrame) -> None:
+def test_rows_equal_those_of_object_decoder(frames: DataFrame) -> None:
     rows = decode_frames(frames, MetadataResponse, version=13, keep=["polled_at"])
 
     got = {
@@ -33,20 +33,20 @@ def test_rows_are_what_the_object_decoder_says(frames: DataFrame) -> None:
         for row in rows.collect()
     }
 
-    wanted = set()
-    for row in [row for row in bronze(TAPE) if row.api_key == 3 and row.frame and row.broker_id == 1][:50]:
+    expected = set()
+    for row in [row for row in bronze(RECORDING) if row.api_key == 3 and row.frame and row.broker_id == 1][:50]:
         assert row.frame is not None
         message = frame.decode_response(row.frame, MetadataResponse, version=13).message
-        wanted |= {
+        expected |= {
             (row.polled_at.timestamp(), topic.name, p.partition_index, p.leader_id, p.leader_epoch, *p.isr_nodes)
             for topic in message.topics
             for p in topic.partitions
         }
-    assert got == wanted
+    assert got == expected
 
 
-def test_the_version_may_be_a_column_and_bad_frames_are_rows(spark: SparkSession) -> None:
-    good = next(row for row in bronze(TAPE) if row.api_key == 3 and row.frame is not None and row.broker_id == 1)
+def test_version_may_be_column_and_invalid_frames_are_rows(spark: SparkSession) -> None:
+    good = next(row for row in bronze(RECORDING) if row.api_key == 3 and row.frame is not None and row.broker_id == 1)
     assert good.frame is not None
     given = [(1, good.frame, 13), (2, good.frame[:50], 13), (3, None, 13), (4, good.frame, 99), (5, good.frame, None)]
     table = spark.createDataFrame(given, "number int, value binary, spoken int")
@@ -60,12 +60,12 @@ def test_the_version_may_be_a_column_and_bad_frames_are_rows(spark: SparkSession
     assert rows.where("number = 1").count() == 3
 
 
-def test_a_kept_column_must_not_have_the_name_of_a_decoded_one(frames: DataFrame) -> None:
+def test_kept_column_with_name_of_decoded_column_is_rejected(frames: DataFrame) -> None:
     with pytest.raises(ValueError, match="leader_id"):
         decode_frames(frames.withColumnRenamed("broker_id", "leader_id"), MetadataResponse, version=13)
 
 
-def test_frames_are_decoded_by_the_piece() -> None:
+def test_frames_are_decoded_in_pieces() -> None:
     megabyte = bytes(1 << 20)
     frames = pa.array([megabyte] * 3 + [bytes(9 << 20)] + [None, megabyte], pa.binary())
 

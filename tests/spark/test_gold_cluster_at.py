@@ -1,4 +1,4 @@
-"""What a cluster looked like at an instant: each broker's own word, and what is believed, against other witnesses."""
+"""The metadata at a point in time, as brokers reported it and as they agreed, against frames and another client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ View = dict[tuple[str, int], State]
 
 
 def decoded(row: Row) -> View:
-    """The whole metadata of one answer."""
+    """Return the whole metadata of one response."""
     assert row.frame is not None
     message = kwire.decode(MetadataResponse, row.frame[5:], version=row.api_version)
     return {
@@ -45,15 +45,15 @@ def shown(rows: DataFrame) -> View:
     return view
 
 
-def answers(name: str) -> list[Row]:
+def responses(name: str) -> list[Row]:
     return [row for row in recorded.bronze(name) if row.api_key == 3 and row.frame is not None]
 
 
-def changed_answers(name: str) -> list[Row]:
-    """Answers that differ from the same broker's one before."""
+def changed_responses(name: str) -> list[Row]:
+    """Return the responses that differ from the same broker's response before."""
     last: dict[int, View] = {}
     changed = []
-    for row in answers(name):
+    for row in responses(name):
         view = decoded(row)
         if last.get(row.broker_id) != view:
             changed.append(row)
@@ -62,35 +62,33 @@ def changed_answers(name: str) -> list[Row]:
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-def test_a_broker_s_word_is_its_last_answer(name: str, spark: SparkSession, recorded_gold: str) -> None:
-    # Some of the answers that changed something, at once and a moment later; all are held to silver below.
-    for late, row in enumerate(changed_answers(name)[::25]):
+def test_reported_metadata_is_last_response_of_broker(name: str, spark: SparkSession, recorded_gold: str) -> None:
+    # Some of the changed responses, at their time and shortly after; the next test but one compares all with silver.
+    for late, row in enumerate(changed_responses(name)[::25]):
         at = row.polled_at + timedelta(milliseconds=100 * (late % 2))
         found = gold.cluster_at(spark, recorded_gold, at, row.broker_id, cluster_id=name)
         assert shown(found) == decoded(row)
 
 
-def test_an_empty_first_answer_is_that_broker_s_word_and_nobody_s_belief(
-    spark: SparkSession, recorded_gold: str
-) -> None:
-    (empty,) = [row for row in changed_answers("zk39-public") if row.broker_id == 1 and not decoded(row)][1:]
+def test_empty_first_response_is_reported_but_not_agreed(spark: SparkSession, recorded_gold: str) -> None:
+    (empty,) = [row for row in changed_responses("zk39-public") if row.broker_id == 1 and not decoded(row)][1:]
     at = empty.polled_at
     assert gold.cluster_at(spark, recorded_gold, at, 1, cluster_id="zk39-public").count() == 0
     assert gold.cluster_at(spark, recorded_gold, at, cluster_id="zk39-public").count() == 251
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-def test_silver_keeps_every_answer_whole(name: str, spark: SparkSession, recorded_gold: str) -> None:
-    """All frames: the last rows of silver at each answer, put together as `cluster_at` does, are that answer."""
+def test_silver_contains_every_response(name: str, spark: SparkSession, recorded_gold: str) -> None:
+    """For every frame, the last rows of silver at its time are the metadata in the frame."""
     rows = spark.read.parquet(f"{recorded_gold}/silver/partitions").where(f"cluster_id = '{name}'").orderBy("at")
-    told: dict[int, list[Any]] = {}
+    reported: dict[int, list[Any]] = {}
     for row in rows.collect():
-        told.setdefault(row["broker_id"], []).append(row)
+        reported.setdefault(row["broker_id"], []).append(row)
     views: dict[int, View] = {}
-    for answer in answers(name):
-        view = views.setdefault(answer.broker_id, {})
-        queue = told[answer.broker_id]
-        while queue and queue[0]["at"].astimezone(UTC) <= answer.polled_at:
+    for response in responses(name):
+        view = views.setdefault(response.broker_id, {})
+        queue = reported[response.broker_id]
+        while queue and queue[0]["at"].astimezone(UTC) <= response.polled_at:
             row = queue.pop(0)
             key = row["topic"], row["partition"]
             if row["change"] == "gone":
@@ -98,46 +96,46 @@ def test_silver_keeps_every_answer_whole(name: str, spark: SparkSession, recorde
             else:
                 lists = (tuple(row[column]) for column in ("replicas", "isr", "offline"))
                 view[key] = (row["leader"], row["leader_epoch"], *lists, row["error_code"])
-        expected = decoded(answer)
-        assert view == expected or (expected == {} and view), answer.polled_at
+        expected = decoded(response)
+        assert view == expected or (expected == {} and view), response.polled_at
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-def test_what_is_believed_is_what_an_independent_client_saw(name: str, spark: SparkSession, recorded_gold: str) -> None:
-    changes = sorted(row.polled_at for row in changed_answers(name))
+def test_agreed_metadata_equals_what_independent_client_saw(name: str, spark: SparkSession, recorded_gold: str) -> None:
+    changes = sorted(row.polled_at for row in changed_responses(name))
     intervals = spark.read.parquet(f"{recorded_gold}/gold/intervals").where(f"cluster_id = '{name}'").collect()
     compared = 0
     for snapshot in recorded.snapshots(name):
         if _near(snapshot.at, changes):
             continue
-        believed = {
+        agreed = {
             (row["topic"], row["partition"]): (row["leader"], tuple(row["replicas"]), frozenset(row["isr"]))
             for row in intervals
             if row["valid_from"].astimezone(UTC) <= snapshot.at
             and (row["valid_to"] is None or snapshot.at < row["valid_to"].astimezone(UTC))
         }
-        assert believed == snapshot.partitions, snapshot.at
+        assert agreed == snapshot.partitions, snapshot.at
         compared += 1
     assert compared > 25
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-def test_cluster_at_is_what_the_intervals_say(name: str, spark: SparkSession, recorded_gold: str) -> None:
+def test_cluster_at_equals_intervals(name: str, spark: SparkSession, recorded_gold: str) -> None:
     at = max(snapshot.at for snapshot in recorded.snapshots(name))
     view = shown(gold.cluster_at(spark, recorded_gold, at.replace(tzinfo=None), cluster_id=name))
-    last = {row.broker_id: decoded(row) for row in answers(name)}
+    last = {row.broker_id: decoded(row) for row in responses(name)}
     sets = {key: (*state[:3], frozenset(state[3]), *state[4:]) for key, state in view.items()}
     assert sets == {key: (*state[:3], frozenset(state[3]), *state[4:]) for key, state in last[1].items()}
 
 
-def test_before_the_first_poll_there_is_nothing(spark: SparkSession, recorded_gold: str) -> None:
+def test_cluster_at_is_empty_before_first_poll(spark: SparkSession, recorded_gold: str) -> None:
     long_ago = datetime(2000, 1, 1, tzinfo=UTC)
     assert gold.cluster_at(spark, recorded_gold, long_ago).count() == 0
     assert gold.cluster_at(spark, recorded_gold, long_ago, broker_id=1).count() == 0
 
 
 def _near(at: datetime, changes: list[datetime]) -> bool:
-    """Whether something was changing within a second."""
+    """Return whether a response changed within a second of the time."""
     position = bisect_right(changes, at)
     around = changes[max(position - 1, 0) : position + 1]
     return any(abs(change - at) < timedelta(seconds=1) for change in around)

@@ -1,7 +1,7 @@
-"""Gold built hour by hour, and again for frames that came late, is the gold of one build; and an hour costs an hour.
+"""Incremental builds give the same gold as one build, and a new hour reads only that hour.
 
-The recorded minutes of Kafka 3.9.1 are moved so that the hour changes while broker 3 is dead: incidents, intervals and
-votes go through it.
+The recording of Kafka 3.9.1 is shifted so that the hour changes during the outage of broker 3: incidents, intervals,
+and votes last across the hour.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kwire.spark import gold
 from kwire.spark.gold import config_changes, days, state
 from kwire.spark.pipeline import Pipeline
 from tests.spark import recorded
-from tests.spark.telling import START, answer, table, topic
+from tests.spark.bronze_rows import START, response, table, topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 HOUR = datetime(2026, 11, 21, 5, tzinfo=UTC)
 
 
-def moved() -> list[Row]:
-    """Broker 3 dies seven seconds before the hour."""
+def shifted_recording() -> list[Row]:
+    """Return the recording, shifted so that broker 3 is killed seven seconds before the hour."""
     rows = recorded.bronze("zk39-public")
     shift = HOUR - (rows[0].polled_at + timedelta(seconds=60))
     return [row._replace(polled_at=row.polled_at + shift) for row in rows]
@@ -35,14 +35,14 @@ def contents(spark: SparkSession, out: Path) -> dict[str, list[Any]]:
     return {each.name: sorted(map(repr, each.read(spark, str(out)).collect())) for each in gold.TABLES}
 
 
-def test_an_hour_later_only_the_new_hour_is_built(spark: SparkSession, tmp_path: Path) -> None:
+def test_build_by_hours_equals_one_build(spark: SparkSession, tmp_path: Path) -> None:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     from kwire.spark.silver_tables import SILVER_SCHEMAS
 
     whole, out = tmp_path / "whole", tmp_path / "by_hours"
-    recorded.write_silver(moved(), whole)
+    recorded.write_silver(shifted_recording(), whole)
     for before in (True, False):
         for name, schema in SILVER_SCHEMAS.items():
             for file in sorted((whole / "silver" / name).rglob("*.parquet")):
@@ -54,7 +54,7 @@ def test_an_hour_later_only_the_new_hour_is_built(spark: SparkSession, tmp_path:
         gold.build(spark, str(out))
     by_hours, files = contents(spark, out), gold_files(out)
     gold.build(spark, str(out))
-    assert gold_files(out) == files  # there was nothing new
+    assert gold_files(out) == files  # nothing is new
 
     gold.build(spark, str(out), hours=[datetime(2026, 11, 21, 4, 59, tzinfo=UTC)])  # from the first hour: all at once
 
@@ -66,34 +66,34 @@ def gold_files(out: Path) -> set[Path]:
     return set((out / "gold").rglob("*.parquet"))
 
 
-def test_answers_about_configurations_are_kept_as_far_as_they_matter(spark: SparkSession, tmp_path: Path) -> None:
-    """Wherever an hour begins: before all, between rounds and within one."""
+def test_kept_config_polls_give_same_changes(spark: SparkSession, tmp_path: Path) -> None:
+    """An hour may begin before all polls, between rounds, or within a round."""
     recorded.write_silver(recorded.bronze("zk39-public"), tmp_path)
     configs = days.silver(spark, str(tmp_path), "configs").persist()
-    answers = config_changes.answers(days.silver(spark, str(tmp_path), "polls")).persist()
-    told = sorted(row.polled_at.replace(tzinfo=UTC) for row in answers.collect())
-    whole = config_changes.changes(configs, answers).sort("at", "resource", "key").collect()
+    polls = config_changes.config_polls(days.silver(spark, str(tmp_path), "polls")).persist()
+    times = sorted(row.polled_at.replace(tzinfo=UTC) for row in polls.collect())
+    whole = config_changes.changes(configs, polls).sort("at", "resource", "key").collect()
     assert len(whole) > 4
     assert all(change.not_before is not None for change in whole)
     changed = [change.at.replace(tzinfo=UTC) for change in whole]
 
-    for moment in (told[0], changed[0], changed[0] + timedelta(milliseconds=10), changed[len(changed) // 2]):
-        kept = config_changes.answers_to_keep(answers, moment).persist()
-        later = answers.where(answers.polled_at >= moment)
+    for as_of in (times[0], changed[0], changed[0] + timedelta(milliseconds=10), changed[len(changed) // 2]):
+        kept = config_changes.polls_to_keep(polls, as_of).persist()
+        later = polls.where(polls.polled_at >= as_of)
 
         found = config_changes.changes(configs, kept.unionByName(later)).sort("at", "resource", "key").collect()
 
-        wanted = [change for change, at in zip(whole, changed, strict=True) if at >= moment]
-        assert [change for change in found if change.at.replace(tzinfo=UTC) >= moment] == wanted
-        assert kept.count() <= 2 * 3 * 2  # of three brokers the first and the last round, of two requests each
+        wanted = [change for change, at in zip(whole, changed, strict=True) if at >= as_of]
+        assert [change for change in found if change.at.replace(tzinfo=UTC) >= as_of] == wanted
+        assert kept.count() <= 2 * 3 * 2  # the first and the last round of three brokers, two requests each
 
 
-def test_a_new_hour_reads_nothing_of_days_before(spark: SparkSession, tmp_path: Path) -> None:
-    """Silver's polls and partitions of older days, and gold's signals and incidents, may as well be gone."""
+def test_new_hour_reads_no_older_days(spark: SparkSession, tmp_path: Path) -> None:
+    """The build succeeds although files of older days are unreadable."""
     day, hour = 24 * 3600, 3600
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     for number in (0, 1):
-        polls = [answer(number * day + second, topic("a"), listed=(1, 2)) for second in range(0, 3 * hour, 600)]
+        polls = [response(number * day + second, topic("a"), listed=(1, 2)) for second in range(0, 3 * hour, 600)]
         pipeline.ingest(table(spark, tmp_path / "bronze", *polls))
         pipeline.gold()
     newest = f"date={START + timedelta(days=1):%Y-%m-%d}"
@@ -102,7 +102,7 @@ def test_a_new_hour_reads_nothing_of_days_before(spark: SparkSession, tmp_path: 
             if newest not in file.parts:
                 file.write_bytes(b"unreadable")
 
-    moves = [answer(day + 3 * hour + at, topic("a", 2, epoch=1)) for at in (0, 600)]
+    moves = [response(day + 3 * hour + at, topic("a", 2, epoch=1)) for at in (0, 600)]
     pipeline.ingest(table(spark, tmp_path / "bronze", *moves))
     pipeline.gold()
 
@@ -110,12 +110,12 @@ def test_a_new_hour_reads_nothing_of_days_before(spark: SparkSession, tmp_path: 
     assert (move.topic, move.at.replace(tzinfo=UTC)) == ("a", START + timedelta(seconds=day + 3 * hour))
 
 
-def test_of_old_states_one_a_day_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+def test_one_state_per_day_is_kept_of_older_days(spark: SparkSession, tmp_path: Path) -> None:
     states = tmp_path / "gold/_state"
     hours = [datetime(2026, 11, 18, tzinfo=UTC) + timedelta(hours=hour) for hour in range(22, 84)]
     for hour in hours:
         (states / f"at={hour:%Y-%m-%dT%H}/incidents={hour:%Y-%m-%dT%H}").mkdir(parents=True)
-    (states / "at=2026-11-21T12").mkdir()  # of a build that died
+    (states / "at=2026-11-21T12").mkdir()  # left by a failed build
 
     state.thin_out(spark, str(tmp_path))
 

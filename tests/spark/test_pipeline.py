@@ -1,4 +1,4 @@
-"""The pipeline on Spark: the same silver as without, whatever the order, once and only once, whole or not at all."""
+"""The pipeline on Spark: the same silver as without Spark, in any order, exactly once, and atomically."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import pytest
 from pyspark.sql import functions as f
 
 from kwire.capture import Capture
-from kwire.capture.rows import Row, to_batch
+from kwire.capture.rows import Row, RowKind, to_batch
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.state_builder import silver_rows
 from kwire.spark.store import BrokenStore, Store
-from tests.spark.recorded import TAPES, bronze
+from tests.spark.recorded import RECORDINGS, bronze
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark.sql import SparkSession
 
-TAPE = "kraft44-public"
-TABLES = [name for name in SILVER_SCHEMAS if name != "lag"]  # a minute that an ingest cut has two rows
+RECORDING = "kraft44-public"
+TABLES = [name for name in SILVER_SCHEMAS if name != "lag"]  # a minute in which an ingest ended has two rows
 
 
 def silver(out: Path | str) -> dict[str, Counter[str]]:
-    """All rows of silver as they lie there."""
+    """Return all rows of silver."""
     return {name: Counter(map(repr, _rows(Path(out) / "silver" / name, name))) for name in TABLES}
 
 
@@ -50,19 +50,23 @@ def expected(rows: Iterable[Row]) -> dict[str, Counter[str]]:
 
 
 def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(list(value) if isinstance(value, tuple) else value for value in row)
+    """Return the row with the types that files have: lists and plain strings."""
+    return tuple(
+        list(value) if isinstance(value, tuple) else value.value if isinstance(value, RowKind) else value
+        for value in row
+    )
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tape as rows of bronze."""
+    """Return a table with the recording as rows of bronze."""
     path = tmp_path_factory.mktemp("bronze") / "tape.parquet"
-    pq.write_table(pa.Table.from_batches([to_batch(bronze(TAPE))]), path)
+    pq.write_table(pa.Table.from_batches([to_batch(bronze(RECORDING))]), path)
     return path
 
 
-def test_a_recorded_table_is_ingested_as_it_is_and_twice_is_once(spark: SparkSession, tmp_path: Path) -> None:
-    tape = spark.read.parquet(str(TAPES / "zk39-public.parquet"))
+def test_recording_is_ingested_once_however_often(spark: SparkSession, tmp_path: Path) -> None:
+    tape = spark.read.parquet(str(RECORDINGS / "zk39-public.parquet"))
     pipeline = Pipeline(spark, str(tmp_path))
 
     report = pipeline.ingest(tape)
@@ -80,7 +84,7 @@ def test_a_recorded_table_is_ingested_as_it_is_and_twice_is_once(spark: SparkSes
     assert pipeline.table("partitions").where("change = 'gone'").count() > 0
 
 
-def test_frames_in_any_order_make_the_same_history(spark: SparkSession, tmp_path: Path, table: Path) -> None:
+def test_frames_in_any_order_give_same_silver(spark: SparkSession, tmp_path: Path, table: Path) -> None:
     frames = spark.read.parquet(str(table))
     second = f.second("polled_at")
     pipeline = Pipeline(spark, str(tmp_path))
@@ -90,12 +94,12 @@ def test_frames_in_any_order_make_the_same_history(spark: SparkSession, tmp_path
 
     assert report.late > 0
     assert report.repeated > 0
-    assert silver(tmp_path) == expected(bronze(TAPE))
-    assert pipeline.table("bronze").count() == len(bronze(TAPE))
+    assert silver(tmp_path) == expected(bronze(RECORDING))
+    assert pipeline.table("bronze").count() == len(bronze(RECORDING))
 
 
-def test_a_capture_is_ingested_where_it_lies_and_only_what_is_new(spark: SparkSession, tmp_path: Path) -> None:
-    rows = bronze(TAPE)
+def test_only_new_rows_of_capture_are_ingested_in_place(spark: SparkSession, tmp_path: Path) -> None:
+    rows = bronze(RECORDING)
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     with Capture(tmp_path / "capture", roll_bytes=2_000_000, roll_seconds=1e9) as capture:
         capture.append_many(rows[:700])
@@ -113,8 +117,8 @@ def test_a_capture_is_ingested_where_it_lies_and_only_what_is_new(spark: SparkSe
     assert pipeline.table("polls").where("kind = 'same'").count() > 100
 
 
-def test_bad_frames_are_counted_and_visible(spark: SparkSession, tmp_path: Path) -> None:
-    good = next(row for row in bronze(TAPE) if row.api_key == 3 and row.frame is not None)
+def test_bad_frames_are_counted_and_kept(spark: SparkSession, tmp_path: Path) -> None:
+    good = next(row for row in bronze(RECORDING) if row.api_key == 3 and row.frame is not None)
     assert good.frame is not None
     rows = [good, good._replace(frame=good.frame[:100], broker_id=2), good._replace(api_version=77, broker_id=3)]
     path = tmp_path / "bad.parquet"
@@ -130,11 +134,13 @@ def test_bad_frames_are_counted_and_visible(spark: SparkSession, tmp_path: Path)
     assert pipeline.table("bronze").count() == 3
 
 
-def test_what_a_killed_driver_left_is_finished_or_removed(spark: SparkSession, tmp_path: Path, table: Path) -> None:
+def test_next_writer_completes_or_discards_commit_of_killed_driver(
+    spark: SparkSession, tmp_path: Path, table: Path
+) -> None:
     Pipeline(spark, str(tmp_path)).ingest(spark.read.parquet(str(table)))
     whole = silver(tmp_path)
     record = json.loads((tmp_path / "_log" / "000000000001.json").read_text())
-    for staged, place in record["moves"][::2]:  # killed after the record, in the middle of moving
+    for staged, place in record["moves"][::2]:  # as if killed after the commit, before all files were moved
         (tmp_path / staged).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).rename(tmp_path / staged)
     (tmp_path / "_staging" / "never-recorded").mkdir()
@@ -152,18 +158,18 @@ def test_what_a_killed_driver_left_is_finished_or_removed(spark: SparkSession, t
     assert broken.value.path == record["moves"][0][1]
 
 
-def test_a_stream_that_is_started_again_takes_each_row_once(spark: SparkSession, tmp_path: Path) -> None:
-    rows = bronze(TAPE)
+def test_restarted_stream_ingests_each_row_once(spark: SparkSession, tmp_path: Path) -> None:
+    rows = bronze(RECORDING)
     out, folder = tmp_path / "out", tmp_path / "capture"
     with Capture(folder) as capture:
-        # The third start only repeats the batch that was not committed: Spark ends such a run before it looks on.
+        # The third start only repeats the batch that was not committed: Spark ends such a run before it reads more.
         for number, part in enumerate((rows[:400], rows[400:900], rows[900:], ())):
             capture.append_many(part)
             pipeline = Pipeline(spark, str(out))
             frames = spark.readStream.format("kwire").load(str(folder))
             query = pipeline.stream(frames, availableNow=True)
             assert query.awaitTermination(60)
-            if number == 1:  # killed between our commit and Spark's: the batch comes again
+            if number == 1:  # as if killed between the commit of the batch and that of Spark: it is repeated
                 newest = max(
                     (out / "_checkpoints" / "kwire" / "commits").glob("[0-9]*"), key=lambda path: int(path.name)
                 )
@@ -176,7 +182,7 @@ def test_a_stream_that_is_started_again_takes_each_row_once(spark: SparkSession,
     assert sum(made["polls"].values()) == len(rows)
 
 
-def test_every_table_can_be_read_before_anything_was_ingested(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_table_can_be_read_before_first_ingest(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = Pipeline(spark, str(tmp_path))
 
     assert {name: pipeline.table(name).count() for name in SILVER_SCHEMAS} == dict.fromkeys(SILVER_SCHEMAS, 0)

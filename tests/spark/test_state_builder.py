@@ -21,7 +21,7 @@ from kwire.messages.kafka.metadata import (
 )
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.state_builder import StateBuilder, microseconds, silver_rows
-from tests.spark.recorded import TAPES, bronze
+from tests.spark.recorded import RECORDINGS, bronze
 
 BEGIN = datetime(2026, 11, 21, 10, tzinfo=UTC)
 BROKERS = tuple(MetadataResponseBroker(node_id=id, host=f"b{id}", port=9092, rack=None) for id in (1, 2, 3))
@@ -217,4 +217,4 @@ def changes_of(tape: str) -> dict[str, list[tuple[object, ...]]]:
 
 
 def test_the_tapes_are_there() -> None:
-    assert {path.name for path in TAPES.glob("*.parquet")} == {"zk39-public.parquet", "kraft44-public.parquet"}
+    assert {path.name for path in RECORDINGS.glob("*.parquet")} == {"zk39-public.parquet", "kraft44-public.parquet"}

@@ -1,4 +1,4 @@
-"""The store: reading disturbs nobody, and of two who write only one can; the other is told."""
+"""The store: readers change nothing, and only one of two writers succeeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kwire.spark.store import NotAStore, Store
 
 
 def committed(store: Store, name: str) -> None:
-    """One ingest of one file."""
+    """Commit one ingest of one file."""
     with store.writing() as staging:
         commit(store, staging, name)
 
@@ -31,7 +31,7 @@ def path_of(store: Store, staging: str) -> Path:
     return Path(store.out) / staging
 
 
-def test_who_only_reads_leaves_an_ingest_under_way_alone(tmp_path: Path) -> None:
+def test_reader_does_not_disturb_ingest_in_progress(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     with store.writing() as staging:
         (path_of(store, staging) / "under-way").write_text("")
@@ -43,7 +43,7 @@ def test_who_only_reads_leaves_an_ingest_under_way_alone(tmp_path: Path) -> None
     assert Store(str(tmp_path)).record.number == 1
 
 
-def test_opening_a_store_writes_nothing_into_it(tmp_path: Path) -> None:
+def test_opening_store_writes_nothing(tmp_path: Path) -> None:
     committed(Store(str(tmp_path)), "a.parquet")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
 
@@ -52,7 +52,7 @@ def test_opening_a_store_writes_nothing_into_it(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_nothing_is_recorded_whose_files_are_gone(tmp_path: Path) -> None:
+def test_commit_without_its_files_is_rejected(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     with store.writing() as staging:
         lost = Record(number=1, staging=staging, moves=[(f"{staging}/lost", "bronze/lost")])
@@ -63,20 +63,20 @@ def test_nothing_is_recorded_whose_files_are_gone(tmp_path: Path) -> None:
     committed(store, "a.parquet")
 
 
-def test_a_second_writer_is_turned_away_and_may_come_again(tmp_path: Path) -> None:
+def test_second_writer_is_rejected_and_may_retry(tmp_path: Path) -> None:
     first, second = Store(str(tmp_path)), Store(str(tmp_path))
     with first.writing() as staging:
-        with pytest.raises(StoreInUse) as refused, second.writing():
+        with pytest.raises(StoreInUse) as rejected, second.writing():
             pass
         commit(first, staging, "a.parquet")
     committed(second, "b.parquet")
 
-    assert refused.value.out == str(tmp_path)
+    assert rejected.value.out == str(tmp_path)
     assert second.record.number == 2
     assert sorted(path.name for path in (tmp_path / "bronze/date=2026-11-21").iterdir()) == ["a.parquet", "b.parquet"]
 
 
-def test_threads_that_share_a_store_wait_for_one_another(tmp_path: Path) -> None:
+def test_threads_that_share_store_wait_for_one_another(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     threads = [threading.Thread(target=committed, args=(store, f"{number}.parquet")) for number in range(5)]
     for thread in threads:
@@ -87,7 +87,7 @@ def test_threads_that_share_a_store_wait_for_one_another(tmp_path: Path) -> None
     assert store.record.number == 5
 
 
-def test_without_locks_only_the_writer_that_began_last_has_its_record(tmp_path: Path) -> None:
+def test_without_locks_only_last_writer_can_commit(tmp_path: Path) -> None:
     first, second = (Log(LocalFileSystem(), str(tmp_path), "out") for _ in range(2))
     with first.claimed() as known:
         with second.claimed() as same:
@@ -101,7 +101,7 @@ def test_without_locks_only_the_writer_that_began_last_has_its_record(tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["000000000001.json"]
 
 
-def test_who_recorded_before_somebody_else_began_is_heard_by_them(tmp_path: Path) -> None:
+def test_writer_sees_records_committed_before_it_began(tmp_path: Path) -> None:
     first, second = (Log(LocalFileSystem(), str(tmp_path), "out") for _ in range(2))
     with first.claimed() as known:
         first.write(replace(known, number=1))
@@ -109,7 +109,7 @@ def test_who_recorded_before_somebody_else_began_is_heard_by_them(tmp_path: Path
             assert newest.number == 1
 
 
-def test_a_log_keeps_few_records(tmp_path: Path) -> None:
+def test_log_keeps_limited_number_of_records(tmp_path: Path) -> None:
     log = Log(LocalFileSystem(), str(tmp_path), "out")
     for _ in range(RECORDS_KEPT + 5):
         with log.claimed() as newest:
@@ -119,7 +119,7 @@ def test_a_log_keeps_few_records(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == RECORDS_KEPT
 
 
-def test_a_file_is_not_a_store(tmp_path: Path) -> None:
+def test_file_is_rejected_as_store(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("")
 

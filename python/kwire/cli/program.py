@@ -28,6 +28,7 @@ COMMANDS = {
     "plan": "Show the encoding plan of a message.",
     "capture": "Poll a cluster's metadata into a folder.",
     "replay": "List the metadata changes in a capture.",
+    "pipeline": "Turn polled metadata into tables, on Spark.",
     "report": "Write an HTML page about what happened to a cluster.",
     "cluster": "Run a cluster of nodes on this machine.",
     "node": "Run one node of a cluster.",

@@ -1,8 +1,9 @@
-"""Kafka's metadata on Spark: frames into columns, captures as a data source, and the pipeline that makes history of
-polls. Needs pyspark 4 (``pip install 'kwire[spark]'``); executors need the wheel and what Spark needs anyway.
+"""Kafka metadata on Spark: frames to columns, captures as a data source, and the pipeline.
 
-``decode_frames`` makes rows of frames that lie in any table; ``register`` makes ``format("kwire")`` known to a session;
-``Pipeline`` turns what brokers answered into changes (silver) and answers (gold): docs/pipeline.md, docs/gold.md.
+`decode_frames` decodes the frames in any table, `register` adds `format("kwire")` to a session, and `Pipeline` turns
+frames into changes (silver) and events (gold). docs/pipeline.md and docs/gold.md describe them.
+
+Requires pyspark 4: `pip install 'kwire[spark]'`. Executors need the wheel and what Spark itself needs.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["Pipeline", "decode_frames", "register"]
 
 if not TYPE_CHECKING:
-    _HOME = {"Pipeline": "pipeline", "decode_frames": "frames", "register": "datasource"}
+    _MODULES = {"Pipeline": "pipeline", "decode_frames": "frames", "register": "datasource"}
 
     def __getattr__(name: str) -> Any:
-        """Import on first use: a worker in an executor wants the walk through frames and not the driver's half."""
+        """Import a name on first use: workers in executors do not need the modules of the driver."""
         from importlib import import_module
 
-        if name not in _HOME:
+        if name not in _MODULES:
             raise AttributeError(f"module 'kwire.spark' has no attribute {name!r}")
-        return getattr(import_module(f"kwire.spark.{_HOME[name]}"), name)
+        return getattr(import_module(f"kwire.spark.{_MODULES[name]}"), name)

@@ -1,22 +1,22 @@
-"""``spark.read.format("kwire")`` and ``spark.readStream.format("kwire")``: captures and clusters as a data source.
+"""The Spark data source `format("kwire")`: captures, and clusters that are polled into a capture.
 
     spark.read.format("kwire").load("/captures/prod")
     spark.readStream.format("kwire").option("bootstrap", "broker-1:9092").load("/captures/prod")
 
-gives the rows of bronze (docs/pipeline.md). Options:
+The rows are those of bronze (docs/pipeline.md). The options are:
 
-``path``       the folder of the capture
-``fromRow``    rows from that number on
-``toRow``      and before that one; not for streams
-``bootstrap``  a cluster to poll into that folder: while a stream runs, and before a batch is read
-``interval``   seconds between polls (1)
-``seconds``    how long a batch polls (5)
+- `path`: the folder of the capture;
+- `fromRow`: number of the first row [default: 0];
+- `toRow`: number of the row to stop before; not for streams;
+- `bootstrap`: a cluster to poll into the folder, while a stream runs or before a batch is read;
+- `interval`: seconds between polls [default: 1];
+- `seconds`: how long a batch polls [default: 5].
 
-Rules of this file: an offset is the number of a row of the capture, which never changes: so a stream that is started
-again from its checkpoint loses nothing and repeats nothing. A partition is a file. What was in force where a read, or a
-stream, begins comes first, as 'carried' rows, since 'same' rows may refer to it; what later files carry is left out.
+An offset of a stream is the number of a row in the capture, which never changes, so a stream that restarts from its
+checkpoint loses and repeats nothing. A partition is a segment. The rows that were in force where a read or a stream
+begins come first, as 'carried' rows, since 'same' rows may refer to them; carried rows of later segments are left out.
 
-Spark finds the format by itself where the wheel is installed (package ``pyspark_kwire``); `register` does it by hand.
+Spark finds the format by itself where the wheel is installed (package `pyspark_kwire`); `register` adds it explicitly.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, request_key
 from kwire.errors import KwireError
 from kwire.spark.bronze import DDL
-from kwire.spark.interpreter import own_python
-from kwire.spark.marks import holds, mark_of
+from kwire.spark.capture_fingerprint import fingerprint_of, matches
+from kwire.spark.paths import local_path
+from kwire.spark.session import use_driver_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,30 +43,30 @@ if TYPE_CHECKING:
 
     from kwire.capture.rows import RequestKey
 
-MOST_ROWS = 1 << 62
+UNBOUNDED = 1 << 62
 
 
-class BadOption(KwireError, ValueError):
-    """An option that makes no sense. ``option``, ``value``; ``wanted``: what would."""
+class InvalidOption(KwireError, ValueError):
+    """An option of the data source with an invalid value; `expected` describes valid ones."""
 
-    def __init__(self, option: str, value: str, wanted: str) -> None:
-        super().__init__(option, value, wanted)
+    def __init__(self, option: str, value: str, expected: str) -> None:
+        super().__init__(option, value, expected)
         self.option = option
         self.value = value
-        self.wanted = wanted
+        self.expected = expected
 
     def __str__(self) -> str:
-        return f"option {self.option!r} of format('kwire') is {self.value!r}, and must be {self.wanted}"
+        return f"invalid option {self.option!r} of format('kwire'): expected {self.expected}, found {self.value!r}"
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("kwire")`` known to a session. In a local one workers run this Python, unless one was chosen."""
-    own_python(spark)
+    """Register `format("kwire")` with a session, and let workers of a local session run the driver's Python."""
+    use_driver_python(spark)
     spark.dataSource.register(KwireSource)
 
 
 class KwireSource(DataSource):
-    """The format ``kwire``."""
+    """The format `kwire`."""
 
     @classmethod
     def name(cls) -> str:
@@ -74,17 +75,19 @@ class KwireSource(DataSource):
     def schema(self) -> str:
         return DDL
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  it is ours
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  the schema is always that of bronze
         folder = self._folder()
+        first, stop = self._row_number("fromRow", 0), self._row_number("toRow", UNBOUNDED)
         if cluster := self._cluster():
             from kwire.spark.live_source import capturing
 
+            seconds = self._seconds("seconds", 5.0)
             with capturing(cluster.bootstrap, folder, cluster.interval) as polling:
-                polling.wait(self._seconds("seconds", 5.0))
-        return CaptureReader(folder, self._number("fromRow", 0), self._number("toRow", MOST_ROWS))
+                polling.wait(seconds)
+        return CaptureReader(folder, first, stop)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802  it is ours; Spark's name
-        return CaptureStreamReader(self._folder(), self._number("fromRow", 0), self._cluster())
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802  Spark's name
+        return CaptureStreamReader(self._folder(), self._row_number("fromRow", 0), self._cluster())
 
     def _folder(self) -> str:
         path = self.options.get("path")
@@ -92,10 +95,10 @@ class KwireSource(DataSource):
             raise ValueError('format("kwire") needs the folder of a capture: load("/captures/prod")')
         return local_path(path)
 
-    def _number(self, option: str, default: int) -> int:
+    def _row_number(self, option: str, default: int) -> int:
         value = self.options.get(option, str(default))
         if not (value.isascii() and value.isdigit()):
-            raise BadOption(option, value, "the number of a row, from 0")
+            raise InvalidOption(option, value, "the number of a row, from 0")
         return int(value)
 
     def _seconds(self, option: str, default: float) -> float:
@@ -105,30 +108,26 @@ class KwireSource(DataSource):
         except ValueError:
             seconds = 0.0
         if not 0 < seconds < float("inf"):
-            raise BadOption(option, value, "a number of seconds above 0")
+            raise InvalidOption(option, value, "a number of seconds above 0")
         return seconds
 
-    def _cluster(self) -> Cluster | None:
+    def _cluster(self) -> PolledCluster | None:
         bootstrap = self.options.get("bootstrap")
-        return Cluster(bootstrap, self._seconds("interval", 1.0)) if bootstrap else None
+        return PolledCluster(bootstrap, self._seconds("interval", 1.0)) if bootstrap else None
 
 
-def local_path(path: str) -> str:
-    """A folder as the file system calls it; it may be given as a URI."""
-    from urllib.parse import unquote
-
-    return unquote(path.removeprefix("file://")) if path.startswith("file:///") else path
-
-
-class Cluster(NamedTuple):
-    """A cluster to poll: ``interval`` in seconds."""
+class PolledCluster(NamedTuple):
+    """A cluster to poll every `interval` seconds."""
 
     bootstrap: str
     interval: float
 
 
-class Rows(InputPartition):
-    """The rows of one file from ``start`` to before ``stop``. ``first``: with what was in force at ``start``."""
+class CapturePartition(InputPartition):
+    """The rows of one segment from `start` to before `stop`.
+
+    With `first`, the rows in force at `start` come before them.
+    """
 
     def __init__(self, folder: str, first_row: int, start: int, stop: int, *, first: bool) -> None:
         super().__init__((folder, first_row, start, stop, first))
@@ -140,7 +139,7 @@ class Rows(InputPartition):
 
 
 class CaptureReader(DataSourceReader):
-    """What a capture holds now."""
+    """Reads the rows that a capture has when the read is planned."""
 
     def __init__(self, folder: str, start: int, stop: int) -> None:
         self._folder = folder
@@ -148,81 +147,91 @@ class CaptureReader(DataSourceReader):
         self._stop = stop
 
     def partitions(self) -> Sequence[InputPartition]:
-        return planned(self._folder, self._start, self._stop, begins=True)
+        return plan_partitions(self._folder, self._start, self._stop, begins=True)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Rows)
-        return rows_of_file(partition)
+        assert isinstance(partition, CapturePartition)
+        return read_partition(partition)
 
 
 class CaptureStreamReader(DataSourceStreamReader):
-    """A capture that grows. Offsets: ``{"row": number, "mark": text}``, that of the next row, and by what the capture
-    is known again: another one in the same folder is read from its beginning.
+    """Reads a capture as it grows.
+
+    An offset is `{"row": ..., "fingerprint": ...}`: the number of the next row, and the fingerprint of the capture.
+    Another capture in the same folder is read from its beginning.
     """
 
-    def __init__(self, folder: str, start: int, cluster: Cluster | None) -> None:
+    def __init__(self, folder: str, start: int, cluster: PolledCluster | None) -> None:
         self._folder = folder
         self._start = start
         self._cluster = cluster
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
-        return {"row": self._start, "mark": ""}
+        return {"row": self._start, "fingerprint": ""}
 
-    # The signature of Spark 4.0 and 4.1, which later ones take too.
+    # The signature of Spark 4.0 and 4.1, which later versions accept too.
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  see above
         if self._cluster is not None:
             from kwire.spark.live_source import keep_polling
 
             keep_polling(self._cluster.bootstrap, self._folder, self._cluster.interval)
-        return {"row": rows_in_capture(self._folder), "mark": mark_of(segments(self._folder))}
+        return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         first = start["row"]
-        if start["mark"] and not holds(segments(self._folder), start["mark"]):
+        if start["fingerprint"] and not matches(segments(self._folder), start["fingerprint"]):
             first = self._start
-        return planned(self._folder, first, end["row"], begins=first == self._start)
+        return plan_partitions(self._folder, first, end["row"], begins=first == self._start)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Rows)
-        return rows_of_file(partition)
+        assert isinstance(partition, CapturePartition)
+        return read_partition(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """The capture stays as it is: others may read it."""
+        """Keep the capture: others may read it."""
 
 
-def planned(folder: str, start: int, stop: int, *, begins: bool) -> list[Rows]:
-    """The files that hold those rows. ``begins``: nobody was given the rows before."""
-    plan: list[Rows] = []
+def plan_partitions(folder: str, start: int, stop: int, *, begins: bool) -> list[CapturePartition]:
+    """Return the partitions with the rows from `start` to before `stop`.
+
+    With `begins`, no rows before `start` were read, so the rows in force come first.
+    """
+    partitions: list[CapturePartition] = []
     found = segments(folder)
-    for place, file in enumerate(found):
-        behind = found[place + 1].first_row if place + 1 < len(found) else MOST_ROWS
-        if file.first_row < stop and behind > start:
-            plan.append(
-                Rows(folder, file.first_row, max(start, file.first_row), min(stop, behind), first=not plan and begins)
+    for place, segment in enumerate(found):
+        end = found[place + 1].first_row if place + 1 < len(found) else UNBOUNDED
+        if segment.first_row < stop and end > start:
+            first = not partitions and begins
+            partitions.append(
+                CapturePartition(folder, segment.first_row, max(start, segment.first_row), min(stop, end), first=first)
             )
-    return plan
+    return partitions
 
 
 def rows_in_capture(folder: str) -> int:
-    """How many rows there are: the number of the next one."""
+    """Return the number of rows in a capture, which is the number of the next one."""
     found = segments(folder)
     if not found:
         return 0
     last = found[-1]
-    own = sum(batch.num_rows - carried_in(batch) for batch in _batches(folder, last.first_row))
+    own = sum(batch.num_rows - count_carried(batch) for batch in _batches(folder, last.first_row))
     return int(last.first_row + own)
 
 
-def rows_of_file(part: Rows) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition as Arrow. Raises `kwire.capture.UnreadableCapture` for a damaged file."""
+def read_partition(part: CapturePartition) -> Iterator[pa.RecordBatch]:
+    """Read the rows of a partition.
+
+    Raises:
+        UnreadableCapture: the segment is damaged.
+    """
     number = part.first_row
     in_force: dict[RequestKey, pa.RecordBatch] = {}
     for batch in _batches(part.folder, part.first_row):
-        carried = carried_in(batch)
+        carried = count_carried(batch)
         own = batch.slice(carried)
         skipped = min(max(part.start - number, 0), own.num_rows)
         if part.first:
-            _note(in_force, batch.slice(0, carried + skipped))
+            _update_in_force(in_force, batch.slice(0, carried + skipped))
         here = own.slice(skipped, max(part.stop - max(part.start, number), 0))
         number += own.num_rows
         if here.num_rows:
@@ -233,35 +242,35 @@ def rows_of_file(part: Rows) -> Iterator[pa.RecordBatch]:
             return
 
 
-def _note(in_force: dict[RequestKey, pa.RecordBatch], rows: pa.RecordBatch) -> None:
-    """The full answers among these rows are in force from now on, as carried ones."""
+def _update_in_force(in_force: dict[RequestKey, pa.RecordBatch], rows: pa.RecordBatch) -> None:
+    """Add the full responses among the rows as carried ones; they replace older responses to the same request."""
     names = ("cluster_id", "broker_id", "endpoint", "api_key", "api_version", "request")
     keys = map(request_key, *(rows.column(name).to_pylist() for name in names))
-    kind = SCHEMA.get_field_index("kind")
-    for place, (key, said) in enumerate(zip(keys, rows.column(kind).to_pylist(), strict=True)):
-        if said in ("full", "carried"):
-            in_force[key] = rows.slice(place, 1).set_column(
-                kind, SCHEMA.field(kind), pa.array(["carried"], SCHEMA.field(kind).type)
-            )
+    place_of_kind = SCHEMA.get_field_index("kind")
+    field = SCHEMA.field(place_of_kind)
+    for place, (key, kind) in enumerate(zip(keys, rows.column(place_of_kind).to_pylist(), strict=True)):
+        if kind in ("full", "carried"):
+            carried = pa.array(["carried"], field.type)
+            in_force[key] = rows.slice(place, 1).set_column(place_of_kind, field, carried)
 
 
-def carried_in(batch: pa.RecordBatch) -> int:
-    """How many carried rows a batch has; they stand first."""
+def count_carried(batch: pa.RecordBatch) -> int:
+    """Return the number of carried rows in a batch; they come first."""
     return sum(kind == "carried" for kind in batch.column("kind").to_pylist())
 
 
 def _batches(folder: str, first_row: int) -> Iterator[pa.RecordBatch]:
-    """Of the file that begins with that row, be it closed or, just now, a tail."""
+    """Read the segment that begins with a row; a tail may be closed at the same time."""
     try:
-        batches = read_segment(_numbered(folder, first_row))
+        batches = read_segment(_segment(folder, first_row))
         first = next(batches, None)
-    except FileNotFoundError:  # closed since
-        batches = read_segment(_numbered(folder, first_row))
+    except FileNotFoundError:  # the tail was closed after it was listed
+        batches = read_segment(_segment(folder, first_row))
         first = next(batches, None)
     if first is not None:
         yield first
     yield from batches
 
 
-def _numbered(folder: str, first_row: int) -> Segment:
-    return {file.first_row: file for file in segments(folder)}[first_row]
+def _segment(folder: str, first_row: int) -> Segment:
+    return {segment.first_row: segment for segment in segments(folder)}[first_row]

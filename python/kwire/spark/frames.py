@@ -1,6 +1,6 @@
-"""``decode_frames``: frames in any DataFrame become rows, decoded in the executors straight to Arrow.
+"""`decode_frames`: decode the frames in any DataFrame to rows, in the executors and directly to Arrow.
 
-Rules of this file: there is no Python object for a row, and a bad frame is a row with its error.
+No Python object is created per row. A frame that cannot be decoded becomes a row with its error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from kwire.columnar import columns, columns_schema
-from kwire.spark.interpreter import own_python
+from kwire.spark.session import use_driver_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,22 +36,31 @@ def decode_frames(
     header: bool = True,
     keep: Sequence[str] | None = None,
 ) -> DataFrame:
-    """Decode a column of frames, a row for each element of the array ``rows`` (docs/columns.md).
+    """Decode a column of frames to one row per element of an array in them (docs/columns.md).
 
-    ``version``: of all frames, or the name of a column that has it; ``frame``: the name of their column. ``header``:
-    frames are payloads, from the correlation id; False for bare bodies. ``keep``: the columns to repeat beside each
-    row, all but the frame's when None. A frame that cannot be read is one row whose ``error_kind`` says why,
-    ``"unsupported_version"`` among them.
+    A frame that cannot be decoded becomes one row with the reason in `error_kind`.
 
-    Raises UnsupportedVersion, ``kwire.columnar.NoSuchRows``, ValueError for a kept column whose name a decoded one has.
+    Args:
+        frames: the table of frames.
+        cls: the message in the frames.
+        version: the version of all frames, or the name of a column with the version of each.
+        frame: the column of frames.
+        rows: the array that gives a row per element.
+        header: whether frames are payloads that start at the correlation id; False for bodies without a header.
+        keep: the columns to repeat in each row [default: all except `frame`].
+
+    Raises:
+        UnsupportedVersion: the message does not have the version.
+        NoSuchRows: the message does not have the array.
+        ValueError: a kept column has the name of a decoded one.
     """
     known = version if isinstance(version, int) else max(cls.versions)
-    decoded = plain(pa.schema(columns_schema(cls, version=known, rows=rows)))
+    decoded = spark_compatible(pa.schema(columns_schema(cls, version=known, rows=rows)))
     decoded = decoded.remove(decoded.get_field_index("frame"))
     kept = [name for name in frames.columns if name != frame] if keep is None else list(keep)
     if clashes := sorted(set(kept) & set(decoded.names)):
         raise ValueError(
-            f"the columns {', '.join(clashes)} are decoded ones too: rename them, or leave them out by keep="
+            f"columns {', '.join(clashes)} are in both the frames and the message: rename or exclude them (keep=)"
         )
     given = frames.select(f.col(frame).cast("binary").alias("__frame"), *kept)
     if isinstance(version, str):
@@ -60,12 +69,14 @@ def decode_frames(
         )
     types = StructType([StructField(name, frames.schema[name].dataType) for name in kept])
     schema = StructType([*types.fields, *from_arrow_schema(decoded).fields])
-    own_python(frames.sparkSession)
-    task = _Decoding(cls, version if isinstance(version, int) else None, rows, header, tuple(kept), decoded)
+    use_driver_python(frames.sparkSession)
+    task = FrameDecoding(cls, version if isinstance(version, int) else None, rows, header, tuple(kept), decoded)
     return given.mapInArrow(task.run, schema)
 
 
-class _Decoding:
+class FrameDecoding:
+    """The decoding of frames in a worker."""
+
     def __init__(
         self,
         cls: type[Message],
@@ -83,7 +94,7 @@ class _Decoding:
         self._decoded = decoded
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For ``mapInArrow``."""
+        """Decode batches of frames. For `mapInArrow`."""
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -96,15 +107,15 @@ class _Decoding:
                 yield from self._decode(batch.filter(chosen), version)
 
     def _decode(self, batch: pa.RecordBatch, version: int | None) -> Iterator[pa.RecordBatch]:
-        """Frames are decoded by the piece, so that a worker holds the rows of a few megabytes of frames at a time."""
+        """Decode frames in pieces, so that a worker holds the rows of a few megabytes of frames at a time."""
         frames = batch.column(0)
         for start, stop in _pieces(frames):
-            yield self._piece(batch.slice(start, stop - start), version)
+            yield self._decode_piece(batch.slice(start, stop - start), version)
 
-    def _piece(self, batch: pa.RecordBatch, version: int | None) -> pa.RecordBatch:
+    def _decode_piece(self, batch: pa.RecordBatch, version: int | None) -> pa.RecordBatch:
         frames = batch.column(0)
         if version is None or version not in self._cls.versions:
-            found = _refused(frames, self._decoded, UNSUPPORTED)
+            found = _undecoded(frames, self._decoded, UNSUPPORTED)
         else:
             found = pa.record_batch(columns(self._cls, frames, version=version, rows=self._rows, header=self._header))
         index = found.column("frame")
@@ -113,41 +124,41 @@ class _Decoding:
         return pa.RecordBatch.from_arrays(arrays, names=[*self._kept, *self._decoded.names])
 
 
-PIECE = 4 << 20
-"""Bytes of frames that are decoded at once; one larger frame is."""
+PIECE_BYTES = 4 << 20
+"""Bytes of frames to decode at once; a larger frame is a piece of its own."""
 
 
 def _pieces(frames: pa.Array) -> Iterator[tuple[int, int]]:
     sizes = pc.fill_null(pc.binary_length(frames), 0).to_pylist()
     start = held = 0
     for place, size in enumerate(sizes):
-        if held and held + size > PIECE:
+        if held and held + size > PIECE_BYTES:
             yield start, place
             start, held = place, 0
         held += size
     yield start, len(sizes)
 
 
-def _refused(frames: pa.Array, decoded: pa.Schema, kind: str) -> pa.RecordBatch:
-    """A row for each frame that says why nothing was decoded."""
+def _undecoded(frames: pa.Array, decoded: pa.Schema, kind: str) -> pa.RecordBatch:
+    """Return a row for each frame with an error."""
     count = len(frames)
     arrays: list[pa.Array] = [pa.array(range(count), pa.uint32())]
     for field in decoded:
-        said = pa.array([kind] * count, field.type) if field.name == "error_kind" else pa.nulls(count, field.type)
-        arrays.append(said)
+        is_error = field.name == "error_kind"
+        arrays.append(pa.array([kind] * count, field.type) if is_error else pa.nulls(count, field.type))
     return pa.RecordBatch.from_arrays(arrays, names=["frame", *decoded.names])
 
 
-def plain(schema: pa.Schema) -> pa.Schema:
-    """The schema as Spark can take it: without dictionaries, ids as 16 bytes, unsigned numbers as wider ones."""
-    return pa.schema([pa.field(field.name, _plain(field.type)) for field in schema])
+def spark_compatible(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with types that Spark supports: no dictionaries, ids as bytes, wider signed integers."""
+    return pa.schema([pa.field(field.name, _compatible_type(field.type)) for field in schema])
 
 
-def _plain(type: pa.DataType) -> pa.DataType:
+def _compatible_type(type: pa.DataType) -> pa.DataType:
     if isinstance(type, pa.BaseExtensionType):
-        return _plain(type.storage_type)
+        return _compatible_type(type.storage_type)
     if pa.types.is_dictionary(type):
-        return _plain(type.value_type)
+        return _compatible_type(type.value_type)
     if pa.types.is_fixed_size_binary(type):
         return pa.binary()
     if pa.types.is_uint8(type):
@@ -159,9 +170,9 @@ def _plain(type: pa.DataType) -> pa.DataType:
     if pa.types.is_large_string(type) or pa.types.is_string_view(type):
         return pa.string()
     if pa.types.is_list(type) or pa.types.is_large_list(type):
-        return pa.list_(_plain(type.value_type))
+        return pa.list_(_compatible_type(type.value_type))
     if pa.types.is_struct(type):
-        return pa.struct([pa.field(field.name, _plain(field.type)) for field in type])
+        return pa.struct([pa.field(field.name, _compatible_type(field.type)) for field in type])
     return type
 
 

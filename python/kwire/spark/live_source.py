@@ -1,7 +1,7 @@
-"""A cluster as a data source: polled into a capture, which is then read like any other.
+"""Polling a cluster into a capture while Spark reads it.
 
-Rules of this file: a poll cannot be repeated, so it is on disk before anybody sees it, and offsets point into the
-capture. A thread of this process polls; when the process dies nothing is lost that was polled.
+A poll cannot be repeated, so it is written to the capture before Spark sees it, and offsets refer to the capture. A
+thread of this process polls; if the process ends, no completed poll is lost.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class NoBrokerAnswered(KwireError, ConnectionError):
-    """All that was captured is silence. ``bootstrap``; ``last``: why the last poll has no answer, None without any."""
+class NoBrokerResponded(KwireError, ConnectionError):
+    """All polls failed; `last` is the error of the last one, None if no poll was complete."""
 
     def __init__(self, bootstrap: str, last: KwireError | None) -> None:
         super().__init__(bootstrap, last)
@@ -28,11 +28,15 @@ class NoBrokerAnswered(KwireError, ConnectionError):
         self.last = last
 
     def __str__(self) -> str:
-        return f"no broker answered: {self.last or f'{self.bootstrap} was not asked in time'}"
+        return f"no broker responded: {self.last or f'{self.bootstrap} was not polled in time'}"
 
 
-class Polling:
-    """Polls a cluster into a folder, in a thread, from now until ``stop``. Raises CaptureInUse."""
+class BackgroundPolling:
+    """Polls a cluster into a folder in a thread, until `stop`.
+
+    Raises:
+        CaptureInUse: another process writes the capture.
+    """
 
     def __init__(self, bootstrap: str, folder: str, interval: float) -> None:
         self._capture = Capture(folder)
@@ -41,31 +45,38 @@ class Polling:
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
-        self._answered = False
-        self._silence: KwireError | None = None
+        self._responded = False
+        self._last_error: KwireError | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kwire-polling", daemon=True)
         self._thread.start()
 
     def check(self) -> None:
-        """Raise what ended the polling, if anything did."""
+        """Raise the error that ended the polling, if any."""
         if self._failure is not None:
             raise self._failure
 
-    def check_answered(self) -> None:
-        """Raises NoBrokerAnswered when no poll had an answer so far."""
-        if not self._answered:
-            raise NoBrokerAnswered(self._bootstrap, self._silence)
+    def check_responded(self) -> None:
+        """Check that a poll succeeded.
+
+        Raises:
+            NoBrokerResponded: every poll failed.
+        """
+        if not self._responded:
+            raise NoBrokerResponded(self._bootstrap, self._last_error)
 
     def wait(self, seconds: float) -> None:
-        """Poll on for so long. Raises what ended the polling."""
+        """Wait while the thread polls, and raise the error that ends the polling, if any."""
         self._ended.wait(seconds)
         self.check()
 
     def stop(self) -> None:
-        """Poll no more, and close the capture; again does nothing. Raises what had ended the polling before."""
+        """Stop polling, close the capture, and raise the error that ended the polling before, if any.
+
+        It may be called again.
+        """
         if self._thread.is_alive():
-            with suppress(RuntimeError):  # it ended by itself just now
+            with suppress(RuntimeError):  # the loop has just ended
                 self._loop.call_soon_threadsafe(self._cancel)
         self._thread.join()
         self._capture.close()
@@ -82,7 +93,7 @@ class Polling:
             self._loop.run_until_complete(self._task)
         except asyncio.CancelledError:
             pass  # stopped
-        except Exception as error:  # noqa: BLE001  raised to whoever asks
+        except Exception as error:  # noqa: BLE001  raised by `check`
             self._failure = error
         finally:
             self._loop.close()
@@ -92,28 +103,30 @@ class Polling:
         async with Poller(self._bootstrap, interval=self._interval, capture=self._capture) as poller:
             async for poll in poller:
                 if poll.error is None:
-                    self._answered = True
+                    self._responded = True
                 else:
-                    self._silence = poll.error
+                    self._last_error = poll.error
 
 
 @contextmanager
-def capturing(bootstrap: str, folder: str, interval: float) -> Iterator[Polling]:
-    """Poll while the block runs."""
-    polling = Polling(bootstrap, folder, interval)
+def capturing(bootstrap: str, folder: str, interval: float) -> Iterator[BackgroundPolling]:
+    """Poll a cluster into a folder while the block runs."""
+    polling = BackgroundPolling(bootstrap, folder, interval)
     try:
         yield polling
     finally:
         polling.stop()
 
 
-_under_way: dict[str, Polling] = {}
+_by_folder: dict[str, BackgroundPolling] = {}
 
 
 def keep_polling(bootstrap: str, folder: str, interval: float) -> None:
-    """Begin to poll into that folder unless this process does already; until the process ends. Raises CaptureInUse,
-    and what ended the polling.
+    """Poll a cluster into a folder until the process ends, starting on the first call.
+
+    Raises:
+        CaptureInUse: another process writes the capture.
     """
-    if folder not in _under_way:
-        _under_way[folder] = Polling(bootstrap, folder, interval)
-    _under_way[folder].check()
+    if folder not in _by_folder:
+        _by_folder[folder] = BackgroundPolling(bootstrap, folder, interval)
+    _by_folder[folder].check()

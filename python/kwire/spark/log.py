@@ -1,13 +1,12 @@
-"""The log of a store: one record an ingest, the newest of which holds all that is needed to go on.
+"""The log of a store: one record per ingest. The newest has everything that the next ingest needs.
 
     _log/<number>.json         a record
-    _log/<id>.claim            somebody is about to write the next one
-    _log/<number>.<id>.writing it is being written
+    _log/<id>.claim            a writer is about to write the next record
+    _log/<number>.<id>.writing the record is being written
 
-Rules of this file: file systems differ in what they can do exclusively, so it is done with what all of them can:
-whoever begins claims the log, takes the claims of others away, and only then looks for the newest record. A record is
-renamed into place, which fails where the claim was taken away. So of several writers one record a number counts, and
-those that it is not from hear of it before anything of theirs does.
+File systems differ in their exclusive operations, so the log uses what all of them have: a writer claims the log,
+removes the claims of others, and then reads the newest record. A record is renamed into place, which fails if the claim
+was removed. Of several writers, only one can write the next record, and the others fail before their files count.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 RECORDS_KEPT = 16
-"""Older records are removed: nobody needs them but a reader that saw their names just now."""
+"""Older records are deleted: only a reader that has just listed them needs them."""
 
 
 class StoreInUse(KwireError, RuntimeError):
-    """Somebody else writes into the store. ``out``: the store; ``process_id``: the other one's, None if not known."""
+    """Another process writes to the store `out`; `process_id` is None if it is not known."""
 
     def __init__(self, out: str, process_id: int | None = None) -> None:
         super().__init__(out, process_id)
@@ -38,21 +37,27 @@ class StoreInUse(KwireError, RuntimeError):
         self.process_id = process_id
 
     def __str__(self) -> str:
-        who = "somebody else" if self.process_id is None else f"process {self.process_id}"
-        return f"{who} writes into {self.out}: one ingest at a time; try again when it has ended"
+        writer = "another process" if self.process_id is None else f"process {self.process_id}"
+        return f"{writer} writes to {self.out}: only one ingest can run at a time, try again when it has ended"
 
 
 @dataclass
 class Record:
-    """What is known after an ingest. ``tellers``: by their key (`teller_key`), when they were heard last
-    (microseconds), the file of their state, and for the last days that of their state when the day began (empty: they
-    were not known). ``clusters``: by broker and endpoint. ``captures``: by folder, the ``row`` to go on with, the
-    ``mark`` by which the capture is known again, and ``spans``, from which row to which it is bronze where it lies.
-    ``streams``: the last batch, by the query's id. ``moves``: from staging to place; ``removed``: what they replace.
+    """The state of the store after an ingest.
+
+    Attributes:
+        reporters: by `reporter_key`, the time of the `last` frame in microseconds, the file of the `state`, and for the
+            last `days` the file of the state at the beginning of the day (empty if there was none).
+        clusters: cluster ids by broker and endpoint.
+        captures: by folder, the next `row`, the `fingerprint` of the capture, and the `spans` of rows that are bronze
+            in place.
+        streams: the last batch by the id of the query.
+        moves: staged paths and final places of files.
+        removed: the files that they replace.
     """
 
     number: int = 0
-    tellers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reporters: dict[str, dict[str, Any]] = field(default_factory=dict)
     clusters: dict[str, str] = field(default_factory=dict)
     captures: dict[str, dict[str, Any]] = field(default_factory=dict)
     streams: dict[str, int] = field(default_factory=dict)
@@ -62,7 +67,7 @@ class Record:
 
 
 class Log:
-    """The folder of the log. ``out``: the store, as errors call it."""
+    """The log in a folder; `out` names the store in errors."""
 
     def __init__(self, system: FileSystem, folder: str, out: str) -> None:
         self._system = system
@@ -71,7 +76,7 @@ class Log:
         self._claim = ""
 
     def newest(self) -> Record:
-        """The newest record; an empty one in an empty log."""
+        """Return the newest record; an empty one if the log is empty."""
         records = self._named(".json")
         if not records:
             return Record()
@@ -80,7 +85,7 @@ class Log:
 
     @contextmanager
     def claimed(self) -> Iterator[Record]:
-        """The newest record, while nobody else may write the next one. Whoever claimed it before cannot any more."""
+        """Claim the log, which revokes other claims, and return the newest record."""
         self._claim = uuid.uuid4().hex
         own = f"{self._claim}.claim"
         self._write(own, b"")
@@ -95,7 +100,11 @@ class Log:
             self._remove(own)
 
     def write(self, record: Record) -> None:
-        """Make that the newest record. Raises StoreInUse when somebody else claimed the log meanwhile."""
+        """Write the next record.
+
+        Raises:
+            StoreInUse: another writer has claimed the log.
+        """
         name = f"{record.number:012}"
         writing = f"{name}.{self._claim}.writing"
         self._write(writing, json.dumps(asdict(record)).encode())
@@ -107,7 +116,7 @@ class Log:
         except OSError as error:
             if self._exists(writing):
                 raise
-            raise StoreInUse(self._out) from error  # they took it away
+            raise StoreInUse(self._out) from error  # another writer removed it
 
     def _named(self, ending: str) -> list[str]:
         from pyarrow.fs import FileSelector
@@ -120,7 +129,7 @@ class Log:
             stream.write(content)
 
     def _remove(self, name: str) -> None:
-        """Remove a file; somebody else may do so too."""
+        """Delete a file; another writer may delete it at the same time."""
         try:
             self._system.delete_file(f"{self._folder}/{name}")
         except OSError:

@@ -1,32 +1,41 @@
-"""The pipeline: bronze -> silver -> gold under one folder, and the job that runs it.
+"""The pipeline: frames to bronze, silver, and gold in one folder.
 
-    python -m kwire.spark.pipeline --tape FILE | --capture DIR | --bootstrap HOST:PORT  --out OUT [--stream] [--gold]
+The driver plans and receives manifests from the executors; rows of data stay there. An ingest appears as a whole or not
+at all (`store`). Ingesting the same frames twice changes nothing.
 
-Rules of this file: the driver plans, and hears from the tasks which files they wrote; no row of data comes here. An
-ingest appears as a whole or not at all (`store`). Giving the same frames twice changes nothing.
+`spark-submit` and `python -m kwire.spark.pipeline` run this module as the command `kwire pipeline`.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import functions as f
 
 from kwire.capture.folder import segments
-from kwire.spark.bronze import DDL, NoTime, by_broker, by_teller, normalised
-from kwire.spark.capture_task import PLAN, WANTED, CaptureTask, plan, rows_of_plan
-from kwire.spark.datasource import local_path, register
-from kwire.spark.ingest_task import DAYS_KEPT, Task
-from kwire.spark.places import literal
+from kwire.spark.bronze import DDL, MissingPollTime, normalize, partition_by_broker, partition_by_reporter
+from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
+from kwire.spark.datasource import register
+from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
+from kwire.spark.paths import capture_path, escape_glob
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.store import EMPTY, FIRST_DATE, Store, teller_key
-from kwire.spark.writing import MANIFEST, Written, date_of
+from kwire.spark.store import EMPTY, FIRST_DATE, Store, reporter_key
+from kwire.spark.writing import (
+    MANIFEST,
+    CaptureProgress,
+    FileKind,
+    ManifestEntry,
+    ReporterProgress,
+    StagedFile,
+    StagedState,
+    UntimedRows,
+    date_of,
+    entries_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,12 +46,19 @@ if TYPE_CHECKING:
 
     from kwire.spark.log import Record
 
+T = TypeVar("T")
+
 
 @dataclass
-class Report:
-    """What an ingest did. ``rows``: added, by table; ``late``: frames that re-opened a day they came too late for;
-    ``repeated``: frames that were known; ``damaged``: files of captures that cannot be read, and why; ``seconds``: wall
-    clock.
+class IngestReport:
+    """What an ingest did.
+
+    Attributes:
+        rows: added rows by table.
+        late: frames that reopened the day that they belong to.
+        repeated: frames that were ingested before.
+        damaged: segments of captures that cannot be read, and why.
+        seconds: duration.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -52,16 +68,16 @@ class Report:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        told = [f"{name} {self.rows.get(name, 0):,}" for name in ("bronze", *SILVER_SCHEMAS) if self.rows.get(name)]
+        counts = [f"{name} {self.rows.get(name, 0):,}" for name in ("bronze", *SILVER_SCHEMAS) if self.rows.get(name)]
         bad = self.rows.get("bad_frames", 0)
         return (
-            f"{', '.join(told) or 'nothing new'} rows; {bad:,} bad frames, {self.late:,} late, "
+            f"{', '.join(counts) or 'nothing new'} rows; {bad:,} bad frames, {self.late:,} late, "
             f"{self.repeated:,} repeated; {self.seconds:.1f} s"
             + "".join(f"\n  damaged: {each}" for each in self.damaged)
         )
 
-    def add(self, other: Report) -> None:
-        """Count that one in."""
+    def add(self, other: IngestReport) -> None:
+        """Add the counts of another report."""
         for name, rows in other.rows.items():
             self.rows[name] = self.rows.get(name, 0) + rows
         self.late += other.late
@@ -70,14 +86,17 @@ class Report:
 
 
 class Pipeline:
-    """Everything under the folder ``out`` (a path or URI that driver and executors share).
+    """The tables in the folder `out`, a path or URI that driver and executors share.
 
         pipeline = Pipeline(spark, "/data/kafka")
         print(pipeline.ingest_capture("/captures/prod"))
         pipeline.table("partitions").where("leader = -1").show()
 
-    Opening it and reading move_random_leaders nobody. One ingest at a time may write: another raises `StoreInUse`, and one that
-    finds files missing `BrokenStore` (kwire.spark.store). Raises `NotAStore` when ``out`` is a file.
+    Creating a `Pipeline` and reading tables do not affect other processes. Only one process may write at a time:
+    another one gets `StoreInUse`. A writer that finds files missing gets `BrokenStore` (both in `kwire.spark.store`).
+
+    Raises:
+        NotAStore: `out` is a file.
     """
 
     def __init__(self, spark: SparkSession, out: str) -> None:
@@ -86,58 +105,66 @@ class Pipeline:
         self._store = Store(self.out)
         register(spark)
 
-    def ingest(self, frames: DataFrame, *, batch: tuple[str, int] | None = None) -> Report:
-        """Take rows of bronze, in any order; columns that are missing count as null, others are left out.
+    def ingest(self, frames: DataFrame, *, batch: tuple[str, int] | None = None) -> IngestReport:
+        """Ingest frames in any order: each becomes a row of bronze, and each change in it a row of silver.
 
-        Each becomes a row of bronze and what it changes becomes rows of silver. Rows that are there already change
-        nothing. Rows older than the last ones of their broker re-open the day that they belong to. ``batch``: the id
-        of a stream and the number of its batch; one that was taken already is passed over.
+        Frames that were ingested before change nothing. Frames older than the last ones of their broker reopen the day
+        that they belong to.
 
-        Raises `kwire.spark.bronze.NoTime`, and then nothing was taken.
+        Args:
+            frames: rows of bronze; missing columns are null, and other columns are ignored (`normalize`).
+            batch: the id of a stream and the number of its batch; a batch that was ingested before is skipped.
+
+        Raises:
+            MissingPollTime: rows have no poll time; nothing is ingested.
         """
-        begun = time.monotonic()
-        report = Report()
+        started = time.monotonic()
+        report = IngestReport()
         with self._store.writing() as staging:
             if batch is None or self._store.record.streams.get(batch[0], -1) < batch[1]:
-                report = self._take(frames, staging, lambda record: record.streams.update([batch] if batch else []))
-        report.seconds = time.monotonic() - begun
+                report = self._ingest(frames, staging, lambda record: record.streams.update([batch] if batch else []))
+        report.seconds = time.monotonic() - started
         return report
 
-    def ingest_capture(self, *folders: str) -> Report:
-        """Take what captures hold and was not taken before. Their frames stay where they are: a capture is bronze.
+    def ingest_capture(self, *folders: str) -> IngestReport:
+        """Ingest the new rows of captures. Their frames stay where they are: a capture is bronze.
 
-        Each folder is one task; the executors must see it under the same path. Rows that are not newer than what their
-        broker told last, as of a capture that came as a stream before, are taken as by `ingest`. Files that cannot be
-        read are reported and passed over. Captures of the same brokers are taken one after another. Raises NotACapture.
+        Each folder is one task, and the executors must see it under the same path. Rows that are not newer than what
+        their broker reported last, such as those that were streamed before, are ingested like those of a table.
+        Segments that cannot be read are reported and skipped. Captures of the same brokers are ingested one after
+        another.
+
+        Raises:
+            NotACapture: a folder does not exist.
         """
         if not folders:
             raise ValueError("ingest_capture needs the folder of a capture")
-        begun = time.monotonic()
+        started = time.monotonic()
         paths = list(dict.fromkeys(capture_path(folder) for folder in folders))
         for path in paths:
-            segments(path)  # raises where there is none
+            segments(path)  # raises NotACapture
         with self._store.writing() as staging:
             known = [(path, self._store.record.captures.get(path, {})) for path in paths]
-            wanted = [(path, each.get("row", 0), each.get("mark", "")) for path, each in known]
-            folders_plan = self.spark.createDataFrame(wanted, WANTED).repartition(len(wanted), "folder")
-            written = self._run(folders_plan.mapInArrow(CaptureTask(self._task(staging)).ingest, MANIFEST))
-            one_after_another = len(paths) > 1 and _share_a_teller(written)
-            if not one_after_another:
-                record = self._next(written, staging)
-                for each in written:
-                    if each.kind == "captured":
-                        _captured(record, each, lies_there=True)
-                self._finish(record)
-        if one_after_another:
-            report = Report()
+            captures = [(path, each.get("row", 0), each.get("fingerprint", "")) for path, each in known]
+            plan = self.spark.createDataFrame(captures, CAPTURES).repartition(len(captures), "folder")
+            entries = self._run(plan.mapInArrow(CaptureTask(self._task(staging)).ingest, MANIFEST))
+            one_by_one = len(paths) > 1 and _share_a_reporter(entries)
+            if not one_by_one:
+                record = self._next_record(entries, staging)
+                for capture in _of(entries, CaptureProgress):
+                    if capture.in_place:
+                        _record_progress(record, capture)
+                self._commit(record)
+        if one_by_one:
+            report = IngestReport()
             for path in paths:
                 report.add(self.ingest_capture(path))
         else:
-            report = Report(_counts(written))
-            for each in written:
-                if each.kind == "aside":
-                    report.add(self._ingest_aside(each))
-        report.seconds = time.monotonic() - begun
+            report = IngestReport(_counts(entries))
+            for capture in _of(entries, CaptureProgress):
+                if not capture.in_place:
+                    report.add(self._ingest_rows_of(capture))
+        report.seconds = time.monotonic() - started
         return report
 
     def stream(
@@ -146,84 +173,92 @@ class Pipeline:
         *,
         checkpoint: str | None = None,
         name: str = "kwire",
-        heard: Callable[[Report], object] | None = None,
+        on_report: Callable[[IngestReport], object] | None = None,
         **trigger: Any,
     ) -> StreamingQuery:
-        """`ingest` for each micro-batch of a streaming DataFrame, exactly once over restarts from the checkpoint.
+        """Ingest each micro-batch of a streaming DataFrame, exactly once across restarts from the checkpoint.
 
-        ``checkpoint``: where Spark keeps its offsets (``OUT/_checkpoints/<name>``); ``heard``: gets the report of each
-        batch; ``trigger``: as of ``DataStreamWriter.trigger``, say ``processingTime="10 seconds"`` or
-        ``availableNow=True``.
+        Args:
+            frames: rows of bronze.
+            checkpoint: where Spark keeps its offsets [default: `OUT/_checkpoints/<name>`].
+            name: the name of the query.
+            on_report: called with the report of each batch.
+            trigger: as of `DataStreamWriter.trigger`, such as `processingTime="10 seconds"` or `availableNow=True`.
         """
         folder = checkpoint or f"{self.out}/_checkpoints/{name}"
-        # The id lies in the checkpoint: batches are numbered anew where that is new. The first may come before `start`
-        # returns.
-        started: Future[str] = Future()
+        # The id is part of the checkpoint: with a new one, batches are numbered from 0 again. The first batch may come
+        # before `start` returns.
+        query_id: Future[str] = Future()
 
-        def take(batch: DataFrame, number: int) -> None:
-            report = self.ingest(batch, batch=(started.result(), number))
-            if heard is not None:
-                heard(report)
+        def ingest_batch(batch: DataFrame, number: int) -> None:
+            report = self.ingest(batch, batch=(query_id.result(), number))
+            if on_report is not None:
+                on_report(report)
 
-        writer = frames.writeStream.foreachBatch(take).option("checkpointLocation", folder).queryName(name)
+        writer = frames.writeStream.foreachBatch(ingest_batch).option("checkpointLocation", folder).queryName(name)
         try:
             query = (writer.trigger(**trigger) if trigger else writer).start()
         except BaseException as error:
-            started.set_exception(error)
+            query_id.set_exception(error)
             raise
-        started.set_result(query.id)
+        query_id.set_result(query.id)
         return query
 
     def table(self, name: str) -> DataFrame:
-        """A table of silver, ``bronze``, or a table of gold, by name. Raises KeyError for another."""
+        """Return a table of silver or gold, or `bronze`.
+
+        Raises:
+            KeyError: there is no such table.
+        """
         if name == "bronze":
-            return self.spark.read.schema(f"{DDL}, date string").parquet(literal(f"{self.out}/bronze"))
+            return self.spark.read.schema(f"{DDL}, date string").parquet(escape_glob(f"{self.out}/bronze"))
         if name in SILVER_SCHEMAS:
             schema = f"{SILVER_SCHEMAS[name].ddl}, date string"
-            return self.spark.read.schema(schema).parquet(literal(f"{self.out}/silver/{name}"))
+            return self.spark.read.schema(schema).parquet(escape_glob(f"{self.out}/silver/{name}"))
         return self._gold_table(name)
 
     # One ingest
 
-    def _take(self, frames: DataFrame, staging: str, note: Callable[[Record], None]) -> Report:
-        """Rows of bronze. ``note``: adds to the record where they came from. Raises NoTime, before anything counts."""
-        rows = by_broker(normalised(frames))
-        written = self._run(rows.mapInArrow(self._task(staging).ingest, MANIFEST))
-        if timeless := sum(each.rows for each in written if each.kind == "timeless"):
-            raise NoTime(timeless)
-        late = [each for each in written if each.kind == "late"]
-        record = self._next(written, staging)
-        report = Report(_counts(written))
+    def _ingest(self, frames: DataFrame, staging: str, update: Callable[[Record], None]) -> IngestReport:
+        """Ingest rows of bronze. `update` records where they came from."""
+        rows = partition_by_broker(normalize(frames))
+        entries = self._run(rows.mapInArrow(self._task(staging).ingest, MANIFEST))
+        if untimed := sum(each.rows for each in _of(entries, UntimedRows)):
+            raise MissingPollTime(untimed)
+        late = [file for file in _of(entries, StagedFile) if file.kind == FileKind.LATE]
+        record = self._next_record(entries, staging)
+        report = IngestReport(_counts(entries))
         if late:
-            self._reopen(late, written, record, report)
-        note(record)
-        self._finish(record)
+            self._reopen(late, entries, record, report)
+        update(record)
+        self._commit(record)
         return report
 
-    def _ingest_aside(self, aside: Written) -> Report:
-        """Rows of a capture that could not be walked where they lie; what is new of them is copied to bronze."""
-        said = json.loads(aside.detail)
-        parts = plan(aside.path, said["first"], aside.rows, [number for number, _ in said["damaged"]])
-        frames = self.spark.createDataFrame(parts, PLAN).repartition(max(len(parts), 1)).mapInArrow(rows_of_plan, DDL)
+    def _ingest_rows_of(self, capture: CaptureProgress) -> IngestReport:
+        """Ingest the rows of a capture like those of a table; new ones are copied to bronze."""
+        damaged = [segment.first_row for segment in capture.damaged]
+        parts = plan_parts(capture.folder, capture.first, capture.stop, damaged)
+        plan = self.spark.createDataFrame(parts, PARTS).repartition(max(len(parts), 1))
+        frames = plan.mapInArrow(read_parts, DDL)
         with self._store.writing() as staging:
-            report = self._take(frames, staging, lambda record: _captured(record, aside, lies_there=False))
-        report.damaged = [why for _, why in said["damaged"]]
+            report = self._ingest(frames, staging, lambda record: _record_progress(record, capture))
+        report.damaged = [segment.reason for segment in capture.damaged]
         return report
 
-    def _task(self, staging: str) -> Task:
+    def _task(self, staging: str) -> IngestTask:
         record = self._store.record
-        return Task(self.out, staging, record.tellers, record.clusters)
+        return IngestTask(self.out, staging, record.reporters, record.clusters)
 
-    def _run(self, manifest: DataFrame) -> list[Written]:
-        return [Written(*row) for row in manifest.collect()]
+    def _run(self, manifest: DataFrame) -> list[ManifestEntry]:
+        return entries_of(manifest.collect())
 
-    def _next(self, written: Iterable[Written], staging: str) -> Record:
-        """The record after the newest, as far as the tasks tell it."""
+    def _next_record(self, entries: Iterable[ManifestEntry], staging: str) -> Record:
+        """Return the record that follows the newest, with the progress in the manifest."""
         now = self._store.record
         record = replace(
             now,
             number=now.number + 1,
-            tellers=dict(now.tellers),
+            reporters=dict(now.reporters),
             clusters=dict(now.clusters),
             captures=dict(now.captures),
             streams=dict(now.streams),
@@ -231,82 +266,88 @@ class Pipeline:
             moves=[],
             removed=[],
         )
-        for each in written:
-            if each.kind == "teller":
-                said = json.loads(each.detail)
-                record.tellers[said["key"]] = {name: said[name] for name in ("state", "last", "days")}
-                if said["cluster"]:
-                    record.clusters[said["address"]] = said["cluster"]
-        record.moves = _moves(written, record.number)
+        for reporter in _of(entries, ReporterProgress):
+            record.reporters[reporter.key] = _known(reporter)
+            if reporter.cluster:
+                record.clusters[reporter.address] = reporter.cluster
+        record.moves = _moves(entries, record.number)
         return record
 
-    def _finish(self, record: Record) -> None:
-        """Commit, unless nothing happened."""
+    def _commit(self, record: Record) -> None:
+        """Commit the record, unless it changes nothing."""
         now = self._store.record
-        known = (now.tellers, now.clusters, now.captures, now.streams)
-        told = (record.tellers, record.clusters, record.captures, record.streams)
-        if not record.moves and known == told:
+        before = (now.reporters, now.clusters, now.captures, now.streams)
+        after = (record.reporters, record.clusters, record.captures, record.streams)
+        if not record.moves and before == after:
             return
-        before, after = _states(now), _states(record)
-        record.removed += sorted(before - after)
-        record.moves = [(staged, place) for staged, place in record.moves if not _is_state(place) or place in after]
+        old_states, states = _states(now), _states(record)
+        record.removed += sorted(old_states - states)
+        record.moves = [(staged, place) for staged, place in record.moves if not _is_state(place) or place in states]
         self._store.commit(record)
 
     # Late frames
 
-    def _reopen(self, late: list[Written], written: list[Written], record: Record, report: Report) -> None:
-        """Walk once more, from the beginning of the day, what brokers told of which frames came late."""
-        frames = self.spark.read.schema(DDL).parquet(*(literal(f"{self.out}/{each.path}") for each in late))
-        who = frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")))
-        anew: dict[str, dict[str, Any]] = {}
-        for cluster, broker, first in who.collect():
-            # Silver tells brokers apart, not endpoints: those of unknown brokers are walked again together.
-            tellers = {key: record.tellers[key] for key in _tellers_of(record, cluster, broker)}
-            day = min(_day_to_begin(known, date_of(first)) for known in tellers.values())
-            for key, known in tellers.items():
-                anew[key] = {"day": day, "cluster": cluster, "broker": broker} | _state_at(known, day)
-        kept_frames = self._bronze_of(anew, written)
+    def _reopen(
+        self, late: list[StagedFile], entries: list[ManifestEntry], record: Record, report: IngestReport
+    ) -> None:
+        """Ingest again what the brokers of late frames reported, from the beginning of the day on."""
+        frames = self.spark.read.schema(DDL).parquet(*(escape_glob(f"{self.out}/{each.path}") for each in late))
+        reopened = self._reopened(frames, record)
+        kept_frames = self._bronze_of(reopened, entries)
         both = kept_frames.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
-        task = Task(self.out, record.staging, anew, record.clusters)
-        again = self._run(by_teller(both, "late").mapInArrow(task.reopen, MANIFEST))
-        walked = [json.loads(each.detail) for each in again if each.kind == "teller"]
-        report.late = sum(each.rows for each in again if each.kind == "bronze")
-        report.repeated = sum(each.rows for each in late) - report.late
-        if not walked:
+        task = IngestTask(self.out, record.staging, reopened, record.clusters)
+        again = self._run(partition_by_reporter(both, "late").mapInArrow(task.reopen, MANIFEST))
+        progress = list(_of(again, ReporterProgress))
+        report.late = sum(file.rows for file in _of(again, StagedFile) if file.kind == FileKind.BRONZE)
+        report.repeated = sum(file.rows for file in late) - report.late
+        if not progress:
             return
-        rewalked = {said["key"]: anew[said["key"]] for said in walked}
-        # What this ingest told of those brokers is told once more by the second walk.
-        first_day = min(each["day"] for each in rewalked.values())
+        # Both the files of earlier ingests and those of this one have rows that are now written again.
+        changed = {reporter.key: reopened[reporter.key] for reporter in progress}
+        first_day = min(each["day"] for each in changed.values())
         old = [
             path
             for table in SILVER_SCHEMAS
             for path in self._store.files(f"silver/{table}")
             if path.split("/")[2].removeprefix("date=") >= first_day and not path.endswith(EMPTY)
         ]
-        staged = {each.path: each for each in written if each.kind == "silver"}
-        rewrite = Task(self.out, record.staging, rewalked, {})
-        kept = self._rewrite(rewrite, old)
-        kept += self._rewrite(rewrite, list(staged))
-        for said in walked:
-            record.tellers[said["key"]] = {name: said[name] for name in ("state", "last", "days")}
-        stay = [each for each in written if each.kind != "silver"]
-        record.moves = _moves([*stay, *again, *kept], record.number)
+        staged = [file.path for file in _of(entries, StagedFile) if file.kind == FileKind.SILVER]
+        rewrite = IngestTask(self.out, record.staging, changed, {})
+        rewritten = [*self._rewrite(rewrite, old), *self._rewrite(rewrite, staged)]
+        for reporter in progress:
+            record.reporters[reporter.key] = _known(reporter)
+        others = [each for each in entries if not (isinstance(each, StagedFile) and each.kind == FileKind.SILVER)]
+        record.moves = _moves([*others, *again, *rewritten], record.number)
         record.removed += old
-        report.rows = _counts([*stay, *again])
+        report.rows = _counts([*others, *again])
 
-    def _rewrite(self, task: Task, paths: list[str]) -> list[Written]:
+    def _reopened(self, late_frames: DataFrame, record: Record) -> dict[str, dict[str, Any]]:
+        """Return the reporters of late frames by key: the day to reopen, the broker, and the state on that day."""
+        brokers = late_frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")))
+        reopened: dict[str, dict[str, Any]] = {}
+        for cluster, broker_id, first in brokers.collect():
+            # Silver does not distinguish the endpoints of unknown brokers: they are reopened together.
+            known = {key: record.reporters[key] for key in _reporters_of(record, cluster, broker_id)}
+            day = min(_first_day(each, date_of(first)) for each in known.values())
+            for key, each in known.items():
+                reopened[key] = {"day": day, "cluster": cluster, "broker": broker_id} | _state_at(each, day)
+        return reopened
+
+    def _rewrite(self, task: IngestTask, paths: list[str]) -> list[ManifestEntry]:
         if not paths:
             return []
         plan = self.spark.createDataFrame([(path,) for path in paths], "path string")
         return self._run(plan.mapInArrow(task.rewrite, MANIFEST))
 
-    def _bronze_of(self, anew: dict[str, dict[str, Any]], written: list[Written]) -> DataFrame:
-        """What is kept of those brokers since those days, of this ingest too, and in captures."""
+    def _bronze_of(self, reopened: dict[str, dict[str, Any]], entries: list[ManifestEntry]) -> DataFrame:
+        """Return the bronze rows of brokers since their days, from this ingest, earlier ones, and captures."""
         wanted = self.spark.createDataFrame(
-            sorted({(each["cluster"], each["broker"], each["day"]) for each in anew.values()}),
+            sorted({(each["cluster"], each["broker"], each["day"]) for each in reopened.values()}),
             "cluster_id string, broker_id int, day string",
         )
-        staged = [literal(f"{self.out}/{each.path}") for each in written if each.kind == "bronze"]
+        staged = [
+            escape_glob(f"{self.out}/{file.path}") for file in _of(entries, StagedFile) if file.kind == FileKind.BRONZE
+        ]
         kept = self.table("bronze").drop("date")
         if staged:
             kept = kept.unionByName(self.spark.read.schema(DDL).parquet(*staged))
@@ -327,9 +368,7 @@ class Pipeline:
         build(self.spark, self.out)
 
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
-        """All partitions at an instant, as that broker told them, or as most did (docs/gold.md). ``cluster_id``: of
-        which cluster, where several are under ``out``.
-        """
+        """Return all partitions at a point in time; see `kwire.spark.gold.cluster_at`."""
         from kwire.spark.gold import cluster_at
 
         return cluster_at(self.spark, self.out, at, broker_id, cluster_id)
@@ -343,50 +382,54 @@ class Pipeline:
         raise KeyError(name)
 
 
-def _moves(written: Iterable[Written], number: int) -> list[tuple[str, str]]:
-    """From where an executor wrote a file to its place."""
+def _of(entries: Iterable[ManifestEntry], cls: type[T]) -> Iterable[T]:
+    return (entry for entry in entries if isinstance(entry, cls))
+
+
+def _moves(entries: Iterable[ManifestEntry], number: int) -> list[tuple[str, str]]:
+    """Return the staged path and the final place of each file."""
     moves = []
-    for each in written:
-        if each.kind in {"silver", "kept", "bronze"}:
-            folder = f"silver/{each.table}" if each.kind != "bronze" else "bronze"
-            name = each.path.rpartition("/")[2]
-            moves.append((each.path, f"{folder}/date={each.date}/{number:012}-{name}"))
-        elif each.kind == "state" and each.path:
-            moves.append((each.path, each.detail))
+    for entry in entries:
+        match entry:
+            case StagedState(path, place):
+                moves.append((path, place))
+            case StagedFile(kind, table, date, path) if kind != FileKind.LATE:
+                folder = "bronze" if kind == FileKind.BRONZE else f"silver/{table}"
+                name = path.rpartition("/")[2]
+                moves.append((path, f"{folder}/date={date}/{number:012}-{name}"))
     return moves
 
 
-def _counts(written: Iterable[Written]) -> dict[str, int]:
+def _counts(entries: Iterable[ManifestEntry]) -> dict[str, int]:
     counts: Counter[str] = Counter()
-    for each in written:
-        if each.kind in {"silver", "bronze"}:
-            counts[each.table] += each.rows
+    for file in _of(entries, StagedFile):
+        if file.kind in {FileKind.SILVER, FileKind.BRONZE}:
+            counts[file.table] += file.rows
     return dict(counts)
 
 
-def _captured(record: Record, told: Written, *, lies_there: bool) -> None:
-    """Note in a record how far a capture was taken. ``lies_there``: those rows are bronze in the capture itself."""
-    said = json.loads(told.detail)
-    before = record.captures.get(told.path, {})
-    same = said["first"] == before.get("row")
-    spans = [list(span) for span in before.get("spans", [])] if same else []
-    if lies_there and told.rows > said["first"]:
-        if spans and spans[-1][1] == said["first"]:
-            spans[-1][1] = told.rows
+def _known(reporter: ReporterProgress) -> dict[str, Any]:
+    """Return what a record keeps of a reporter."""
+    return {"state": reporter.state, "last": reporter.last, "days": reporter.days}
+
+
+def _record_progress(record: Record, capture: CaptureProgress) -> None:
+    """Record how far a capture is ingested."""
+    before = record.captures.get(capture.folder, {})
+    continued = capture.first == before.get("row")
+    spans = [list(span) for span in before.get("spans", [])] if continued else []
+    if capture.in_place and capture.stop > capture.first:
+        if spans and spans[-1][1] == capture.first:
+            spans[-1][1] = capture.stop
         else:
-            spans.append([said["first"], told.rows])
-    record.captures[told.path] = {"row": told.rows, "mark": said["mark"], "spans": spans}
+            spans.append([capture.first, capture.stop])
+    record.captures[capture.folder] = {"row": capture.stop, "fingerprint": capture.fingerprint, "spans": spans}
 
 
-def _share_a_teller(written: Iterable[Written]) -> bool:
-    """Whether two tasks walked the same broker, each without the other's rows."""
-    tellers = Counter(json.loads(each.detail)["key"] for each in written if each.kind == "teller")
-    return max(tellers.values(), default=0) > 1
-
-
-def capture_path(folder: object) -> str:
-    """One spelling of a capture's folder."""
-    return str(Path(local_path(str(folder))).absolute())
+def _share_a_reporter(entries: Iterable[ManifestEntry]) -> bool:
+    """Return whether two tasks ingested the same broker, each without the rows of the other."""
+    keys = Counter(reporter.key for reporter in _of(entries, ReporterProgress))
+    return max(keys.values(), default=0) > 1
 
 
 def _is_state(place: str) -> bool:
@@ -394,28 +437,28 @@ def _is_state(place: str) -> bool:
 
 
 def _states(record: Record) -> set[str]:
-    """The files of states that a record refers to."""
-    used = {known["state"] for known in record.tellers.values()}
-    used.update(state for known in record.tellers.values() for state in known["days"].values())
+    """Return the files of states that a record refers to."""
+    used = {known["state"] for known in record.reporters.values()}
+    used.update(state for known in record.reporters.values() for state in known["days"].values())
     return used - {""}
 
 
-def _tellers_of(record: Record, cluster: str, broker: int) -> list[str]:
-    """The keys of a broker; of all endpoints where brokers are not known."""
-    if broker >= 0:
-        return [teller_key(cluster, broker, "")]
-    prefix = teller_key(cluster, broker, "")
-    return [key for key in record.tellers if key.startswith(prefix) and not key.removeprefix(prefix).isdigit()]
+def _reporters_of(record: Record, cluster: str, broker_id: int) -> list[str]:
+    """Return the key of a broker; for unknown brokers, the keys of all their endpoints."""
+    if broker_id >= 0:
+        return [reporter_key(cluster, broker_id, "")]
+    prefix = reporter_key(cluster, broker_id, "")
+    return [key for key in record.reporters if key.startswith(prefix) and not key.removeprefix(prefix).isdigit()]
 
 
-def _day_to_begin(known: dict[str, Any], day: str) -> str:
-    """The day itself, or the beginning of all where what was known of a broker at that day is forgotten."""
+def _first_day(known: dict[str, Any], day: str) -> str:
+    """Return the day, or the first one if the state on that day is no longer kept."""
     days: dict[str, str] = known["days"]
     return FIRST_DATE if len(days) >= DAYS_KEPT and day < min(days) else day
 
 
 def _state_at(known: dict[str, Any], day: str) -> dict[str, Any]:
-    """What was known of a broker when a day began."""
+    """Return the state of a broker at the beginning of a day."""
     days: dict[str, str] = known["days"]
     later = [each for each in sorted(days) if each >= day]
     state = days[later[0]] if later else ""
@@ -424,11 +467,9 @@ def _state_at(known: dict[str, Any], day: str) -> dict[str, Any]:
     return {"state": state, "days": {each: days[each] for each in days if each < day}, "last": known["last"]}
 
 
-def main() -> None:
-    from kwire.spark.job import main as run
-
-    run()
-
-
 if __name__ == "__main__":
-    main()
+    import runpy
+    import sys
+
+    sys.argv.insert(1, "pipeline")
+    runpy.run_module("kwire", run_name="__main__", alter_sys=True)

@@ -1,247 +1,199 @@
-"""The tables of silver, each column with its type, what it means, and its unit where it has one.
+"""The tables of silver.
 
-Rules of this file: this is the only place where a table of silver is written down. The schemas of files (Arrow) and of
-DataFrames (DDL), the order of the values in a row and the tables of docs/pipeline.md are derived from it.
-
-Layout: ``OUT/silver/<table>/date=YYYY-MM-DD/*.parquet``, the date being that of ``at`` (of ``polled_at`` in `polls` and
-`bad_frames`) in UTC. Rows are only ever added, but when late frames re-open a stretch of time.
+Layout: `OUT/silver/<table>/date=YYYY-MM-DD/*.parquet`, where the date is that of `at` (in `polls` and `bad_frames`, of
+`polled_at`) in UTC. Rows are only added, except when late frames replace what a broker reported from a day on.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from kwire.spark.tables import Column, Table
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
-class Column(NamedTuple):
-    """``type``: as Spark's DDL writes it."""
-
-    name: str
-    type: str
-    doc: str
-    unit: str = ""
-
-
-class Table(NamedTuple):
-    """``time``: the column by whose date its files lie."""
-
-    name: str
-    doc: str
-    columns: tuple[Column, ...]
-    time: str = "at"
-
-    @property
-    def ddl(self) -> str:
-        """The schema as Spark writes it, without the folder ``date``."""
-        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
-
-    @property
-    def arrow(self) -> pa.Schema:
-        """The schema of its files."""
-        return _arrow(self)
-
-
-@cache
-def _arrow(table: Table) -> pa.Schema:
-    import pyarrow as pa
-
-    types = {
-        "string": pa.string(),
-        "int": pa.int32(),
-        "bigint": pa.int64(),
-        "boolean": pa.bool_(),
-        "timestamp": pa.timestamp("us", tz="UTC"),
-        "array<int>": pa.list_(pa.field("element", pa.int32())),
-        "binary": pa.binary(),
-    }
-    return pa.schema([pa.field(column.name, types[column.type]) for column in table.columns])
-
-
-_WHO = (
-    Column("cluster_id", "string", "the cluster; '' where no answer ever told it"),
-    Column("at", "timestamp", "the answer that told it", "UTC"),
-    Column("broker_id", "int", "the broker that told it; -1 unknown"),
+_REPORTED = (
+    Column("cluster_id", "string", "the cluster; '' where no response contains its id"),
+    Column("at", "timestamp", "when the response was received", "UTC"),
+    Column("broker_id", "int", "the broker that reported it; -1 if unknown"),
 )
 _CHANGE = Column(
-    "change", "string", "'set': so from now on; 'gone': no longer told, and the other fields are the last known"
+    "change", "string", "'set': the new state; 'gone': no longer reported, and the other fields are the last known"
 )
 _TOPIC = Column("topic", "string", "the topic's name")
-_PARTITION = Column("partition", "int", "the partition's number within the topic, from 0")
+_PARTITION = Column("partition", "int", "the partition's number, from 0")
 _TOPIC_ID = Column(
-    "topic_id", "string", "the topic's id as Kafka writes it (22 characters); null in a cluster without ids"
+    "topic_id", "string", "the topic's id as Kafka writes it (22 characters); null in a cluster without topic ids"
 )
 
 _POLL = (
-    Column("cluster_id", "string", "the cluster; '' where no answer ever told it"),
-    Column("polled_at", "timestamp", "when the answer was complete, or missed", "UTC"),
-    Column("broker_id", "int", "the broker that was asked; -1 unknown"),
+    Column("cluster_id", "string", "the cluster; '' where no response contains its id"),
+    Column("polled_at", "timestamp", "when the response was complete, or the poll failed", "UTC"),
+    Column("broker_id", "int", "the broker that was polled; -1 if unknown"),
 )
 
 _TABLES = (
     Table(
         "brokers",
-        "The brokers that a broker lists in its Metadata.",
+        "The brokers that a broker lists in its Metadata responses.",
         (
-            *_WHO,
-            Column("node_id", "int", "the broker listed"),
+            *_REPORTED,
+            Column("node_id", "int", "the listed broker"),
             _CHANGE,
-            Column("host", "string", "its advertised name or address"),
+            Column("host", "string", "its advertised host name or address"),
             Column("port", "int", "its advertised port"),
-            Column("rack", "string", "where it stands; null when not configured"),
+            Column("rack", "string", "its rack (`broker.rack`); null if not configured"),
         ),
     ),
     Table(
         "registrations",
-        "The brokers that DescribeCluster lists, from version 2 on also those that are out of service.",
+        "The brokers that DescribeCluster lists; from version 2 on, fenced brokers too.",
         (
-            *_WHO,
-            Column("node_id", "int", "the broker listed"),
+            *_REPORTED,
+            Column("node_id", "int", "the listed broker"),
             _CHANGE,
-            Column("host", "string", "its advertised name or address"),
+            Column("host", "string", "its advertised host name or address"),
             Column("port", "int", "its advertised port"),
-            Column("rack", "string", "where it stands; null when not configured"),
-            Column("fenced", "boolean", "whether it is registered and out of service (false before version 2)"),
+            Column("rack", "string", "its rack (`broker.rack`); null if not configured"),
+            Column("fenced", "boolean", "whether it is fenced (false before version 2)"),
         ),
     ),
     Table(
         "topics",
         "The topics that a broker lists.",
         (
-            *_WHO,
+            *_REPORTED,
             _TOPIC,
             _CHANGE,
             _TOPIC_ID,
-            Column("is_internal", "boolean", "whether Kafka made it for its own use"),
-            Column("partitions", "int", "how many partitions it has", "partitions"),
-            Column("replication_factor", "int", "the longest replica list among its partitions", "replicas"),
-            Column("error_code", "int", "0, or Kafka's error for the topic"),
+            Column("is_internal", "boolean", "whether it is an internal topic"),
+            Column("partitions", "int", "number of partitions", "partitions"),
+            Column("replication_factor", "int", "length of the longest replica list of its partitions", "replicas"),
+            Column("error_code", "int", "Kafka's error code for the topic; 0 for success"),
         ),
     ),
     Table(
         "partitions",
         "The partitions of the topics that a broker lists.",
         (
-            *_WHO,
+            *_REPORTED,
             _TOPIC,
             _TOPIC_ID,
             _PARTITION,
             _CHANGE,
-            Column("error_code", "int", "0, or Kafka's error for the partition: 5 no leader"),
-            Column("leader", "int", "the broker that leads it; -1 none"),
-            Column("leader_epoch", "int", "counts its leaders, under one topic id; -1 not told"),
-            Column("replicas", "array<int>", "the brokers that shall hold it, the preferred leader first"),
-            Column("isr", "array<int>", "those in sync with the leader"),
-            Column("offline", "array<int>", "those that are down"),
+            Column("error_code", "int", "Kafka's error code for the partition; 0 for success, 5 without a leader"),
+            Column("leader", "int", "the leader; -1 without a leader"),
+            Column("leader_epoch", "int", "the leader epoch; -1 if not reported"),
+            Column("replicas", "array<int>", "the brokers that are assigned a replica, the preferred leader first"),
+            Column("isr", "array<int>", "the replicas in sync with the leader"),
+            Column("offline", "array<int>", "the replicas that are offline"),
         ),
     ),
     Table(
         "configs",
-        "Settings as DescribeConfigs tells them (kip4: a topic's own). Answers with an error tell nothing.",
+        "Configs as DescribeConfigs reports them (kip4: overrides of topics). Responses with an error are ignored.",
         (
-            *_WHO,
+            *_REPORTED,
             Column(
                 "resource_type",
                 "string",
-                "'topic', 'broker', 'cluster' (the default of all brokers), or Kafka's number",
+                "'topic', 'broker', 'cluster' (the default of all brokers), or Kafka's resource type number",
             ),
-            Column("resource", "string", "the topic's name, the broker's id; '' for the cluster"),
-            Column("key", "string", "the setting's name"),
+            Column("resource", "string", "the topic's name or the broker's id; '' for the cluster"),
+            Column("key", "string", "the name of the config"),
             _CHANGE,
-            Column("value", "string", "its value as text; null when it has none or is secret"),
-            Column("source", "int", "who set it: 1 topic, 2 broker, 3 cluster default, 4 file, 5 nobody; -1 not told"),
+            Column("value", "string", "its value as text; null if it has none or is sensitive"),
+            Column(
+                "source",
+                "int",
+                "Kafka's config source: 1 topic, 2 broker, 3 cluster default, 4 file, 5 Kafka's "
+                "default; -1 if not reported",
+            ),
         ),
     ),
     Table(
         "features",
-        "The finalized features of a cluster (KIP-584), as ApiVersions tells them.",
+        "The finalized features of a cluster (KIP-584), as ApiVersions reports them.",
         (
-            *_WHO,
+            *_REPORTED,
             Column("name", "string", "the feature"),
             _CHANGE,
-            Column("min", "int", "the lowest level in force"),
-            Column("max", "int", "the highest level in force"),
-            Column("epoch", "bigint", "the epoch of the set of features in which this was told; -1 unknown"),
+            Column("min", "int", "the lowest finalized version level"),
+            Column("max", "int", "the highest finalized version level"),
+            Column("epoch", "bigint", "the epoch of the finalized features; -1 if unknown"),
         ),
     ),
     Table(
         "lag",
-        "How far replicas are behind, by the minute; a minute without a row had the last one's `last`. A minute "
-        "that was under way when an ingest ended has two rows.",
+        "The lag of replicas by minute; in a minute without a row it equals the last row's `last`. A "
+        "minute in which an ingest ended has two rows.",
         (
-            *_WHO,
+            *_REPORTED,
             _TOPIC,
             _PARTITION,
-            Column("replica", "int", "the broker that holds the replica"),
+            Column("replica", "int", "the broker that has the replica"),
             Column("minute", "timestamp", "the beginning of the minute", "UTC"),
-            Column("min", "bigint", "the smallest lag told in it", "records"),
-            Column("max", "bigint", "the greatest", "records"),
-            Column("last", "bigint", "the last", "records"),
+            Column("min", "bigint", "the smallest lag reported in it", "records"),
+            Column("max", "bigint", "the largest lag", "records"),
+            Column("last", "bigint", "the last lag", "records"),
         ),
     ),
     Table(
         "polls",
-        "Every question that was asked, and whether it was answered.",
+        "Every poll, and whether it succeeded.",
         (
             *_POLL,
-            Column("endpoint", "string", "host:port that was asked"),
-            Column("api_key", "int", "which request: 3 Metadata, 32 DescribeConfigs, ..."),
+            Column("endpoint", "string", "host:port that was polled"),
+            Column("api_key", "int", "the API key of the request: 3 Metadata, 32 DescribeConfigs, ..."),
             Column(
                 "kind",
                 "string",
-                "'full': an answer; 'same': equal to the last one; 'error': none, or one that cannot be read",
+                "'full': a response; 'same': a response equal to the last one; 'error': no response, "
+                "or one that cannot be decoded",
             ),
-            Column("topics", "int", "topics in a Metadata answer; null for others", "topics"),
-            Column("partitions", "int", "partitions in a Metadata answer; null for others", "partitions"),
-            Column("bytes", "bigint", "size of the answer; null where it was not kept", "bytes"),
-            Column("duration_us", "bigint", "from asking to answer; null when not recorded", "microseconds"),
-            Column("changed_topics", "int", "topics told otherwise than before; null for other requests", "topics"),
-            Column("error", "string", "why there is no answer"),
+            Column("topics", "int", "topics in a Metadata response; null for other requests", "topics"),
+            Column("partitions", "int", "partitions in a Metadata response; null for other requests", "partitions"),
+            Column("bytes", "bigint", "size of the response; null if it was not kept", "bytes"),
+            Column("duration_us", "bigint", "from request to response; null if not recorded", "microseconds"),
             Column(
-                "controller_id", "int", "the controller as the answer says; null when it does not. KRaft: any broker"
+                "changed_topics",
+                "int",
+                "topics that differ from the response before; null for other requests",
+                "topics",
+            ),
+            Column("error", "string", "why the poll failed"),
+            Column(
+                "controller_id",
+                "int",
+                "the controller in the response; null if it has none. Under KRaft, a random live broker",
             ),
             Column(
                 "suspect",
                 "boolean",
-                "no topics or no brokers, and the broker knew some before: not believed until its next answer agrees",
+                "no topics or no brokers, from a broker that listed some before: ignored until its "
+                "next response agrees",
             ),
         ),
         time="polled_at",
     ),
     Table(
         "bad_frames",
-        "Answers that could not be read; bronze has them whole.",
+        "Responses that cannot be decoded; bronze has the whole frames.",
         (
             *_POLL,
-            Column("api_key", "int", "which request"),
-            Column("api_version", "int", "in which version"),
+            Column("api_key", "int", "the API key of the request"),
+            Column("api_version", "int", "its version"),
             Column(
                 "kind", "string", "kwire's kind of decode error, or 'unknown_version', 'unknown_api', 'no_full_frame'"
             ),
             Column(
                 "offset",
                 "bigint",
-                "where in the payload, from the correlation id; null where that says nothing",
+                "position in the payload, from the correlation id; null if not applicable",
                 "bytes",
             ),
             Column("path", "string", "the field, like topics[3].partitions[0].leader_id"),
-            Column("bytes", "binary", "up to 32 bytes before and behind that place"),
+            Column("bytes", "binary", "up to 32 bytes before and after that position"),
         ),
         time="polled_at",
     ),
 )
 
 SILVER_SCHEMAS: dict[str, Table] = {table.name: table for table in _TABLES}
-"""By name."""
-
-
-def as_markdown() -> str:
-    """The tables for docs/pipeline.md."""
-    parts = []
-    for table in _TABLES:
-        parts.append(f"### {table.name}\n\n{table.doc}\n\n| column | type | meaning | unit |\n|---|---|---|---|")
-        parts.extend(f"| {c.name} | {c.type} | {c.doc} | {c.unit} |" for c in table.columns)
-        parts.append("")
-    return "\n".join(parts)
+"""The tables by name."""

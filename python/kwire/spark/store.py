@@ -1,16 +1,16 @@
-"""Where the pipeline's tables lie, and how an ingest appears in them all at once.
+"""The files of a pipeline, and how the files of an ingest appear all at once.
 
-    OUT/bronze/date=YYYY-MM-DD/*.parquet            rows of captures that came as DataFrames
+    OUT/bronze/date=YYYY-MM-DD/*.parquet            frames that were ingested as DataFrames
     OUT/silver/<table>/date=YYYY-MM-DD/*.parquet    see `SILVER_SCHEMAS`
     OUT/gold/...                                    docs/gold.md
-    OUT/_state/*.parquet                            what each broker had told when an ingest ended
-    OUT/_log/<number>.json                          one record an ingest; the newest holds all that is needed to go on
-    OUT/_staging/<id>/...                           files of an ingest under way
+    OUT/_state/*.parquet                            the state of each broker after an ingest
+    OUT/_log/<number>.json                          one record per ingest; the newest has everything that the next needs
+    OUT/_staging/<id>/...                           files of an ingest in progress
 
-Rules of this file: executors write whole files into the staging folder and say which; the record in the log, renamed
-into place, is the moment at which they count; then they are moved. Opening a store only looks. Whoever writes next,
-moves what a killed driver left unmoved, and removes what was never recorded. One driver writes at a time: on a local
-file system a lock keeps others out, and everywhere the log lets only the last one that began have its record.
+Executors write files to the staging folder and list them in a manifest. The files count once the record that lists them
+is renamed into the log; then they are moved. Opening a store does not change it. The next writer completes or discards
+the commit of a crashed driver. Only one driver writes at a time: a lock on local file systems, and the log everywhere,
+reject others.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ FIRST_DATE, EMPTY = "1970-01-01", "empty.parquet"
 
 
 class BrokenStore(KwireError, RuntimeError):
-    """The folder is not as the log says. ``path``: what is missing."""
+    """A file in the log is missing; `path` is its place."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.path = path
 
     def __str__(self) -> str:
-        return f"{self.path} is in the log, and neither in its place nor staged"
+        return f"{self.path} is in the log, but neither in its place nor in the staging folder"
 
 
 class NotAStore(KwireError, ValueError):
-    """There is something else where a store is wanted. ``out``."""
+    """`out` is a file."""
 
     def __init__(self, out: str) -> None:
         super().__init__(out)
         self.out = out
 
     def __str__(self) -> str:
-        return f"{self.out} is a file: tables want a folder"
+        return f"{self.out} is a file: expected a folder for the tables"
 
 
-def teller_key(cluster_id: str, broker_id: int, endpoint: str) -> str:
-    """Who speaks: a broker wherever it listens, or an endpoint while nobody knows which broker it is."""
+def reporter_key(cluster_id: str, broker_id: int, endpoint: str) -> str:
+    """Return the key of a reporting broker: its id, or its endpoint while the id is not known."""
     return f"{cluster_id}/{broker_id}" if broker_id >= 0 else f"{cluster_id}/{endpoint}"
 
 
 def open_file_system(out: str) -> tuple[FileSystem, str]:
-    """The file system of a URI or local path, and the path in it."""
+    """Return the file system of a URI or local path, and the path in it."""
     from pathlib import Path
 
     from pyarrow.fs import FileSystem, LocalFileSystem
@@ -74,7 +74,7 @@ def open_file_system(out: str) -> tuple[FileSystem, str]:
 
 
 def parquet_files(system: FileSystem, root: str, folder: str) -> list[str]:
-    """The files below a folder of ``root``, relative to that, sorted; none where there is no such folder."""
+    """Return the sorted paths of the parquet files below a folder of `root`, relative to `root`."""
     from pyarrow.fs import FileSelector, FileType
 
     found = system.get_file_info(FileSelector(f"{root}/{folder}", allow_not_found=True, recursive=True))
@@ -83,9 +83,12 @@ def parquet_files(system: FileSystem, root: str, folder: str) -> list[str]:
 
 
 class Store:
-    """The driver's side. ``record``: the newest when the store was opened, or as far as this object wrote since.
+    """The driver's view of the store.
 
-    Raises NotAStore.
+    `record` is the newest record when the store was opened, or the last one that this object wrote.
+
+    Raises:
+        NotAStore: `out` is a file.
     """
 
     def __init__(self, out: str) -> None:
@@ -93,15 +96,22 @@ class Store:
         self._system, self._root = open_file_system(out)
         self._log = Log(self._system, f"{self._root}/{LOG}", out)
         self._writing = threading.Lock()
-        self._settled = -1  # the number of the record that is known to be applied
+        self._settled = -1  # number of the last record that is completely applied
         self._make_folders()
         self.record = self._log.newest()
 
     @contextmanager
     def writing(self) -> Iterator[str]:
-        """One ingest: ``record`` is the newest, and a new folder is there to stage files in, which is given relative to
-        the store and goes when nothing came of it. Threads wait for one another. Raises StoreInUse when somebody else
-        writes, and BrokenStore when files of the newest record are missing.
+        """Begin an ingest: update `record`, and create a staging folder, which is deleted unless it is committed.
+
+        Threads that share the store wait for one another.
+
+        Yields:
+            The staging folder, relative to the store.
+
+        Raises:
+            StoreInUse: another process writes.
+            BrokenStore: files of the newest record are missing.
         """
         with self._writing, self._locked(), self._log.claimed() as newest:
             self.record = newest
@@ -117,7 +127,11 @@ class Store:
                     self._system.delete_dir(f"{self._root}/{staging}")
 
     def commit(self, record: Record) -> None:
-        """Make that the newest record, and all its files appear. Raises StoreInUse when they were taken away."""
+        """Write the next record and move its files into place.
+
+        Raises:
+            StoreInUse: another writer has removed the files.
+        """
         staged = (path for path, _ in record.moves)
         if not all(self._exists(path) for path in staged):
             raise StoreInUse(self.out)
@@ -126,7 +140,7 @@ class Store:
         self._apply(record)
 
     def files(self, folder: str) -> list[str]:
-        """The parquet files below a folder, relative to the store, sorted."""
+        """Return the sorted paths of the parquet files below a folder, relative to the store."""
         return parquet_files(self._system, self._root, folder)
 
     @contextmanager
@@ -150,8 +164,9 @@ class Store:
             lock.release()
 
     def _make_folders(self) -> None:
-        """An empty file in each table, so that all can be read from the first day on. A store that has them is left
-        alone: who reads may not be allowed to write.
+        """Create an empty file in each table, so that every table can be read before the first ingest.
+
+        An existing store is not changed: a reader may not be allowed to write.
         """
         import pyarrow.parquet as pq
         from pyarrow.fs import FileType
@@ -172,7 +187,7 @@ class Store:
                 self._system.create_dir(f"{self._root}/{folder}")
 
     def _apply(self, record: Record) -> None:
-        """Can be done again after it was done in part."""
+        """Move and delete the files of a record. It can be repeated after it was interrupted."""
         for staged, place in record.moves:
             if self._exists(staged):
                 self._system.create_dir(f"{self._root}/{place}".rpartition("/")[0])

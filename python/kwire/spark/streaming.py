@@ -1,7 +1,7 @@
-"""Captures that grow, each a stream of its own into one pipeline.
+"""Streams of captures into a pipeline, one for each capture.
 
-Rules of this file: an offset of one capture means nothing in another, so each has its own checkpoint, named after its
-folder. What was captured when a stream is to end is ingested before it does.
+An offset refers to one capture, so each stream has its own checkpoint, named after the folder. `finish` ingests the
+rows that are captured when it is called.
 """
 
 from __future__ import annotations
@@ -14,65 +14,78 @@ import time
 from typing import TYPE_CHECKING
 
 from kwire.spark.datasource import rows_in_capture
-from kwire.spark.pipeline import capture_path
+from kwire.spark.paths import capture_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from kwire.spark.pipeline import Pipeline, Report
+    from kwire.spark.pipeline import IngestReport, Pipeline
 
 
 _PAUSE = 0.2
 
 
 def stream_name(folder: str) -> str:
-    """What the stream of a capture is called, and its checkpoint."""
+    """Return the name of a capture's stream, which is also that of its checkpoint."""
     return f"capture-{hashlib.sha256(capture_path(folder).encode()).hexdigest()[:16]}"
 
 
-class Streams:
-    """Streams of these captures, running. ``every``: seconds between batches; ``heard``: gets each report."""
+class CaptureStreams:
+    """Running streams of captures into a pipeline."""
 
     def __init__(
-        self, pipeline: Pipeline, folders: Iterable[str], every: float, heard: Callable[[Report], object]
+        self, pipeline: Pipeline, folders: Iterable[str], every: float, on_report: Callable[[IngestReport], object]
     ) -> None:
+        """Start the streams.
+
+        Args:
+            pipeline: the pipeline.
+            folders: the captures.
+            every: seconds between batches.
+            on_report: called with the report of each batch.
+        """
         self._queries: dict[str, StreamingQuery] = {}
         for folder in dict.fromkeys(map(capture_path, folders)):
             frames = pipeline.spark.readStream.format("kwire").load(folder)
             self._queries[folder] = pipeline.stream(
-                frames, name=stream_name(folder), heard=heard, processingTime=f"{every} seconds"
+                frames, name=stream_name(folder), on_report=on_report, processingTime=f"{every} seconds"
             )
 
-    def go_on(self, seconds: float | None, check: Callable[[], object] = lambda: None) -> None:
-        """For so long, or until one ends. ``check``: called now and then; raises when it makes no sense to go on."""
-        until = math.inf if seconds is None else time.monotonic() + seconds
-        while time.monotonic() < until and all(map(_runs, self._queries.values())):
+    def wait(self, seconds: float | None, check: Callable[[], object] = lambda: None) -> None:
+        """Wait until a stream ends, or for some seconds.
+
+        Args:
+            seconds: how long to wait; None is forever.
+            check: called from time to time; an error that it raises ends the wait.
+        """
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        while time.monotonic() < deadline and all(map(_is_running, self._queries.values())):
             check()
             time.sleep(_PAUSE)
 
     def finish(self) -> None:
-        """Ingest what is captured by now, and end. What is captured meanwhile may be left to the next time."""
+        """Ingest the rows that are captured now, and stop. Rows that are captured meanwhile may be left."""
         for folder, query in self._queries.items():
-            _reach(query, rows_in_capture(folder))
+            _wait_for_rows(query, rows_in_capture(folder))
         for query in self._queries.values():
             query.stop()
 
 
-def _reach(query: StreamingQuery, rows: int) -> None:
-    """Wait until so many rows of the capture were ingested. Raises what ended the query before."""
-    # Spark waits for a moment without news, which need not come where another process captures on; so progress is
-    # looked at too. Progress alone would not do: a query that finds nothing new tells none.
+def _wait_for_rows(query: StreamingQuery, rows: int) -> None:
+    """Wait until so many rows are ingested, and raise the error that ended the query before, if any."""
+    # `processAllAvailable` waits for a time without new rows, which may never come while another process captures. So
+    # the progress counts too; alone it would not do, since a query without new rows reports none.
     idle = threading.Thread(target=query.processAllAvailable, daemon=True)
     idle.start()
-    while idle.is_alive() and _runs(query) and _rows_taken(query) < rows:
+    while idle.is_alive() and _is_running(query) and _ingested_rows(query) < rows:
         time.sleep(_PAUSE)
-    _runs(query)
+    _is_running(query)
 
 
-def _runs(query: StreamingQuery) -> bool:
-    """Whether it goes on. Raises what ended it, unless it was stopped."""
+def _is_running(query: StreamingQuery) -> bool:
+    """Return whether a query runs, and raise the error that ended it, if any."""
     if query.isActive:
         return True
     if (failure := query.exception()) is not None:
@@ -80,7 +93,7 @@ def _runs(query: StreamingQuery) -> bool:
     return False
 
 
-def _rows_taken(query: StreamingQuery) -> int:
+def _ingested_rows(query: StreamingQuery) -> int:
     progress = query.lastProgress
     if progress is None or not progress["sources"]:
         return 0

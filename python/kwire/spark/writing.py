@@ -1,24 +1,27 @@
-"""What an executor writes: parquet files in the staging folder, and the word which ones.
+"""Files that executors write into the staging folder, and the manifest that lists them.
 
-Rules of this file: a file is whole when its manifest row leaves the task; names are random, so a task that is tried
-again, or run twice at once, harms nobody: the driver takes the files of the try that it heard of. Rows are written in
-groups, so memory is bounded by one group a table.
+A file is complete when the manifest entry that names it leaves the task. Names are random, so a task that Spark retries
+or runs twice does no harm: the driver uses only the files in the manifest that it receives. Rows are written in
+groups, so memory is bounded by one group per table.
 """
 
 from __future__ import annotations
 
 import uuid
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow.fs import FileSystem
+    from pyspark.sql import Row as SparkRow
 
     from kwire.capture import Row
 
@@ -27,35 +30,159 @@ GROUP_BYTES = 16 << 20
 _DAY = 86_400_000_000
 
 
-class Written(NamedTuple):
-    """A row of the manifest. ``kind``: 'silver', 'bronze', 'late', 'teller' (then ``detail`` is JSON for the log), or
-    'timeless' (``rows`` that do not say when they were polled).
-    ``path``: relative to the store; ``bad``: how many rows are bad frames.
-    """
+class FileKind(StrEnum):
+    """What a staged file holds."""
 
-    kind: str
+    SILVER = "silver"
+    REWRITTEN = "rewritten"
+    """The rows of a file of silver that stay when late frames replace the others."""
+    BRONZE = "bronze"
+    LATE = "late"
+    """Rows that are not newer than what their broker reported last."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A file with rows of a table; `path` is relative to the store."""
+
+    kind: FileKind
     table: str
     date: str
     path: str
     rows: int
-    detail: str
 
 
-MANIFEST = "kind string, table string, date string, path string, rows bigint, detail string"
+@dataclass(frozen=True, slots=True)
+class StagedState:
+    """A file with the state of a broker, and its final place."""
+
+    path: str
+    place: str
 
 
-def manifest(rows: list[Written]) -> pa.RecordBatch:
-    """As Arrow."""
+@dataclass(frozen=True, slots=True)
+class ReporterProgress:
+    """How far the frames of a broker are ingested.
+
+    `key` is the `reporter_key`, `state` the file of the state, `last` the time of the last frame in microseconds,
+    `days` the file of the state at the beginning of each day, and `address` the broker and endpoint of `cluster`.
+    """
+
+    key: str
+    state: str
+    last: int
+    days: dict[str, str]
+    address: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedSegment:
+    """A segment of a capture that cannot be read."""
+
+    first_row: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureProgress:
+    """How far a capture is ingested: the rows from `first` to before `stop`.
+
+    `in_place` is false if the rows must be ingested one by one like those of a table. `fingerprint` identifies the
+    capture.
+    """
+
+    folder: str
+    first: int
+    stop: int
+    fingerprint: str
+    in_place: bool
+    damaged: list[DamagedSegment] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class UntimedRows:
+    """The number of rows without a poll time."""
+
+    rows: int
+
+
+ManifestEntry = StagedFile | StagedState | ReporterProgress | CaptureProgress | UntimedRows
+
+_COLUMNS: dict[type[ManifestEntry], tuple[str, str]] = {
+    StagedFile: ("file", "struct<kind:string,table:string,date:string,path:string,rows:bigint>"),
+    StagedState: ("state", "struct<path:string,place:string>"),
+    ReporterProgress: (
+        "reporter",
+        "struct<key:string,state:string,last:bigint,days:map<string,string>,address:string,cluster:string>",
+    ),
+    CaptureProgress: (
+        "capture",
+        (
+            "struct<folder:string,first:bigint,stop:bigint,fingerprint:string,in_place:boolean,"
+            "damaged:array<struct<first_row:bigint,reason:string>>>"
+        ),
+    ),
+    UntimedRows: ("untimed", "struct<rows:bigint>"),
+}
+
+MANIFEST = ", ".join(f"{name} {type}" for name, type in _COLUMNS.values())
+"""The schema of a manifest: a column per class of entries, of which one is set in each row."""
+
+
+def manifest(entries: list[ManifestEntry]) -> pa.RecordBatch:
+    """Return the entries as Arrow, for Spark to hand to the driver."""
     import pyarrow as pa
 
-    types = (pa.string(), pa.string(), pa.string(), pa.string(), pa.int64(), pa.string())
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(types)
-    arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=list(Written._fields))
+    text, number = pa.string(), pa.int64()
+    damaged = pa.list_(pa.struct([("first_row", number), ("reason", text)]))
+    types: dict[type[ManifestEntry], pa.DataType] = {
+        StagedFile: pa.struct([("kind", text), ("table", text), ("date", text), ("path", text), ("rows", number)]),
+        StagedState: pa.struct([("path", text), ("place", text)]),
+        ReporterProgress: pa.struct(
+            [
+                ("key", text),
+                ("state", text),
+                ("last", number),
+                ("days", pa.map_(text, text)),
+                ("address", text),
+                ("cluster", text),
+            ]
+        ),
+        CaptureProgress: pa.struct(
+            [
+                ("folder", text),
+                ("first", number),
+                ("stop", number),
+                ("fingerprint", text),
+                ("in_place", pa.bool_()),
+                ("damaged", damaged),
+            ]
+        ),
+        UntimedRows: pa.struct([("rows", number)]),
+    }
+    arrays = [pa.array([asdict(e) if type(e) is cls else None for e in entries], types[cls]) for cls in _COLUMNS]
+    return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in _COLUMNS.values()])
+
+
+def entries_of(rows: Iterable[SparkRow]) -> list[ManifestEntry]:
+    """Return the entries of a collected manifest."""
+    return [_entry(row.asDict(recursive=True)) for row in rows]
+
+
+def _entry(row: dict[str, Any]) -> ManifestEntry:
+    for cls, (name, _) in _COLUMNS.items():
+        if (values := row[name]) is not None:
+            if cls is StagedFile:
+                values["kind"] = FileKind(values["kind"])
+            elif cls is CaptureProgress:
+                values["damaged"] = [DamagedSegment(**each) for each in values["damaged"]]
+            return cls(**values)
+    raise ValueError("a row of the manifest is empty")
 
 
 def date_of(at: int) -> str:
-    """Of microseconds since 1970, UTC."""
+    """Return the date in UTC of a time in microseconds since 1970."""
     return datetime.fromtimestamp(at // 1_000_000, UTC).strftime("%Y-%m-%d")
 
 
@@ -79,7 +206,7 @@ class _File:
 
 
 class SilverFiles:
-    """Rows of silver, each table's by date."""
+    """Files with rows of silver, one per table and date."""
 
     def __init__(self, system: FileSystem, root: str, staging: str) -> None:
         self._system, self._root, self._staging = system, root, staging
@@ -91,20 +218,20 @@ class SilverFiles:
         self._name = uuid.uuid4().hex
 
     def add(self, rows: dict[str, list[tuple[Any, ...]]]) -> None:
-        """Take rows as a walk gives them."""
+        """Add rows as `StateBuilder.take` returns them."""
         for table, new in rows.items():
             waiting = self._waiting[table]
             waiting += new
             if len(waiting) >= GROUP_ROWS:
                 self._write(table)
 
-    def close(self) -> Iterator[Written]:
-        """Write what waits; which files there are."""
+    def close(self) -> Iterator[StagedFile]:
+        """Write the remaining rows and return the files."""
         for table in self._waiting:
             self._write(table)
         for (table, date), file in self._files.items():
             file.close()
-            yield Written("silver", table, date, file.path, file.rows, "")
+            yield StagedFile(FileKind.SILVER, table, date, file.path, file.rows)
 
     def _write(self, table: str) -> None:
         import pyarrow as pa
@@ -131,9 +258,9 @@ class SilverFiles:
 
 
 class BronzeFiles:
-    """Rows of bronze by date. ``kind``: what the manifest calls them."""
+    """Files with rows of bronze, one per date."""
 
-    def __init__(self, system: FileSystem, root: str, staging: str, kind: str) -> None:
+    def __init__(self, system: FileSystem, root: str, staging: str, kind: FileKind) -> None:
         self._system, self._root, self._staging, self._kind = system, root, staging, kind
         self._files: dict[str, _File] = {}
         self._waiting: list[Row] = []
@@ -141,18 +268,18 @@ class BronzeFiles:
         self._name = uuid.uuid4().hex
 
     def add(self, row: Row) -> None:
-        """Take a row."""
+        """Add a row."""
         self._waiting.append(row)
         self._bytes += len(row.frame or b"") + 500
         if self._bytes >= GROUP_BYTES:
             self._write()
 
-    def close(self) -> Iterator[Written]:
-        """Write what waits; which files there are."""
+    def close(self) -> Iterator[StagedFile]:
+        """Write the remaining rows and return the files."""
         self._write()
         for date, file in self._files.items():
             file.close()
-            yield Written(self._kind, "bronze", date, file.path, file.rows, "")
+            yield StagedFile(self._kind, "bronze", date, file.path, file.rows)
 
     def _write(self) -> None:
         import pyarrow as pa
@@ -173,7 +300,7 @@ class BronzeFiles:
 
 
 def write_rows(system: FileSystem, root: str, path: str, rows: list[Row]) -> None:
-    """One file of bronze rows."""
+    """Write a file with rows of bronze."""
     import pyarrow as pa
 
     from kwire.capture.rows import SCHEMA, to_batch

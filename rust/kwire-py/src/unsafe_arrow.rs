@@ -33,8 +33,8 @@ fn stream(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(STREAM))?;
     // SAFETY: a capsule with this name holds a stream (invariant 1). An empty one stays in its place (invariant 2).
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) };
-    let reader = ArrayStreamReader::try_new(stream).map_err(invalid_data)?;
-    reader.collect::<Result<_, _>>().map_err(invalid_data)
+    let reader = ArrayStreamReader::try_new(stream).map_err(refused)?;
+    reader.collect::<Result<_, _>>().map_err(refused)
 }
 
 fn array(capsules: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
@@ -54,11 +54,11 @@ fn array(capsules: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         )
     };
     // SAFETY: both come from one call of a producer that follows the interface (invariant 3).
-    let data = unsafe { from_ffi(array, &schema) }.map_err(invalid_data)?;
+    let data = unsafe { from_ffi(array, &schema) }.map_err(refused)?;
     Ok(make_array(data))
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
-fn invalid_data(error: ArrowError) -> PyErr {
+fn refused(error: ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -14,7 +14,6 @@ from kwire.cli.options import FiniteRange, require
 if TYPE_CHECKING:
     from kwire.capture import Capture
     from kwire.client import Statistics
-    from kwire.protocol.negotiated_versions import Dialect
 
 
 @click.command()
@@ -38,7 +37,7 @@ def capture(
     bootstrap: str,
     interval: float,
     duration: float | None,
-    dialect: Dialect | None,
+    dialect: str | None,
     one: bool,
     configs: float | None,
 ) -> int:
@@ -94,7 +93,7 @@ def _poll(
     bootstrap: str,
     interval: float,
     duration: float | None,
-    dialect: Dialect | None,
+    dialect: str | None,
     *,
     one: bool,
     configs: float | None,
@@ -107,11 +106,9 @@ def _poll(
         async with Poller(
             bootstrap,
             interval=interval,
-            dialect=dialect,
+            dialect=dialect,  # type: ignore[arg-type]  # click has checked it
             brokers="one" if one else "all",
-            requests=[]
-            if configs is None
-            else [PolledRequest(topic_configs(), configs, "one", separate_connection=True)],
+            requests=[] if configs is None else [PolledRequest(topic_configs(), configs, "one", apart=True)],
             capture=folder,
         ) as poller:
             # Cancel instead of exit, so that everything polled so far is written.

@@ -15,9 +15,9 @@ from kwire.cli.options import FiniteRange, color_option, output_option, require,
 
 if TYPE_CHECKING:
     from kwire.cli.colors import Choice, Paint
-    from kwire.metadata.event_stream import PollEvent
+    from kwire.cli.replayed import Event
 
-PROBLEMS = {"Unreachable", "InvalidResponse", "LeaderLost", "BrokerLeft", "PartitionsMissing"}
+PROBLEMS = {"Silent", "Unreadable", "LeaderLost", "BrokerLeft", "PartitionsMissing"}
 
 
 @click.command()
@@ -55,28 +55,27 @@ def replay(
     if not capture.exists():
         raise click.BadParameter(f"{capture} does not exist", param_hint="DIR")
     require("pyarrow", "capture")
-    from kwire.cli.recorded_rows import read_rows
-    from kwire.metadata.event_stream import EventStream
+    from kwire.cli.replayed import Story, rows_at
 
     paint = paint_for(sys.stdout, color)
-    stream = EventStream()
-    for row in read_rows(capture, since=since, until=until, speed=speed):
+    story = Story()
+    for row in rows_at(capture, since=since, until=until, speed=speed):
         if broker is None or row.broker_id == broker:
-            for event in stream.events(row):
+            for event in story.events(row):
                 print(_json(event) if output == "json" else _line(event, paint))
     if output == "text":
-        full = stream.polls - stream.same - stream.failed
-        print(f"{stream.polls} polls: {full} full, {stream.same} unchanged, {stream.failed} failed")
+        full = story.polls - story.same - story.silent
+        print(f"{story.polls} polls: {full} full, {story.same} unchanged, {story.silent} failed")
     return 0
 
 
-def _line(event: PollEvent, paint: Paint) -> str:
+def _line(event: Event, paint: Paint) -> str:
     time = event.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     text = paint("error", event.text) if event.kind in PROBLEMS else event.text
     return f"{paint('quiet', time)}  broker {event.broker_id}  {text}"
 
 
-def _json(event: PollEvent) -> str:
+def _json(event: Event) -> str:
     document = {
         "at": event.at.astimezone(UTC).isoformat(),
         "broker": event.broker_id,

@@ -1,23 +1,20 @@
-"""Arguments and results of the admin client."""
+"""What goes into an admin client's verbs, and what comes out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from kwire.client.admin.errors import AdminError
 
 __all__ = [
-    "BrokerAddress",
     "ClusterDescription",
     "NewTopic",
     "Outcomes",
     "PartitionDescription",
     "Progress",
-    "ReassignmentState",
     "ReassignmentStatus",
     "ToolResult",
     "TopicChange",
@@ -27,13 +24,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to create.
+    """A topic to create: ``partitions`` and ``replication_factor``, or an ``assignment``, which counts before them.
 
-    Attributes:
-        partitions: how many partitions; None for the default of the cluster.
-        replication_factor: how many replicas; None for the default of the cluster.
-        assignment: the brokers of each partition, the preferred leader first. It replaces both numbers.
-        configs: the configs of the topic.
+    ``assignment``: by partition, the brokers, the preferred leader first; partitions are numbered from 0.
     """
 
     partitions: int | None = None
@@ -44,16 +37,9 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicChange:
-    """Changes of a topic.
+    """What to change of a topic. Settings first; then the first that is given of assignment, factor, partitions.
 
-    Configs are changed first; then the first of assignment, replication factor, and partitions that is given.
-
-    Attributes:
-        partitions: the new number of partitions.
-        replication_factor: the new number of replicas.
-        assignment: the brokers of the partitions to move. Other partitions stay.
-        set_configs: configs to set.
-        delete_configs: names of configs to delete.
+    ``partitions``: how many there shall be. ``assignment``: of the partitions named; others stay.
     """
 
     partitions: int | None = None
@@ -64,7 +50,7 @@ class TopicChange:
 
 
 class Outcomes(Mapping[str, "AdminError | None"]):
-    """The result of a command by topic: None if it was accepted, otherwise the error."""
+    """By topic: None when the work was begun or done, else why not."""
 
     def __init__(self, outcomes: Mapping[str, AdminError | None]) -> None:
         self._outcomes = dict(outcomes)
@@ -83,7 +69,7 @@ class Outcomes(Mapping[str, "AdminError | None"]):
 
     @property
     def errors(self) -> dict[str, AdminError]:
-        """The errors by topic."""
+        """Of the topics that were refused."""
         return {topic: error for topic, error in self._outcomes.items() if error is not None}
 
     def raise_first(self) -> None:
@@ -93,7 +79,7 @@ class Outcomes(Mapping[str, "AdminError | None"]):
 
 
 class BrokerAddress(NamedTuple):
-    """The address of a live broker."""
+    """A live broker."""
 
     id: int
     host: str
@@ -101,14 +87,14 @@ class BrokerAddress(NamedTuple):
 
 
 class ClusterDescription(NamedTuple):
-    """The live brokers and the controller, which is None during an election."""
+    """``controller``: None while there is none."""
 
     brokers: tuple[BrokerAddress, ...]
     controller: BrokerAddress | None
 
 
 class PartitionDescription(NamedTuple):
-    """A partition. `leader` is None if it has none; `replicas` has the preferred leader first."""
+    """``leader``: None for none. ``replicas``: the preferred leader first."""
 
     partition: int
     leader: int | None
@@ -117,29 +103,15 @@ class PartitionDescription(NamedTuple):
 
 
 class TopicDescription(NamedTuple):
-    """A topic with the configs that it overrides."""
+    """``configs``: the settings that the topic overrides."""
 
     name: str
     partitions: tuple[PartitionDescription, ...]
     configs: Mapping[str, str]
 
 
-class ReassignmentState(StrEnum):
-    """The state of the reassignment of a partition."""
-
-    MOVING = "moving"
-    COMPLETED = "completed"
-    FAILED = "failed"
-
-
 class ReassignmentStatus(NamedTuple):
-    """The reassignment of a topic.
-
-    Attributes:
-        topic: the name of the topic.
-        partitions: a ReassignmentState by partition; the number of a state that this client does not know.
-        error: why the status is unknown; None if it is known.
-    """
+    """By partition: ``moving``, ``completed`` or ``failed``."""
 
     topic: str
     partitions: Mapping[int, str]
@@ -147,14 +119,14 @@ class ReassignmentStatus(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """The exit status of a tool on a broker, and what it printed."""
+    """What a tool printed on a broker, and how it ended: 0 for success."""
 
     exit_status: int
     output: str
 
 
 class Progress(NamedTuple):
-    """How many pairs of broker and topic are complete while waiting for a change."""
+    """While waiting: of ``total`` pairs of broker and item, ``done`` are as they shall be."""
 
     done: int
     total: int

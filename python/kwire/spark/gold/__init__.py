@@ -1,12 +1,13 @@
-"""Gold: answers about clusters, made from silver's changes. See docs/gold.md for the tables and what to ask them.
+"""Gold: agreed states, events, and incidents of clusters, computed from silver. docs/gold.md describes the tables.
 
-`build` brings the tables up to date, `cluster_at` shows a cluster at an instant, `TABLES` documents each column.
+`build` brings the tables up to date, `cluster_at` returns a cluster at a point in time, and `TABLES` declares the
+tables.
 """
 
 from __future__ import annotations
 
 from kwire.spark.gold.build import TABLES, build
 from kwire.spark.gold.cluster_at import cluster_at
-from kwire.spark.gold.tables import Column, Table
+from kwire.spark.gold.tables import GoldTable
 
-__all__ = ["TABLES", "Column", "Table", "build", "cluster_at"]
+__all__ = ["TABLES", "GoldTable", "build", "cluster_at"]

@@ -1,8 +1,8 @@
-"""Whose polls are those that nobody answered: silver has them under the cluster ''.
+"""Attribute unanswered polls to a cluster.
 
-A broker that is down when recording begins has told no cluster. Its silence belongs to the cluster that its endpoint
-tells once it is back; where no endpoint ever did, it is nobody's, and gold says nothing of it. Clusters that tell no
-name are '' too: they are where a broker under '' has answered.
+A broker that is down when recording starts has not reported its cluster id, so silver stores its failed polls with
+`cluster_id = ''`. Once the same endpoint responds, they are attributed to the cluster that it reports. Failed polls of
+endpoints that never respond, or that several clusters claim, are dropped. Clusters without an id (kip4) keep `''`.
 """
 
 from __future__ import annotations
@@ -15,29 +15,35 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def named(polls: DataFrame, onwards: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Polls of a time, those without a cluster given to the one that their endpoint tells then or later, or left out.
+def attribute_unanswered(polls: DataFrame, later_polls: DataFrame, brokers: DataFrame) -> DataFrame:
+    """Fill in the cluster id of unanswered polls and drop those that cannot be attributed.
 
-    ``onwards``: all polls since that time began; ``brokers``: what was told of brokers in all time.
+    Args:
+        polls: the polls of the window to build.
+        later_polls: all polls since the window began; the responses that identify an endpoint may come later.
+        brokers: the `brokers` table of silver, unrestricted in time.
     """
-    nameless = polls.where("cluster_id = ''")
-    if nameless.isEmpty():
+    unattributed = polls.where("cluster_id = ''")
+    if unattributed.isEmpty():
         return polls
-    told = onwards.where("cluster_id <> '' and endpoint <> '' and kind <> 'error'").groupBy("endpoint")
-    known = f.when(f.col("broker_id") >= 0, f.col("broker_id"))
-    owners = told.agg(
+    answered = later_polls.where("cluster_id <> '' and endpoint <> '' and kind <> 'error'")
+    broker_id = f.when(f.col("broker_id") >= 0, f.col("broker_id"))
+    owners = answered.groupBy("endpoint").agg(
         f.min("cluster_id").alias("owner"),
         f.max("cluster_id").alias("other_owner"),
-        f.min(known).alias("node"),
-        f.max(known).alias("other_node"),
+        f.min(broker_id).alias("owner_id"),
+        f.max(broker_id).alias("other_owner_id"),
     )
-    # An endpoint that several have told of is of none of them.
-    owners = owners.where("owner = other_owner and node <=> other_node").select("endpoint", "owner", "node")
-    rows = nameless.join(f.broadcast(owners), "endpoint", "left")
-    same = (f.col("broker_id") < 0) | f.col("broker_id").eqNullSafe(f.col("node"))
-    owned = f.col("owner").isNotNull() & same & (f.col("kind") == "error")
+    # Skip endpoints that several clusters or brokers claim.
+    owners = owners.where("owner = other_owner and owner_id <=> other_owner_id")
+    owners = owners.select("endpoint", "owner", "owner_id")
+    rows = unattributed.join(f.broadcast(owners), "endpoint", "left")
+    same_broker = (f.col("broker_id") < 0) | f.col("broker_id").eqNullSafe(f.col("owner_id"))
+    attributed = f.col("owner").isNotNull() & same_broker & (f.col("kind") == "error")
     if brokers.where("cluster_id = ''").isEmpty():
-        rows = rows.where(owned)
-    rows = rows.withColumn("cluster_id", f.when(owned, f.col("owner")).otherwise(f.col("cluster_id")))
-    rows = rows.withColumn("broker_id", f.when(owned, f.coalesce("node", "broker_id")).otherwise(f.col("broker_id")))
+        rows = rows.where(attributed)
+    rows = rows.withColumn("cluster_id", f.when(attributed, f.col("owner")).otherwise(f.col("cluster_id")))
+    rows = rows.withColumn(
+        "broker_id", f.when(attributed, f.coalesce("owner_id", "broker_id")).otherwise(f.col("broker_id"))
+    )
     return polls.where("cluster_id <> ''").unionByName(rows.select(*polls.columns))

@@ -1,7 +1,7 @@
-"""`broker_load`: what each broker carried in each hour, and its share of what would be fair.
+"""`broker_load`: the leaders and replicas of each broker in each hour, and its share compared with an equal one.
 
-Figures are means over time: a broker that led 100 partitions for half an hour and none for the other led 50. They come
-from the changes alone: each state that begins or ends adds or takes its part for the rest of the hour.
+Figures are means over time: a broker that leads 100 partitions for half an hour and none for the other half has 50.
+They are computed from the changes alone: a state that begins or ends changes the load for the rest of the hour.
 """
 
 from __future__ import annotations
@@ -12,25 +12,32 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from kwire.spark.gold.tables import Column, Table
+from kwire.spark.gold.tables import GoldTable
+from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-TABLE = Table(
+TABLE = GoldTable(
     "broker_load",
-    "What each broker carried in each hour.",
+    "The leaders and replicas of each broker in each hour.",
     (
         Column("cluster_id", "string", "the cluster"),
-        Column("at", "timestamp", "the hour's beginning", "UTC"),
+        Column("at", "timestamp", "the beginning of the hour", "UTC"),
         Column("broker_id", "int", "the broker"),
-        Column("leaders", "double", "partitions that it led, mean over the polled part of the hour", "partitions"),
-        Column("replicas", "double", "partitions that it held, in sync or not, mean", "partitions"),
-        Column("leaders_at_end", "long", "partitions that it led at the end of the hour", "partitions"),
-        Column("replicas_at_end", "long", "partitions that it held at the end of the hour", "partitions"),
-        Column("leader_share", "double", "leaders, of an equal share among brokers that hold anything: 1.0 is fair"),
-        Column("replica_share", "double", "replicas, likewise"),
+        Column("leaders", "double", "partitions that it leads, mean over the polled part of the hour", "partitions"),
+        Column("replicas", "double", "partitions of which it has a replica, in sync or not, mean", "partitions"),
+        Column("leaders_at_end", "bigint", "partitions that it leads at the end of the hour", "partitions"),
+        Column(
+            "replicas_at_end", "bigint", "partitions of which it has a replica at the end of the hour", "partitions"
+        ),
+        Column(
+            "leader_share",
+            "double",
+            "`leaders` divided by an equal share among the brokers that have replicas; 1.0 is an equal share",
+        ),
+        Column("replica_share", "double", "`replicas` divided by an equal share"),
     ),
 )
 
@@ -38,7 +45,10 @@ HOUR = 3_600_000_000
 
 
 def broker_load(transitions: DataFrame, periods: DataFrame) -> DataFrame:
-    """Rows of `TABLE` for the hours that were polled; ``transitions`` must contain what held when they began."""
+    """Return the rows of `TABLE` for the polled hours.
+
+    `transitions` must contain the states at the beginning of the first hour.
+    """
     rows = transitions.where("present")
     part = "array<struct<broker_id:int,leads:int,holds:int>>"
     leads = f.array(f.struct(f.col("leader").alias("broker_id"), f.lit(1).alias("leads"), f.lit(0).alias("holds")))
@@ -60,12 +70,12 @@ def broker_load(transitions: DataFrame, periods: DataFrame) -> DataFrame:
 
 
 def _loads(steps: pa.Table) -> pa.Table:
-    """The loads of one cluster, from the steps by which what its brokers carry went up and down."""
+    """Return the loads of one cluster, from the steps by which the loads of its brokers rise and fall."""
     import pyarrow as pa
 
     rows = sorted(steps.to_pylist(), key=lambda row: (row["broker_id"], row["us"]))
     if not rows:
-        return _schema().empty_table()
+        return TABLE.arrow.empty_table()
     start, end = rows[0]["start"], rows[0]["end"]
     hours = range(start // HOUR * HOUR, end + 1, HOUR)
     found = []
@@ -78,7 +88,7 @@ def _loads(steps: pa.Table) -> pa.Table:
             rest = {"leads": 0, "holds": 0}
             while queue and queue[0]["us"] < hour + HOUR:
                 step = queue.popleft()
-                # What held before the polled time counts from its beginning.
+                # A state that began before the polled part of the hour counts from its beginning.
                 late = step["us"] > first
                 for name in now:
                     now[name] += step[name]
@@ -106,17 +116,4 @@ def _loads(steps: pa.Table) -> pa.Table:
         }
         for hour, broker_id, loads, now in found
     ]
-    return pa.Table.from_pylist(table, schema=_schema())
-
-
-def _schema() -> pa.Schema:
-    import pyarrow as pa
-
-    types = {
-        "string": pa.string(),
-        "int": pa.int32(),
-        "long": pa.int64(),
-        "double": pa.float64(),
-        "timestamp": pa.timestamp("us", "UTC"),
-    }
-    return pa.schema([(column.name, types[column.type]) for column in TABLE.columns])
+    return pa.Table.from_pylist(table, schema=TABLE.arrow)

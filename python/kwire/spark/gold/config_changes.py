@@ -1,10 +1,10 @@
-"""`config_changes`: what was configured otherwise than before, of topics, brokers, cluster; and what has drifted.
+"""`config_changes` and `config_drift`: changed configs of topics, brokers, and clusters, and topics that deviate.
 
-A broker's first description of a resource is no change, nor is what a new topic comes with. Brokers are asked one after
-the other, so each change is told several times: the first counts, the others only agree.
+A broker's first description of a resource is not a change, and neither are the configs of a new topic. Brokers are
+polled one after the other, so several of them report each change: only the first report counts.
 
-``origin`` is 'own' when the resource itself was given the value or lost it, and 'inherited' when a default that it does
-not override changed above it.
+`origin` is 'own' if the resource itself gained or lost the value, and 'inherited' if a default changed that it does not
+override.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as f
 
-from kwire.spark.gold.tables import Column, Table
+from kwire.spark.gold.tables import GoldTable
+from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,82 +26,94 @@ if TYPE_CHECKING:
 DESCRIBE_CONFIGS = 32
 
 ROUND = timedelta(seconds=1)
-"""Requests of one round follow one another within it."""
+"""Longest time between two polls of one round."""
 
-CHANGES = Table(
+CHANGES = GoldTable(
     "config_changes",
-    "What was configured otherwise than before.",
+    "Changes of configs.",
     (
         Column("cluster_id", "string", "the cluster"),
-        Column("at", "timestamp", "the answer that told it first", "UTC"),
+        Column("at", "timestamp", "the response that reported the change first", "UTC"),
         Column(
-            "not_before", "timestamp", "the same broker's answer before, which told the old value; null for none", "UTC"
+            "not_before",
+            "timestamp",
+            "the same broker's response before, which reported the old value; null if there is none",
+            "UTC",
         ),
-        Column("reported_by", "int", "who told it first"),
+        Column("reported_by", "int", "the broker that reported it first"),
         Column("resource_type", "string", "'topic', 'broker' or 'cluster' (the default of all brokers)"),
         Column("resource", "string", "the topic or broker; empty for the cluster"),
-        Column("key", "string", "the configuration's name"),
-        Column("old_value", "string", "its value before; null when it had none"),
-        Column("value", "string", "its value now; null when it has none"),
+        Column("key", "string", "the name of the config"),
+        Column("old_value", "string", "the value before; null if it was not set"),
+        Column("value", "string", "the value after; null if it is not set"),
         Column(
             "old_source",
             "int",
-            "where the value came from: 1 topic, 2 broker, 3 cluster default, 4 file, 5 Kafka's default",
+            "Kafka's config source of the old value: 1 topic, 2 broker, 3 cluster default, 4 file, 5 Kafka's default",
         ),
-        Column("source", "int", "where it comes from now"),
-        Column("origin", "string", "'own' or 'inherited'"),
+        Column("source", "int", "Kafka's config source of the new value"),
+        Column(
+            "origin", "string", "'own': the resource itself gained or lost the value; 'inherited': a default changed"
+        ),
     ),
 )
 
-DRIFT = Table(
+DRIFT = GoldTable(
     "config_drift",
-    "Topics with a value of their own that differs from what topics without one have.",
+    "Topics that override a config with another value than topics without an override have.",
     (
         Column("cluster_id", "string", "the cluster"),
-        Column("topic", "string", "the topic"),
-        Column("key", "string", "the configuration's name"),
-        Column("value", "string", "its own value"),
-        Column("inherited_value", "string", "the value at topics that have none of their own; null when each has"),
-        Column("valid_from", "timestamp", "when it was told first", "UTC"),
-        Column("valid_to", "timestamp", "when it was no more; null while it is", "UTC"),
+        Column("topic", "string", "the topic's name"),
+        Column("key", "string", "the name of the config"),
+        Column("value", "string", "the topic's value"),
+        Column(
+            "inherited_value", "string", "the value of most topics without an override; null if every topic has one"
+        ),
+        Column("valid_from", "timestamp", "when it was reported first", "UTC"),
+        Column("valid_to", "timestamp", "when it ended; null while it lasts", "UTC"),
     ),
+    time="valid_to",
 )
 
 _KEY = ["cluster_id", "resource_type", "resource", "key"]
 
 
-def answers(polls: DataFrame) -> DataFrame:
-    """When configurations were told: cluster_id, broker_id, polled_at."""
-    told = polls.where((f.col("api_key") == DESCRIBE_CONFIGS) & (f.col("kind") != "error"))
-    return told.select("cluster_id", "broker_id", "polled_at")
+def config_polls(polls: DataFrame) -> DataFrame:
+    """Return when each broker reported configs: cluster_id, broker_id, polled_at."""
+    answered = polls.where((f.col("api_key") == DESCRIBE_CONFIGS) & (f.col("kind") != "error"))
+    return answered.select("cluster_id", "broker_id", "polled_at")
 
 
-def answers_to_keep(answers: DataFrame, moment: datetime) -> DataFrame:
-    """Of the answers before a moment those that what comes later is compared with: each broker's first, those of the
-    round under way, and the one before that round.
+def polls_to_keep(config_polls: DataFrame, as_of: datetime) -> DataFrame:
+    """Return the config polls before `as_of` that later ones are compared with.
+
+    They are the first poll of each broker, the polls of the round in progress, and the last poll before that round.
     """
     by_broker = Window.partitionBy("cluster_id", "broker_id")
-    under_way = f.col("polled_at") > f.lit(moment - ROUND)
-    rows = answers.where(f.col("polled_at") < f.lit(moment)).select(
+    in_progress = f.col("polled_at") > f.lit(as_of - ROUND)
+    rows = config_polls.where(f.col("polled_at") < f.lit(as_of)).select(
         "*",
         f.min("polled_at").over(by_broker).alias("first"),
-        f.max(f.when(~under_way, f.col("polled_at"))).over(by_broker).alias("before"),
+        f.max(f.when(~in_progress, f.col("polled_at"))).over(by_broker).alias("before"),
     )
-    wanted = under_way | (f.col("polled_at") == f.col("first")) | f.col("polled_at").eqNullSafe(f.col("before"))
+    wanted = in_progress | (f.col("polled_at") == f.col("first")) | f.col("polled_at").eqNullSafe(f.col("before"))
     return rows.where(wanted).drop("first", "before").distinct()
 
 
-def changes(configs: DataFrame, answers: DataFrame) -> DataFrame:
-    """All changes ever told (`CHANGES`); ``answers``: at least those of the time that is of interest, and of the time
-    before it those to keep.
+def changes(configs: DataFrame, config_polls: DataFrame) -> DataFrame:
+    """Return all changes of configs (`CHANGES`).
+
+    Args:
+        configs: the `configs` table of silver, unrestricted in time.
+        config_polls: the config polls of the window of interest, and those that `polls_to_keep` returns for its start.
     """
-    first = answers.groupBy("cluster_id", "broker_id").agg(f.min("polled_at").alias("first"))
+    first = config_polls.groupBy("cluster_id", "broker_id").agg(f.min("polled_at").alias("first"))
     by_resource = Window.partitionBy("cluster_id", "broker_id", "resource_type", "resource").orderBy("at")
     rows = configs.withColumn("gone", f.col("change") == "gone")
-    # All keys of a resource go together when the resource goes: a topic was deleted.
+    # All keys of a resource leave together when the topic is deleted.
     whole = Window.partitionBy("cluster_id", "broker_id", "resource_type", "resource", "at")
     rows = rows.withColumn("leaving", f.min(f.col("gone").cast("int")).over(whole) == 1)
-    # A resource described anew after it left is described for the first time.
+    # The first description after that is the first one of a new resource.
     left = f.max(f.when(f.col("leaving"), f.col("at"))).over(
         by_resource.rangeBetween(Window.unboundedPreceding, Window.currentRow)
     )
@@ -112,23 +125,23 @@ def changes(configs: DataFrame, answers: DataFrame) -> DataFrame:
     defaults = f.col("resource_type") == "cluster"
     described = f.when(defaults, f.col("at") > f.col("first") + settling).otherwise(f.col("at") > f.col("known_since"))
     rows = rows.withColumn("described", described & ~f.col("leaving"))
-    return _believed(rows, answers)
+    return _first_reports(rows, config_polls)
 
 
-def _believed(rows: DataFrame, answers: DataFrame) -> DataFrame:
-    """Of what the brokers tell one after the other, the news."""
+def _first_reports(rows: DataFrame, config_polls: DataFrame) -> DataFrame:
+    """Return the first report of each change."""
     order = Window.partitionBy(*_KEY).orderBy("at", "broker_id")
     value = f.when(~f.col("gone"), f.struct("value", "source"))
     rows = (
         rows.withColumn("now", value)
         .withColumn("before", f.lag(value).over(order))
-        .withColumn("told_before", f.lag("at").over(order))
+        .withColumn("reported_before", f.lag("at").over(order))
     )
-    known = f.col("told_before").isNotNull() | (f.col("resource_type") == "cluster") | f.col("described")
-    news = rows.where(f.col("described") & known & ~f.col("now").eqNullSafe(f.col("before")))
+    known = f.col("reported_before").isNotNull() | (f.col("resource_type") == "cluster") | f.col("described")
+    changed = rows.where(f.col("described") & known & ~f.col("now").eqNullSafe(f.col("before")))
     by_broker = Window.partitionBy("cluster_id", "broker_id").orderBy(f.unix_micros("polled_at"))
-    # The round before is what told the old value.
-    earlier = answers.select(
+    # The round before reported the old value.
+    earlier = config_polls.select(
         "cluster_id",
         "broker_id",
         f.col("polled_at").alias("at"),
@@ -142,7 +155,7 @@ def _believed(rows: DataFrame, answers: DataFrame) -> DataFrame:
         | (f.col("resource_type") == "cluster")
         | ((f.col("resource_type") == "broker") & ((f.col("now.source") == 2) | (f.col("before.source") == 2)))
     )
-    return news.join(earlier, ["cluster_id", "broker_id", "at"], "left").select(
+    return changed.join(earlier, ["cluster_id", "broker_id", "at"], "left").select(
         "cluster_id",
         "at",
         "not_before",
@@ -159,10 +172,10 @@ def _believed(rows: DataFrame, answers: DataFrame) -> DataFrame:
 
 
 def drift(configs: DataFrame) -> DataFrame:
-    """Rows of `DRIFT`: overrides now and before, against what is usual among topics without one.
+    """Return the rows of `DRIFT`: overrides, compared with the value of topics without one.
 
-    The usual value is the latest that most topics without an own value had: brokers tell the default with each topic,
-    so that no table of which broker setting stands behind which topic setting is needed.
+    The inherited value is the latest one of most topics without an override. Brokers report the default with each
+    topic, so a mapping from topic configs to broker configs is not necessary.
     """
     topics = configs.where("resource_type = 'topic'")
     order = Window.partitionBy("cluster_id", "resource", "key").orderBy("at", "broker_id")
@@ -170,12 +183,12 @@ def drift(configs: DataFrame) -> DataFrame:
     states = topics.withColumn("now", now).withColumn("before", f.lag(now).over(order))
     states = states.where(~f.col("now").eqNullSafe(f.col("before"))).withColumn("valid_to", f.lead("at").over(order))
     own = states.where("now.source = 1")
-    standing = states.where("valid_to is null and now.source <> 1")
-    counts = standing.groupBy("cluster_id", "key", "value").agg(f.count("*").alias("topics"))
-    usual = counts.groupBy("cluster_id", "key").agg(
+    without_override = states.where("valid_to is null and now.source <> 1")
+    counts = without_override.groupBy("cluster_id", "key", "value").agg(f.count("*").alias("topics"))
+    inherited = counts.groupBy("cluster_id", "key").agg(
         f.max_by("value", f.struct("topics", "value")).alias("inherited_value")
     )
-    rows = own.join(f.broadcast(usual), ["cluster_id", "key"], "left").where(
+    rows = own.join(f.broadcast(inherited), ["cluster_id", "key"], "left").where(
         ~f.col("value").eqNullSafe(f.col("inherited_value"))
     )
     return rows.select(

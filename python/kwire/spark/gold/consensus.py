@@ -1,19 +1,19 @@
-"""What is believed of a partition when several brokers tell different things: a vote, walked through in time.
+"""The agreed state of each partition: a vote among the brokers that respond, repeated over time.
 
-Each broker tells its own view, some late and some wrong. At any instant the state of a partition is that which
+Brokers report different views, some late and some wrong. At any time the agreed state of a partition is the one that
 
-1. is told by a broker that answers just now: who is silent, or answers emptily for the first time, has no vote
-   (`answering`);
-2. is of the topic that most of them tell; absence is a state like the others, and in a tie the newest word wins;
-3. has the highest leader epoch under that topic id, which a broker that slept or starts anew cannot have; the last
-   words of silent brokers count here: an epoch once told does not go down because its witness died;
-4. is told by most of those; in a tie the newest word wins.
+1. is reported by a broker that has a vote: a broker that fails to respond, or responds without topics for the first
+   time, has none (`voting_periods`);
+2. belongs to the topic id that most voters report; absence counts as a state, and the newest report breaks a tie;
+3. has the highest leader epoch under that topic id, which excludes a broker that was paused or has just started. The
+   last reports of brokers without a vote count here, so that an epoch never goes down because its reporter failed;
+4. is reported by most of the remaining voters; the newest report breaks a tie.
 
-Two more things can only be known by walking: which replicas are being *added* (by a reassignment: not in sync yet, and
-never were), and whether a partition without a leader is merely *electing* (leader -1 under an epoch that had a leader:
-what Kafka 3.9 shows for up to two seconds after its controller died).
+Two facts depend on earlier states: which replicas a reassignment is *adding* (they have never been in sync), and
+whether a partition without a leader is *electing* (leader -1 under an epoch that had a leader, which Kafka 3.9 shows
+for up to two seconds after its controller failed).
 
-Pure Python over columns, one call for many partitions; times are microseconds since 1970.
+This module is pure Python over columns; one call folds many partitions. Times are microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -28,73 +29,88 @@ if TYPE_CHECKING:
 
 T_co = TypeVar("T_co", covariant=True)
 
-CARRIED, VIEW, WORD = 0, 1, 2
-"""What a row is: the state believed before the first word, what a broker told last before it, or a word: a change."""
-
 NEVER = -(2**63)
 
 
-class Word(NamedTuple):
-    """What one broker tells of a partition since some time."""
+class Role(IntEnum):
+    """What an input row is. Rows of a partition are sorted by role first."""
+
+    AGREED = 0
+    """The agreed state before the window."""
+    LAST_REPORT = 1
+    """A broker's last report before the window."""
+    OBSERVATION = 2
+    """A change that a broker reported in the window."""
+
+
+class Observation(NamedTuple):
+    """A broker's current report about a partition."""
 
     row: int
     since: int
     present: bool
     topic_id: str | None
     epoch: int
-    state: int
-    """The fingerprint of the whole state: equal numbers are equal states."""
+    fingerprint: int
+    """Hash of the whole state: equal fingerprints are equal states."""
 
 
-_SILENCE = Word(-1, NEVER, present=False, topic_id=None, epoch=-1, state=0)
+_NO_REPORT = Observation(-1, NEVER, present=False, topic_id=None, epoch=-1, fingerprint=0)
 
 
 @dataclass(slots=True)
-class Belief:
-    """A state of a partition while it was believed."""
+class AgreedState:
+    """A state of a partition during the time in which it was agreed.
+
+    Fields `was_*` repeat a field of the state before this one.
+    """
 
     row: int
-    """A row that tells it."""
+    """An input row that reports the state."""
     since: int
+    """When the vote agreed on it."""
     until: int | None = None
     first_reported_at: int = 0
-    """When the first broker told it; `since` is when it was believed."""
+    """When the first broker reported it."""
     reported_by: int = -1
-    told: list[tuple[int, int]] = field(default_factory=list)
-    """Who told it, and when, in that order: of those who answered when it was told first."""
-    before: int = -1
-    """The row of the state before; -1 when there was none."""
+    """The broker that reported it first."""
+    reports: list[tuple[int, int]] = field(default_factory=list)
+    """Brokers and the times of their reports, earliest first; only brokers that had a vote at `first_reported_at`."""
+    previous_row: int = -1
+    """The row of the state before; -1 if this is the first state."""
     last_leader: int = -1
-    """Who led the topic's partition last, this state included."""
+    """The last leader up to and including this state."""
     previous_leader: int = -1
-    """Who led it last before this state."""
+    """The last leader before this state."""
     adding: tuple[int, ...] = ()
+    """Replicas that a reassignment adds and that are not in sync yet."""
     electing: bool = False
     was_electing: bool = False
-    ailing: tuple[int, ...] = ()
-    """Replicas out of sync or offline, without those that are being added."""
-    was_ailing: tuple[int, ...] = ()
+    out_of_sync: tuple[int, ...] = ()
+    """Replicas out of sync or offline, except those in `adding`."""
+    was_out_of_sync: tuple[int, ...] = ()
     was_adding: tuple[int, ...] = ()
-    grown: bool = False
-    """Its replicas changed last by growing: if some go next, that is the end of the same reassignment."""
-    was_grown: bool = False
+    expanded: bool = False
+    """Whether the last change of the replicas added some: if some leave next, the same reassignment ends."""
+    was_expanded: bool = False
     known_id: str | None = None
-    """The id of the topic that was there last, this state included; absence does not blot it out."""
+    """The id of the last topic with this name, up to and including this state; absence keeps it."""
     known: bool = False
-    """Whether the partition was ever there, this state included."""
+    """Whether the partition has existed, up to and including this state."""
     was_known_id: str | None = None
     was_known: bool = False
     carried: bool = False
+    """Whether the state was agreed before the window."""
 
 
-class Column(Protocol[T_co]):
-    """What can be asked for its value in a row."""
+class ColumnValues(Protocol[T_co]):
+    """A column that returns its value in a row."""
 
     def __getitem__(self, row: int, /) -> T_co: ...
 
 
-class Rows(NamedTuple):
-    """The columns of what was told, sorted by topic, partition, role, time and broker."""
+class ObservationColumns(NamedTuple):
+    """The input rows as columns, sorted by topic, partition, role, time, and broker."""
 
     topic: Sequence[str]
     partition: Sequence[int]
@@ -105,226 +121,275 @@ class Rows(NamedTuple):
     topic_id: Sequence[str | None]
     leader: Sequence[int]
     epoch: Sequence[int]
-    replicas: Column[Sequence[int]]
-    isr: Column[Sequence[int]]
-    offline: Column[Sequence[int]]
-    state: Sequence[int]
-    carried: Column[Belief | None]
+    replicas: ColumnValues[Sequence[int]]
+    isr: ColumnValues[Sequence[int]]
+    offline: ColumnValues[Sequence[int]]
+    fingerprint: Sequence[int]
+    agreed: ColumnValues[AgreedState | None]
+    """The agreed state in rows with the role `Role.AGREED`."""
 
 
-class Electorate:
-    """Who has a vote at which time: brokers while they answer."""
+class Voters:
+    """The brokers that have a vote at each time."""
 
     def __init__(self, periods: Iterable[tuple[int, int, int]], end: int) -> None:
-        """Takes (broker, from, to) of each period of answering, and the time of the last poll."""
+        """Index the voting periods.
+
+        Args:
+            periods: broker, start, and stop of each period in which a broker has a vote.
+            end: the time of the last poll.
+        """
         periods = list(periods)
         bounds = {time for _, start, stop in periods for time in (start, stop) if time <= end}
         self.bounds = sorted(bounds)
-        """When somebody begins or ceases to answer."""
+        """When a broker gains or loses its vote."""
         self._voters = [
             tuple(sorted({broker for broker, start, stop in periods if start <= time < stop})) for time in self.bounds
         ]
 
-    def voters(self, time: int) -> tuple[int, ...]:
+    def at(self, time: int) -> tuple[int, ...]:
+        """Return the brokers with a vote at `time`."""
         position = bisect_right(self.bounds, time) - 1
         return self._voters[position] if position >= 0 else ()
 
-    def between(self, after: int, until: int) -> list[int]:
-        """The bounds in ``(after, until)``: times for another vote where opinions differ."""
+    def bounds_between(self, after: int, until: int) -> list[int]:
+        """Return the bounds in `(after, until)`: where reports differ, the vote is repeated at each of them."""
         return self.bounds[bisect_right(self.bounds, after) : bisect_right(self.bounds, until - 1)]
 
 
-def vote(words: dict[int, Word], voters: Sequence[int]) -> Word | None:
-    """The word that is believed, by the rules above; None when nobody can tell."""
-    if len(words) == len(voters) == 1 and voters[0] in words:
-        return words[voters[0]]  # one broker is polled: there is nothing to vote on
-    heard = [words.get(broker, _SILENCE) for broker in voters]
-    if not heard:
-        return None
-    first = heard[0]
-    if any(word.topic_id != first.topic_id or word.present != first.present for word in heard):
-        topics = Counter((word.present, word.topic_id) for word in heard)
-        newest = {(word.present, word.topic_id): word.since for word in sorted(heard, key=_since)}
-        present, topic_id = max(topics, key=lambda topic: (topics[topic], newest[topic]))
-        heard = [word for word in heard if word.present == present and word.topic_id == topic_id]
-        first = heard[0]
-    if not first.present:
-        return min(heard, key=_since)
-    top = max(word.epoch for word in heard)
-    if first.topic_id is not None and len(words) > len(heard):
-        same_topic = (word for word in words.values() if word.present and word.topic_id == first.topic_id)
-        top = max([top, *(word.epoch for word in same_topic)])
-    heard = [word for word in heard if word.epoch == top]
-    if len(heard) < 2:
-        return heard[0] if heard else None
-    if any(word.state != heard[0].state for word in heard):
-        states = Counter(word.state for word in heard)
-        latest = {word.state: word.since for word in sorted(heard, key=_since)}
-        best = max(states, key=lambda state: (states[state], latest[state]))
-        heard = [word for word in heard if word.state == best]
-    return min(heard, key=_since)
+def vote(observations: dict[int, Observation], voters: Sequence[int]) -> Observation | None:
+    """Return the observation that the voters agree on, by the rules of this module; None if there is none.
 
-
-def _since(word: Word) -> int:
-    return word.since
-
-
-def believe(rows: Rows, electorate: Electorate, end: int) -> list[Belief]:
-    """Every state that was believed, in order, each with a row that tells it; the states of absence among them.
-
-    ``end`` is the time of the last poll: opinions that differ are voted on anew until then.
+    Args:
+        observations: the last observation of each broker, also of brokers without a vote.
+        voters: the brokers with a vote.
     """
-    beliefs: list[Belief] = []
-    walk: _Walk | None = None
+    if len(observations) == len(voters) == 1 and voters[0] in observations:
+        return observations[voters[0]]  # a single broker is polled
+    reported = [observations.get(broker, _NO_REPORT) for broker in voters]
+    if not reported:
+        return None
+    reported = _of_most_reported_topic(reported)
+    if not reported[0].present:
+        return min(reported, key=_since)
+    reported = _of_highest_epoch(reported, observations)
+    if not reported:
+        return None
+    return min(_of_most_reported_state(reported), key=_since)
+
+
+def _of_most_reported_topic(reported: list[Observation]) -> list[Observation]:
+    """Return the observations of the topic id, or of absence, that most voters report."""
+    first = reported[0]
+    if all(each.topic_id == first.topic_id and each.present == first.present for each in reported):
+        return reported
+    topics = Counter((each.present, each.topic_id) for each in reported)
+    newest = {(each.present, each.topic_id): each.since for each in sorted(reported, key=_since)}
+    present, topic_id = max(topics, key=lambda topic: (topics[topic], newest[topic]))
+    return [each for each in reported if each.present == present and each.topic_id == topic_id]
+
+
+def _of_highest_epoch(reported: list[Observation], observations: dict[int, Observation]) -> list[Observation]:
+    """Return the observations of the highest leader epoch that any broker has reported under their topic id.
+
+    The result is empty if only brokers without a vote reported that epoch.
+    """
+    topic_id = reported[0].topic_id
+    highest = max(each.epoch for each in reported)
+    if topic_id is not None and len(observations) > len(reported):
+        same_topic = (each for each in observations.values() if each.present and each.topic_id == topic_id)
+        highest = max([highest, *(each.epoch for each in same_topic)])
+    return [each for each in reported if each.epoch == highest]
+
+
+def _of_most_reported_state(reported: list[Observation]) -> list[Observation]:
+    """Return the observations of the state that most voters report."""
+    first = reported[0]
+    if all(each.fingerprint == first.fingerprint for each in reported):
+        return reported
+    states = Counter(each.fingerprint for each in reported)
+    newest = {each.fingerprint: each.since for each in sorted(reported, key=_since)}
+    best = max(states, key=lambda state: (states[state], newest[state]))
+    return [each for each in reported if each.fingerprint == best]
+
+
+def _since(observation: Observation) -> int:
+    return observation.since
+
+
+def fold_partitions(rows: ObservationColumns, voters: Voters, end: int) -> list[AgreedState]:
+    """Return every state that the brokers agreed on, absence included, by partition and time.
+
+    Args:
+        rows: the observations.
+        voters: the brokers with a vote at each time.
+        end: the time of the last poll; until then, reports that differ are voted on again.
+    """
+    agreed: list[AgreedState] = []
+    fold: _PartitionFold | None = None
     key: tuple[str, int] | None = None
     for row, (topic, partition, role) in enumerate(zip(rows.topic, rows.partition, rows.role, strict=True)):
         if key is None or partition != key[1] or topic != key[0]:
-            if walk is not None:
-                walk.finish(end)
+            if fold is not None:
+                fold.finish(end)
             key = (topic, partition)
-            walk = _Walk(rows, electorate, beliefs)
-        assert walk is not None
-        if role == WORD:
-            walk.hear(row)
-        elif role == VIEW:
-            walk.remember(row)
+            fold = _PartitionFold(rows, voters, agreed)
+        assert fold is not None
+        if role == Role.OBSERVATION:
+            fold.apply(row)
+        elif role == Role.LAST_REPORT:
+            fold.add_last_report(row)
         else:
-            walk.carry(row)
-    if walk is not None:
-        walk.finish(end)
-    return beliefs
+            fold.resume(row)
+    if fold is not None:
+        fold.finish(end)
+    return agreed
 
 
-class _Walk:
-    """One partition through time."""
+class _PartitionFold:
+    """The fold over the rows of one partition. New states are appended to `agreed`."""
 
-    __slots__ = ("beliefs", "differ", "electorate", "last", "now", "rows", "words")
+    __slots__ = ("agreed", "differ", "last", "now", "observations", "rows", "voters")
 
-    def __init__(self, rows: Rows, electorate: Electorate, beliefs: list[Belief]) -> None:
+    def __init__(self, rows: ObservationColumns, voters: Voters, agreed: list[AgreedState]) -> None:
         self.rows = rows
-        self.electorate = electorate
-        self.beliefs = beliefs
-        self.words: dict[int, Word] = {}
-        self.now: Belief | None = None
+        self.voters = voters
+        self.agreed = agreed
+        self.observations: dict[int, Observation] = {}
+        self.now: AgreedState | None = None
         self.differ = False
+        """Whether brokers report different states."""
         self.last = NEVER
+        """The time of the last report."""
 
-    def carry(self, row: int) -> None:
-        carried = self.rows.carried[row]
-        assert carried is not None
-        self.now = carried
-        self.beliefs.append(carried)
+    def resume(self, row: int) -> None:
+        """Start from the state that was agreed before the window."""
+        agreed = self.rows.agreed[row]
+        assert agreed is not None
+        self.now = agreed
+        self.agreed.append(agreed)
 
-    def remember(self, row: int) -> None:
+    def add_last_report(self, row: int) -> None:
+        """Add a broker's last report before the window."""
+        self._observe(row)
+        self.last = max(self.last, self.rows.at[row])
+        self.differ = self._reports_differ()
+
+    def apply(self, row: int) -> None:
+        """Apply a change that a broker reports."""
         rows = self.rows
-        self.words[rows.broker_id[row]] = Word(
-            row,
-            rows.at[row],
-            rows.present[row],
-            rows.topic_id[row] if rows.present[row] else None,
-            rows.epoch[row],
-            rows.state[row],
-        )
-        self.last = max(self.last, rows.at[row])
-        self.differ = self._differ()
-
-    def hear(self, row: int) -> None:
-        rows = self.rows
-        time = rows.at[row]
+        time, broker, present = rows.at[row], rows.broker_id[row], rows.present[row]
         if self.differ:
             self._vote_between(time)
-        broker = rows.broker_id[row]
-        present = rows.present[row]
-        self.words[broker] = Word(
-            row, time, present, rows.topic_id[row] if present else None, rows.epoch[row], rows.state[row]
-        )
+        self._observe(row)
         self.last = time
-        self.differ = self._differ()
+        self.differ = self._reports_differ()
         self._vote(time)
         now = self.now
-        if now is None or not present or now.since == time or rows.state[now.row] != rows.state[row]:
+        if now is None or not present or now.since == time or rows.fingerprint[now.row] != rows.fingerprint[row]:
             return
-        # Who was silent when it was told first learned it in its own time: that says nothing about propagation.
-        if all(broker != teller for teller, _ in now.told) and broker in self.electorate.voters(now.first_reported_at):
-            now.told.append((broker, time))
+        # A broker that did not respond when the state was first reported says nothing about propagation.
+        if all(broker != reporter for reporter, _ in now.reports) and broker in self.voters.at(now.first_reported_at):
+            now.reports.append((broker, time))
 
     def finish(self, end: int) -> None:
+        """Repeat the vote until the last poll."""
         if self.differ:
             self._vote_between(end + 1)
 
-    def _differ(self) -> bool:
-        words = self.words
-        return len(words) > 1 and len({word.state for word in words.values()}) > 1
+    def _observe(self, row: int) -> None:
+        rows = self.rows
+        present = rows.present[row]
+        self.observations[rows.broker_id[row]] = Observation(
+            row, rows.at[row], present, rows.topic_id[row] if present else None, rows.epoch[row], rows.fingerprint[row]
+        )
+
+    def _reports_differ(self) -> bool:
+        observations = self.observations
+        return len(observations) > 1 and len({each.fingerprint for each in observations.values()}) > 1
 
     def _vote_between(self, until: int) -> None:
-        for time in self.electorate.between(self.last, until):
+        for time in self.voters.bounds_between(self.last, until):
             self._vote(time)
 
     def _vote(self, time: int) -> None:
-        word = vote(self.words, self.electorate.voters(time))
+        winner = vote(self.observations, self.voters.at(time))
         now = self.now
-        if word is None or word.row < 0:
+        if winner is None or winner.row < 0:
             return
         rows = self.rows
         if now is None:
-            if not word.present:
+            if not winner.present:
                 return
-        elif rows.present[now.row] == word.present and (not word.present or rows.state[now.row] == word.state):
+        elif rows.present[now.row] == winner.present and (
+            not winner.present or rows.fingerprint[now.row] == winner.fingerprint
+        ):
             return
-        self.now = self._next(word, time)
-        self.beliefs.append(self.now)
+        self.now = self._next_state(winner, time)
+        self.agreed.append(self.now)
 
-    def _told(self, word: Word, before: Belief | None) -> list[tuple[int, int]]:
-        """Who tells it just now, and since when, the first first."""
-        # A broker that slept may have told long ago what has become true again: that was not about this time.
-        floor = before.first_reported_at if before is not None else NEVER
-        tellings = [
-            (broker, other.since)
-            for broker, other in self.words.items()
-            if other.state == word.state and other.present == word.present and other.since >= floor
-        ]
-        return sorted(tellings, key=lambda telling: telling[1]) or [(self.rows.broker_id[word.row], word.since)]
-
-    def _next(self, word: Word, time: int) -> Belief:
-        rows, row, before = self.rows, word.row, self.now
-        told = self._told(word, before) if len(self.words) > 1 else [(rows.broker_id[row], word.since)]
-        belief = Belief(row, time, first_reported_at=told[0][1], reported_by=told[0][0], told=told)
-        if before is None:
-            old = -1
-        else:
+    def _next_state(self, winner: Observation, time: int) -> AgreedState:
+        before = self.now
+        reports = self._reports_of(winner, before)
+        state = AgreedState(
+            winner.row, time, first_reported_at=reports[0][1], reported_by=reports[0][0], reports=reports
+        )
+        if before is not None:
             before.until = time
-            old = belief.before = before.row
-            belief.was_ailing, belief.was_adding = before.ailing, before.adding
-            belief.was_electing, belief.was_grown = before.electing, before.grown
-            belief.was_known, belief.was_known_id = before.known, before.known_id
-            belief.known, belief.known_id = before.known, before.known_id
-        if not word.present:
-            return belief
-        belief.known, belief.known_id = True, rows.topic_id[row]
-        same = old >= 0 and rows.present[old] and rows.topic_id[old] == rows.topic_id[row]
-        replicas, isr = rows.replicas[row], rows.isr[row]
-        adding: tuple[int, ...] = ()
-        if same:
-            assert before is not None
-            belief.previous_leader = before.last_leader
-            adding, belief.grown = before.adding, before.grown
-            was = rows.replicas[old]
-            if was != replicas:
-                added = [replica for replica in replicas if replica not in was]
-                adding = (*adding, *added)
-                belief.grown = bool(added)
-            if adding:
-                adding = tuple(replica for replica in adding if replica in replicas and replica not in isr)
-        belief.adding = adding
-        leader = rows.leader[row]
-        belief.last_leader = leader if leader >= 0 else belief.previous_leader
-        if leader < 0 and same and rows.epoch[row] >= 0:
-            assert before is not None
-            led = rows.leader[old] >= 0 or before.electing
-            belief.electing = led and rows.epoch[row] == rows.epoch[old]
-        offline = rows.offline[row]
+            _keep_previous(state, before)
+        if not winner.present:
+            return state
+        rows, row = self.rows, winner.row
+        state.known, state.known_id = True, rows.topic_id[row]
+        old = state.previous_row
+        if before is not None and rows.present[old] and rows.topic_id[old] == rows.topic_id[row]:
+            self._compare_with(before, state)
+        state.last_leader = rows.leader[row] if rows.leader[row] >= 0 else state.previous_leader
+        replicas, isr, offline = rows.replicas[row], rows.isr[row], rows.offline[row]
         if len(isr) < len(replicas) or offline:
-            belief.ailing = tuple(
-                replica for replica in replicas if replica in offline or (replica not in isr and replica not in adding)
+            state.out_of_sync = tuple(
+                replica
+                for replica in replicas
+                if replica in offline or (replica not in isr and replica not in state.adding)
             )
-        return belief
+        return state
+
+    def _reports_of(self, winner: Observation, before: AgreedState | None) -> list[tuple[int, int]]:
+        """Return the brokers that report the winning state, and since when, earliest first."""
+        if len(self.observations) > 1:
+            # A paused broker may have reported the same state long ago, before it changed and changed back.
+            earliest = before.first_reported_at if before is not None else NEVER
+            reports = [
+                (broker, other.since)
+                for broker, other in self.observations.items()
+                if other.fingerprint == winner.fingerprint
+                and other.present == winner.present
+                and other.since >= earliest
+            ]
+            if reports:
+                return sorted(reports, key=lambda report: report[1])
+        return [(self.rows.broker_id[winner.row], winner.since)]
+
+    def _compare_with(self, before: AgreedState, state: AgreedState) -> None:
+        """Set what depends on the state before: both are states of one topic id."""
+        rows, row, old = self.rows, state.row, state.previous_row
+        replicas, isr, old_replicas = rows.replicas[row], rows.isr[row], rows.replicas[old]
+        state.previous_leader = before.last_leader
+        adding, state.expanded = before.adding, before.expanded
+        if old_replicas != replicas:
+            added = [replica for replica in replicas if replica not in old_replicas]
+            adding = (*adding, *added)
+            state.expanded = bool(added)
+        state.adding = tuple(replica for replica in adding if replica in replicas and replica not in isr)
+        if rows.leader[row] < 0 and rows.epoch[row] >= 0:
+            had_leader = rows.leader[old] >= 0 or before.electing
+            state.electing = had_leader and rows.epoch[row] == rows.epoch[old]
+
+
+def _keep_previous(state: AgreedState, before: AgreedState) -> None:
+    """Copy the fields of the state before into the `was_*` fields."""
+    state.previous_row = before.row
+    state.was_out_of_sync, state.was_adding = before.out_of_sync, before.adding
+    state.was_electing, state.was_expanded = before.electing, before.expanded
+    state.was_known, state.was_known_id = before.known, before.known_id
+    state.known, state.known_id = before.known, before.known_id

@@ -1,4 +1,4 @@
-"""Folders, through Hadoop as Spark itself has them: they may lie in an object store."""
+"""Folders on any file system that Spark can reach, through Hadoop."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ def exists(spark: SparkSession, folder: str) -> bool:
 
 
 def make(spark: SparkSession, folder: str) -> None:
-    """Makes a folder with nothing in it."""
+    """Create an empty folder."""
     path, system = _hadoop(spark, folder)
     system.mkdirs(path)
 
 
 def remove(spark: SparkSession, folder: str) -> None:
-    """Removes a folder with all that is in it, if there is one."""
+    """Delete a folder with its content, if it exists."""
     path, system = _hadoop(spark, folder)
     system.delete(path, True)
 
 
 def children(spark: SparkSession, folder: str) -> list[str]:
-    """The names of what lies in a folder, sorted; empty when there is no such folder."""
+    """Return the sorted names in a folder; empty if it does not exist."""
     path, system = _hadoop(spark, folder)
     return sorted(entry.getPath().getName() for entry in system.listStatus(path)) if system.exists(path) else []
 

@@ -1,15 +1,16 @@
-"""`incidents`: one row for each thing that was done to a cluster or happened to it.
+"""`incidents`: one row per event that an operator caused or that happened to a cluster.
 
-The thinking is done by `diagnosis`, in the executors, a cluster at a time, from `signals`. Rows lie under the hour in
-which the incident began; those that last under that hour too, with ``ended_at`` null.
+`diagnosis` computes them from `signals` in the executors, one cluster at a time. A row is stored under the hour in
+which the incident began, also while it lasts (`ended_at` is null).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kwire.spark.gold.diagnosis import Signal, diagnose
-from kwire.spark.gold.tables import Column, Table
+from kwire.spark.gold.diagnosis import IncidentKind, Signal, SignalKind, diagnose
+from kwire.spark.gold.tables import GoldTable
+from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,53 +18,56 @@ if TYPE_CHECKING:
 
     from kwire.spark.gold.diagnosis import Incident
 
-TABLE = Table(
+TABLE = GoldTable(
     "incidents",
-    "What was done to a cluster, or happened to it: each thing once.",
+    "What operators did to a cluster and what happened to it, each event once.",
     (
-        Column("incident_id", "string", "twelve hexadecimal digits, the same however often gold is built"),
+        Column("incident_id", "string", "twelve hexadecimal digits; a rebuild gives the same id"),
         Column("cluster_id", "string", "the cluster"),
         Column(
             "kind",
             "string",
-            "topic_created, topic_deleted, topic_recreated, partitions_added, broker_killed, broker_paused, "
-            "controlled_shutdown, broker_lost, broker_restarted, broker_resumed, broker_returned, reassignment, "
-            "preferred_election, controller_moved, config_changed, replica_lagging, leaders_moved",
+            ", ".join(IncidentKind),
         ),
-        Column("cause", "string", "why it is held for that, in words"),
+        Column("cause", "string", "why the signals are classified so, as a sentence"),
         Column(
             "caused_by",
             "string",
-            "the incident that brought it about; null for none: somebody did it, or it is an accident",
+            "the incident that caused this one; null if an operator or an accident did",
         ),
-        Column("broker_id", "int", "the broker it is about; null for none"),
-        Column("began_at", "timestamp", "the last time at which its first witness still told otherwise", "UTC"),
-        Column("first_sign_at", "timestamp", "when it was seen first: it began between these two", "UTC"),
-        Column("first_sign", "string", "what was seen then"),
-        Column("seen_at", "map<string,timestamp>", "when each of its signs was seen first", "UTC"),
+        Column("broker_id", "int", "the affected broker; null if no single broker is"),
+        Column(
+            "began_at", "timestamp", "when the broker that reported the first sign last reported the opposite", "UTC"
+        ),
+        Column(
+            "first_sign_at", "timestamp", "when the first sign was reported: the incident began between the two", "UTC"
+        ),
+        Column("first_sign", "string", "the first sign"),
+        Column("seen_at", "map<string,timestamp>", "when each sign was reported first", "UTC"),
         Column(
             "ended_at",
             "timestamp",
-            "when its last sign was gone: back and in sync, all moved, all told; null while it lasts",
+            "when the last sign ended, such as a broker that is in sync again; null while it lasts",
             "UTC",
         ),
-        Column("topics", "array<string>", "the topics affected, sorted, the first hundred"),
-        Column("topic_count", "int", "how many topics were affected", "topics"),
-        Column("partition_count", "int", "how many partitions were affected", "partitions"),
-        Column("under_replicated", "int", "partitions that lost a replica over it", "partitions"),
+        Column("topics", "array<string>", "the first hundred affected topics, sorted"),
+        Column("topic_count", "int", "number of affected topics", "topics"),
+        Column("partition_count", "int", "number of affected partitions", "partitions"),
+        Column("under_replicated", "int", "partitions that became under-replicated", "partitions"),
         Column("offline", "int", "partitions left without a leader", "partitions"),
-        Column("electing", "int", "partitions that had no leader while one was elected", "partitions"),
-        Column("leaders_moved", "int", "partitions that got another leader", "partitions"),
-        Column("attributes", "map<string,string>", "what else is known, by kind"),
+        Column("electing", "int", "partitions without a leader during an election", "partitions"),
+        Column("leaders_moved", "int", "partitions with a new leader", "partitions"),
+        Column("attributes", "map<string,string>", "further facts, depending on the kind"),
     ),
+    time="began_at",
 )
 
-TOPICS = 100
-"""How many names of topics a row carries."""
+LISTED_TOPICS = 100
+"""Maximum number of topics in a row."""
 
 
 def incidents(signals: DataFrame) -> DataFrame:
-    """Rows of `TABLE` from all signals since the oldest incident of interest."""
+    """Return the rows of `TABLE` from all signals since the beginning of the oldest incident of interest."""
     return signals.groupBy("cluster_id").applyInArrow(_diagnose, TABLE.ddl)
 
 
@@ -77,12 +81,12 @@ def _diagnose(seen: pa.Table) -> pa.Table:
     cluster_id = seen.column("cluster_id")[0].as_py()
     found = diagnose(
         Signal(
-            kind=row["kind"],
+            kind=SignalKind(row["kind"]),
             at=row["at"],
             not_before=row["not_before"],
             reported_by=row["reported_by"],
-            broker=row["broker"],
-            other=row["other"],
+            broker_id=row["broker_id"],
+            other_broker_id=row["other_broker_id"],
             topic=row["topic"],
             partitions=row["partitions"],
             topics=tuple(row["topics"] or ()),
@@ -92,7 +96,7 @@ def _diagnose(seen: pa.Table) -> pa.Table:
             [name for name in seen.column_names if name not in {"cluster_id", "date", "hour"}]
         ).to_pylist()
     )
-    return pa.Table.from_pylist([_row(incident, cluster_id) for incident in found], schema=_arrow())
+    return pa.Table.from_pylist([_row(incident, cluster_id) for incident in found], schema=TABLE.arrow)
 
 
 def _row(incident: Incident, cluster_id: str) -> dict[str, Any]:
@@ -106,9 +110,9 @@ def _row(incident: Incident, cluster_id: str) -> dict[str, Any]:
         "began_at": incident.began_at,
         "first_sign_at": incident.first_sign_at,
         "first_sign": incident.first_sign,
-        "seen_at": sorted(incident.seen_at.items(), key=lambda sign: (sign[1], sign[0])),
+        "seen_at": incident.signs_by_time(),
         "ended_at": incident.ended_at,
-        "topics": sorted(incident.topics)[:TOPICS],
+        "topics": sorted(incident.topics)[:LISTED_TOPICS],
         "topic_count": len(incident.topics),
         "partition_count": incident.partitions,
         "under_replicated": incident.under_replicated,
@@ -117,18 +121,3 @@ def _row(incident: Incident, cluster_id: str) -> dict[str, Any]:
         "leaders_moved": incident.leaders_moved,
         "attributes": sorted(incident.attributes.items()),
     }
-
-
-def _arrow() -> pa.Schema:
-    import pyarrow as pa
-
-    at = pa.timestamp("us", "UTC")
-    types = {
-        "string": pa.string(),
-        "int": pa.int32(),
-        "timestamp": at,
-        "array<string>": pa.list_(pa.string()),
-        "map<string,timestamp>": pa.map_(pa.string(), at),
-        "map<string,string>": pa.map_(pa.string(), pa.string()),
-    }
-    return pa.schema([(column.name, types[column.type]) for column in TABLE.columns])

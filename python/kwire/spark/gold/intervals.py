@@ -1,10 +1,10 @@
-"""`intervals`: every state of every partition, with the time in which it held, as the brokers' majority told it.
+"""`intervals`: every agreed state of every partition, with the time in which it held.
 
-Under what rules the brokers are believed: `belief`. A row lies under the hour in which it ended; what holds still lies
-under ``date=open``. So a new hour adds what changed in it, and states that never change cost nothing more.
+`consensus` has the rules by which brokers agree. A row is stored under the hour of its end, or under `date=open` while
+the state lasts. So a new hour adds only what changed in it, and a state that never changes costs nothing more.
 
-Bounds are those of the polls: a state is believed from the answer on that made it the majority's; `first_reported_at` is
-when the first broker told it, and the change itself lies between that and the same broker's answer before.
+Times are those of polls: a state holds from the response that made it the majority's. `first_reported_at` is when the
+first broker reported it; the change itself happened between that and the same broker's response before.
 """
 
 from __future__ import annotations
@@ -13,48 +13,50 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from kwire.spark.gold.tables import Column, Table
+from kwire.spark.gold.tables import GoldTable
+from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TABLE = Table(
+TABLE = GoldTable(
     "intervals",
-    "Every state of every partition, and when it held.",
+    "Every agreed state of every partition, and when it held.",
     (
         Column("cluster_id", "string", "the cluster"),
-        Column("topic", "string", "the topic"),
-        Column("topic_id", "string", "its id, 22 characters; null where brokers tell none"),
-        Column("partition", "int", "the partition"),
-        Column("leader", "int", "its leader; -1 for none"),
-        Column("leader_epoch", "int", "how many leaders it had; -1 where brokers do not tell"),
-        Column("replicas", "array<int>", "brokers that hold it, the preferred leader first"),
-        Column("isr", "array<int>", "those in sync"),
-        Column("offline_replicas", "array<int>", "those called offline"),
+        Column("topic", "string", "the topic's name"),
+        Column("topic_id", "string", "the topic's id, 22 characters; null in a cluster without topic ids"),
+        Column("partition", "int", "the partition's number"),
+        Column("leader", "int", "the leader; -1 without a leader"),
+        Column("leader_epoch", "int", "the leader epoch; -1 where brokers do not report epochs"),
+        Column("replicas", "array<int>", "brokers that have a replica, the preferred leader first"),
+        Column("isr", "array<int>", "replicas in sync"),
+        Column("offline_replicas", "array<int>", "replicas that brokers report as offline"),
         Column("error_code", "int", "Kafka's error code: 0 none, 5 no leader, 72 leader without this listener"),
-        Column("valid_from", "timestamp", "when it was believed first", "UTC"),
-        Column("valid_to", "timestamp", "when something else was; null while it holds", "UTC"),
-        Column("first_reported_at", "timestamp", "when the first broker told it", "UTC"),
-        Column("reported_by", "int", "which broker that was"),
-        Column("reports", "array<struct<broker_id:int,at:timestamp>>", "when each broker told it, the first first"),
-        Column("under_replicated", "boolean", "a replica is out of sync, other than those that a reassignment adds"),
+        Column("valid_from", "timestamp", "when the brokers agreed on the state", "UTC"),
+        Column("valid_to", "timestamp", "when the state ended; null while it lasts", "UTC"),
+        Column("first_reported_at", "timestamp", "when the first broker reported it", "UTC"),
+        Column("reported_by", "int", "the first broker to report it"),
+        Column("reports", "array<struct<broker_id:int,at:timestamp>>", "when each broker reported it, earliest first"),
+        Column("under_replicated", "boolean", "a replica is out of sync, except those that a reassignment adds"),
         Column("moving", "boolean", "a reassignment adds replicas that are not in sync yet"),
-        Column("leaderless", "boolean", "it has no leader"),
+        Column("leaderless", "boolean", "the partition has no leader"),
+        Column("electing", "boolean", "no leader, but the epoch of the last one: an election is in progress"),
+        Column("offline", "boolean", "no leader, and no election in progress"),
+        Column("not_preferred", "boolean", "the leader is not the preferred (first) replica"),
+        Column("under_min_isr", "boolean", "the ISR is smaller than min.insync.replicas; null where that is not known"),
         Column(
-            "electing", "boolean", "no leader under the epoch of the last one: an election is on its way, not an outage"
-        ),
-        Column("offline", "boolean", "no leader, and none on its way"),
-        Column("not_preferred", "boolean", "another than its first replica leads"),
-        Column("under_min_isr", "boolean", "fewer in sync than min.insync.replicas; null where that is not known"),
-        Column(
-            "min_isr", "int", "min.insync.replicas of the topic when the state began; null where it was not asked for"
+            "min_isr",
+            "int",
+            "min.insync.replicas of the topic when the state began; null where configs were not polled",
         ),
     ),
+    time="valid_to",
 )
 
 
 def intervals(transitions: DataFrame, configs: DataFrame) -> DataFrame:
-    """Rows of `TABLE`, from all states that were believed in a time."""
+    """Return the rows of `TABLE` for the agreed states of a window."""
     rows = transitions.where("present")
     needed = _min_isr(configs)
     rows = rows.join(
@@ -99,7 +101,7 @@ def intervals(transitions: DataFrame, configs: DataFrame) -> DataFrame:
 
 
 def _min_isr(configs: DataFrame) -> DataFrame:
-    """min.insync.replicas of each topic by time; the first known value also speaks for the time before."""
+    """Return min.insync.replicas of each topic over time; the first known value also counts for the time before."""
     rows = configs.where("resource_type = 'topic' and key = 'min.insync.replicas' and change = 'set'")
     at = f.unix_micros("at")
     values = rows.groupBy("cluster_id", "resource").agg(
@@ -107,15 +109,17 @@ def _min_isr(configs: DataFrame) -> DataFrame:
             f.collect_list(f.struct(at.alias("at"), "broker_id", f.col("value").cast("int").alias("value")))
         ).alias("reports")
     )
-    # Brokers are asked one after the other and each tells it: only what differs from the one before counts.
-    news = f.filter("reports", lambda entry, i: (i == 0) | ~entry["value"].eqNullSafe(f.get("reports", i - 1)["value"]))
-    values = values.withColumn("news", news).select(
-        "cluster_id", "resource", "news", f.posexplode("news").alias("i", "new")
+    # Each broker reports the value in turn: only a value that differs from the one before counts.
+    changes = f.filter(
+        "reports", lambda entry, i: (i == 0) | ~entry["value"].eqNullSafe(f.get("reports", i - 1)["value"])
+    )
+    values = values.withColumn("changes", changes).select(
+        "cluster_id", "resource", "changes", f.posexplode("changes").alias("i", "new")
     )
     return values.select(
         f.col("cluster_id").alias("of_cluster"),
         f.col("resource").alias("of_topic"),
         f.when(f.col("i") == 0, f.lit(-(2**62))).otherwise(f.col("new.at")).alias("from_us"),
-        f.coalesce(f.get("news", f.col("i") + 1)["at"], f.lit(2**62)).alias("to_us"),
+        f.coalesce(f.get("changes", f.col("i") + 1)["at"], f.lit(2**62)).alias("to_us"),
         f.col("new.value").alias("min_isr"),
     )

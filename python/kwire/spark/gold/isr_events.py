@@ -1,4 +1,4 @@
-"""`isr_events`: each time that replicas left a partition's ISR or joined it, and how restless that partition is."""
+"""`isr_events`: each change of a partition's ISR, and how often the partition's ISR changes."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as f
 
-from kwire.spark.gold.tables import Column, Table
+from kwire.spark.gold.tables import GoldTable
+from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TABLE = Table(
+TABLE = GoldTable(
     "isr_events",
     "Each change of a partition's ISR.",
     (
         Column("cluster_id", "string", "the cluster"),
-        Column("at", "timestamp", "when the first broker told it", "UTC"),
-        Column("topic", "string", "the topic"),
-        Column("topic_id", "string", "its id; null where brokers tell none"),
-        Column("partition", "int", "the partition"),
-        Column("event", "string", "'shrink', 'expand', or 'swap' when some left and others joined"),
-        Column("removed", "array<int>", "brokers that left it"),
-        Column("added", "array<int>", "brokers that joined it"),
-        Column("isr_size", "int", "how many are in it now", "brokers"),
-        Column("leader", "int", "who decides about it; -1 for nobody"),
-        Column("moving", "boolean", "a reassignment is under way or ends here"),
-        Column("events_in_hour", "int", "how many such events this partition had in this hour of the clock", "events"),
+        Column("at", "timestamp", "when the first broker reported it", "UTC"),
+        Column("topic", "string", "the topic's name"),
+        Column("topic_id", "string", "the topic's id; null in a cluster without topic ids"),
+        Column("partition", "int", "the partition's number"),
+        Column("event", "string", "'shrink', 'expand', or 'swap' if some replicas left and others joined"),
+        Column("removed", "array<int>", "replicas that left the ISR"),
+        Column("added", "array<int>", "replicas that joined the ISR"),
+        Column("isr_size", "int", "size of the ISR after the change", "replicas"),
+        Column("leader", "int", "the leader, which decides about the ISR; -1 without a leader"),
+        Column("moving", "boolean", "whether a reassignment is in progress or ends with this change"),
+        Column("events_in_hour", "int", "changes of this partition's ISR in the same hour of UTC", "events"),
     ),
 )
 
 
 def isr_events(transitions: DataFrame) -> DataFrame:
-    """Rows of `TABLE`."""
+    """Return the rows of `TABLE`."""
     same = f.col("present") & f.col("was_present") & f.col("topic_id").eqNullSafe(f.col("was_topic_id"))
     rows = transitions.where(~f.col("carried") & same).select(
         "cluster_id",

@@ -6,35 +6,37 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from kwire.spark.gold.tables import Column, Table
+from kwire.spark.gold.tables import GoldTable
+from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TABLE = Table(
+TABLE = GoldTable(
     "leader_moves",
     "Each change of a partition's leader.",
     (
         Column("cluster_id", "string", "the cluster"),
-        Column("at", "timestamp", "when the first broker told it", "UTC"),
-        Column("topic", "string", "the topic"),
-        Column("topic_id", "string", "its id; null where brokers tell none"),
-        Column("partition", "int", "the partition"),
-        Column("previous_leader", "int", "who led it last; -1 for nobody yet"),
-        Column("leader", "int", "who leads it now; -1 for nobody"),
-        Column("leader_epoch", "int", "the new leader's epoch; -1 where brokers do not tell"),
+        Column("at", "timestamp", "when the first broker reported it", "UTC"),
+        Column("topic", "string", "the topic's name"),
+        Column("topic_id", "string", "the topic's id; null in a cluster without topic ids"),
+        Column("partition", "int", "the partition's number"),
+        Column("previous_leader", "int", "the last leader before; -1 if there was none"),
+        Column("leader", "int", "the leader now; -1 without a leader"),
+        Column("leader_epoch", "int", "the new leader's epoch; -1 where brokers do not report epochs"),
         Column(
             "reason",
             "string",
-            "'preferred' to the first replica from one in sync; 'lost' the one before is out of sync; 'reassigned' "
-            "replicas changed; 'offline' nobody can lead; 'returned' the same as before leads again; 'other'",
+            "'preferred': to the preferred replica, while the previous leader is in sync; 'lost': the previous leader "
+            "is out of sync; 'reassigned': the replicas changed; 'offline': no replica can lead; 'returned': the same "
+            "leader as before, after an outage; 'other'",
         ),
     ),
 )
 
 
 def leader_moves(transitions: DataFrame) -> DataFrame:
-    """Rows of `TABLE`. A state that is merely electing is no move: the one after it is."""
+    """Return the rows of `TABLE`. A partition that is electing has not moved yet; the state after it counts."""
     same = f.col("present") & f.col("was_present") & f.col("topic_id").eqNullSafe(f.col("was_topic_id"))
     before, leader = f.col("previous_leader"), f.col("leader")
     was_offline = (f.col("was_leader") < 0) & ~f.col("was_electing")

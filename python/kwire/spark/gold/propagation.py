@@ -1,7 +1,7 @@
-"""`propagation`: how long after the first broker each other one told the same, summed up by change.
+"""`propagation`: how long each broker takes to report a change after the first one, summed up by change.
 
-Polls bound it: with a poll each half second, differences below that are the polls' phase and not the brokers' lag.
-Only states that a broker told while they held are counted; who slept through one did not tell it late but never.
+The poll interval bounds the resolution: with a poll every half second, smaller differences come from the polls and not
+from the brokers. Only states that a broker reported while they lasted count.
 """
 
 from __future__ import annotations
@@ -10,36 +10,37 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from kwire.spark.gold.tables import Column, Table
+from kwire.spark.gold.tables import GoldTable
+from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TABLE = Table(
+TABLE = GoldTable(
     "propagation",
-    "How long after the first broker each other one told the same.",
+    "How long each broker takes to report a change after the first broker.",
     (
         Column("cluster_id", "string", "the cluster"),
-        Column("at", "timestamp", "when the first broker told it", "UTC"),
-        Column("reported_by", "int", "which broker that was"),
-        Column("broker_id", "int", "who told it later"),
-        Column("partitions", "long", "partitions whose change both told", "partitions"),
-        Column("lag_ms_min", "double", "the shortest time between the two", "ms"),
-        Column("lag_ms_mean", "double", "the mean", "ms"),
-        Column("lag_ms_max", "double", "the longest", "ms"),
+        Column("at", "timestamp", "when the first broker reported the change", "UTC"),
+        Column("reported_by", "int", "the first broker"),
+        Column("broker_id", "int", "the broker that reported it later"),
+        Column("partitions", "bigint", "partitions of which both reported the change", "partitions"),
+        Column("lag_ms_min", "double", "the shortest time between the two reports", "ms"),
+        Column("lag_ms_mean", "double", "the mean time", "ms"),
+        Column("lag_ms_max", "double", "the longest time", "ms"),
     ),
 )
 
 
 def propagation(transitions: DataFrame) -> DataFrame:
-    """Rows of `TABLE`."""
+    """Return the rows of `TABLE`."""
     rows = transitions.where("present and not carried and size(reports) > 1").select(
-        "cluster_id", "first_reported_at", "reported_by", f.explode("reports").alias("telling")
+        "cluster_id", "first_reported_at", "reported_by", f.explode("reports").alias("report")
     )
-    rows = rows.where("telling.broker_id <> reported_by")
-    lag = (f.col("telling.at") - f.col("first_reported_at")) / 1000.0
+    rows = rows.where("report.broker_id <> reported_by")
+    lag = (f.col("report.at") - f.col("first_reported_at")) / 1000.0
     return (
-        rows.groupBy("cluster_id", "first_reported_at", "reported_by", f.col("telling.broker_id").alias("broker_id"))
+        rows.groupBy("cluster_id", "first_reported_at", "reported_by", f.col("report.broker_id").alias("broker_id"))
         .agg(
             f.count("*").alias("partitions"),
             f.min(lag).alias("lag_ms_min"),

@@ -1,14 +1,14 @@
-"""What gold remembers between builds, under ``OUT/gold/_state``.
+"""State of gold between builds, in `OUT/gold/_state`.
 
-- ``at=<hour>/``: what the time before that hour has left for the time after it. ``views`` is what each broker had told
-  last of each partition, ``beliefs`` what was believed, ``answers`` when brokers had told their configurations, and
-  ``incidents=<hour>`` from when on incidents must be thought about anew because of what lasts; it is made last, so what
-  has none is not whole. A build continues from the last of these before the oldest new frame. Older ones are thinned
-  out, and may be deleted at any time: then a late frame costs a longer way.
-- ``incidents=<hour>``: a build is thinking anew about all incidents from that hour on. It is there from before they are
-  deleted until they are written again.
-- ``inputs``: the files of silver's `polls` that are built in. Silver only grows, so a file that is not among them is
-  what is new, and its oldest poll says from which hour on gold must be built anew.
+- `at=<hour>/`: the state at the beginning of that hour. `last_reports` has each broker's last report about each
+  partition, `agreed` the agreed states, `config_polls` the times at which brokers reported configs, and
+  `incidents=<hour>` the hour from which incidents must be diagnosed again because some have not ended. The latter is
+  created last, so a state without it is incomplete. A build continues from the newest state before the oldest new
+  frame. Older states are thinned out, and may be deleted at any time: a late frame then costs more.
+- `incidents=<hour>`: a build diagnoses all incidents from that hour on again. It exists from before they are deleted
+  until they are written.
+- `inputs`: the files of silver's `polls` that are in gold. Silver only grows, so any other file is new, and its oldest
+  poll is in the first hour to build.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from pyspark.sql import functions as f
 
 from kwire.spark.gold import config_changes, days, folders, transitions
-from kwire.spark.places import literal
+from kwire.spark.paths import escape_glob
 from kwire.spark.store import open_file_system, parquet_files
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _STAMP = "%Y-%m-%dT%H"
 _AT, _INCIDENTS = "at=", "incidents="
 
 EACH_HOUR = timedelta(days=2)
-"""For how long every hour's state is kept; of older days only the first."""
+"""How long the state of every hour is kept; of older days, only the first is."""
 
 
 def hour_of(time: datetime) -> datetime:
@@ -45,8 +45,8 @@ def _folder(out: str) -> str:
     return f"{out}/gold/_state"
 
 
-def _at(out: str, moment: datetime) -> str:
-    return f"{_folder(out)}/{_AT}{moment.strftime(_STAMP)}"
+def _at(out: str, as_of: datetime) -> str:
+    return f"{_folder(out)}/{_AT}{as_of.strftime(_STAMP)}"
 
 
 def _hours(spark: SparkSession, folder: str, prefix: str) -> list[datetime]:
@@ -54,93 +54,102 @@ def _hours(spark: SparkSession, folder: str, prefix: str) -> list[datetime]:
     return [datetime.strptime(name.removeprefix(prefix), _STAMP).replace(tzinfo=UTC) for name in names]
 
 
-# The state at an hour's beginning
+# The state at the beginning of an hour
 
 
 def newest(spark: SparkSession, out: str, until: datetime) -> datetime | None:
-    """The last hour until then at whose beginning the state is kept; None when there is none."""
-    moments = (moment for moment in reversed(_hours(spark, _folder(out), _AT)) if moment <= until)
-    return next((moment for moment in moments if _hours(spark, _at(out, moment), _INCIDENTS)), None)
+    """Return the last hour until then with a complete state; None if there is none."""
+    hours = (hour for hour in reversed(_hours(spark, _folder(out), _AT)) if hour <= until)
+    return next((hour for hour in hours if _hours(spark, _at(out, hour), _INCIDENTS)), None)
 
 
-def recall(spark: SparkSession, out: str, moment: datetime, part: Literal["views", "beliefs", "answers"]) -> DataFrame:
-    """A part of the state at a moment, as rows to go on from."""
-    return spark.read.parquet(f"{literal(_at(out, moment))}/{part}")
+def recall(
+    spark: SparkSession, out: str, as_of: datetime, part: Literal["last_reports", "agreed", "config_polls"]
+) -> DataFrame:
+    """Read a part of a state."""
+    return spark.read.parquet(f"{escape_glob(_at(out, as_of))}/{part}")
 
 
-def incidents_since(spark: SparkSession, out: str, moment: datetime) -> datetime:
-    """From when on incidents must be thought about anew, for what comes after a moment."""
-    return min(_hours(spark, _at(out, moment), _INCIDENTS))
+def incidents_since(spark: SparkSession, out: str, as_of: datetime) -> datetime:
+    """Return the hour from which incidents must be diagnosed again in a build that continues from a state."""
+    return min(_hours(spark, _at(out, as_of), _INCIDENTS))
 
 
 def keep(
-    out: str, moment: datetime, *, views: DataFrame, walked: DataFrame, answers: DataFrame, incidents_since: datetime
+    out: str,
+    as_of: datetime,
+    *,
+    last_reports: DataFrame,
+    agreed: DataFrame,
+    config_polls: DataFrame,
+    incidents_since: datetime,
 ) -> None:
-    """Writes down the state at a moment: of views, of a walk, of answers what is older."""
-    at = _at(out, moment)
-    bound = f.lit(micros(moment))
-    views.write.mode("overwrite").parquet(f"{at}/views")
-    held = walked.where((f.col("since") < bound) & (f.col("until").isNull() | (f.col("until") >= bound)))
+    """Write the state at a time, from what is older."""
+    at = _at(out, as_of)
+    bound = f.lit(micros(as_of))
+    last_reports.write.mode("overwrite").parquet(f"{at}/last_reports")
+    held = agreed.where((f.col("since") < bound) & (f.col("until").isNull() | (f.col("until") >= bound)))
     held = held.withColumn("reports", f.filter("reports", lambda report: report["at"] < bound))
-    transitions.carried(held).write.mode("overwrite").parquet(f"{at}/beliefs")
-    config_changes.answers_to_keep(answers, moment).coalesce(1).write.mode("overwrite").parquet(f"{at}/answers")
-    folders.make(walked.sparkSession, f"{at}/{_INCIDENTS}{incidents_since.strftime(_STAMP)}")
+    transitions.to_resume(held).write.mode("overwrite").parquet(f"{at}/agreed")
+    kept_polls = config_changes.polls_to_keep(config_polls, as_of)
+    kept_polls.coalesce(1).write.mode("overwrite").parquet(f"{at}/config_polls")
+    folders.make(agreed.sparkSession, f"{at}/{_INCIDENTS}{incidents_since.strftime(_STAMP)}")
 
 
-def forget_after(spark: SparkSession, out: str, moment: datetime | None) -> None:
-    """Deletes the states after a moment (None: all): frames that came late have made them wrong."""
+def forget_after(spark: SparkSession, out: str, as_of: datetime | None) -> None:
+    """Delete the states after a time (None: all), which late frames have made wrong."""
     for kept in _hours(spark, _folder(out), _AT):
-        if moment is None or kept > moment:
+        if as_of is None or kept > as_of:
             folders.remove(spark, _at(out, kept))
 
 
 def thin_out(spark: SparkSession, out: str) -> None:
-    """Deletes states that are old, but one a day."""
-    moments = _hours(spark, _folder(out), _AT)
-    for earlier, moment in pairwise(moments):
-        if moment.date() == earlier.date() and moment < moments[-1] - EACH_HOUR:
-            folders.remove(spark, _at(out, moment))
+    """Delete old states except one per day."""
+    hours = _hours(spark, _folder(out), _AT)
+    for earlier, hour in pairwise(hours):
+        if hour.date() == earlier.date() and hour < hours[-1] - EACH_HOUR:
+            folders.remove(spark, _at(out, hour))
 
 
-# Incidents that are being thought about anew
+# Incidents that are being diagnosed again
 
 
-def rethought(spark: SparkSession, out: str) -> list[datetime]:
-    """The hours from which on incidents were thought about anew by builds that died of it."""
+def pending_diagnoses(spark: SparkSession, out: str) -> list[datetime]:
+    """Return the hours from which builds that failed were diagnosing incidents again."""
     return _hours(spark, _folder(out), _INCIDENTS)
 
 
-def rethink(spark: SparkSession, out: str, since: datetime) -> None:
-    """Writes down that incidents are thought about anew from an hour on: by a name, which is there or is not."""
+def begin_diagnosis(spark: SparkSession, out: str, since: datetime) -> None:
+    """Record that incidents are being diagnosed again from an hour on. The name of a folder is the record."""
     folders.make(spark, f"{_folder(out)}/{_INCIDENTS}{since.strftime(_STAMP)}")
 
 
-def rethought_all(spark: SparkSession, out: str) -> None:
-    """Writes down that all incidents are there again."""
-    for since in rethought(spark, out):
+def end_diagnosis(spark: SparkSession, out: str) -> None:
+    """Record that all incidents are written."""
+    for since in pending_diagnoses(spark, out):
         folders.remove(spark, f"{_folder(out)}/{_INCIDENTS}{since.strftime(_STAMP)}")
 
 
-# What is built in
+# The inputs of the last build
 
 
 def files_of_polls(out: str) -> list[str]:
-    """The files of silver's `polls`, relative to ``out``."""
+    """Return the files of silver's `polls`, relative to `out`."""
     return parquet_files(*open_file_system(out), "silver/polls")
 
 
 def oldest_new_poll(spark: SparkSession, files: list[str], out: str) -> datetime | None:
-    """The time of the oldest poll in ``files`` that gold has not seen; None when it has seen all."""
+    """Return the time of the oldest poll in the files that are not in gold; None if all are."""
     inputs = f"{_folder(out)}/inputs"
     known: set[str] = set()
     if folders.exists(spark, inputs):
-        known = {row["file"] for row in spark.read.parquet(literal(inputs)).collect()}
+        known = {row["file"] for row in spark.read.parquet(escape_glob(inputs)).collect()}
     new = [name for name in files if name not in known]
     if not new:
         return None
     polls = days.silver(spark, out, "polls")
     if known:
-        polls = spark.read.schema("polled_at timestamp").parquet(*(literal(f"{out}/{name}") for name in new))
+        polls = spark.read.schema("polled_at timestamp").parquet(*(escape_glob(f"{out}/{name}") for name in new))
     oldest = polls.agg(f.min("polled_at").alias("at")).first()
     assert oldest is not None
     at: datetime | None = oldest["at"]
@@ -148,6 +157,6 @@ def oldest_new_poll(spark: SparkSession, files: list[str], out: str) -> datetime
 
 
 def remember_inputs(spark: SparkSession, files: list[str], out: str) -> None:
-    """Writes down that these files of polls are built in: a build's last step, so that a broken one is repeated."""
+    """Record the files that are in gold. This is the last step of a build, so a failed one is repeated."""
     rows = spark.createDataFrame([(name,) for name in files], "file string")
     rows.coalesce(1).write.mode("overwrite").parquet(f"{_folder(out)}/inputs")

@@ -1,13 +1,14 @@
-"""When which broker answered: who has a vote at a time, and who fell silent.
+"""Voting periods: when each broker responds and therefore has a vote on the agreed state.
 
-A broker answers from a good answer on until its next failure. What it says counts as nothing
+A broker gains its vote with a response and loses it
 
-- from the first failure on, until it answers again;
-- while its answers are suspect: no topics or no brokers, where it knew some before. A restarted Kafka 3.9 says that,
-  with error 0, before its controller has told it anything. Silver leaves such an answer out until the next agrees;
-- when nobody asked it for long (five of its usual intervals and at least ten seconds): its last word is old.
+- with the first failed poll, until it responds again;
+- while its responses are suspect: they list no topics or no brokers although the broker has listed some before. A
+  restarted Kafka 3.9 responds so, with error 0, before its controller has sent it the metadata. Silver ignores such a
+  response until the next one agrees;
+- when it is not polled for five of its usual intervals, and at least ten seconds: its last report is old.
 
-Only Metadata polls are looked at; other requests fail for reasons of their own.
+Only Metadata polls count; other requests fail for other reasons.
 """
 
 from __future__ import annotations
@@ -17,30 +18,41 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as f
 
+from kwire.spark.gold.diagnosis.signal import PollFailure
+
 if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
 METADATA = 3
-UNREADABLE = "unreadable answer"
-"""How the error of an answer that could not be decoded begins: whoever sent it was there."""
+UNREADABLE = "unreadable "
+"""Start of the error of a response that cannot be decoded: the broker did respond."""
 
-REFUSED = r"(?i)refused"
-CLOSED = r"(?i)closed|reset|broken pipe|eof|disconnect|incomplete"
-UNANSWERED = r"(?i)no answer|time[ds]?[- ]?out|within [0-9.]+ s"
+FAILURE_PATTERNS = {
+    PollFailure.REFUSED: r"(?i)refused",
+    PollFailure.TIMED_OUT: r"(?i)no (answer|response)|time[ds]?[- ]?out|within [0-9.]+ s",
+    PollFailure.CLOSED: r"(?i)closed|reset|broken pipe|eof|disconnect|incomplete",
+}
+"""Regular expressions that classify errors; the first match counts."""
+
+SHORTEST_PATIENCE = 10.0
+"""Seconds without a poll that a vote lasts at least."""
 
 
 def metadata_polls(polls: DataFrame) -> DataFrame:
-    """Metadata polls with what gold asks of them.
+    """Return the Metadata polls with what gold needs about the polls before each.
 
-    Columns: cluster_id, broker_id, polled_at, topics, controller_id, failed, failure ('refused' nobody listens there,
-    'closed' the connection ended, 'unanswered' it is open and nothing comes, 'other'), suspect, before (polled_at
-    of the poll before, null for the first), failed_before and failed_twice_before (of the two polls before),
-    answered_before (polled_at of the last answer before, null for none), interval (seconds, the broker's usual).
+    The columns are cluster_id, broker_id, polled_at, topics, controller_id, failed, failure (a `PollFailure`), suspect,
+    and
+
+    - before: polled_at of the poll before; null for the first;
+    - failed_before, failed_twice_before: whether the poll before, and the one before that, failed;
+    - answered_before: polled_at of the last response before; null if there is none;
+    - interval: the broker's usual interval in seconds.
     """
     order = Window.partitionBy("cluster_id", "broker_id").orderBy("polled_at")
     earlier = order.rowsBetween(Window.unboundedPreceding, -1)
     failed = f.col("kind") == "error"
-    text = f.coalesce(f.col("error"), f.lit(""))
     readable = ~f.coalesce(f.col("error").startswith(UNREADABLE), f.lit(False))
     rows = polls.where((f.col("api_key") == METADATA) & readable)
     rows = rows.select(
@@ -50,13 +62,7 @@ def metadata_polls(polls: DataFrame) -> DataFrame:
         "topics",
         f.when(~failed, f.col("controller_id")).alias("controller_id"),
         failed.alias("failed"),
-        f.when(
-            failed,
-            f.when(text.rlike(REFUSED), "refused")
-            .when(text.rlike(UNANSWERED), "unanswered")
-            .when(text.rlike(CLOSED), "closed")
-            .otherwise("other"),
-        ).alias("failure"),
+        f.when(failed, _failure()).alias("failure"),
         f.coalesce("suspect", f.lit(False)).alias("suspect"),
         f.lag("polled_at").over(order).alias("before"),
         f.lag(failed).over(order).alias("failed_before"),
@@ -68,21 +74,30 @@ def metadata_polls(polls: DataFrame) -> DataFrame:
     return rows.join(f.broadcast(usual), ["cluster_id", "broker_id"])
 
 
-def periods(metadata: DataFrame) -> DataFrame:
-    """From when until when a broker's word counts: cluster_id, broker_id, start, stop (microseconds since 1970), end.
+def _failure() -> Expression:
+    text = f.coalesce(f.col("error"), f.lit(""))
+    failure = f.lit(PollFailure.OTHER.value)
+    for kind, pattern in reversed(FAILURE_PATTERNS.items()):
+        failure = f.when(text.rlike(pattern), kind.value).otherwise(failure)
+    return failure
 
-    ``end`` is the time of the cluster's last poll. A period that lasts has a stop after it.
+
+def voting_periods(metadata: DataFrame) -> DataFrame:
+    """Return the voting periods: cluster_id, broker_id, start, stop, and end, in microseconds since 1970.
+
+    `end` is the time of the cluster's last poll. A period that has not ended has a `stop` after it.
     """
     order = Window.partitionBy("cluster_id", "broker_id").orderBy("polled_at")
     at = f.unix_micros("polled_at")
-    patience = (f.greatest(f.lit(10.0), 5 * f.coalesce("interval", f.lit(0.0))) * 1e6).cast("long")
+    patience = f.greatest(f.lit(SHORTEST_PATIENCE), 5 * f.coalesce("interval", f.lit(0.0)))
+    latest = at + (patience * 1e6).cast("long")
     good = ~f.col("failed") & ~f.col("suspect")
     polls = metadata.select(
         "cluster_id",
         "broker_id",
         at.alias("at"),
         good.alias("good"),
-        f.least(at + patience, f.coalesce(f.lead(at).over(order), at + patience)).alias("stop"),
+        f.least(latest, f.coalesce(f.lead(at).over(order), latest)).alias("stop"),
         f.max(at).over(Window.partitionBy("cluster_id")).alias("end"),
     )
     order = Window.partitionBy("cluster_id", "broker_id").orderBy("at")

@@ -1,8 +1,9 @@
-"""From what was seen to what happened: pure functions from signals to incidents.
+"""Diagnosis: pure functions from the signals of a cluster to its incidents.
 
-Rules come from what causes what in Kafka, not from how long it took in one recording. Where polls are too rare to tell
-two causes apart, the incident says so instead of guessing. Each module finds its kinds; here they are put in relation:
-what follows from another incident names it (`Incident.caused_by`), and what it explains is not told a second time.
+The rules follow from causes and effects in Kafka, not from durations in one recording. Where polls are too rare
+to distinguish two causes, the incident says so instead of guessing. Each module finds its kinds of incidents. This one
+relates them: an incident that follows from another one names it (`Incident.caused_by`), and effects of an incident are
+not reported as further incidents.
 """
 
 from __future__ import annotations
@@ -10,52 +11,63 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.spark.gold.diagnosis import broker_outages, configs, controllers, movements, topology
-from kwire.spark.gold.diagnosis.incident import Incident
-from kwire.spark.gold.diagnosis.signal import Signal, Signals
+from kwire.spark.gold.diagnosis.incident import Incident, IncidentKind, Sign
+from kwire.spark.gold.diagnosis.signal import PollFailure, Signal, SignalKind, Signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Incident", "Signal", "Signals", "diagnose"]
+__all__ = ["Incident", "IncidentKind", "PollFailure", "Sign", "Signal", "SignalKind", "Signals", "diagnose"]
 
 _SHORTEST_SETTLE = 3_000_000
 
+_ORDER = {kind: place for place, kind in enumerate(SignalKind)}
+
 
 def diagnose(seen: Iterable[Signal]) -> list[Incident]:
-    """What happened to one cluster, by time; from its signals in any order."""
-    ordered = sorted(
-        seen, key=lambda s: (s.at, s.kind, s.reported_by, s.broker, s.other, s.topic or "", sorted(s.detail.items()))
-    )
-    hourly = [signal.detail for signal in ordered if signal.kind == "rhythm"]
-    rhythm = [int(detail["interval_us"]) for detail in hourly if "interval_us" in detail]
-    end = max((int(detail["end"]) for detail in hourly), default=0)
-    signals = Signals(ordered, max([_SHORTEST_SETTLE, *(2 * each for each in rhythm)]), max(rhythm, default=0), end)
-
-    gone = broker_outages.find(signals)
-    moved = movements.reassignments(signals)
-    settings_changed = configs.find(signals)
-    controller = controllers.find(signals)
-    for incident in controller:
-        incident.caused_by = _cause(incident, gone, {int(incident.attributes["from"])}, signals.settle)
-    for incident in settings_changed:
-        incident.caused_by = _throttled(incident, moved, signals.settle)
+    """Return the incidents of a cluster by time, from its signals in any order."""
+    signals = _in_order(seen)
+    outages = broker_outages.find(signals)
+    reassignments = movements.reassignments(signals)
+    config_changes = configs.find(signals)
+    controller_moves = controllers.find(signals)
+    for incident in controller_moves:
+        incident.caused_by = _outage_of(int(incident.attributes["from"]), incident, outages, signals.settle)
+    for incident in config_changes:
+        incident.caused_by = _throttled_move(incident, reassignments, signals.settle)
     found = [
-        *gone,
-        *moved,
-        *settings_changed,
-        *controller,
+        *outages,
+        *reassignments,
+        *config_changes,
+        *controller_moves,
         *topology.find(signals),
-        *movements.elections(signals, moved),
-        *movements.shifts(signals, [*gone, *moved]),
-        *movements.lags(signals, [*gone, *moved]),
+        *movements.elections(signals, reassignments),
+        *movements.unexplained_moves(signals, [*outages, *reassignments]),
+        *movements.lagging_replicas(signals, [*outages, *reassignments]),
     ]
     return sorted(
         found, key=lambda incident: (incident.began_at, incident.first_sign_at, incident.kind, incident.broker_id or -1)
     )
 
 
-def _throttled(incident: Incident, moves: list[Incident], settle: int) -> Incident | None:
-    """The reassignment that a throttle was for; seen when configurations were looked at, before or after."""
+def _in_order(seen: Iterable[Signal]) -> Signals:
+    def key(signal: Signal) -> tuple[object, ...]:
+        who = (signal.reported_by, signal.broker_id, signal.other_broker_id)
+        return (signal.at, _ORDER[signal.kind], *who, signal.topic or "", sorted(signal.detail.items()))
+
+    ordered = sorted(seen, key=key)
+    hourly = [signal.detail for signal in ordered if signal.kind == SignalKind.POLL_INTERVAL]
+    intervals = [int(detail["interval_us"]) for detail in hourly if "interval_us" in detail]
+    return Signals(
+        ordered,
+        settle=max([_SHORTEST_SETTLE, *(2 * each for each in intervals)]),
+        interval=max(intervals, default=0),
+        end=max((int(detail["end"]) for detail in hourly), default=0),
+    )
+
+
+def _throttled_move(incident: Incident, moves: list[Incident], settle: int) -> Incident | None:
+    """Return the reassignment that a throttle belongs to; configs may be polled before or after it."""
     if incident.cause != configs.THROTTLED:
         return None
     for move in moves:
@@ -66,5 +78,13 @@ def _throttled(incident: Incident, moves: list[Incident], settle: int) -> Incide
     return None
 
 
-def _cause(incident: Incident, among: list[Incident], brokers: set[int], settle: int) -> Incident | None:
-    return next((one for one in among if one.broker_id in brokers and one.covers(incident.first_sign_at, settle)), None)
+def _outage_of(broker_id: int, incident: Incident, outages: list[Incident], settle: int) -> Incident | None:
+    """Return the outage of a broker during which the incident was first seen."""
+    return next(
+        (
+            outage
+            for outage in outages
+            if outage.broker_id == broker_id and outage.covers(incident.first_sign_at, settle)
+        ),
+        None,
+    )

@@ -1,19 +1,18 @@
-"""A broker is gone: killed, shut down in order, or frozen; and it comes back.
+"""Broker outages and returns: a broker is killed, shut down, or paused, and comes back.
 
-Signs of an absence, each with its time in ``seen_at``:
+Signs of an outage, each with its time in `seen_at`:
 
-- ``silence``: polls to it fail. Refused or closed connections mean that its process ended; connections that stay open
-  without an answer mean that it was stopped (SIGSTOP, a long pause of its collector, a hung disk, a lost network);
-- ``isr_shrink``: leaders drop it from the ISR (`replica.lag.time.max.ms` after its last fetch);
-- ``leaders_moved``, ``leaderless``: its partitions got other leaders, or have none;
-- ``electing``: leader -1 under an unchanged leader epoch, a passing thing after a controller's death;
-- ``gone_from_brokers``: brokers that answer do not list it any more.
+- `poll_failed`: polls of the broker fail. Refused or closed connections mean that its process ended; connections that
+  stay open without a response mean that it is paused (SIGSTOP, a long garbage collection, a blocked disk) or cut off;
+- `isr_shrink`: leaders remove it from ISRs (`replica.lag.time.max.ms` after its last fetch);
+- `leaders_moved`, `leaderless`: its partitions have other leaders, or none;
+- `electing`: leader -1 under an unchanged leader epoch, for a short time after a controller failed;
+- `unlisted`: brokers that respond no longer list it.
 
-What tells a kill from a shutdown is how soon its leaders leave. A broker that shuts down in order hands them over
-before it ends: within a second of its last answer, or while it still answers. A dead one is noticed only when its
-session times out, and no session is shorter than four seconds (ZooKeeper: at least two ticks of two seconds; KRaft: 9
-seconds unless somebody asks for less). Between three seconds and polls too rare to see the difference, the kind is
-`broker_lost`: gone, cause not known.
+A kill and a shutdown differ in how soon the leaders move. A broker that shuts down hands them over before its process
+ends: within a second of its last response, or while it still responds. A killed broker is noticed only when its session
+times out, and no session is shorter than four seconds (ZooKeeper: at least two ticks of two seconds; KRaft: 9 seconds
+by default). Where polls are too rare to distinguish the two, the kind is `broker_lost`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from kwire.spark.gold.diagnosis.incident import Incident
+from kwire.spark.gold.diagnosis.incident import Incident, IncidentKind, Sign
+from kwire.spark.gold.diagnosis.signal import PollFailure, SignalKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,345 +31,397 @@ if TYPE_CHECKING:
 
 SECOND = 1_000_000
 SHORTEST_SESSION = 3 * SECOND
-"""A broker whose leaders leave sooner after its last answer was not waited for: it said good-bye."""
+"""Leaders that move sooner after the last response did not wait for a session to time out: the broker shut down."""
 
 LONGEST_SESSION = 60 * SECOND
-"""Longer than followers (30 seconds) and sessions (18 and 9 seconds) are waited for unless configured otherwise."""
+"""Longer than the default timeouts of followers (30 seconds) and sessions (18 and 9 seconds)."""
 
-KILLED, PAUSED, SHUT_DOWN, LOST = "broker_killed", "broker_paused", "controlled_shutdown", "broker_lost"
-RESTARTED, RESUMED, RETURNED = "broker_restarted", "broker_resumed", "broker_returned"
+_KILLED_BY_SESSION = "its process ended, and its leaders stayed until its session timed out: killed or crashed"
+_SHUT_DOWN_BEFORE_SESSION = "its leaders moved before its session could time out: controlled shutdown"
+_AMBIGUOUS = "its process ended; polls are too rare to distinguish a kill from a shutdown"
+
+_SIGNS = {
+    SignalKind.ISR_LEFT: Sign.ISR_SHRINK,
+    SignalKind.LEADER_LOST: Sign.LEADERS_MOVED,
+    SignalKind.LEADERLESS: Sign.LEADERLESS,
+    SignalKind.ELECTING: Sign.ELECTING,
+    SignalKind.REPLICA_OFFLINE: Sign.OFFLINE_REPLICAS,
+}
 
 
 @dataclass(slots=True)
-class Silence:
-    """Polls that failed in a row."""
+class FailedPolls:
+    """Failed polls of a broker in a row. Times are microseconds since 1970."""
 
-    last_answer: int | None
+    last_response: int | None
     first_failure: int
     failures: int = 1
-    classes: list[str] = field(default_factory=list)
-    answered: int | None = None
+    kinds: list[str] = field(default_factory=list)
+    recovered_at: int | None = None
     last_failure: int | None = None
+
+    def covers(self, at: int) -> bool:
+        """Return whether the broker does not respond at a time."""
+        return self.first_failure <= at and (self.recovered_at is None or at < self.recovered_at)
+
+
+@dataclass(frozen=True, slots=True)
+class UnlistedSpan:
+    """A time in which brokers do not list another one.
+
+    `first` is the first report that it is missing, `last` the report by which it is listed again, or None.
+    """
+
+    first: Signal
+    last: Signal | None = None
 
 
 @dataclass(slots=True)
-class Absence:
-    """A time in which a broker was not there, by one sign or several."""
+class Outage:
+    """A time in which a broker is unavailable, by one sign or several."""
 
-    broker: int
-    silence: Silence | None = None
-    unlisted: tuple[Signal, Signal | None] | None = None
-    """Who told first that it is gone, and who told after that it is there."""
+    failed_polls: FailedPolls | None = None
+    unlisted: UnlistedSpan | None = None
 
     @property
     def start(self) -> int:
-        starts = [self.silence.first_failure] if self.silence else []
+        """The first failed poll, or the first report that the broker is missing."""
+        starts = [self.failed_polls.first_failure] if self.failed_polls else []
         if self.unlisted:
-            starts.append(self.unlisted[0].at)
+            starts.append(self.unlisted.first.at)
         return min(starts)
 
     @property
     def _ends(self) -> list[int | None]:
-        ends = [self.silence.answered] if self.silence else []
+        ends = [self.failed_polls.recovered_at] if self.failed_polls else []
         if self.unlisted:
-            ends.append(self.unlisted[1].at if self.unlisted[1] else None)
+            ends.append(self.unlisted.last.at if self.unlisted.last else None)
         return ends
 
     @property
-    def back(self) -> int | None:
-        """When it was there again: it answers, and is listed."""
+    def returned_at(self) -> int | None:
+        """When the broker responds and is listed again."""
         times = [end for end in self._ends if end is not None]
         return max(times) if len(times) == len(self._ends) else None
 
     @property
-    def first_back(self) -> int | None:
-        """The first sign that it is there again."""
+    def first_return(self) -> int | None:
+        """The first sign that the broker is available again."""
         return min((end for end in self._ends if end is not None), default=None)
 
 
 def find(signals: Signals) -> list[Incident]:
-    """Absences and returns of all brokers, by time."""
-    silences = _silences(signals)
-    unlisted = _unlisted(signals, silences)
+    """Return the outages and returns of all brokers by time."""
+    failed_polls = _failed_polls(signals)
+    unlisted = _unlisted_spans(signals, failed_polls)
     found: list[Incident] = []
-    for broker in sorted(silences.keys() | unlisted.keys()):
-        absences = _joined(broker, silences.get(broker, []), unlisted.get(broker, []), signals.settle)
-        found += _Story(broker, signals).tell(absences)
+    for broker_id in sorted(failed_polls.keys() | unlisted.keys()):
+        outages = _outages(failed_polls.get(broker_id, []), unlisted.get(broker_id, []), signals.settle)
+        found += _BrokerHistory(broker_id, signals).incidents(outages)
     return sorted(found, key=lambda incident: (incident.began_at, incident.first_sign_at))
 
 
-def _silences(signals: Signals) -> dict[int, list[Silence]]:
-    silences: dict[int, list[Silence]] = {}
-    for signal in signals.of("failed", "answered"):
-        known = silences.setdefault(signal.broker, [])
-        now = known[-1] if known and known[-1].answered is None else None
-        if signal.kind == "answered":
+def _failed_polls(signals: Signals) -> dict[int, list[FailedPolls]]:
+    """Return the failed polls of each broker, grouped by the responses between them."""
+    found: dict[int, list[FailedPolls]] = {}
+    for signal in signals.of(SignalKind.POLL_FAILED, SignalKind.POLL_RECOVERED):
+        known = found.setdefault(signal.broker_id, [])
+        now = known[-1] if known and known[-1].recovered_at is None else None
+        if signal.kind == SignalKind.POLL_RECOVERED:
             if now is not None:
-                now.answered, now.last_failure = signal.at, signal.not_before
+                now.recovered_at, now.last_failure = signal.at, signal.not_before
         elif now is None:
-            known.append(Silence(signal.not_before, signal.at, classes=[signal.detail["failure"]]))
+            known.append(FailedPolls(signal.not_before, signal.at, kinds=[signal.detail["failure"]]))
         else:
             now.failures += 1
-            now.classes.append(signal.detail["failure"])
-    return silences
+            now.kinds.append(signal.detail["failure"])
+    return found
 
 
-def _unlisted(signals: Signals, silences: dict[int, list[Silence]]) -> dict[int, list[tuple[Signal, Signal | None]]]:
-    """When which broker was missing in the lists of at least half of those who answered."""
-    spans: dict[int, list[tuple[Signal, Signal | None]]] = {}
-    tellers: set[int] = set()
+def _unlisted_spans(signals: Signals, failed_polls: dict[int, list[FailedPolls]]) -> dict[int, list[UnlistedSpan]]:
+    """Return when at least half of the brokers that respond do not list a broker."""
+    spans: dict[int, list[UnlistedSpan]] = {}
+    reporters: set[int] = set()
     missing: dict[int, dict[int, Signal]] = {}
-    for signal in signals.of("heard", "unlisted", "listed"):
-        tellers.add(signal.reported_by)
-        if signal.kind == "heard":
+    for signal in signals.of(SignalKind.FIRST_RESPONSE, SignalKind.BROKER_UNLISTED, SignalKind.BROKER_LISTED):
+        reporters.add(signal.reported_by)
+        if signal.kind == SignalKind.FIRST_RESPONSE:
             continue
-        votes = missing.setdefault(signal.broker, {})
+        votes = missing.setdefault(signal.broker_id, {})
         votes.pop(signal.reported_by, None)
-        if signal.kind == "unlisted":
+        if signal.kind == SignalKind.BROKER_UNLISTED:
             votes[signal.reported_by] = signal
-        answering = {teller for teller in tellers if not _silent(silences.get(teller, []), signal.at)}
-        against = [vote for teller, vote in votes.items() if teller in answering]
-        gone = bool(against) and 2 * len(against) >= len(answering)
-        known = spans.setdefault(signal.broker, [])
-        lasting = bool(known) and known[-1][1] is None
-        if gone and not lasting:
-            known.append((min(against, key=lambda vote: vote.at), None))
-        elif lasting and not gone:
-            known[-1] = (known[-1][0], signal)
+        responding = {each for each in reporters if not _fails(failed_polls.get(each, []), signal.at)}
+        against = [vote for reporter, vote in votes.items() if reporter in responding]
+        unlisted = bool(against) and 2 * len(against) >= len(responding)
+        known = spans.setdefault(signal.broker_id, [])
+        lasting = bool(known) and known[-1].last is None
+        if unlisted and not lasting:
+            known.append(UnlistedSpan(min(against, key=lambda vote: vote.at)))
+        elif lasting and not unlisted:
+            known[-1] = UnlistedSpan(known[-1].first, signal)
     return spans
 
 
-def _silent(silences: Sequence[Silence], at: int) -> bool:
-    return any(one.first_failure <= at and (one.answered is None or at < one.answered) for one in silences)
+def _fails(failed_polls: Sequence[FailedPolls], at: int) -> bool:
+    return any(each.covers(at) for each in failed_polls)
 
 
-def _joined(
-    broker: int, silences: list[Silence], unlisted: list[tuple[Signal, Signal | None]], settle: int
-) -> list[Absence]:
-    """Silences and gaps in the lists that belong together: they overlap, or follow one another at once."""
-    absences: list[Absence] = []
+def _outages(failed_polls: list[FailedPolls], unlisted: list[UnlistedSpan], settle: int) -> list[Outage]:
+    """Join failed polls and spans without listing that overlap or follow one another within the settling time."""
+    outages: list[Outage] = []
     rest = list(unlisted)
-    for silence in silences:
-        absence = Absence(broker, silence)
-        until = silence.answered
+    for polls in failed_polls:
+        outage = Outage(polls)
+        until = polls.recovered_at
         for span in rest:
-            if (until is None or span[0].at <= until + settle) and (
-                span[1] is None or span[1].at >= silence.first_failure - settle
+            if (until is None or span.first.at <= until + settle) and (
+                span.last is None or span.last.at >= polls.first_failure - settle
             ):
-                first = absence.unlisted[0] if absence.unlisted else span[0]
-                absence.unlisted = (first, span[1])
+                first = outage.unlisted.first if outage.unlisted else span.first
+                outage.unlisted = UnlistedSpan(first, span.last)
         rest = [
             span
             for span in rest
-            if absence.unlisted is None or not absence.unlisted[0].at <= span[0].at <= (absence.back or span[0].at)
+            if outage.unlisted is None
+            or not outage.unlisted.first.at <= span.first.at <= (outage.returned_at or span.first.at)
         ]
-        absences.append(absence)
-    absences += [Absence(broker, unlisted=span) for span in rest]
-    return sorted(absences, key=lambda absence: absence.start)
+        outages.append(outage)
+    outages += [Outage(unlisted=span) for span in rest]
+    return sorted(outages, key=lambda outage: outage.start)
 
 
-class _Story:
-    """What happened to one broker."""
+class _BrokerHistory:
+    """The signals about one broker, and the incidents that follow from its outages."""
 
-    def __init__(self, broker: int, signals: Signals) -> None:
-        self.broker = broker
+    def __init__(self, broker_id: int, signals: Signals) -> None:
+        self.broker_id = broker_id
         self.signals = signals
-        self.about = [signal for signal in signals.all if signal.broker == broker]
-        self.lost = [signal for signal in self.about if signal.kind in {"moved", "leaderless", "electing"}]
-        self.sick = _levels(self.about)
+        self.about = [signal for signal in signals.all if signal.broker_id == broker_id]
+        self.levels = _out_of_sync_levels(self.about)
 
-    def tell(self, absences: list[Absence]) -> list[Incident]:
-        told: list[Incident] = []
-        absences = [absence for absence in absences if self._real(absence)]
-        previous_back = 0
-        for absence, following in pairwise([*absences, None]):
-            assert absence is not None
-            incident = self._absence(absence, previous_back, following)
-            told.append(incident)
-            if absence.first_back is not None:
-                told.append(self._return(absence, incident, following))
-            previous_back = absence.back or previous_back
-        return told
+    def incidents(self, outages: list[Outage]) -> list[Incident]:
+        """Return an incident for each outage and one for each return."""
+        found: list[Incident] = []
+        outages = [outage for outage in outages if self._is_confirmed(outage)]
+        previous_return = 0
+        for outage, following in pairwise([*outages, None]):
+            assert outage is not None
+            incident = self._outage_incident(outage, previous_return, following)
+            found.append(incident)
+            if outage.first_return is not None:
+                found.append(self._return_incident(outage, incident, following))
+            previous_return = outage.returned_at or previous_return
+        return found
 
-    def _real(self, absence: Absence) -> bool:
-        """One failed poll is no incident; two are, or one with another sign."""
-        silence = absence.silence
-        if silence is None or silence.failures > 1 or absence.unlisted is not None:
+    def _is_confirmed(self, outage: Outage) -> bool:
+        """Return whether an outage has more evidence than a single failed poll."""
+        polls = outage.failed_polls
+        if polls is None or polls.failures > 1 or outage.unlisted is not None:
             return True
-        start, stop = (
-            silence.first_failure - self.signals.settle,
-            (silence.answered or self.signals.end) + self.signals.settle,
-        )
-        return any(
-            signal.kind in {"ailing", "moved"} and start <= signal.at <= stop for signal in self.lost + self.about
-        )
+        start = polls.first_failure - self.signals.settle
+        stop = (polls.recovered_at or self.signals.end) + self.signals.settle
+        confirming = {SignalKind.OUT_OF_SYNC, SignalKind.LEADER_LOST}
+        return any(signal.kind in confirming and start <= signal.at <= stop for signal in self.about)
 
-    def _absence(self, absence: Absence, previous_back: int, following: Absence | None) -> Incident:
-        silence = absence.silence
+    # The incident of an outage
+
+    def _outage_incident(self, outage: Outage, previous_return: int, following: Outage | None) -> Incident:
         stop = following.start if following else self.signals.end + 1
-        until = min(absence.back + self.signals.settle if absence.back is not None else stop, stop)
-        early = self._early(absence, previous_back)
-        start = min(absence.start, early.at if early else absence.start)
+        until = min(outage.returned_at + self.signals.settle if outage.returned_at is not None else stop, stop)
+        early = self._early_sign(outage, previous_return)
+        start = min(outage.start, early.at if early else outage.start)
         within = [signal for signal in self.about if start <= signal.at < until]
-        signs = [(name, signal) for signal in within if (name := _SIGNS.get(signal.kind))]
-        incident = Incident("", "", start, start, "", broker_id=self.broker)
-        for name, signal in signs:
-            incident.sign(name, signal.at)
-        if silence:
-            incident.sign("silence", silence.first_failure)
-        if absence.unlisted:
-            incident.sign("gone_from_brokers", absence.unlisted[0].at)
-        incident.first_sign, incident.first_sign_at = min(incident.seen_at.items(), key=lambda sign: (sign[1], sign[0]))
-        incident.began_at = self._began(incident, absence, signs)
-        incident.kind, incident.cause = self._kind(absence, incident, within)
+        incident = Incident(
+            IncidentKind.BROKER_LOST, "", start, start, Sign.POLL_FAILED, broker_id=self.broker_id
+        )  # kind, cause, and times follow from the signs
         for signal in within:
+            if signal.kind in _SIGNS:
+                incident.add_sign(_SIGNS[signal.kind], signal.at)
             _count(incident, signal)
-        incident.ended_at = self._well_again(absence, following)
-        if silence:
-            incident.attributes["failures"] = ", ".join(dict.fromkeys(silence.classes))
+        if outage.failed_polls:
+            incident.add_sign(Sign.POLL_FAILED, outage.failed_polls.first_failure)
+            incident.attributes["failures"] = ", ".join(dict.fromkeys(outage.failed_polls.kinds))
+        if outage.unlisted:
+            incident.add_sign(Sign.UNLISTED, outage.unlisted.first.at)
+        incident.first_sign, incident.first_sign_at = incident.signs_by_time()[0]
+        incident.began_at = self._began_at(incident, outage, within)
+        incident.kind, incident.cause = self._classify(outage, incident, within)
+        incident.ended_at = self._ended_at(outage, following)
         return incident
 
-    def _early(self, absence: Absence, previous_back: int) -> Signal | None:
-        """The first sign of an absence before it went silent or off the lists.
+    def _early_sign(self, outage: Outage, previous_return: int) -> Signal | None:
+        """Return the first sign of an outage before the first failed poll or missing listing.
 
-        That is the first leader that it gave up while it still answered, never to be in sync again before it went. Of a
-        broker that is not polled nobody can say when it fell silent: there, the first ISR that it left.
+        It is the first leader that the broker gave up while it still responded, without being in sync again before the
+        outage. For a broker that is not polled, the first ISR that it left counts too.
         """
-        well = max((at for at, level in self.sick if at < absence.start and level <= 0), default=0)
-        since = max(well, previous_back)
-        given_up = [signal for signal in self.lost if since <= signal.at < absence.start and signal.kind != "electing"]
-        if absence.silence is None:
-            missed = (signal for signal in self.about if signal.kind in {"isr_left", "ailing"})
-            since = max(since, absence.start - LONGEST_SESSION)
-            given_up += [signal for signal in missed if since <= signal.at < absence.start]
-        return min(given_up, key=lambda signal: signal.at, default=None)
+        in_sync = max((at for at, level in self.levels if at < outage.start and level <= 0), default=0)
+        since = max(in_sync, previous_return)
+        lost = {SignalKind.LEADER_LOST, SignalKind.LEADERLESS}
+        signs = [each for each in self.about if each.kind in lost and since <= each.at < outage.start]
+        if outage.failed_polls is None:
+            since = max(since, outage.start - LONGEST_SESSION)
+            lagging = {SignalKind.ISR_LEFT, SignalKind.OUT_OF_SYNC}
+            signs += [each for each in self.about if each.kind in lagging and since <= each.at < outage.start]
+        return min(signs, key=lambda signal: signal.at, default=None)
 
-    def _began(self, incident: Incident, absence: Absence, signs: list[tuple[str, Signal]]) -> int:
+    def _began_at(self, incident: Incident, outage: Outage, within: list[Signal]) -> int:
+        """Return the last time at which the broker is known to have been available."""
         first = incident.first_sign_at
-        bounds = [signal.not_before for _, signal in signs if signal.at == first]
-        if absence.silence and absence.silence.first_failure == first:
-            bounds.append(absence.silence.last_answer)
-        if absence.unlisted and absence.unlisted[0].at == first:
-            bounds.append(absence.unlisted[0].not_before)
+        bounds = [signal.not_before for signal in within if signal.kind in _SIGNS and signal.at == first]
+        polls = outage.failed_polls
+        if polls and polls.first_failure == first:
+            bounds.append(polls.last_response)
+        if outage.unlisted and outage.unlisted.first.at == first:
+            bounds.append(outage.unlisted.first.not_before)
         began = max((bound for bound in bounds if bound is not None), default=first)
-        if absence.silence and absence.silence.last_answer and absence.silence.last_answer < first:
-            # It answered until then; that others saw something first does not make it older.
-            began = max(began, absence.silence.last_answer) if absence.silence.first_failure >= first else began
+        # The broker responded until then, even if a sign from another broker has an older bound.
+        if polls and polls.last_response and polls.last_response < first <= polls.first_failure:
+            began = max(began, polls.last_response)
         return min(began, first)
 
-    def _kind(self, absence: Absence, incident: Incident, within: list[Signal]) -> tuple[str, str]:
-        silence = absence.silence
-        handed_over = [signal for signal in within if signal in self.lost and signal.kind != "electing"]
-        left = handed_over[0] if handed_over else (absence.unlisted[0] if absence.unlisted else None)
-        if silence is None:
-            assert absence.unlisted is not None
-            if handed_over and handed_over[0].at < absence.unlisted[0].at:
-                return SHUT_DOWN, "its leaders were handed over while it was still listed: shut down in order"
-            return LOST, "others do not list it any more; it was not polled itself, so that how it went is not known"
-        if not {"refused", "closed", "unanswered"} & set(silence.classes):
-            return LOST, "polls to it fail, in a way that does not say whether it is there"
-        if silence.classes[0] == "unanswered":
-            more = "" if "refused" not in silence.classes else "; later its process ended"
-            return PAUSED, f"its connections stay open but nothing answers: process stopped, or machine cut off{more}"
-        if silence.last_answer is None and (left is None or left.at - silence.first_failure < SHORTEST_SESSION):
-            return LOST, "it was gone already when polls began"
-        answered = silence.last_answer if silence.last_answer is not None else silence.first_failure
-        if left is None and silence.first_failure - answered > SHORTEST_SESSION:
-            return LOST, "its process ended; polls are too far apart to tell a kill from a shutdown"
-        if left is None:
-            return KILLED, "its process ended, and was back before anybody else noticed"
-        after = left.not_before if left.not_before is not None else left.at
-        soonest, latest = after - silence.first_failure, left.at - answered
-        if left.at <= answered or latest <= SHORTEST_SESSION:
-            return SHUT_DOWN, "its leaders were handed over before anybody could have missed it: shut down in order"
-        if soonest >= SHORTEST_SESSION:
-            return KILLED, "its process ended, and its leaders stayed until its session timed out: killed or crashed"
-        if latest - soonest <= 2 * SHORTEST_SESSION:
-            if soonest + latest <= 2 * SHORTEST_SESSION:
-                return SHUT_DOWN, "its leaders were handed over as it ended: shut down in order"
-            return KILLED, "its process ended, and its leaders stayed until its session timed out: killed or crashed"
-        shrunk = incident.seen_at.get("isr_shrink")
-        if shrunk is not None and shrunk < left.at:
-            return KILLED, "its process ended, followers were missed before its leaders moved: killed or crashed"
-        return LOST, "its process ended; polls are too far apart to tell a kill from a shutdown"
+    def _classify(self, outage: Outage, incident: Incident, within: list[Signal]) -> tuple[IncidentKind, str]:
+        """Return the kind of an outage and its cause."""
+        handed_over = [each for each in within if each.kind in {SignalKind.LEADER_LOST, SignalKind.LEADERLESS}]
+        if outage.failed_polls is None:
+            assert outage.unlisted is not None
+            return _classify_unpolled(outage.unlisted.first, handed_over)
+        noticed = handed_over[0] if handed_over else (outage.unlisted.first if outage.unlisted else None)
+        return _classify_polled(outage.failed_polls, noticed, incident.seen_at.get(Sign.ISR_SHRINK))
 
-    def _well_again(self, absence: Absence, following: Absence | None) -> int | None:
-        """When it was back and in sync everywhere; None when that did not happen before it went again, or at all."""
-        back = absence.back
-        if back is None:
+    def _ended_at(self, outage: Outage, following: Outage | None) -> int | None:
+        """Return when the broker was back and in sync everywhere; None if it was not before the next outage."""
+        returned = outage.returned_at
+        if returned is None:
             return None
         until = following.start if following else self.signals.end + 1
-        before = [level for at, level in self.sick if at < absence.start - self.signals.settle]
+        before = [level for at, level in self.levels if at < outage.start - self.signals.settle]
         base = max(before[-1] if before else 0, 0)
-        level = max([value for at, value in self.sick if at <= back][-1:], default=0)
+        level = max([value for at, value in self.levels if at <= returned][-1:], default=0)
         if level <= base:
-            return back
-        healed = (at for at, value in self.sick if back < at < until and value <= base)
-        return next(healed, following.start if following else None)
+            return returned
+        in_sync = (at for at, value in self.levels if returned < at < until and value <= base)
+        return next(in_sync, following.start if following else None)
 
-    def _return(self, absence: Absence, gone: Incident, following: Absence | None) -> Incident:
-        back = absence.first_back
-        assert back is not None
-        kind, cause = {
-            PAUSED: (RESUMED, "it answers again, and its process is the same"),
-            LOST: (RETURNED, "it is listed again"),
-        }.get(gone.kind, (RESTARTED, "its process was started again"))
-        silence = absence.silence
-        if silence and gone.kind == PAUSED and "refused" in silence.classes:
-            kind, cause = RESTARTED, "its process was started again"
-        began = back
-        if silence and silence.answered == back:
-            began = silence.last_failure if silence.last_failure is not None else back
-        elif absence.unlisted and absence.unlisted[1]:
-            began = absence.unlisted[1].not_before or back
-        incident = Incident(kind, cause, began, back, "", broker_id=self.broker)
-        if silence and silence.answered is not None:
-            incident.sign("answers", silence.answered)
-        if absence.unlisted and absence.unlisted[1] is not None:
-            incident.sign("back_in_brokers", absence.unlisted[1].at)
+    # The incident of a return
+
+    def _return_incident(self, outage: Outage, lost: Incident, following: Outage | None) -> Incident:
+        returned = outage.first_return
+        assert returned is not None
+        kind, cause = _classify_return(lost.kind, outage.failed_polls)
+        polls = outage.failed_polls
+        began = returned
+        if polls and polls.recovered_at == returned:
+            began = polls.last_failure if polls.last_failure is not None else returned
+        elif outage.unlisted and outage.unlisted.last:
+            began = outage.unlisted.last.not_before or returned
+        incident = Incident(kind, cause, began, returned, Sign.RESPONDS, broker_id=self.broker_id)
+        if polls and polls.recovered_at is not None:
+            incident.add_sign(Sign.RESPONDS, polls.recovered_at)
+        if outage.unlisted and outage.unlisted.last is not None:
+            incident.add_sign(Sign.LISTED, outage.unlisted.last.at)
         until = following.start if following else self.signals.end + 1
-        ended = gone.ended_at if gone.ended_at is None or gone.ended_at < until else None
+        ended = lost.ended_at if lost.ended_at is None or lost.ended_at < until else None
         last = ended if ended is not None else until
         for signal in self.about:
-            if back <= signal.at <= last and signal.kind in {"isr_joined", "healed"}:
-                incident.sign("isr_growth", signal.at)
+            if returned <= signal.at <= last and signal.kind in {SignalKind.ISR_JOINED, SignalKind.BACK_IN_SYNC}:
+                incident.add_sign(Sign.ISR_EXPAND, signal.at)
                 incident.topics.update(signal.topics)
-                incident.partitions += signal.partitions if signal.kind == "isr_joined" else 0
-        incident.first_sign, incident.first_sign_at = min(incident.seen_at.items(), key=lambda sign: (sign[1], sign[0]))
-        incident.ended_at = gone.ended_at
+                incident.partitions += signal.partitions if signal.kind == SignalKind.ISR_JOINED else 0
+        incident.first_sign, incident.first_sign_at = incident.signs_by_time()[0]
+        incident.ended_at = lost.ended_at
         return incident
 
 
-_SIGNS = {
-    "isr_left": "isr_shrink",
-    "moved": "leaders_moved",
-    "leaderless": "leaderless",
-    "electing": "electing",
-    "replica_offline": "offline_replicas",
-}
+def _classify_unpolled(unlisted: Signal, handed_over: list[Signal]) -> tuple[IncidentKind, str]:
+    """Return the kind and cause of the outage of a broker that is not polled."""
+    if handed_over and handed_over[0].at < unlisted.at:
+        return IncidentKind.CONTROLLED_SHUTDOWN, "its leaders moved while it was still listed: controlled shutdown"
+    return IncidentKind.BROKER_LOST, "other brokers no longer list it; it is not polled, so the cause is not known"
 
 
-def _levels(about: list[Signal]) -> list[tuple[int, int]]:
-    """How many partitions miss the broker as a replica, after each change of that number."""
+def _classify_polled(polls: FailedPolls, noticed: Signal | None, isr_shrunk_at: int | None) -> tuple[IncidentKind, str]:
+    """Return the kind and cause of an outage from the failed polls and from what other brokers reported.
+
+    Args:
+        polls: the failed polls.
+        noticed: the first leader that moved, else the first missing listing, else None.
+        isr_shrunk_at: when the broker first left an ISR.
+    """
+    if not {PollFailure.REFUSED, PollFailure.CLOSED, PollFailure.TIMED_OUT} & set(polls.kinds):
+        return IncidentKind.BROKER_LOST, "polls fail with errors that do not show whether its process runs"
+    if polls.kinds[0] == PollFailure.TIMED_OUT:
+        later = "; later its process ended" if PollFailure.REFUSED in polls.kinds else ""
+        return (
+            IncidentKind.BROKER_PAUSED,
+            f"its connections stay open without responses: paused process or lost network{later}",
+        )
+    if polls.last_response is None and (noticed is None or noticed.at - polls.first_failure < SHORTEST_SESSION):
+        return IncidentKind.BROKER_LOST, "it was unavailable when polling started"
+    last_response = polls.last_response if polls.last_response is not None else polls.first_failure
+    if noticed is None:
+        if polls.first_failure - last_response > SHORTEST_SESSION:
+            return IncidentKind.BROKER_LOST, _AMBIGUOUS
+        return IncidentKind.BROKER_KILLED, "its process ended, and it was back before another broker noticed"
+    return _kill_or_shutdown(polls.first_failure, last_response, noticed, isr_shrunk_at)
+
+
+def _kill_or_shutdown(
+    first_failure: int, last_response: int, noticed: Signal, isr_shrunk_at: int | None
+) -> tuple[IncidentKind, str]:
+    """Distinguish a kill from a controlled shutdown by the time from the end of the process until others noticed.
+
+    Polls give that time as a range: from `soonest` to `latest`.
+    """
+    soonest, latest = noticed.earliest - first_failure, noticed.at - last_response
+    if noticed.at <= last_response or latest <= SHORTEST_SESSION:
+        return IncidentKind.CONTROLLED_SHUTDOWN, _SHUT_DOWN_BEFORE_SESSION
+    if soonest >= SHORTEST_SESSION:
+        return IncidentKind.BROKER_KILLED, _KILLED_BY_SESSION
+    if latest - soonest <= 2 * SHORTEST_SESSION:
+        if soonest + latest <= 2 * SHORTEST_SESSION:
+            return IncidentKind.CONTROLLED_SHUTDOWN, "its leaders moved as it ended: controlled shutdown"
+        return IncidentKind.BROKER_KILLED, _KILLED_BY_SESSION
+    if isr_shrunk_at is not None and isr_shrunk_at < noticed.at:
+        return (
+            IncidentKind.BROKER_KILLED,
+            "its process ended, and it left ISRs before its leaders moved: killed or crashed",
+        )
+    return IncidentKind.BROKER_LOST, _AMBIGUOUS
+
+
+def _classify_return(lost: IncidentKind, polls: FailedPolls | None) -> tuple[IncidentKind, str]:
+    """Return the kind and cause of the return from an outage."""
+    if lost == IncidentKind.BROKER_LOST:
+        return IncidentKind.BROKER_RETURNED, "it is listed again"
+    if lost == IncidentKind.BROKER_PAUSED and not (polls and PollFailure.REFUSED in polls.kinds):
+        return IncidentKind.BROKER_RESUMED, "it responds again, with the same process"
+    return IncidentKind.BROKER_RESTARTED, "its process was started again"
+
+
+def _out_of_sync_levels(about: list[Signal]) -> list[tuple[int, int]]:
+    """Return the number of partitions in which the broker's replica is out of sync, after each change."""
     level = 0
     levels: list[tuple[int, int]] = []
     for signal in about:
-        if signal.kind in {"ailing", "healed"}:
-            level += signal.partitions if signal.kind == "ailing" else -signal.partitions
+        if signal.kind in {SignalKind.OUT_OF_SYNC, SignalKind.BACK_IN_SYNC}:
+            level += signal.partitions if signal.kind == SignalKind.OUT_OF_SYNC else -signal.partitions
             levels.append((signal.at, level))
     return levels
 
 
 def _count(incident: Incident, signal: Signal) -> None:
+    """Add the partitions and topics of a signal to the counts of an incident."""
     match signal.kind:
-        case "ailing":
+        case SignalKind.OUT_OF_SYNC:
             incident.under_replicated += signal.partitions
             incident.partitions += signal.partitions
-        case "moved":
+        case SignalKind.LEADER_LOST:
             incident.leaders_moved += signal.partitions
-        case "leaderless":
+        case SignalKind.LEADERLESS:
             incident.offline += signal.partitions
-        case "electing":
+        case SignalKind.ELECTING:
             incident.electing += signal.partitions
         case _:
             return

@@ -1,44 +1,44 @@
-"""Configurations that were changed, of topics, of brokers, and the cluster's defaults.
+"""Changed configs of topics and brokers, and changed cluster defaults.
 
-What one answer shows first was done together, as far as anybody can see; what the next one adds was done later. A new
-topic's configuration is part of its creation, and a default that changed shows at every topic without an own value:
-both are no changes of their own.
+Changes that one response reports first belong to one incident; what the next response adds happened later. The configs
+of a new topic belong to its creation, and a changed default shows at every topic without an override: neither is a
+change of its own.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.spark.gold.diagnosis.incident import Incident
+from kwire.spark.gold.diagnosis.incident import Incident, IncidentKind, Sign
+from kwire.spark.gold.diagnosis.signal import SignalKind
 
 if TYPE_CHECKING:
     from kwire.spark.gold.diagnosis.signal import Signal, Signals
 
-CHANGED = "config_changed"
 THROTTLE = ".replication.throttled."
-THROTTLED = "replication was throttled, or a throttle taken away"
+THROTTLED = "a replication throttle was set or removed"
 
 _CAUSES = {
-    "topic": "topics were given other configurations",
-    "broker": "a broker was given another configuration",
-    "cluster": "the cluster's default configuration was changed",
+    "topic": "configs of topics were changed",
+    "broker": "configs of a broker were changed",
+    "cluster": "the default configs of the cluster were changed",
     "throttle": THROTTLED,
 }
 
 
 def find(signals: Signals) -> list[Incident]:
-    """Changes of configurations, by time: one for what was first seen together."""
+    """Return changes of configs by time, one for what was first reported together."""
     found: list[Incident] = []
     latest: dict[tuple[str, str], Incident] = {}
-    for signal in signals.of("config"):
+    for signal in signals.of(SignalKind.CONFIG_CHANGED):
         scope = signal.detail["scope"]
         key = signal.detail["key"]
         group = ("throttle" if THROTTLE in key else scope, signal.detail["resource"] if scope == "broker" else "")
         incident = latest.get(group)
         if incident is None or signal.at != incident.first_sign_at:
-            began = signal.not_before if signal.not_before is not None else signal.at
-            incident = Incident(CHANGED, _CAUSES[group[0]], min(began, signal.at), signal.at, "configs")
-            incident.sign("configs", signal.at)
+            began = min(signal.earliest, signal.at)
+            incident = Incident(IncidentKind.CONFIG_CHANGED, _CAUSES[group[0]], began, signal.at, Sign.CONFIGS)
+            incident.add_sign(Sign.CONFIGS, signal.at)
             incident.attributes["scope"] = scope
             if scope == "broker":
                 incident.broker_id = int(signal.detail["resource"])
@@ -48,7 +48,7 @@ def find(signals: Signals) -> list[Incident]:
         if scope == "topic":
             incident.topics.add(signal.detail["resource"])
         name = f"{signal.detail['resource']}: {key}" if scope == "topic" else key
-        incident.attributes[name] = f"{_shown(signal, 'was')} -> {_shown(signal, 'value')}"
+        incident.attributes[name] = f"{_shown(signal, 'old_value')} -> {_shown(signal, 'value')}"
     return found
 
 

@@ -1,46 +1,95 @@
-"""An incident while it is being put together, and its name for ever."""
+"""Incidents and their stable ids."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class IncidentKind(StrEnum):
+    """The kinds of incidents; docs/gold.md describes how each is recognized."""
+
+    TOPIC_CREATED = "topic_created"
+    TOPIC_DELETED = "topic_deleted"
+    TOPIC_RECREATED = "topic_recreated"
+    PARTITIONS_ADDED = "partitions_added"
+    BROKER_KILLED = "broker_killed"
+    BROKER_PAUSED = "broker_paused"
+    CONTROLLED_SHUTDOWN = "controlled_shutdown"
+    BROKER_LOST = "broker_lost"
+    BROKER_RESTARTED = "broker_restarted"
+    BROKER_RESUMED = "broker_resumed"
+    BROKER_RETURNED = "broker_returned"
+    REASSIGNMENT = "reassignment"
+    PREFERRED_ELECTION = "preferred_election"
+    CONTROLLER_MOVED = "controller_moved"
+    CONFIG_CHANGED = "config_changed"
+    REPLICA_LAGGING = "replica_lagging"
+    LEADERS_MOVED = "leaders_moved"
+
+
+class Sign(StrEnum):
+    """The signs of incidents. Of several at one time the first in this order is the first sign."""
+
+    RESPONDS = "responds"
+    LISTED = "listed"
+    CONFIGS = "configs"
+    CONTROLLER = "controller"
+    ELECTING = "electing"
+    UNLISTED = "unlisted"
+    ISR_EXPAND = "isr_expand"
+    ISR_SHRINK = "isr_shrink"
+    LEADERLESS = "leaderless"
+    LEADERS_MOVED = "leaders_moved"
+    OFFLINE_REPLICAS = "offline_replicas"
+    REPLICAS = "replicas"
+    POLL_FAILED = "poll_failed"
+    TOPICS = "topics"
+
+
+_ORDER = {sign: place for place, sign in enumerate(Sign)}
 
 
 @dataclass(slots=True)
 class Incident:
-    """One thing that was done to a cluster or happened to it."""
+    """An event that an operator caused or that happened to a cluster. Times are microseconds since 1970."""
 
-    kind: str
+    kind: IncidentKind
     cause: str
     began_at: int
-    """Microseconds since 1970: the last moment at which the first witness still told otherwise."""
+    """When the broker that reported the first sign last reported the opposite."""
     first_sign_at: int
-    first_sign: str
+    first_sign: Sign
     broker_id: int | None = None
     ended_at: int | None = None
-    """When the last sign of it was gone; None while there is one."""
+    """When the last sign ended; None while the incident lasts."""
     topics: set[str] = field(default_factory=set)
     partitions: int = 0
     under_replicated: int = 0
     offline: int = 0
     electing: int = 0
     leaders_moved: int = 0
-    seen_at: dict[str, int] = field(default_factory=dict)
+    seen_at: dict[Sign, int] = field(default_factory=dict)
     """The first time of each sign."""
     caused_by: Incident | None = None
     attributes: dict[str, str] = field(default_factory=dict)
 
-    def sign(self, name: str, at: int) -> None:
-        """Notes a sign, unless it was seen earlier."""
-        if at < self.seen_at.get(name, at + 1):
-            self.seen_at[name] = at
+    def add_sign(self, sign: Sign, at: int) -> None:
+        """Record a sign, unless an earlier one of its kind is known."""
+        if at < self.seen_at.get(sign, at + 1):
+            self.seen_at[sign] = at
+
+    def signs_by_time(self) -> list[tuple[Sign, int]]:
+        """Return the signs with their first times, earliest first."""
+        return sorted(self.seen_at.items(), key=lambda item: (item[1], _ORDER[item[0]]))
 
     def id(self, cluster_id: str) -> str:
-        """Twelve hexadecimal digits: the same for the same happening, however often gold is built."""
+        """Return the id: twelve hexadecimal digits, which a rebuild of gold does not change."""
         subject = self.broker_id if self.broker_id is not None else min(self.topics, default="")
         text = f"{cluster_id}\0{self.kind}\0{subject}\0{self.first_sign_at}\0{self.attributes.get('scope', '')}"
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def covers(self, at: int, margin: int) -> bool:
-        """Whether something at a time may have to do with it."""
+        """Return whether `at` is during the incident, or at most `margin` before or after."""
         return self.began_at - margin <= at and (self.ended_at is None or at <= self.ended_at + margin)

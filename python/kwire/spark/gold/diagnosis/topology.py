@@ -1,39 +1,40 @@
-"""Topics made, deleted and made anew, and partitions added.
+"""Created, deleted, and recreated topics, and added partitions.
 
-What one request did comes in pieces: Kafka 3.9 shows the topics of one CreateTopics call by threes and eights, and one
-broker before the other. So what follows within the settling time belongs together. A topic that vanishes and comes
-back within it with the same id was never gone: an answer was half applied.
+The effects of one request are reported in parts: Kafka 3.9 shows the topics of one CreateTopics request three to eight
+at a time, and one broker before the other. Signals within the settling time therefore belong together. A topic that
+vanishes and reappears within it with the same id was never deleted: a response was half applied.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.spark.gold.diagnosis.incident import Incident
+from kwire.spark.gold.diagnosis.incident import Incident, IncidentKind, Sign
+from kwire.spark.gold.diagnosis.signal import SignalKind
 
 if TYPE_CHECKING:
     from kwire.spark.gold.diagnosis.signal import Signal, Signals
 
-CREATED, DELETED, RECREATED, GREW = "topic_created", "topic_deleted", "topic_recreated", "partitions_added"
+CREATED, DELETED = IncidentKind.TOPIC_CREATED, IncidentKind.TOPIC_DELETED
+RECREATED, EXPANDED = IncidentKind.TOPIC_RECREATED, IncidentKind.PARTITIONS_ADDED
 
 _CAUSES = {
-    CREATED: "topics that were not there before",
-    DELETED: "topics are gone at most brokers, and stay so",
-    RECREATED: "a topic of a known name came with a new id: deleted and made again",
-    GREW: "more partitions in topics that were there",
+    CREATED: "topics appeared that did not exist before",
+    DELETED: "topics vanished at most brokers and did not reappear",
+    RECREATED: "a topic reappeared with a new id: it was deleted and created again",
+    EXPANDED: "partitions were added to existing topics",
 }
 
 
 def find(signals: Signals) -> list[Incident]:
-    """Bursts of changes of the list of topics, by time."""
-    open_by_kind: dict[str, Incident] = {}
+    """Return bursts of changes of the topic list by time."""
+    open_by_kind: dict[IncidentKind, Incident] = {}
     found: list[Incident] = []
-    for kind, signal in _steps(signals):
+    for kind, signal in _classified(signals):
         incident = open_by_kind.get(kind)
         if incident is None or signal.at - (incident.ended_at or 0) > signals.settle:
-            began = signal.not_before if signal.not_before is not None else signal.at
-            incident = Incident(kind, _CAUSES[kind], min(began, signal.at), signal.at, "topics")
-            incident.sign("topics", signal.at)
+            incident = Incident(kind, _CAUSES[kind], min(signal.earliest, signal.at), signal.at, Sign.TOPICS)
+            incident.add_sign(Sign.TOPICS, signal.at)
             open_by_kind[kind] = incident
             found.append(incident)
         incident.ended_at = signal.at
@@ -46,44 +47,47 @@ def find(signals: Signals) -> list[Incident]:
     return found
 
 
-def _steps(signals: Signals) -> list[tuple[str, Signal]]:
-    """Each appearance and disappearance under the kind of incident that it belongs to."""
-    steps: list[tuple[str, Signal]] = []
+def _classified(signals: Signals) -> list[tuple[IncidentKind, Signal]]:
+    """Return the signals that belong to an incident, each with the kind of the incident."""
+    classified: list[tuple[IncidentKind, Signal]] = []
     alive: dict[tuple[str, str], int] = {}
-    birth: dict[tuple[str, str], tuple[str, int]] = {}
-    # Of two at one instant the end comes first: that is a topic deleted and made anew between two polls.
-    events = sorted(signals.of("appeared", "vanished"), key=lambda signal: (signal.at, signal.kind == "appeared"))
+    appeared: dict[tuple[str, str], tuple[IncidentKind, int]] = {}
+    # Of two signals at one time the end comes first: a topic was deleted and recreated between two polls.
+    events = sorted(
+        signals.of(SignalKind.PARTITIONS_APPEARED, SignalKind.PARTITIONS_VANISHED),
+        key=lambda signal: (signal.at, signal.kind == SignalKind.PARTITIONS_APPEARED),
+    )
     for position, signal in enumerate(events):
-        name = signal.topic or ""
-        incarnation = (name, signal.detail.get("topic_id", ""))
+        incarnation = (signal.topic or "", signal.detail.get("topic_id", ""))
         known = alive.get(incarnation, int(signal.detail.get("before", "0")))
-        if signal.kind == "vanished":
+        if signal.kind == SignalKind.PARTITIONS_VANISHED:
             alive[incarnation] = known - signal.partitions
-            if alive[incarnation] <= 0 and not _reborn(signal, events[position + 1 :], signals):
-                steps.append((DELETED, signal))
+            if alive[incarnation] <= 0 and not _reappears(signal, events[position + 1 :], signals):
+                classified.append((DELETED, signal))
             continue
         alive[incarnation] = known + signal.partitions
         if "initial" in signal.detail:
             continue
-        kind, last = birth.get(incarnation, ("", 0))
-        if known > 0 and not (kind and signal.at - last <= signals.settle):
-            kind = GREW
-        elif known <= 0 and (kind or signal.detail.get("was_topic_id", "") == signal.detail.get("topic_id")):
-            continue  # the same topic: it flickered
-        elif known <= 0:
+        kind, last = appeared.get(incarnation, (None, 0))
+        if known > 0:
+            if kind is None or signal.at - last > signals.settle:
+                kind = EXPANDED
+        elif kind is not None or signal.detail.get("was_topic_id", "") == signal.detail.get("topic_id"):
+            continue  # the same topic as before
+        else:
             kind = RECREATED if "known" in signal.detail else CREATED
-        birth[incarnation] = (kind, signal.at)
-        steps.append((kind, signal))
-    return steps
+        appeared[incarnation] = (kind, signal.at)
+        classified.append((kind, signal))
+    return classified
 
 
-def _reborn(vanished: Signal, later: list[Signal], signals: Signals) -> bool:
-    """Whether nobody saw the topic missing: it flickered, or was made anew before the next poll."""
+def _reappears(vanished: Signal, later: list[Signal], signals: Signals) -> bool:
+    """Return whether the topic reappears within the settling time: unchanged, or recreated before the next poll."""
     for signal in later:
         after = signal.at - vanished.at
         if after > signals.settle:
             return False
-        if signal.kind == "appeared" and signal.topic == vanished.topic:
+        if signal.kind == SignalKind.PARTITIONS_APPEARED and signal.topic == vanished.topic:
             same = signal.detail.get("topic_id") == vanished.detail.get("topic_id")
             return same or after <= signals.interval // 2
     return False

@@ -1,8 +1,8 @@
-"""What was done to the recorded clusters and what gold says was done: one to one, and nothing else.
+"""The incidents of the recorded clusters are exactly the events in their logs.
 
-The truth notes each event just before it was brought about. An incident's bracket, from the last answer that told
-otherwise to the first sign, must hold that time, but for what Kafka itself needs to tell: a process takes seconds to
-start, and a broker answers a request before all have heard of it.
+The log has each event with the time just before it was caused. That time must be between `began_at` and `first_sign_at`
+of the incident, except for delays in Kafka: a process takes seconds to start, and a broker responds to a request before
+all brokers know about the change.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ EXPECTED = {
     "throttle_topic": "config_changed",
     "unthrottle_topic": "config_changed",
 }
-"""What each kind of event in the truth must be found as. Brokers' own throttles are not among what was polled."""
+"""The kind of incident for each kind of event. Throttles of brokers are not polled."""
 
 PROPAGATION = timedelta(seconds=1.5)
-"""How long a change may take to be told: 700 ms were measured, a busy machine gets twice that."""
+"""How long brokers may take to report a change: twice the measured 700 ms, for a busy machine."""
 
 STARTING = timedelta(seconds=12)
-"""How long a broker may take to start: 4 s, or 11 s when its old session has to end first."""
+"""How long a broker may take to start: 4 s, or 11 s if its old session has to time out first."""
 
 
 @pytest.fixture(scope="module")
 def incidents(spark: SparkSession, recorded_gold: str) -> dict[str, list[dict[str, Any]]]:
-    """The incidents of each cluster, by time."""
+    """Return the incidents of each cluster by time."""
     rows = spark.read.parquet(f"{recorded_gold}/gold/incidents").orderBy("first_sign_at").collect()
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -53,8 +53,8 @@ def incidents(spark: SparkSession, recorded_gold: str) -> dict[str, list[dict[st
     return found
 
 
-def done(name: str) -> list[recorded.Event]:
-    """What was done, calls that follow one another at once taken as one."""
+def caused_events(name: str) -> list[recorded.Event]:
+    """Return the events, with consecutive CreateTopics requests as one."""
     events: list[recorded.Event] = []
     for event in recorded.events(name):
         if event.kind not in EXPECTED:
@@ -83,18 +83,16 @@ def matches(event: recorded.Event, incident: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-def test_each_thing_that_was_done_is_named_once_and_nothing_else(
-    name: str, incidents: dict[str, list[dict[str, Any]]]
-) -> None:
+def test_each_event_is_one_incident_and_nothing_else(name: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
     left = [incident for incident in incidents[name] if incident["kind"] != "controller_moved"]
-    for event in done(name):
+    for event in caused_events(name):
         found = [incident for incident in left if matches(event, incident)]
         assert found, event
         left.remove(found[0])
     assert left == []
 
 
-def test_the_controller_moved_once_because_its_broker_died(incidents: dict[str, list[dict[str, Any]]]) -> None:
+def test_controller_moved_once_because_its_broker_was_killed(incidents: dict[str, list[dict[str, Any]]]) -> None:
     (moved,) = [incident for incident in incidents["zk39-public"] if incident["kind"] == "controller_moved"]
     (killed,) = [i for i in incidents["zk39-public"] if i["kind"] == "broker_killed" and i["broker_id"] == 1]
     assert moved["caused_by"] == killed["incident_id"]
@@ -104,11 +102,11 @@ def test_the_controller_moved_once_because_its_broker_died(incidents: dict[str, 
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-def test_topics_and_partitions_are_those_of_the_truth(name: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
+def test_topics_and_partitions_equal_those_of_events(name: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
     by_kind: dict[str, list[dict[str, Any]]] = {}
     for incident in incidents[name]:
         by_kind.setdefault(incident["kind"], []).append(incident)
-    for event in done(name):
+    for event in caused_events(name):
         if event.kind in {"create_topics", "delete_topics"}:
             (incident,) = by_kind[EXPECTED[event.kind]]
             assert incident["topics"] == sorted(event.detail["topics"])
@@ -121,16 +119,14 @@ def test_topics_and_partitions_are_those_of_the_truth(name: str, incidents: dict
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-def test_a_reassignment_ends_when_the_cluster_says_it_is_done(
-    name: str, incidents: dict[str, list[dict[str, Any]]]
-) -> None:
+def test_reassignment_ends_when_cluster_reports_its_end(name: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
     (over,) = [event.at for event in recorded.events(name) if event.kind == "reassign_done"]
     (move,) = [incident for incident in incidents[name] if incident["kind"] == "reassignment"]
     assert abs(move["ended_at"].astimezone(over.tzinfo) - over) < timedelta(seconds=1)
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-def test_throttles_belong_to_the_reassignment(name: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
+def test_throttles_are_caused_by_reassignment(name: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
     (move,) = [incident for incident in incidents[name] if incident["kind"] == "reassignment"]
     throttles = [i for i in incidents[name] if any("throttled" in key for key in i["attributes"])]
     assert [throttle["caused_by"] for throttle in throttles] == [move["incident_id"]] * 2
@@ -142,17 +138,17 @@ def kinds(incidents: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
 
 @pytest.mark.parametrize("name", recorded.NAMES)
 @pytest.mark.parametrize("poller", ["every 2 s", "2 late"])
-def test_a_worse_poller_sees_the_same(name: str, poller: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
+def test_worse_poller_gives_same_incidents(name: str, poller: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
     assert kinds(incidents[f"{name} {poller}"]) == kinds(incidents[name])
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-def test_a_broker_that_is_not_polled_is_missed_by_the_others(
+def test_outages_of_unpolled_broker_follow_from_other_brokers(
     name: str, incidents: dict[str, list[dict[str, Any]]]
 ) -> None:
     def seen(kind: str, broker: int | None) -> str:
         return (
-            ("there" if kind in {"broker_restarted", "broker_resumed", "broker_returned"} else "gone")
+            ("available" if kind in {"broker_restarted", "broker_resumed", "broker_returned"} else "unavailable")
             if broker == 2
             else kind
         )

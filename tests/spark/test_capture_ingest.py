@@ -1,4 +1,4 @@
-"""Captures that are not what they were: by another name, made anew, streamed before, damaged. Each row counts once."""
+"""Captures under another path, replaced, streamed before, or damaged: each row is ingested once."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from kwire.capture.errors import NotACapture
 from kwire.capture.folder import segments
 from kwire.spark.pipeline import Pipeline
 from tests.spark.recorded import bronze
-from tests.spark.test_pipeline import TABLES, TAPE, expected, silver
+from tests.spark.test_pipeline import RECORDING, TABLES, expected, silver
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from kwire.spark.pipeline import Report
+    from kwire.spark.pipeline import IngestReport
 
-ROWS = bronze(TAPE)[:600]
-STATE = [name for name in TABLES if name != "polls"]  # a capture says 'same' where a tape has a frame again
+ROWS = bronze(RECORDING)[:600]
+STATE = [name for name in TABLES if name != "polls"]  # a capture has 'same' rows where a recording repeats frames
 
 
 def captured(folder: Path, first: int, stop: int) -> str:
-    """The folder, with those rows of the tape appended in one file."""
+    """Append those rows of the recording to a capture as one segment, and return the folder."""
     with Capture(folder) as capture:
         capture.append_many(ROWS[first:stop])
     return str(folder)
 
 
-def streamed(pipeline: Pipeline, folder: str) -> list[Report]:
-    heard: list[Report] = []
+def streamed(pipeline: Pipeline, folder: str) -> list[IngestReport]:
+    reports: list[IngestReport] = []
     frames = pipeline.spark.readStream.format("kwire").load(folder)
-    assert pipeline.stream(frames, heard=heard.append, availableNow=True).awaitTermination(300)
-    return heard
+    assert pipeline.stream(frames, on_report=reports.append, availableNow=True).awaitTermination(300)
+    return reports
 
 
 def assert_history(out: Path, rows: int) -> None:
-    """It is that of the first rows of the tape."""
+    """Check that silver is that of the first rows of the recording."""
     made, wanted = silver(out), expected(ROWS[:rows])
     assert sum(made["polls"].values()) == rows
     assert {name: made[name] for name in STATE} == {name: wanted[name] for name in STATE}
 
 
-def test_a_capture_by_another_name_is_the_same_one(
+def test_capture_under_another_path_is_recognized(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = captured(tmp_path / "capture", 0, 300)
@@ -62,7 +62,7 @@ def test_a_capture_by_another_name_is_the_same_one(
     assert_history(tmp_path / "out", 300)
 
 
-def test_captures_of_the_same_brokers_are_one_history(spark: SparkSession, tmp_path: Path) -> None:
+def test_captures_of_same_brokers_are_combined(spark: SparkSession, tmp_path: Path) -> None:
     folder = captured(tmp_path / "capture", 0, 300)
     shutil.copytree(folder, tmp_path / "copy")
     copy = captured(tmp_path / "copy", 300, 400)
@@ -73,7 +73,7 @@ def test_captures_of_the_same_brokers_are_one_history(spark: SparkSession, tmp_p
     assert_history(tmp_path / "out", 400)
 
 
-def test_what_came_as_a_stream_is_not_taken_again_from_the_capture(spark: SparkSession, tmp_path: Path) -> None:
+def test_streamed_rows_are_not_ingested_again_from_capture(spark: SparkSession, tmp_path: Path) -> None:
     folder = captured(tmp_path / "capture", 0, 300)
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     streamed(pipeline, folder)
@@ -88,7 +88,7 @@ def test_what_came_as_a_stream_is_not_taken_again_from_the_capture(spark: SparkS
     assert_history(tmp_path / "out", 600)
 
 
-def test_a_capture_that_was_made_anew_is_taken_from_its_beginning(spark: SparkSession, tmp_path: Path) -> None:
+def test_replaced_capture_is_ingested_from_its_beginning(spark: SparkSession, tmp_path: Path) -> None:
     folder = captured(tmp_path / "capture", 0, 200)
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     pipeline.ingest_capture(folder)
@@ -101,7 +101,7 @@ def test_a_capture_that_was_made_anew_is_taken_from_its_beginning(spark: SparkSe
     assert_history(tmp_path / "out", 500)
 
 
-def test_a_stream_begins_anew_with_a_capture_that_was_made_anew(spark: SparkSession, tmp_path: Path) -> None:
+def test_stream_starts_again_with_replaced_capture(spark: SparkSession, tmp_path: Path) -> None:
     folder = captured(tmp_path / "capture", 0, 300)
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     streamed(pipeline, folder)
@@ -113,7 +113,7 @@ def test_a_stream_begins_anew_with_a_capture_that_was_made_anew(spark: SparkSess
     assert_history(tmp_path / "out", 500)
 
 
-def test_a_stream_whose_checkpoint_was_removed_loses_and_repeats_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_stream_without_checkpoint_loses_and_repeats_nothing(spark: SparkSession, tmp_path: Path) -> None:
     folder = str(tmp_path / "capture")
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     for first in (0, 100, 200):
@@ -128,7 +128,7 @@ def test_a_stream_whose_checkpoint_was_removed_loses_and_repeats_nothing(spark: 
     assert_history(tmp_path / "out", 500)
 
 
-def test_a_damaged_file_is_named_and_the_others_are_taken(spark: SparkSession, tmp_path: Path) -> None:
+def test_damaged_segment_is_reported_and_others_are_ingested(spark: SparkSession, tmp_path: Path) -> None:
     for first in (0, 200, 400):
         captured(tmp_path / "capture", first, first + 200)
     damaged = segments(tmp_path / "capture")[1].path
@@ -141,7 +141,9 @@ def test_a_damaged_file_is_named_and_the_others_are_taken(spark: SparkSession, t
     assert len(report.damaged) == 1
     assert f"damaged: {damaged}" in str(report)
     assert not any(again.rows.values())
-    assert 400 <= pipeline.table("polls").count() < 420  # with what the third file carries over from the second
+    assert (
+        400 <= pipeline.table("polls").count() < 420
+    )  # with the rows that the third segment carries over from the second
     held = {(row.topic, row.partition) for row in pipeline.table("partitions").select("topic", "partition").collect()}
     whole = Pipeline(spark, str(tmp_path / "whole"))
     whole.ingest_capture(captured(tmp_path / "healthy", 0, 600))
@@ -149,7 +151,7 @@ def test_a_damaged_file_is_named_and_the_others_are_taken(spark: SparkSession, t
     assert held == {(row.topic, row.partition) for row in wanted}
 
 
-def test_a_folder_that_is_none_is_refused_before_spark_is_asked(spark: SparkSession, tmp_path: Path) -> None:
+def test_missing_folder_is_rejected_before_spark_job(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = Pipeline(spark, str(tmp_path / "out"))
 
     with pytest.raises(NotACapture, match="no such folder"):

@@ -1,4 +1,4 @@
-"""Captures that grow are followed; an end ingests what is there and does not wait for what may still come."""
+"""Streams of growing captures: `finish` ingests what is captured, and does not wait for more."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from kwire.capture import Capture
 from kwire.spark.pipeline import Pipeline
-from kwire.spark.streaming import Streams, stream_name
+from kwire.spark.streaming import CaptureStreams, stream_name
 from tests.spark.recorded import bronze
-from tests.spark.test_pipeline import TAPE
+from tests.spark.test_pipeline import RECORDING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-ROWS = bronze(TAPE)
+ROWS = bronze(RECORDING)
 
 
-def test_an_end_comes_while_somebody_else_captures_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_finish_does_not_wait_while_capture_grows(spark: SparkSession, tmp_path: Path) -> None:
     ended = threading.Event()
     with Capture(tmp_path / "capture") as capture:
         capture.append_many(ROWS[:100])
@@ -31,22 +31,22 @@ def test_an_end_comes_while_somebody_else_captures_on(spark: SparkSession, tmp_p
                 capture.append(row)
 
         pipeline = Pipeline(spark, str(tmp_path / "out"))
-        streams = Streams(pipeline, [str(tmp_path / "capture")], 0.1, lambda _: None)
-        others = threading.Thread(target=capture_on)
-        others.start()
+        streams = CaptureStreams(pipeline, [str(tmp_path / "capture")], 0.1, lambda _: None)
+        writer = threading.Thread(target=capture_on)
+        writer.start()
         try:
             streams.finish()
             rows = capture.next_row
         finally:
             ended.set()
-            others.join()
+            writer.join()
 
     assert rows < len(ROWS), "it waited for the last row"
     assert pipeline.table("polls").count() >= 100
     assert not spark.streams.active
 
 
-def test_each_capture_has_a_stream_of_its_own(tmp_path: Path) -> None:
+def test_stream_name_depends_on_capture(tmp_path: Path) -> None:
     first, second = str(tmp_path / "first"), str(tmp_path / "second")
 
     assert stream_name(first) == stream_name(f"{first}/") != stream_name(second)

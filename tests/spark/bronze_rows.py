@@ -1,6 +1,6 @@
-"""Rows of bronze in a few words: what one broker answered, or that it did not.
+"""Rows of bronze for tests: responses and failed polls of brokers.
 
-Times are seconds since ``START``; topics have one partition each, on brokers 1 and 2.
+Times are seconds since `START`. Topics have one partition each, with replicas on brokers 1 and 2.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def topic(name: str, leader: int = 1, *, epoch: int = 0, isr: tuple[int, ...] = 
     )
 
 
-def answer(
+def response(
     at: float,
     *topics: MetadataResponseTopic,
     broker: int = 1,
@@ -53,28 +53,28 @@ def answer(
     cluster: str | None = "c",
     listed: tuple[int, ...] = (1, 2),
 ) -> Row:
-    """``cluster``: as the answer tells it; nothing else does."""
+    """Return a response that contains the cluster id; the row does not."""
     brokers = tuple(MetadataResponseBroker(node_id=each, host=f"k{each}", port=9092) for each in listed)
-    told = MetadataResponse(brokers=brokers, cluster_id=cluster, controller_id=1, topics=topics)
-    asked = MetadataRequest(topics=None)
-    return _asked(at, broker, endpoint)._replace(
-        frame=frame.encode_response(told, version=12, correlation_id=1)[4:],
-        request=frame.encode_request(asked, version=12, correlation_id=1)[4:],
+    message = MetadataResponse(brokers=brokers, cluster_id=cluster, controller_id=1, topics=topics)
+    request = MetadataRequest(topics=None)
+    return _poll(at, broker, endpoint)._replace(
+        frame=frame.encode_response(message, version=12, correlation_id=1)[4:],
+        request=frame.encode_request(request, version=12, correlation_id=1)[4:],
     )
 
 
-def silence(at: float, *, broker: int = 1, endpoint: str = "", cluster: str | None = None) -> Row:
-    """A poll that was refused. ``cluster``: as the poller knew it."""
-    refused = "connect: ConnectionRefusedError: [Errno 111] Connection refused"
-    return _asked(at, broker, endpoint)._replace(error=refused, cluster_id=cluster)
+def failed_poll(at: float, *, broker: int = 1, endpoint: str = "", cluster: str | None = None) -> Row:
+    """Return a poll with a refused connection; `cluster` is the id that the poller knows."""
+    refused = "connect: ConnectionRefusedError: Connection refused"
+    return _poll(at, broker, endpoint)._replace(error=refused, cluster_id=cluster)
 
 
-def _asked(at: float, broker: int, endpoint: str) -> Row:
+def _poll(at: float, broker: int, endpoint: str) -> Row:
     return Row(START + timedelta(seconds=at), broker, endpoint or f"k{broker}:9092", api_key=3, api_version=12)
 
 
 def table(spark: SparkSession, folder: Path, *rows: Row) -> DataFrame:
-    """The rows as a table of frames that somebody recorded."""
+    """Return the rows as a table of recorded frames."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{len(list(folder.iterdir()))}.parquet"
     pq.write_table(pa.Table.from_batches([to_batch(rows)]), path)

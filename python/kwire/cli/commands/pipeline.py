@@ -1,0 +1,220 @@
+"""`kwire pipeline`: turn polled metadata into tables, on Spark."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from kwire.cli.options import FiniteRange, require
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kwire.spark.live_source import BackgroundPolling
+    from kwire.spark.pipeline import IngestReport, Pipeline
+
+_SECONDS = FiniteRange(min=0, min_open=True)
+_POLL_SECONDS = 10.0
+"""How long a cluster is polled without `--stream` and `--seconds`."""
+
+
+class _Streaming(NamedTuple):
+    every: float
+    seconds: float | None
+
+
+@click.command()
+@click.option("--out", required=True, metavar="OUT", help="Write the tables to this folder or URI.")
+@click.option(
+    "--recording", "recordings", multiple=True, metavar="FILE", help="Ingest a Parquet file of frames; repeatable."
+)
+@click.option("--capture", "captures", multiple=True, metavar="DIR", help="Ingest a capture; repeatable.")
+@click.option("-b", "--bootstrap", metavar="HOST:PORT,...", help="Poll this cluster into OUT/capture and ingest it.")
+@click.option("--stream", is_flag=True, help="Ingest until interrupted.")
+@click.option(
+    "--every",
+    type=_SECONDS,
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Ingest a batch of a stream at this interval.",
+)
+@click.option(
+    "-i",
+    "--interval",
+    type=_SECONDS,
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Poll each broker at this interval.",
+)
+@click.option("--seconds", type=_SECONDS, metavar="SECONDS", help="Stop streaming or polling after this time.")
+@click.option("--gold", is_flag=True, help="Also bring gold up to date.")
+def pipeline(
+    out: str,
+    recordings: tuple[str, ...],
+    captures: tuple[str, ...],
+    bootstrap: str | None,
+    stream: bool,
+    every: float,
+    interval: float,
+    seconds: float | None,
+    gold: bool,
+) -> int:
+    """Turn polled metadata into tables, on Spark.
+
+    Frames of recordings, captures, or a cluster become changes (silver) and, with --gold, agreed states and incidents
+    (gold). Under spark-submit, run the file of `kwire.spark.pipeline` with the same options.
+
+    \b
+    Examples:
+      kwire pipeline --capture /captures/prod --out /data/kafka --gold
+      kwire pipeline --bootstrap broker-1:9092 --out /data/kafka --stream
+      kwire pipeline --recording frames.parquet --out /data/kafka
+    """  # noqa: D301  # click needs \b
+    if sum(map(bool, (recordings, captures, bootstrap))) != 1:
+        raise click.UsageError("expected one of --recording, --capture, and --bootstrap")
+    if recordings and stream:
+        raise click.UsageError("--stream needs --capture or --bootstrap: a recording does not grow")
+    require("pyspark", "spark")
+    _check(out, recordings, captures, bootstrap)
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # pandas is not used
+    from kwire.spark.pipeline import Pipeline
+    from kwire.spark.session import get_session
+
+    started = time.monotonic()
+    spark = get_session()
+    try:
+        tables = Pipeline(spark, out)
+        streaming = _Streaming(every, seconds) if stream else None
+        if bootstrap:
+            _ingest_cluster(tables, bootstrap, interval, seconds, streaming)
+        elif streaming:
+            _stream(tables, captures, streaming)
+        elif captures:
+            _print("silver", tables.ingest_capture(*captures))
+        for path in recordings:
+            _print(path, tables.ingest(_read_recording(spark, path)))
+        if gold:
+            tables.gold()
+            _print("gold", "up to date")
+        _print("done", f"{time.monotonic() - started:.1f} s in total")
+    finally:
+        spark.stop()
+    return 0
+
+
+def _ingest_cluster(
+    tables: Pipeline, bootstrap: str, interval: float, seconds: float | None, streaming: _Streaming | None
+) -> None:
+    """Poll a cluster and ingest its responses.
+
+    Raises:
+        NoBrokerResponded: every poll failed.
+    """
+    from kwire.spark.live_source import capturing
+    from kwire.spark.paths import local_path
+
+    folder = f"{local_path(tables.out)}/capture"
+    with capturing(bootstrap, folder, interval) as polling:
+        if streaming:
+            _stream(tables, [folder], streaming, polling)
+        else:
+            polling.wait(seconds or _POLL_SECONDS)
+    if not streaming:
+        _print("silver", tables.ingest_capture(folder))
+        polling.check_responded()
+
+
+def _stream(
+    tables: Pipeline, folders: Sequence[str], streaming: _Streaming, polling: BackgroundPolling | None = None
+) -> None:
+    """Ingest captures until interrupted or for some seconds, and then everything that is captured by then."""
+    from kwire.spark.streaming import CaptureStreams
+
+    streams = CaptureStreams(tables, folders, streaming.every, _print_new)
+    try:
+        streams.wait(streaming.seconds, polling.check if polling is not None else lambda: None)
+    except KeyboardInterrupt:
+        _print("stream", "interrupted")
+    if polling is not None:
+        polling.stop()
+    streams.finish()
+
+
+def _print_new(report: IngestReport) -> None:
+    if report.rows:
+        _print("silver", report)
+
+
+def _print(what: str, result: object) -> None:
+    print(f"{what}: {result}", flush=True)
+
+
+def _read_recording(spark: SparkSession, path: str) -> DataFrame:
+    from pyspark.errors import AnalysisException
+
+    try:
+        return spark.read.parquet(path)
+    except AnalysisException as error:
+        raise click.BadParameter(str(error).splitlines()[0], param_hint="--recording") from None
+
+
+# Checks that need no Spark session
+
+
+def _check(out: str, recordings: Sequence[str], captures: Sequence[str], bootstrap: str | None) -> None:
+    """Check files, folders, and addresses on this machine before Spark starts.
+
+    Raises:
+        BadParameter: the value of an option is invalid.
+    """
+    from kwire.capture.folder import segments
+    from kwire.errors import KwireError
+    from kwire.protocol import Endpoint
+    from kwire.spark.paths import local_path
+    from kwire.spark.store import Store
+
+    option = "--recording"
+    try:
+        for path in recordings:
+            _check_recording(local_path(path))
+        option = "--capture"
+        for folder in captures:
+            segments(local_path(folder))
+        option = "--bootstrap"
+        if bootstrap:
+            Endpoint.parse_all(bootstrap)
+            if "://" in local_path(out):
+                raise ValueError(
+                    f"a cluster is captured into OUT/capture, and {out} is not a folder of this machine: "
+                    "run `kwire capture`, and use --capture"
+                )
+        option = "--out"
+        Store(out)  # last, since it creates the folder
+    except (KwireError, OSError, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+
+
+def _check_recording(path: str) -> None:
+    """Check a local file. Spark resolves patterns and other file systems, also behind a plain path in spark-submit."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from kwire.spark.session import started_by_spark_submit
+
+    if "://" in path or any(sign in path for sign in "*?[{") or started_by_spark_submit():
+        return
+    if not Path(path).exists():
+        raise ValueError(f"{path} does not exist")
+    if Path(path).is_file():
+        try:
+            pq.read_schema(path)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path} is not a Parquet file: {error}".splitlines()[0]) from error

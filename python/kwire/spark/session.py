@@ -1,0 +1,59 @@
+"""Spark sessions: creating one, and what a session needs before kwire can use it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from pyspark.sql.utils import is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PYTHON_VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+"""Environment variables that choose the workers' Python. spark-submit sets the first for `spark.pyspark.python`."""
+
+SPARK_SUBMIT_VARIABLE = "SPARK_ENV_LOADED"
+"""Set by spark-submit in the driver's environment."""
+
+UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "+00:00", "GMT"})
+
+
+def started_by_spark_submit() -> bool:
+    """Return whether spark-submit started this process."""
+    return SPARK_SUBMIT_VARIABLE in os.environ
+
+
+def get_session() -> SparkSession:
+    """Return the session that spark-submit configured, or a new local one with this Python."""
+    from pyspark.sql import SparkSession
+
+    if not started_by_spark_submit():
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("kwire").config("spark.sql.session.timeZone", "UTC")
+    return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+
+
+def use_driver_python(spark: SparkSession) -> None:
+    """Let the workers of a local session run the driver's Python, which has kwire.
+
+    PySpark otherwise starts the first `python3` on the path. An interpreter that the user chose is kept, and nothing
+    changes on a cluster or behind Spark Connect, where workers run on other machines.
+    """
+    if is_remote() or any(os.environ.get(name) for name in PYTHON_VARIABLES):
+        return
+    context = spark.sparkContext
+    if (context.master or "").startswith("local") and context.getConf().get("spark.pyspark.python") is None:
+        context.pythonExec = sys.executable
+
+
+def require_utc(spark: SparkSession) -> None:
+    """Check that the session's time zone is UTC, since gold is partitioned into hours of UTC.
+
+    Raises:
+        ValueError: the session has another time zone.
+    """
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    if zone not in UTC_NAMES:
+        raise ValueError(f"spark.sql.session.timeZone is {zone}: gold is partitioned by hours of UTC, set it to UTC")

@@ -1,0 +1,86 @@
+"""Declarations of tables, shared by silver and gold.
+
+A table is declared once. Spark's DDL, the Arrow schema of its files, the order of the values in a row, and the tables
+in the documentation derive from the declaration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name, its type as Spark's DDL writes it, what it means, and its unit if it has one."""
+
+    name: str
+    type: str
+    doc: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of silver or gold.
+
+    `time` names the column by which the files of the table are partitioned into dates.
+    """
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+    time: str = "at"
+
+    @property
+    def ddl(self) -> str:
+        """The schema of the files as Spark's DDL, without the partition columns."""
+        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The schema of the files as Arrow."""
+        return _arrow_schema(self.columns)
+
+
+@cache
+def _arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
+    import pyarrow as pa
+
+    timestamp = pa.timestamp("us", tz="UTC")
+    types = {
+        "string": pa.string(),
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "timestamp": timestamp,
+        "binary": pa.binary(),
+        "array<int>": pa.list_(pa.field("element", pa.int32())),
+        "array<string>": pa.list_(pa.field("element", pa.string())),
+        "map<string,string>": pa.map_(pa.string(), pa.string()),
+        "map<string,timestamp>": pa.map_(pa.string(), timestamp),
+    }
+    return pa.schema([pa.field(column.name, types[column.type]) for column in columns])
+
+
+def as_markdown(tables: Iterable[Table]) -> str:
+    """Return the tables as the documentation shows them."""
+    parts = []
+    for table in tables:
+        rows = "\n".join(f"| `{c.name}` | {c.type} | {c.doc} | {c.unit} |" for c in table.columns)
+        parts.append(
+            f"### {table.name}\n\n{table.doc}\n\n| column | type | meaning | unit |\n|---|---|---|---|\n{rows}\n"
+        )
+    return "\n".join(parts)
