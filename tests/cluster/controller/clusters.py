@@ -1,7 +1,6 @@
-"""A cluster for tests: a ZooKeeper in memory, brokers that live or die, and controllers on some of them.
+"""A cluster for tests: ZooKeeper in memory, brokers, and controllers on some of them.
 
-Rules of this file: brokers are sessions that hold their registration and remember what they were told; nothing answers
-for the controller. A broker's store can be broken by ``MemoryZooKeeper.interrupt``.
+A broker is a session with a registration and a metadata cache. `MemoryZooKeeper.inject_fault` makes its session fail.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import asyncio
 import random
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.settings import ControllerSettings
@@ -23,40 +22,20 @@ from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMe
 from kwire.messages.kip4.create_topic_v2 import TopicCreation
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+    from collections.abc import AsyncGenerator, Awaitable, Iterable
 
     from kwire.cluster.controller.backend import Outcome
     from kwire.cluster.zookeeper.memory_store import MemoryStore
 
-PATIENCE = 30.0
-"""Seconds for what takes milliseconds on an idle machine."""
-
 SETTINGS = ControllerSettings(retry_backoff=0.001, retry_backoff_max=0.01, send_timeout=1.0)
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a test's coroutine; it must not take for ever."""
-
-    async def bounded() -> None:
-        await asyncio.wait_for(work, 60)
-
-    asyncio.run(bounded())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition, in turns of the event loop."""
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    while not condition():
-        if asyncio.get_running_loop().time() > deadline:
-            raise TimeoutError("what was waited for has not come true")
-        await asyncio.sleep(0.001)
 
 
 @dataclass
 class LiveBroker:
-    """A broker: its session, its controller if it runs one, and what it was told."""
+    """A broker: its session, its controller if any, and the metadata it received."""
 
     id: int
     store: MemoryStore
@@ -66,22 +45,22 @@ class LiveBroker:
 
 
 class Cluster:
-    """Brokers on one ``MemoryZooKeeper``."""
+    """Brokers with one `MemoryZooKeeper`."""
 
     def __init__(self, settings: ControllerSettings = SETTINGS) -> None:
         self.memory = MemoryZooKeeper()
         self.settings = settings
         self.brokers: dict[int, LiveBroker] = {}
         self.unreachable: set[int] = set()
-        self.deaf: set[int] = set()
-        """Brokers that read nothing until ``heard`` is set."""
-        self.heard = asyncio.Event()
+        self.blocked: set[int] = set()
+        """Brokers that process no metadata until `unblocked` is set."""
+        self.unblocked = asyncio.Event()
         self.tool: MemoryStore = self.memory.session()
 
     async def send(self, broker_id: int, message: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """What a node does: over a connection there, by a call here."""
-        if broker_id in self.deaf:
-            await self.heard.wait()
+        """Deliver UpdateMetadata to a broker."""
+        if broker_id in self.blocked:
+            await self.unblocked.wait()
         broker = self.brokers.get(broker_id)
         if broker is None or broker_id in self.unreachable:
             raise ConnectionRefusedError(broker_id)
@@ -89,7 +68,7 @@ class Cluster:
         return UpdateMetadataResponse(error_code=broker.metadata.update(message))
 
     async def start(self, broker_id: int, *, rack: str | None = None, runs_controller: bool = True) -> LiveBroker:
-        """Bring a broker up: registered, and standing for election."""
+        """Start a broker: register it and start its controller."""
         store = self.memory.session()
         broker = self.brokers[broker_id] = LiveBroker(broker_id, store)
         await make_path(store, BrokerRegistration.root)
@@ -101,7 +80,7 @@ class Cluster:
         return broker
 
     async def kill(self, broker_id: int) -> None:
-        """As kill -9 does, once ZooKeeper has noticed."""
+        """Expire the session of a broker, as after kill -9."""
         broker = self.brokers.pop(broker_id)
         self.memory.expire(broker.store.session_id)
         if broker.controller is not None:
@@ -120,31 +99,31 @@ class Cluster:
 
     @property
     def active(self) -> Controller:
-        """The controller in office."""
+        """The active controller."""
         (active,) = [one.controller for one in self.brokers.values() if one.controller and one.controller.cluster]
         return active
 
-    async def elected(self) -> Controller:
-        """The controller, once there is one that has read the state."""
+    async def wait_elected(self) -> Controller:
+        """Wait for a controller that has loaded the cluster state."""
 
-        def is_there() -> bool:
+        def is_elected() -> bool:
             return sum(bool(one.controller and one.controller.cluster) for one in self.brokers.values()) == 1
 
-        await until(is_there)
+        await eventually(is_elected)
         return self.active
 
-    async def calm(self) -> Controller:
-        """The controller, once it has nothing to do and everybody knows everything."""
+    async def wait_idle(self) -> Controller:
+        """Wait until the controller has nothing to do and all brokers have the current metadata."""
         while True:
-            controller = await self.elected()
+            controller = await self.wait_elected()
             await asyncio.sleep(0)
             await controller.drain()
             if controller.queue_size == 0 and not self.unreachable:
-                await until(lambda one=controller: not any(one.pending_updates.values()) or not one.is_active)  # type: ignore[misc] # mypy knows no defaults of lambdas
+                await eventually(lambda one=controller: not any(one.pending_updates.values()) or not one.is_active)  # type: ignore[misc] # mypy knows no defaults of lambdas
                 if controller.is_active and controller.queue_size == 0:
                     return controller
 
-    # What ZooKeeper says
+    # Data in ZooKeeper
 
     def exists(self, path: str) -> bool:
         return self.memory.tree.exists(path)
@@ -159,14 +138,14 @@ class Cluster:
         return sorted(self.memory.tree.get(TopicRegistration.root).children)
 
     def write(self, path: str, data: bytes) -> None:
-        """As an outside tool: create, or overwrite."""
+        """Create or overwrite a znode, as a tool does."""
         if self.exists(path):
             self.tool.set(path, data)
         else:
             self.tool.create(path, data)
 
     def check_agreement(self) -> None:
-        """The controller's state and every broker's metadata say what ZooKeeper says."""
+        """Check that the state of the controller and the metadata of every broker match ZooKeeper."""
         cluster = self.active.cluster
         assert cluster is not None
         assert sorted(topic.name for topic in cluster.topics) == self.topics()
@@ -183,7 +162,7 @@ class Cluster:
                     assert partition.version == self.memory.tree.get(path).version
         for broker in self.brokers.values():
             assert sorted(broker.metadata.brokers) == sorted(cluster.brokers)
-            told = {
+            cached = {
                 (name, index): (state.leader, tuple(state.isr), tuple(state.replicas))
                 for name, topic in broker.metadata.topics.items()
                 for index, state in topic.partitions.items()
@@ -193,28 +172,28 @@ class Cluster:
                 for topic in cluster.topics
                 for one in topic.partitions
             }
-            assert told == known, f"broker {broker.id}"
+            assert cached == known, f"broker {broker.id}"
 
 
 @asynccontextmanager
 async def cluster_of(
     *broker_ids: int, controllers: Iterable[int] | None = None, settings: ControllerSettings = SETTINGS
 ) -> AsyncGenerator[Cluster]:
-    """A cluster with a controller on the first of these brokers, or on ``controllers``."""
+    """Start brokers, with a controller on the first one or on those in `controllers`."""
     cluster = Cluster(settings)
     try:
         for broker_id in broker_ids:
             chosen = broker_ids[:1] if controllers is None else controllers
             await cluster.start(broker_id, runs_controller=broker_id in chosen)
-        await cluster.elected()
-        await cluster.calm()
+        await cluster.wait_elected()
+        await cluster.wait_idle()
         yield cluster
     finally:
         await cluster.stop()
 
 
 def creation(name: str, *replicas: tuple[int, ...], **config: str) -> TopicCreation:
-    """A topic with this assignment; underscores of setting names stand for dots."""
+    """Return a creation with this assignment. Underscores in config names stand for dots."""
     return TopicCreation(
         topic_name=name,
         replica_assignment=assignment(*replicas),
@@ -225,17 +204,17 @@ def creation(name: str, *replicas: tuple[int, ...], **config: str) -> TopicCreat
 
 
 def assignment(*replicas: tuple[int, ...], first: int = 0) -> tuple[PartitionReplicas, ...]:
-    """Replicas of partitions in a row."""
+    """Return the replicas of consecutive partitions."""
     return tuple(PartitionReplicas(partition_id=index, replica_ids=ids) for index, ids in enumerate(replicas, first))
 
 
-def move(topic: str, **partitions: tuple[int, ...]) -> TopicReassignment:
-    """``move("a", p0=(1, 2))``."""
+def reassignment(topic: str, **partitions: tuple[int, ...]) -> TopicReassignment:
+    """Return a reassignment such as `reassignment("a", p0=(1, 2))`."""
     replicas = {int(name[1:]): ids for name, ids in partitions.items()}
     listed = tuple(PartitionReplicas(partition_id=index, replica_ids=ids) for index, ids in replicas.items())
     return TopicReassignment(topic=topic, partitions=listed)
 
 
 async def codes(outcomes: Awaitable[list[Outcome]]) -> dict[str, int]:
-    """What became of each topic."""
+    """Return the error code of each topic."""
     return {one.topic: one.error.code if one.error else ErrorCode.NO_ERROR for one in await outcomes}

@@ -1,4 +1,4 @@
-"""A real ZooKeeper for the tests that need one."""
+"""A ZooKeeper server for the tests that need one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedZooKeeper]:
-    """One server for all of them; each test works below a root of its own."""
+    """A server that all tests share; each test has its own chroot."""
     with EmbeddedZooKeeper(force_sync=False) as server:
         yield server

@@ -28,8 +28,8 @@ from kwire.messages.kip4.preferred_replica_leader_election import (
 from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
 from kwire.messages.kip4.structures import TopicReassignment
 from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
-from tests.cluster.controller.asking import alter, alteration, ask, batch, create, entry
-from tests.cluster.controller.clusters import assignment, cluster_of, creation, move
+from tests.cluster.controller.admin_requests import alter, alteration, batch, create, entry, send
+from tests.cluster.controller.clusters import assignment, cluster_of, creation, reassignment
 from tests.cluster.node.handling import handle
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ async def test_create_topics(one: TopicCreation, code: int) -> None:
     async with cluster_of(1, 2, 3) as cluster:
         assert await create(cluster, creation("there.is", (1,))) == {"there.is": 0}
         assert await create(cluster, one) == {one.topic_name: code}
-        await cluster.calm()
+        await cluster.wait_idle()
         cluster.check_agreement()
         assert (one.topic_name in cluster.topics()) == (code in {0, 1001})
 
@@ -149,7 +149,7 @@ async def test_alter_topics(one: TopicAlteration, code: int, factors: dict[int, 
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (1, 2), (2, 3)))
         assert await alter(cluster, one) == {one.topic_name: code}
-        await cluster.calm()
+        await cluster.wait_idle()
         cluster.check_agreement()
         registration = cluster.registration("t")
         assert {index: len(replicas) for index, replicas in registration.partitions.items()} == factors
@@ -187,15 +187,15 @@ async def test_second_reassignment_is_rejected_and_changes_nothing() -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (1, 2)), creation("u", (1, 2)))
         cluster.write(ReassignPartitions.path(), b"malformed")
-        await cluster.calm()
+        await cluster.wait_idle()
         change = alteration(replica_assignment=assignment((3, 1)), added_config_entries=(entry("flush.ms", "1"),))
         codes = await alter(cluster, change, alteration("u", partitions=2))
         assert codes == {"t": 1009, "u": 0}
         assert b"flush" not in cluster.memory.tree.get(EntityConfig.path("topics", "t")).data
-        message = ReassignPartitionsRequest(topics=(move("t", p0=(3,)), move("zz", p0=(1,))))
+        message = ReassignPartitionsRequest(topics=(reassignment("t", p0=(3,)), reassignment("zz", p0=(1,))))
         assert await batch(cluster, message) == {"t": 1009, "zz": 1009}
         cluster.tool.delete(ReassignPartitions.path())
-        await cluster.calm()
+        await cluster.wait_idle()
         assert await alter(cluster, change) == {"t": 0}
         assert cluster.registration("t").partitions[0] == (3, 1)
 
@@ -205,7 +205,7 @@ async def test_delete_topics() -> None:
         await create(cluster, creation("a", (1,)), creation("b", (1,)), creation("c", (9, 1)))
         message = DeleteTopicRequest_V2(topic_names=("a", "b", "c", "zz", "b"))
         assert await batch(cluster, message) == {"a": 0, "b": 1012, "c": 0, "zz": 3}
-        await cluster.calm()
+        await cluster.wait_idle()
         assert cluster.topics() == ["b", "c"]
         assert not cluster.exists(EntityConfig.path("topics", "a"))
         assert await batch(cluster, DeleteTopicRequest_V2(topic_names=("c",))) == {"c": 0}, (
@@ -213,13 +213,13 @@ async def test_delete_topics() -> None:
         )
         assert (await create(cluster, creation("c", (1,))))["c"] == 1001
         assert await alter(cluster, alteration("c", partitions=3)) == {"c": 3}
-        listed = await ask(cluster, ListTopicsRequest(), 0)
+        listed = await send(cluster, ListTopicsRequest(), 0)
         assert listed.topics_list.topics_marked_for_deletion == ("c",)
         assert listed.topics_list.alive_topics == ("b",)
-        assert (await ask(cluster, ListTopicsRequest(), 1)).topics_list.topic_names == ("b",)
+        assert (await send(cluster, ListTopicsRequest(), 1)).topics_list.topic_names == ("b",)
         await cluster.start(9, runs_controller=False)
-        await cluster.calm()
-        await cluster.calm()
+        await cluster.wait_idle()
+        await cluster.wait_idle()
         assert cluster.topics() == ["b"]
         cluster.check_agreement()
 
@@ -228,9 +228,9 @@ async def test_preferred_election() -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (3, 1), (1, 2)), creation("u", (3, 2)))
         await cluster.kill(3)
-        await cluster.calm()
+        await cluster.wait_idle()
         await cluster.start(3, runs_controller=False)
-        await cluster.calm()
+        await cluster.wait_idle()
         assert [cluster.state("t", 0).leader, cluster.state("u", 0).leader] == [1, 2]
 
         def elect(*topics: tuple[str, Sequence[int]]) -> PreferredReplicaLeaderElectionRequest:
@@ -242,15 +242,15 @@ async def test_preferred_election() -> None:
         assert await batch(cluster, wrong) == {"t": 1008, "u": 1008, "v": 3, "u2": 3}
         assert await batch(cluster, elect(("t", [5]))) == {"t": 3}
         assert await batch(cluster, elect(("t", [0]))) == {"t": 0}
-        await cluster.calm()
+        await cluster.wait_idle()
         assert [cluster.state("t", 0).leader, cluster.state("u", 0).leader] == [3, 2]
         assert await batch(cluster, elect()) == {"t": 0, "u": 0}
-        await cluster.calm()
+        await cluster.wait_idle()
         assert cluster.state("u", 0).leader == 3
         assert not cluster.exists(PreferredReplicaElection.path())
         cluster.write(PreferredReplicaElection.path(), b"")
         assert await batch(cluster, elect(("t", []), ("v", []))) == {"t": 1007, "v": 3}
-        (failed,) = (await ask(cluster, elect(), 0)).topics
+        (failed,) = (await send(cluster, elect(), 0)).topics
         assert (failed.topic, failed.error_code) == ("", 1007)
         cluster.tool.delete(PreferredReplicaElection.path())
 
@@ -259,12 +259,12 @@ async def test_election_of_a_topic_without_partitions_covers_all_partitions() ->
     async with cluster_of(1, 3) as cluster:
         await create(cluster, creation("t", (3, 1), (3, 1)))
         await cluster.kill(3)
-        await cluster.calm()
+        await cluster.wait_idle()
         await cluster.start(3, runs_controller=False)
-        await cluster.calm()
+        await cluster.wait_idle()
         named = (TopicPartitions(topic="t", partition_ids=()), TopicPartitions(topic="t", partition_ids=(0,)))
         assert await batch(cluster, PreferredReplicaLeaderElectionRequest(topics=named)) == {"t": 0}
-        await cluster.calm()
+        await cluster.wait_idle()
         assert [cluster.state("t", index).leader for index in (0, 1)] == [3, 3]
 
 
@@ -273,18 +273,18 @@ async def test_more_partitions_than_fit_in_a_znode_are_elected_and_reassigned() 
         name, count = "t" * 249, 4_000
         await create(cluster, creation(name, *[(2, 1)] * count))
         await cluster.kill(2)
-        await cluster.calm()
+        await cluster.wait_idle()
         await cluster.start(2, runs_controller=False)
-        await cluster.calm()
+        await cluster.wait_idle()
         assert cluster.state(name, count - 1).leader == 1
         assert await batch(cluster, PreferredReplicaLeaderElectionRequest(topics=())) == {name: 0}
-        await cluster.calm()
+        await cluster.wait_idle()
         assert {cluster.state(name, index).leader for index in range(count)} == {2}
         assert not cluster.exists(PreferredReplicaElection.path())
         goal = TopicReassignment(topic=name, partitions=assignment(*[(1,)] * count))
         assert await batch(cluster, ReassignPartitionsRequest(topics=(goal,))) == {name: 0}
-        await cluster.calm()
-        await cluster.calm()
+        await cluster.wait_idle()
+        await cluster.wait_idle()
         assert set(cluster.registration(name).partitions.values()) == {(1,)}
         assert not cluster.exists(ReassignPartitions.path())
         cluster.check_agreement()
@@ -295,30 +295,35 @@ async def test_reassign_and_verify() -> None:
         await create(cluster, creation("t", (1, 2), (2, 3)), creation("u", (3, 2)))
 
         async def verify(*topics: Any) -> dict[str, tuple[int, dict[int, int]]]:
-            response = await ask(cluster, VerifyReassignPartitionsRequest(topics=topics), 0)
+            response = await send(cluster, VerifyReassignPartitionsRequest(topics=topics), 0)
             return {
                 one.topic: (one.error_code, {status.partition_id: status.status for status in one.partitions})
                 for one in response.topics
             }
 
         wrong = ReassignPartitionsRequest(
-            topics=(move("t", p0=(9,)), move("u", p0=()), move("v", p0=(1,)), move("t", p0=(1,)))
+            topics=(
+                reassignment("t", p0=(9,)),
+                reassignment("u", p0=()),
+                reassignment("v", p0=(1,)),
+                reassignment("t", p0=(1,)),
+            )
         )
         assert await batch(cluster, wrong) == {"t": 1005, "u": 1005, "v": 3}
-        assert await batch(cluster, ReassignPartitionsRequest(topics=(move("t", p7=(1,)),))) == {"t": 3}
-        assert await batch(cluster, ReassignPartitionsRequest(topics=(move("t", p0=(1, 1)),))) == {"t": 1005}
-        there = ReassignPartitionsRequest(topics=(move("t", p0=(1, 2)),))
+        assert await batch(cluster, ReassignPartitionsRequest(topics=(reassignment("t", p7=(1,)),))) == {"t": 3}
+        assert await batch(cluster, ReassignPartitionsRequest(topics=(reassignment("t", p0=(1, 1)),))) == {"t": 1005}
+        there = ReassignPartitionsRequest(topics=(reassignment("t", p0=(1, 2)),))
         assert await batch(cluster, there) == {"t": 0}
         assert not cluster.exists(ReassignPartitions.path()), "the replicas are there already"
-        goal = (move("t", p0=(3, 1), p1=(1,)), move("u", p0=(2, 3)))
+        goal = (reassignment("t", p0=(3, 1), p1=(1,)), reassignment("u", p0=(2, 3)))
         started, running = await asyncio.gather(batch(cluster, ReassignPartitionsRequest(topics=goal)), verify())
         assert started == {"t": 0, "u": 0}
         assert running == {"t": (0, {0: 0, 1: 0}), "u": (0, {0: 0})}
-        await cluster.calm()
-        await cluster.calm()
+        await cluster.wait_idle()
+        await cluster.wait_idle()
         assert await verify() == {}
         assert await verify(*goal) == {"t": (0, {0: 1, 1: 1}), "u": (0, {0: 1})}
-        assert await verify(move("t", p0=(1, 2)), move("v", p0=(1,)), move("u", p9=(1,))) == {
+        assert await verify(reassignment("t", p0=(1, 2)), reassignment("v", p0=(1,)), reassignment("u", p9=(1,))) == {
             "t": (0, {0: -1}),
             "v": (3, {}),
             "u": (3, {}),
@@ -336,7 +341,7 @@ REQUESTS: list[tuple[Any, int]] = [
     (DescribeTopicRequest(topic_name="t"), 1),
     (ListTopicsRequest(), 0),
     (PreferredReplicaLeaderElectionRequest(topics=()), 0),
-    (ReassignPartitionsRequest(topics=(move("t", p0=(1,)),)), 0),
+    (ReassignPartitionsRequest(topics=(reassignment("t", p0=(1,)),)), 0),
     (VerifyReassignPartitionsRequest(topics=()), 0),
 ]
 
@@ -381,7 +386,7 @@ async def test_controlled_shutdown_moves_leaders() -> None:
         assert cluster.state("u", 0).leader == 3, "a stopping broker leads no new partition"
         await cluster.kill(2)
         await cluster.start(2, runs_controller=False)
-        await cluster.calm()
+        await cluster.wait_idle()
         await create(cluster, creation("v", (2, 3)))
         assert cluster.state("v", 0).leader == 2
         cluster.check_agreement()

@@ -1,4 +1,4 @@
-"""Automatic assignment: Kafka's worked example, and rules stated apart from the code."""
+"""Tests of automatic replica assignment, against Kafka's examples and a second implementation of the rules."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kwire.cluster.controller.errors import AdminError
 RACKS = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
 
 
-def test_brokers_are_taken_from_each_rack_in_turn() -> None:
+def test_brokers_alternate_between_racks() -> None:
     assert alternate_racks(RACKS) == [0, 3, 1, 5, 4, 2]
 
 
-def test_the_worked_example_of_kafka() -> None:
+def test_example_of_kafka_with_racks() -> None:
     assert assign_replicas(RACKS, 7, 3, random.Random(1), start_index=0) == [
         (0, 3, 1),
         (3, 1, 5),
@@ -31,17 +31,17 @@ def test_the_worked_example_of_kafka() -> None:
     ]
 
 
-def test_the_example_in_kafkas_comment_without_racks() -> None:
-    """Ten partitions with three replicas on five brokers, from broker 0 on (``AdminUtils``)."""
+def test_example_of_kafka_without_racks() -> None:
+    """Ten partitions with three replicas on five brokers, starting at broker 0 (`AdminUtils`)."""
     assigned = assign_replicas(dict.fromkeys(range(5)), 10, 3, random.Random(1), start_index=0)
     assert assigned[:5] == [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1)]
     assert assigned[5:] == [(0, 2, 3), (1, 3, 4), (2, 4, 0), (3, 0, 1), (4, 1, 2)]
 
 
-def restated(
+def expected_assignment(
     brokers: list[int], racks: dict[int, str] | None, partitions: int, factor: int, start: int, shift: int, first: int
 ) -> list[tuple[int, ...]]:
-    """The rules of the protocol's notes once more, word for word and without regard to speed."""
+    """Apply Kafka's rules literally."""
     count = len(brokers)
     result = []
     for pid in range(first, first + partitions):
@@ -76,7 +76,7 @@ def clusters(draw: st.DrawFn) -> dict[int, str | None]:
 
 
 @given(clusters(), st.integers(1, 40), st.data(), st.integers(0, 30))
-def test_it_follows_the_rules_as_restated(
+def test_assignment_follows_the_rules(
     racks: dict[int, str | None], partitions: int, data: st.DataObject, first: int
 ) -> None:
     factor = data.draw(st.integers(1, len(racks)))
@@ -84,13 +84,13 @@ def test_it_follows_the_rules_as_restated(
     known = {broker: rack for broker, rack in racks.items() if rack is not None}
     aware = len(known) == len(racks)
     brokers = alternate_racks(known) if aware else sorted(racks)
-    expected = restated(brokers, known if aware else None, partitions, factor, start, start, first)
+    expected = expected_assignment(brokers, known if aware else None, partitions, factor, start, start, first)
     got = assign_replicas(racks, partitions, factor, random.Random(0), start_index=start, first_partition=first)
     assert got == expected
 
 
 @given(clusters(), st.integers(1, 60), st.data(), st.randoms(use_true_random=False))
-def test_replicas_are_distinct_leaders_are_even_and_racks_are_used_first(
+def test_replicas_are_distinct_and_spread_over_racks_and_leaders_are_even(
     racks: dict[int, str | None], partitions: int, data: st.DataObject, rng: random.Random
 ) -> None:
     factor = data.draw(st.integers(1, len(racks)))
@@ -106,10 +106,8 @@ def test_replicas_are_distinct_leaders_are_even_and_racks_are_used_first(
 
 
 @given(st.integers(2, 8), st.integers(1, 20), st.integers(1, 20), st.data())
-def test_added_partitions_go_on_where_the_first_ones_stopped(
-    brokers: int, existing: int, added: int, data: st.DataObject
-) -> None:
-    """As if all had been made at once from the place of partition 0, which also says how followers are shifted."""
+def test_added_partitions_continue_the_pattern(brokers: int, existing: int, added: int, data: st.DataObject) -> None:
+    """The result equals an assignment of all partitions that starts, with its shift, at the leader of partition 0."""
     factor = data.draw(st.integers(1, brokers))
     start = data.draw(st.integers(0, brokers - 1))
     racks: dict[int, str | None] = dict.fromkeys(range(10, 10 + brokers))
@@ -122,10 +120,10 @@ def test_added_partitions_go_on_where_the_first_ones_stopped(
 @pytest.mark.parametrize(
     ("partitions", "factor", "code"), [(0, 1, 1002), (-1, 1, 1002), (1, 0, 1004), (1, 4, 1004), (1, -1, 1004)]
 )
-def test_what_cannot_be_assigned_is_refused(partitions: int, factor: int, code: int) -> None:
-    with pytest.raises(AdminError) as refused:
+def test_impossible_assignment_is_rejected(partitions: int, factor: int, code: int) -> None:
+    with pytest.raises(AdminError) as rejected:
         assign_replicas({1: None, 2: None, 3: None}, partitions, factor, random.Random(0))
-    assert refused.value.code == code
+    assert rejected.value.code == code
 
 
 def test_one_broker_can_hold_one_replica_each() -> None:

@@ -1,4 +1,4 @@
-"""Who leads and who is in sync."""
+"""Tests of partition leader election."""
 
 from __future__ import annotations
 
@@ -23,79 +23,79 @@ def a_partition(
     return Partition(0, replicas, PartitionState(leader, leader_epoch, isr, controller_epoch), 5)
 
 
-def settled(
-    partition: Partition, live: set[int], leaving: frozenset[int] = frozenset(), *, unclean: bool = False
+def elected(
+    partition: Partition, live: set[int], shutting_down: frozenset[int] = frozenset(), *, unclean: bool = False
 ) -> Partition:
-    return elect_leader(partition, live, leaving, unclean=unclean, controller_epoch=9)
+    return elect_leader(partition, live, shutting_down, unclean=unclean, controller_epoch=9)
 
 
-def told(partition: Partition) -> tuple[int, tuple[int, ...], int]:
+def summary(partition: Partition) -> tuple[int, tuple[int, ...], int]:
     return partition.leader, partition.isr, partition.leader_epoch
 
 
-def test_a_new_partition_is_led_by_its_first_live_replica() -> None:
-    assert told(settled(Partition(0, (1, 2, 3)), {2, 3})) == (2, (2, 3), 0)
+def test_first_live_replica_leads_a_new_partition() -> None:
+    assert summary(elected(Partition(0, (1, 2, 3)), {2, 3})) == (2, (2, 3), 0)
 
 
-def test_a_new_partition_without_a_live_replica_waits() -> None:
+def test_new_partition_without_live_replicas_has_no_state() -> None:
     partition = Partition(0, (1, 2))
-    assert settled(partition, {3}) is partition
+    assert elected(partition, {3}) is partition
     assert partition.leader == -1
 
 
-def test_a_dead_follower_leaves_the_isr_and_the_leader_epoch_stays() -> None:
-    assert told(settled(a_partition((1, 2, 3), 1, (1, 2, 3)), {1, 3})) == (1, (1, 3), 7)
+def test_dead_follower_leaves_the_isr_without_a_new_leader_epoch() -> None:
+    assert summary(elected(a_partition((1, 2, 3), 1, (1, 2, 3)), {1, 3})) == (1, (1, 3), 7)
 
 
-def test_a_dead_leader_is_followed_by_the_next_in_the_order_of_assignment() -> None:
-    assert told(settled(a_partition((3, 1, 2), 3, (2, 1, 3)), {1, 2})) == (1, (1, 2), 8)
+def test_next_replica_in_the_order_of_assignment_succeeds_a_dead_leader() -> None:
+    assert summary(elected(a_partition((3, 1, 2), 3, (2, 1, 3)), {1, 2})) == (1, (1, 2), 8)
 
 
-def test_a_replica_outside_the_isr_does_not_lead() -> None:
-    assert told(settled(a_partition((1, 2), 1, (1,)), {2})) == (-1, (1,), 8)
+def test_replica_outside_the_isr_does_not_become_leader() -> None:
+    assert summary(elected(a_partition((1, 2), 1, (1,)), {2})) == (-1, (1,), 8)
 
 
-def test_unless_the_topic_permits_it() -> None:
-    assert told(settled(a_partition((1, 2), 1, (1,)), {2}, unclean=True)) == (2, (2,), 8)
+def test_unclean_election_makes_a_replica_outside_the_isr_leader() -> None:
+    assert summary(elected(a_partition((1, 2), 1, (1,)), {2}, unclean=True)) == (2, (2,), 8)
 
 
-def test_the_last_of_the_isr_stays_in_it_and_leads_when_it_is_back() -> None:
-    gone = settled(a_partition((1, 2), 1, (1, 2)), set())
-    assert told(gone) == (-1, (1, 2), 8)
-    assert told(settled(gone, {2})) == (2, (2,), 9)
+def test_last_replica_stays_in_the_isr_and_leads_after_it_returns() -> None:
+    offline = elected(a_partition((1, 2), 1, (1, 2)), set())
+    assert summary(offline) == (-1, (1, 2), 8)
+    assert summary(elected(offline, {2})) == (2, (2,), 9)
 
 
-def test_a_returning_replica_is_in_sync_and_does_not_take_the_lead() -> None:
-    assert told(settled(a_partition((1, 2), 2, (2,)), {1, 2})) == (2, (1, 2), 7)
+def test_returning_replica_joins_the_isr_and_the_leader_stays() -> None:
+    assert summary(elected(a_partition((1, 2), 2, (2,)), {1, 2})) == (2, (1, 2), 7)
 
 
-def test_what_needs_no_change_is_the_same_object() -> None:
+def test_unchanged_partition_is_the_same_object() -> None:
     partition = a_partition((1, 2), 2, (2, 1))
-    assert settled(partition, {1, 2, 3}) is partition
+    assert elected(partition, {1, 2, 3}) is partition
 
 
-def test_a_state_that_nobody_can_read_is_left_alone() -> None:
+def test_malformed_state_is_unchanged() -> None:
     partition = Partition(0, (1, 2), None, MALFORMED)
-    assert settled(partition, {1, 2}) is partition
+    assert elected(partition, {1, 2}) is partition
 
 
-def test_who_shuts_down_leads_only_for_want_of_another() -> None:
+def test_broker_that_shuts_down_is_the_last_choice() -> None:
     assert choose_leader((1, 2, 3), {1}) == 2
     assert choose_leader((1, 2), {1, 2}) == 1
     assert choose_leader((), {1}) == -1
 
 
-def test_a_preferred_leader_must_be_alive_in_sync_and_stay() -> None:
+def test_preferred_leader_must_be_live_in_sync_and_not_shutting_down() -> None:
     partition = a_partition((1, 2), 2, (2, 1))
-    assert told(elect_preferred_leader(partition, {1, 2}, frozenset(), 9)) == (1, (2, 1), 8)
+    assert summary(elect_preferred_leader(partition, {1, 2}, frozenset(), 9)) == (1, (2, 1), 8)
     assert elect_preferred_leader(partition, {2}, frozenset(), 9) is partition
     assert elect_preferred_leader(partition, {1, 2}, {1}, 9) is partition
     behind = a_partition((1, 2), 2, (2,))
     assert elect_preferred_leader(behind, {1, 2}, frozenset(), 9) is behind
 
 
-def test_leaders_are_moved_away_from_who_shuts_down() -> None:
-    assert told(elect_leader_for_shutdown(a_partition((1, 2), 1, (1, 2)), {1, 2}, {1}, 9)) == (2, (1, 2), 8)
+def test_leader_that_shuts_down_is_replaced() -> None:
+    assert summary(elect_leader_for_shutdown(a_partition((1, 2), 1, (1, 2)), {1, 2}, {1}, 9)) == (2, (1, 2), 8)
     alone = a_partition((1, 2), 1, (1,))
     assert elect_leader_for_shutdown(alone, {1, 2}, {1}, 9) is alone
 
@@ -104,15 +104,15 @@ replicas = st.permutations(BROKERS).flatmap(lambda order: st.integers(1, 5).map(
 
 
 @given(replicas, st.lists(st.tuples(st.sets(st.sampled_from(BROKERS)), st.booleans()), min_size=1, max_size=12))
-def test_whatever_dies_and_returns_no_acknowledged_data_is_lost_without_leave(
+def test_new_leader_was_in_the_isr_unless_the_election_was_unclean(
     assigned: tuple[int, ...], history: list[tuple[set[int], bool]]
 ) -> None:
-    """The ISR never gets empty; a new leader was in the last ISR, unless the election was permitted to be unclean."""
+    """The ISR is never empty, and a new leader was in the last ISR unless unclean election was allowed."""
     partition = Partition(0, assigned, None, NO_ZNODE)
     for live, unclean in history:
         before = partition
-        partition = settled(before, live, unclean=unclean)
-        assert settled(partition, live, unclean=unclean) is partition, "settling once is enough"
+        partition = elected(before, live, unclean=unclean)
+        assert elected(partition, live, unclean=unclean) is partition, "a second election changes nothing"
         if partition.state is None:
             assert not live & set(assigned)
             continue

@@ -1,4 +1,4 @@
-"""Assignments that somebody wrote."""
+"""Tests of replica assignments that a client specifies."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from kwire.cluster.controller.manual_assignment import by_partition, check_added
 from tests.cluster.controller.clusters import assignment
 
 
-def test_the_text_of_the_topic_tool() -> None:
+def test_parse_assignment_of_kafka_topics() -> None:
     assert parse("1:2,2:1") == {0: (1, 2), 1: (2, 1)}
     assert parse(" 1 : 2 ,3") == {0: (1, 2), 1: (3,)}
 
 
 @pytest.mark.parametrize("text", ["", ",", "1,", "a", "1:", ":1", "-1", "1:b", "1;2", "2147483648", "1_0", "\u0661"])
-def test_text_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(AdminError) as refused:
+def test_parse_rejects_malformed_text(text: str) -> None:
+    with pytest.raises(AdminError) as rejected:
         parse(text)
-    assert refused.value.code == 1005
+    assert rejected.value.code == 1005
 
 
-def test_a_new_topic_needs_no_live_brokers() -> None:
+def test_new_topic_needs_no_live_brokers() -> None:
     check_created({0: (7, 8), 1: (8, 9)})
 
 
@@ -30,13 +30,13 @@ def test_a_new_topic_needs_no_live_brokers() -> None:
     [{1: (1,)}, {0: (1,), 2: (1,)}, {0: (1, 1)}, {0: ()}, {0: (1, 2), 1: (1,)}, {0: (-1,)}, {-1: (1,), 0: (1,)}],
     ids=["no 0", "a gap", "twice", "empty", "uneven", "negative broker", "negative partition"],
 )
-def test_a_new_topic_with_a_bad_assignment_is_refused(assigned: dict[int, tuple[int, ...]]) -> None:
-    with pytest.raises(AdminError) as refused:
+def test_invalid_assignment_of_a_new_topic_is_rejected(assigned: dict[int, tuple[int, ...]]) -> None:
+    with pytest.raises(AdminError) as rejected:
         check_created(assigned)
-    assert refused.value.code == 1005
+    assert rejected.value.code == 1005
 
 
-def test_a_partition_listed_twice_is_refused() -> None:
+def test_partition_listed_twice_is_rejected() -> None:
     with pytest.raises(AdminError, match="partition 1: is listed more than once"):
         by_partition((*assignment((1,), (2,)), *assignment((3,), first=1)))
 
@@ -46,12 +46,12 @@ def test_a_partition_listed_twice_is_refused() -> None:
     [{3: (1, 2)}, {2: (1, 2), 4: (2, 1)}, {2: (1,)}, {2: (1, 9)}, {2: ()}, {2: (1, 1)}],
     ids=["leaves one out", "gap", "other factor", "dead", "empty", "twice"],
 )
-def test_added_partitions_that_do_not_fit_are_refused(assigned: dict[int, tuple[int, ...]]) -> None:
-    with pytest.raises(AdminError) as refused:
+def test_invalid_assignment_of_added_partitions_is_rejected(assigned: dict[int, tuple[int, ...]]) -> None:
+    with pytest.raises(AdminError) as rejected:
         check_added(assigned, 2, 2, {1, 2, 3})
-    assert refused.value.code == 1005
+    assert rejected.value.code == 1005
 
 
-def test_what_fits_is_accepted() -> None:
+def test_valid_assignments_are_accepted() -> None:
     check_added({2: (1, 2), 3: (3, 1)}, 2, 2, {1, 2, 3})
     check_targets({0: (1, 2, 3), 5: (2,)}, {1, 2, 3})

@@ -1,7 +1,7 @@
-"""Random operations and faults on a cluster in memory, against a model that is plain dicts.
+"""Random histories of requests and faults on a cluster in memory, compared with a model.
 
-After every step that was acknowledged the model is changed; after every step that was not (the controller ended on the
-way), each topic must be as before or as wanted. ``make soak`` runs many more examples than ``make test`` does.
+An acknowledged request changes the model. After a request without response, because the controller failed, the topic
+must be either unchanged or as requested. `make soak` runs more examples than `make test`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, Rea
 from kwire.cluster.zookeeper.memory_store import InjectedFault
 from kwire.cluster.zookeeper.topics import DeletionMarker
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
-from tests.cluster.controller.clusters import assignment, cluster_of, creation, move, run
+from tests.cluster.controller.clusters import assignment, cluster_of, creation, reassignment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ Assigned = dict[int, tuple[int, ...]]
 
 
 class Step(NamedTuple):
-    """``fault``: what happens to the controller just before its write number ``at`` of this step, if there is one."""
+    """A step of a steps_to_run. `fault` happens before write number `at` of the controller in this step."""
 
     kind: str
     topic: str
@@ -49,26 +49,26 @@ class Step(NamedTuple):
 replica_lists = st.lists(st.sampled_from(BROKERS), min_size=2, max_size=2, unique=True).map(tuple)
 steps = st.builds(
     Step,
-    st.sampled_from(["create", "grow", "move", "delete", "elect", "kill", "start"]),
+    st.sampled_from(["create", "add", "reassign", "delete", "elect", "kill", "start"]),
     st.sampled_from(NAMES),
     st.lists(replica_lists, min_size=1, max_size=3).map(tuple),
     st.sampled_from(BROKERS),
-    st.sampled_from(["none", "none", "die", "lose request", "lose answer", "lose office"]),
+    st.sampled_from(["none", "none", "expire", "lose request", "lose response", "lose election"]),
     st.integers(0, 6),
 )
 
 
 class History:
-    """A cluster, and what must be true of it."""
+    """A cluster and the model of its topics."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.model: dict[str, Assigned] = {}
-        self.doubtful: dict[str, list[Assigned | None]] = {}
-        """What a topic may be as well, since nobody knows whether a change of it took place."""
+        self.unknown: dict[str, list[Assigned | None]] = {}
+        """The possible assignments of topics after requests without response."""
 
-    async def take(self, step: Step) -> None:
-        controller = await self.cluster.elected()
+    async def run(self, step: Step) -> None:
+        controller = await self.cluster.wait_elected()
         if step.kind == "kill":
             if len(self.cluster.brokers) > 2 and step.broker in self.cluster.brokers:
                 await self.cluster.kill(step.broker)
@@ -77,24 +77,24 @@ class History:
             if step.broker not in self.cluster.brokers:
                 await self.cluster.start(step.broker)
             return
-        self._arm(controller, step)
-        wanted = self._wanted(step)
+        self._inject(controller, step)
+        requested = self._requested(step)
         try:
-            acknowledged = await self._ask(controller, step)
+            acknowledged = await self._send(controller, step)
         except NotController:
-            self.doubtful[step.topic] = [self.model.get(step.topic), wanted]
+            self.unknown[step.topic] = [self.model.get(step.topic), requested]
         else:
             if acknowledged and step.kind != "elect":
-                self._set(step.topic, wanted)
+                self._update_model(step.topic, requested)
         await self._recover()
 
-    def _set(self, topic: str, wanted: Assigned | None) -> None:
-        if wanted is None:
+    def _update_model(self, topic: str, assigned: Assigned | None) -> None:
+        if assigned is None:
             self.model.pop(topic, None)
         else:
-            self.model[topic] = wanted
+            self.model[topic] = assigned
 
-    def _wanted(self, step: Step) -> Assigned | None:
+    def _requested(self, step: Step) -> Assigned | None:
         listed = dict(enumerate(step.replicas))
         now = self.model.get(step.topic)
         if step.kind == "delete":
@@ -103,35 +103,35 @@ class History:
             return listed if now is None else now
         if now is None:
             return None
-        if step.kind == "grow":
+        if step.kind == "add":
             return now | {len(now) + index: replicas for index, replicas in listed.items()}
-        if step.kind == "move":
+        if step.kind == "reassign":
             return now | {index: replicas for index, replicas in listed.items() if index in now}
         return now
 
-    async def _ask(self, controller: Controller, step: Step) -> bool:
+    async def _send(self, controller: Controller, step: Step) -> bool:
         now = self.model.get(step.topic, {})
         if step.kind == "create":
             outcomes = await controller.create_topics([creation(step.topic, *step.replicas)])
-        elif step.kind == "grow":
+        elif step.kind == "add":
             added = assignment(*step.replicas, first=len(now))
             change = TopicAlteration(topic_name=step.topic, replica_assignment=added)
             outcomes = await controller.alter_topics([change])
-        elif step.kind == "move":
+        elif step.kind == "reassign":
             partitions = {f"p{index}": ids for index, ids in enumerate(step.replicas) if index in now}
-            outcomes = await controller.reassign_partitions([move(step.topic, **partitions)])
+            outcomes = await controller.reassign_partitions([reassignment(step.topic, **partitions)])
         elif step.kind == "delete":
             outcomes = await controller.delete_topics([step.topic])
         else:
             outcomes = await controller.elect_preferred_leaders([])
         return all(outcome.error is None for outcome in outcomes)
 
-    def _arm(self, controller: Controller, step: Step) -> None:
+    def _inject(self, controller: Controller, step: Step) -> None:
         memory = self.cluster.memory
         store = self.cluster.brokers[controller.broker_id].store
         left = step.at
 
-        def interrupt(session: MemoryStore, operations: Sequence[Operation]) -> InjectedFault:
+        def inject_fault(session: MemoryStore, operations: Sequence[Operation]) -> InjectedFault:
             nonlocal left
             del operations
             if session is not store or step.fault == "none":
@@ -139,46 +139,46 @@ class History:
             left -= 1
             if left != -1:
                 return InjectedFault.NONE
-            if step.fault == "die":
+            if step.fault == "expire":
                 memory.expire(store.session_id)
-            elif step.fault == "lose office":
+            elif step.fault == "lose election":
                 self.cluster.tool.delete("/controller")
             elif step.fault == "lose request":
                 return InjectedFault.LOSE_REQUEST
-            elif step.fault == "lose answer":
+            elif step.fault == "lose response":
                 return InjectedFault.LOSE_RESPONSE
             return InjectedFault.NONE
 
-        memory.inject_fault = interrupt
+        memory.inject_fault = inject_fault
 
     async def _recover(self) -> None:
-        """Until what was begun is done as far as it can be; brokers that died of a fault are back."""
+        """Restart brokers that failed because of a fault, and wait until the controller is idle."""
         for _ in range(3):
             await asyncio.sleep(0.002)
             for broker in list(self.cluster.brokers.values()):
                 if broker.store.state == "expired":
                     await self.cluster.kill(broker.id)
                     await self.cluster.start(broker.id)
-            await self.cluster.calm()
+            await self.cluster.wait_idle()
         self.cluster.memory.inject_fault = None
 
     async def check(self) -> None:
-        """With all brokers alive everything comes to rest, and is as it was acknowledged."""
+        """Start all brokers and compare the cluster with the model."""
         self.cluster.memory.inject_fault = None
         for broker_id in BROKERS:
             if broker_id not in self.cluster.brokers:
                 await self.cluster.start(broker_id)
         await self._recover()
-        await self.cluster.calm()
+        await self.cluster.wait_idle()
         self.cluster.check_agreement()
         assert not self.cluster.exists(ReassignPartitions.path())
         assert not self.cluster.exists(PreferredReplicaElection.path())
         assert not self.cluster.memory.tree.get(DeletionMarker.root).children
         for name in NAMES:
             found = dict(self.cluster.registration(name).partitions) if name in self.cluster.topics() else None
-            if name in self.doubtful:
-                assert found in self.doubtful.pop(name)
-                self._set(name, found)
+            if name in self.unknown:
+                assert found in self.unknown.pop(name)
+                self._update_model(name, found)
             assert found == self.model.get(name), name
             for index, replicas in (found or {}).items():
                 state = self.cluster.state(name, index)
@@ -188,14 +188,11 @@ class History:
 
 @settings(max_examples=EXAMPLES, derandomize="KWIRE_SOAK_EXAMPLES" not in os.environ)
 @given(st.lists(steps, min_size=1, max_size=10))
-def test_whatever_happens_what_was_acknowledged_is_there(history: list[Step]) -> None:
-    async def work() -> None:
-        async with cluster_of(*BROKERS, controllers=BROKERS) as cluster:
-            story = History(cluster)
-            for step in history:
-                await story.take(step)
-                if story.doubtful:
-                    await story.check()
-            await story.check()
-
-    run(work())
+async def test_acknowledged_requests_survive_any_history(steps_to_run: list[Step]) -> None:
+    async with asyncio.timeout(60), cluster_of(*BROKERS, controllers=BROKERS) as cluster:
+        history = History(cluster)
+        for step in steps_to_run:
+            await history.run(step)
+            if history.unknown:
+                await history.check()
+        await history.check()

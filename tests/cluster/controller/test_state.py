@@ -1,4 +1,4 @@
-"""What the state costs, and that changing a part of it leaves the rest as it is."""
+"""Tests of the topic map: memory, cost of changes, and immutability."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def loaded(topics: int, partitions: int) -> Iterator[Topic]:
-    """As they are read from ZooKeeper: every value decoded by itself, what is alike shared."""
+def load_topics(topics: int, partitions: int) -> Iterator[Topic]:
+    """Create topics as the state loader does: every state is decoded, and equal values are shared."""
     for number in range(topics):
-        made = []
+        decoded = []
         for index in range(partitions):
             first = (number * partitions + index) % 50
             replicas = intern_ids((first, (first + 1) % 50, (first + 7) % 50))
             data = PartitionState(first, index % 40, replicas, 1 + number % 30).encode()
-            made.append(Partition(index, replicas, PartitionState.decode(data), index % 40))
-        yield Topic(f"topic-{number:06d}", uuid.UUID(int=number), tuple(made), has_partitions_znode=True)
+            decoded.append(Partition(index, replicas, PartitionState.decode(data), index % 40))
+        yield Topic(f"topic-{number:06d}", uuid.UUID(int=number), tuple(decoded), has_partitions_znode=True)
 
 
 @pytest.mark.parametrize(("topics", "partitions"), [(5_000, 20), (20_000, 5)])
-def test_a_partition_costs_at_most_400_bytes(topics: int, partitions: int) -> None:
+def test_partition_takes_at_most_400_bytes(topics: int, partitions: int) -> None:
     gc.collect()
     tracemalloc.start()
     try:
-        state = TopicMap().updated(loaded(topics, partitions))
+        state = TopicMap().updated(load_topics(topics, partitions))
         gc.collect()
         size, _ = tracemalloc.get_traced_memory()
     finally:
@@ -46,7 +46,7 @@ def test_a_partition_costs_at_most_400_bytes(topics: int, partitions: int) -> No
     assert size / state.partition_count <= 400
 
 
-def test_a_change_copies_a_small_part_only() -> None:
+def test_change_copies_a_small_part() -> None:
     state = TopicMap().updated(Topic(f"t{number}", None, ()) for number in range(10_000))
     tracemalloc.start()
     try:
@@ -62,13 +62,13 @@ names = st.text("ab._", min_size=1, max_size=3)
 
 
 @given(st.lists(st.tuples(names, st.integers(0, 3), st.booleans())))
-def test_it_is_a_mapping_that_never_changes(changes: list[tuple[str, int, bool]]) -> None:
+def test_topic_map_is_an_immutable_mapping(changes: list[tuple[str, int, bool]]) -> None:
     model: dict[str, Topic] = {}
     state = TopicMap()
     kept = []
-    for name, partitions, gone in changes:
+    for name, partitions, removed in changes:
         kept.append((state, dict(model)))
-        if gone:
+        if removed:
             model.pop(name, None)
             state = state.updated(removed=[name])
         else:
@@ -85,5 +85,5 @@ def test_it_is_a_mapping_that_never_changes(changes: list[tuple[str, int, bool]]
             others = {
                 other for other in expected if other != name and other.replace(".", "_") == name.replace(".", "_")
             }
-            mistaken = one.colliding_topic(name)
-            assert mistaken in others if others else mistaken is None
+            colliding = one.colliding_topic(name)
+            assert colliding in others if others else colliding is None

@@ -1,4 +1,4 @@
-"""The settings of a topic, by the validators of Kafka 3.9."""
+"""Tests of topic configs, against the validators of Kafka 3.9."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ BAD = {
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key in GOOD for value in GOOD[key]])
-def test_good_values(key: str, value: str) -> None:
+def test_valid_value_is_accepted(key: str, value: str) -> None:
     check_configs({key: value})
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key in BAD for value in BAD[key]])
-def test_bad_values(key: str, value: str) -> None:
-    with pytest.raises(AdminError) as refused:
+def test_invalid_value_is_rejected(key: str, value: str) -> None:
+    with pytest.raises(AdminError) as rejected:
         check_configs({key: value})
-    assert refused.value.code == 1006
+    assert rejected.value.code == 1006
 
 
-def test_a_lag_from_minimum_to_maximum() -> None:
+def test_minimum_compaction_lag_must_not_exceed_the_maximum() -> None:
     check_configs({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"})
     with pytest.raises(AdminError, match="exceeds"):
         check_configs({"min.compaction.lag.ms": "6", "max.compaction.lag.ms": "5"})
@@ -77,16 +77,16 @@ def test_check_compaction_lag_rejects_invalid_value_written_by_another_client() 
     assert rejected.value.code == 1006
 
 
-def test_a_setting_is_as_long_as_the_oldest_drafts_can_tell() -> None:
+def test_config_must_fit_into_a_string_of_the_oldest_drafts() -> None:
     key = "follower.replication.throttled.replicas"
-    most = 32_767 - len(f"{key}=")
-    check_configs({key: "0:1," * (most // 4 - 1) + "0:1" + " " * (most % 4 + 1)})
-    with pytest.raises(AdminError, match="too long") as refused:
-        check_configs({key: "0:1," * (most // 4) + "10:1"})
-    assert refused.value.code == 1006
+    longest = 32_767 - len(f"{key}=")
+    check_configs({key: "0:1," * (longest // 4 - 1) + "0:1" + " " * (longest % 4 + 1)})
+    with pytest.raises(AdminError, match="too long") as rejected:
+        check_configs({key: "0:1," * (longest // 4) + "10:1"})
+    assert rejected.value.code == 1006
 
 
-def test_the_settings_of_the_oldest_release_are_known() -> None:
+def test_configs_of_the_oldest_release_are_known() -> None:
     oldest = """cleanup.policy delete.retention.ms file.delete.delay.ms flush.messages flush.ms index.interval.bytes
     max.message.bytes min.cleanable.dirty.ratio min.insync.replicas retention.bytes retention.ms segment.bytes
     segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable"""

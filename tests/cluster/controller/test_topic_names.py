@@ -1,4 +1,4 @@
-"""What a topic may be called."""
+"""Tests of topic names."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ GOOD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 
 @pytest.mark.parametrize("name", ["a", "...", "__consumer_offsets", "-", "a" * 249, "A.b_c-9"])
-def test_good_names(name: str) -> None:
+def test_valid_name_is_accepted(name: str) -> None:
     check_name(name)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a" * 250, "a b", "a/b", "\u00e4", "a\n", "\u0661", "a\0"])
-def test_bad_names(name: str) -> None:
-    with pytest.raises(AdminError) as refused:
+def test_invalid_name_is_rejected(name: str) -> None:
+    with pytest.raises(AdminError) as rejected:
         check_name(name)
-    assert refused.value.code == 1010
+    assert rejected.value.code == 1010
 
 
 @given(st.text(st.sampled_from(GOOD) | st.characters(), max_size=300))
-def test_the_rule_as_a_set(name: str) -> None:
+def test_names_consist_of_allowed_characters(name: str) -> None:
     allowed = 1 <= len(name) <= 249 and set(name) <= set(GOOD) and name not in {".", ".."}
     try:
         check_name(name)

@@ -1,4 +1,4 @@
-"""How tests ask a controller: by the messages of KIP-4."""
+"""Helpers that send KIP-4 requests to a controller."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 
-async def ask(cluster: Cluster, message: Message, version: int, client_id: str | None = "test") -> Any:
-    """The answer, which must be one that can be written in the version of the request."""
+async def send(cluster: Cluster, message: Message, version: int, client_id: str | None = "test") -> Any:
+    """Send a request and return its response, which must be encodable in the version of the request."""
     response = await handle(message, version, cluster.active, client_id)
     assert codec.decode(type(response), codec.encode(response, version=version), version=version) == response
     return response
@@ -24,7 +24,7 @@ async def ask(cluster: Cluster, message: Message, version: int, client_id: str |
 
 async def batch(cluster: Cluster, message: Message, client_id: str | None = "test") -> dict[str, int]:
     version = 2 if type(message).api_key < 1000 else 0
-    response = await ask(cluster, message, version, client_id)
+    response = await send(cluster, message, version, client_id)
     return {str(getattr(one, "topic_name", getattr(one, "topic", ""))): one.error_code for one in response.topics}
 
 
@@ -38,7 +38,7 @@ async def create(cluster: Cluster, *topics: TopicCreation, client_id: str | None
 
 async def alter(cluster: Cluster, *topics: TopicAlteration) -> dict[str, int]:
     codes = await batch(cluster, AlterTopicRequest_V2(topics=topics))
-    await cluster.calm()
+    await cluster.wait_idle()
     return codes
 
 
