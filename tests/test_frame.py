@@ -49,7 +49,7 @@ def test_request_round_trip(version: int, client_id: str | None) -> None:
 def test_request_bytes() -> None:
     classic = frame.encode_request(ALL_TOPICS, version=1, correlation_id=7, client_id="me")
     assert classic == bytes.fromhex("00000010 0003 0001 00000007 0002 6d65 ffffffff")
-    # A flexible message has header 2, whose client id keeps the two-byte length.
+    # A flexible message has header 2. Its client id keeps the two-byte length.
     flexible = frame.encode_request(ALL_TOPICS, version=9, correlation_id=7, client_id="me")
     assert flexible == bytes.fromhex("00000012 0003 0009 00000007 0002 6d65 00 00 01 00 00 00")
 

@@ -55,7 +55,7 @@ class FolderLock:
             waited for.
 
     Attributes:
-        saved_number: the number that the previous owner saved, 0 if there is none.
+        saved_number: the number that the previous owner saved; 0 by default.
 
     Raises:
         FolderInUse: another process owns the folder.

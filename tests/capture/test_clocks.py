@@ -45,9 +45,9 @@ def test_full_response_older_than_a_same_row_starts_a_segment(tmp_path: Path) ->
     with Capture(tmp_path) as capture:
         first, again = response_row(1, metadata(1)), response_row(10, metadata(1))
         changed = response_row(8, metadata(2))
-        kept = [capture.append(row).kind for row in (first, again, changed, response_row(9, metadata(2)))]
+        kinds = [capture.append(row).kind for row in (first, again, changed, response_row(9, metadata(2)))]
 
-    assert kept == ["full", "same", "full", "same"]
+    assert kinds == ["full", "same", "full", "same"]
     assert [segment.first_row for segment in segments(tmp_path)] == [0, 2]
     assert [(row.polled_at, decoded(row)) for row in replay(tmp_path)] == [
         (at(1), metadata(1)),

@@ -46,10 +46,10 @@ def test_controller_is_found_in_every_version(tmp_path: Path, version: int) -> N
         return bare._replace(api_version=version, frame=payload(message, version=version), request=None)
 
     with Capture(tmp_path) as capture:
-        kept = [capture.append(row(seconds, controller)) for seconds, controller in enumerate((1, 3, 77))]
+        stored = [capture.append(row(seconds, controller)) for seconds, controller in enumerate((1, 3, 77))]
 
-    assert [row.kind for row in kept] == ["full", "same", "same"]
-    assert [row.controller_id for row in kept] == ([1, 3, 77] if version >= 1 else [None] * 3)
+    assert [row.kind for row in stored] == ["full", "same", "same"]
+    assert [row.controller_id for row in stored] == ([1, 3, 77] if version >= 1 else [None] * 3)
 
 
 def test_elements_in_another_order_are_same(tmp_path: Path) -> None:
@@ -190,10 +190,10 @@ def test_same_row_of_the_caller_needs_a_full_one(tmp_path: Path) -> None:
         with pytest.raises(NoFullFrame) as raised:
             capture.append(known)
         capture.append(response_row(0, metadata(1)))
-        kept = capture.append(known)
+        stored = capture.append(known)
 
     assert raised.value.endpoint == "127.0.0.1:9001"
-    assert (kept.kind, kept.cluster_id, kept.controller_id) == ("same", "cluster-one", 2)
+    assert (stored.kind, stored.cluster_id, stored.controller_id) == ("same", "cluster-one", 2)
 
 
 def test_row_never_refers_to_a_later_one(tmp_path: Path) -> None:

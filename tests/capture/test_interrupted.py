@@ -52,7 +52,7 @@ def interrupted_at(line: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("roll_bytes", [1 << 30, 1], ids=["open tail", "new tail"])
 def test_interrupted_append_is_undone_or_complete(tmp_path: Path, roll_bytes: int) -> None:
-    kept: list[Row] = []
+    stored: list[Row] = []
     undone = 0
     with Capture(tmp_path, roll_bytes=roll_bytes) as capture:
         for line in count(1):
@@ -63,20 +63,20 @@ def test_interrupted_append_is_undone_or_complete(tmp_path: Path, roll_bytes: in
                     capture.append(row)
                     finished = True
             except Interruption:
-                undone += capture.next_row == len(kept)
-            if capture.next_row > len(kept):
-                kept.append(row)
+                undone += capture.next_row == len(stored)
+            if capture.next_row > len(stored):
+                stored.append(row)
             capture.append(after)
-            kept.append(after)
-            assert capture.next_row == len(kept)
+            stored.append(after)
+            assert capture.next_row == len(stored)
             if finished:
                 break
         live = list(replay(tmp_path))
 
     assert undone > 50
-    assert [(row.polled_at, decoded(row)) for row in live] == [(row.polled_at, decoded(row)) for row in kept]
+    assert [(row.polled_at, decoded(row)) for row in live] == [(row.polled_at, decoded(row)) for row in stored]
     assert [(row.polled_at, decoded(row)) for row in replay(tmp_path)] == [
-        (row.polled_at, decoded(row)) for row in kept
+        (row.polled_at, decoded(row)) for row in stored
     ]
     assert all(segment.is_closed for segment in segments(tmp_path))
 

@@ -217,25 +217,25 @@ def test_threads_append_while_segments_are_rolled(tmp_path: Path) -> None:
 def test_failed_roll_is_reported_and_retried(tmp_path: Path) -> None:
     in_the_way = tmp_path / "date=2026-11-21"
     in_the_way.write_text("not a folder")
-    kept: list[Row] = []
+    stored: list[Row] = []
     with Capture(tmp_path, roll_bytes=ROLL_AT_ONCE) as capture:
-        kept += [capture.append(response_row(0, metadata(1))), capture.append(response_row(1, metadata(2)))]
+        stored += [capture.append(response_row(0, metadata(1))), capture.append(response_row(1, metadata(2)))]
         with pytest.raises(SegmentRollError, match=r"_tail-[0-9]{12}\.arrows: cannot be converted"):  # noqa: PT012  the flusher fails some time later
             while True:
-                kept.append(capture.append(error_row(len(kept))))
+                stored.append(capture.append(error_row(len(stored))))
                 time.sleep(0.01)
-        assert [row.polled_at for row in replay(tmp_path)] == [row.polled_at for row in kept]
+        assert [row.polled_at for row in replay(tmp_path)] == [row.polled_at for row in stored]
 
         in_the_way.unlink()
-        for row in (error_row(len(kept)), response_row(1000, metadata(2))):
+        for row in (error_row(len(stored)), response_row(1000, metadata(2))):
             while True:
                 with suppress(SegmentRollError):  # the flusher was retrying during the removal
-                    kept.append(capture.append(row))
+                    stored.append(capture.append(row))
                     break
 
     assert in_the_way.is_dir()
     assert all(segment.is_closed for segment in segments(tmp_path))
-    assert [row.polled_at for row in replay(tmp_path)] == [row.polled_at for row in kept]
+    assert [row.polled_at for row in replay(tmp_path)] == [row.polled_at for row in stored]
 
 
 def test_append_with_sync(tmp_path: Path) -> None:

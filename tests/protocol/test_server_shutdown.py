@@ -45,6 +45,19 @@ async def test_accepted_connection_is_made_or_reset(iterations: int) -> None:
     assert not errors
 
 
+async def test_server_of_a_loop_without_readers_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop of Windows does not implement `remove_reader`."""
+
+    def remove_reader(_: int) -> bool:
+        raise NotImplementedError
+
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(asyncio.Protocol, "127.0.0.1")
+    monkeypatch.setattr(loop, "remove_reader", remove_reader)
+    await close_server(server)
+    assert not server.is_serving()
+
+
 async def test_server_may_be_closed_twice() -> None:
     server = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1")
     await close_server(server)

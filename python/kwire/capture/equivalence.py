@@ -50,7 +50,7 @@ class _Layout(NamedTuple):
 
     Attributes:
         size: bytes of the whole payload.
-        controller_at: the offset of the controller id, None if there is none.
+        controller_at: the offset of the controller id, or None.
         before: the bytes from the correlation id to the controller id.
         after: the bytes after the controller id.
     """

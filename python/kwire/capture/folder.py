@@ -65,7 +65,7 @@ def segments(folder: Path | str) -> tuple[Segment, ...]:
 
 
 def tails(folder: Path) -> list[Segment]:
-    """Return all tails in order, including those whose closed segment already exists."""
+    """Return all tails in order, including those that already have a closed segment."""
     return sorted(_tails(folder), key=lambda segment: segment.first_row)
 
 

@@ -1,4 +1,4 @@
-"""The last response to each request, which tells the writer whether a response has changed.
+"""The last response to each request, with which the writer finds out whether a response has changed.
 
 Readers sort the rows of a segment by time, and the clock may go back while a segment is written. A 'same' row must find
 the right full frame before it even then:
@@ -117,7 +117,7 @@ class LastResponses:
         return row
 
     def _cluster_of(self, row: Row) -> str:
-        """Return the cluster id of a row whose response does not contain one."""
+        """Return the cluster id of a row if its response does not contain one."""
         return row.cluster_id or self._clusters.get((row.broker_id, row.endpoint), "")
 
     def carry_over(self, time: datetime) -> Iterator[Row]:

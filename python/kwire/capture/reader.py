@@ -165,7 +165,7 @@ class _EmittedFrames:
         self._last.update(zip(_request_keys(full), full.column("polled_at").to_pylist(), strict=True))
 
     def as_carried(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Return the rows as carried ones, except those whose frame was returned last anyway."""
+        """Return the rows as carried ones, without those that repeat the last returned frame of their request."""
         times = rows.column("polled_at").to_pylist()
         is_new = [self._last.get(key) != time for key, time in zip(_request_keys(rows), times, strict=True)]
         needed = rows.filter(pa.array(is_new, pa.bool_()))

@@ -35,7 +35,7 @@ class RecoveredTail(NamedTuple):
 
     Attributes:
         tail: the path of the removed tail.
-        segment: the parquet file that has its rows now, None if it had none.
+        segment: the parquet file that has its rows now; None for a tail without rows.
         rows: the number of recovered rows, without carried ones.
         torn_bytes: bytes after the last complete batch, which were discarded; usually 0.
     """

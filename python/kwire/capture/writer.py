@@ -142,7 +142,7 @@ class Capture:
         return self._append([(row, message)])[0]
 
     def append_many(self, rows: Iterable[Row]) -> list[Row]:
-        """Store several polls, all or none, and return the rows as they are stored.
+        """Store several polls atomically and return the rows as they are stored.
 
         The rows are written at once unless the clock went back among them.
 

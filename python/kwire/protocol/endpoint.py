@@ -41,7 +41,7 @@ class Endpoint(NamedTuple):
         """Parse bootstrap servers: a comma-separated list or several addresses. Duplicates are dropped.
 
         Raises:
-            ValueError: an address is invalid, or there are none.
+            ValueError: an address is invalid, or the list is empty.
         """
         texts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
         endpoints = tuple(dict.fromkeys(cls.parse(text) for text in texts if text.strip()))

@@ -114,7 +114,7 @@ class WrongCorrelation(ConnectionFault):
     """A response has the correlation id of another request.
 
     Attributes:
-        expected: the correlation id of the oldest request in flight; None if there is none.
+        expected: the correlation id of the oldest request in flight; None without requests.
         actual: the correlation id of the response.
     """
 

@@ -34,7 +34,7 @@ class ClusterState:
 
     Attributes:
         cluster_id: the cluster id.
-        controller_id: the controller, -1 if there is none.
+        controller_id: the controller; -1 without a controller.
         brokers: the live brokers.
         topics: topics by name, in the order of the Metadata response.
         configs: the dynamic configs by resource, a pair of resource type (as in DescribeConfigs) and name.
@@ -165,7 +165,7 @@ class ClusterState:
     def without_broker(self, node_id: int) -> ClusterState:
         """Remove a broker: it loses its leaderships and leaves every ISR.
 
-        A partition whose ISR has no other broker keeps its ISR and has no leader.
+        A partition without another broker in its ISR keeps the ISR and has no leader.
         """
         brokers = tuple(broker for broker in self.brokers if broker.node_id != node_id)
         controller = self.controller_id

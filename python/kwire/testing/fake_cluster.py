@@ -140,7 +140,7 @@ class FakeCluster:
     # Topics.
 
     def create_topics(self, names: Iterable[str], partitions: int = 1, *, internal: bool = False) -> None:
-        """Create topics, with replicas spread round-robin over all brokers. Creates all of them or none.
+        """Create topics atomically, with replicas spread round-robin over all brokers.
 
         Args:
             names: the names.
@@ -183,7 +183,7 @@ class FakeCluster:
             self._state = self._state.with_topics([topic])
 
     def delete_topics(self, *names: str) -> None:
-        """Delete topics, all of them or none.
+        """Delete topics atomically.
 
         Raises:
             KeyError: a topic does not exist.
