@@ -95,7 +95,7 @@ async def create_topics(admin: AdminClient, connections: list[Connection], prefi
     names = [f"{prefix}-{number}" for number in range(topics)]
     new = NewTopic(partitions=PARTITIONS, replication_factor=3)
     before = await count_partitions(connections[0])
-    begun = time.perf_counter()
+    started = time.perf_counter()
     batches = [
         asyncio.create_task(admin.create_topics(dict.fromkeys(names[at : at + BATCH], new)))
         for at in range(0, topics, BATCH)
@@ -104,7 +104,7 @@ async def create_topics(admin: AdminClient, connections: list[Connection], prefi
         (await each).raise_first()
     while min([await count_partitions(connection) for connection in connections]) < before + topics * PARTITIONS:  # noqa: ASYNC110 - other processes cannot be awaited
         await asyncio.sleep(0.005)
-    taken = time.perf_counter() - begun
+    taken = time.perf_counter() - started
     for connection in connections:
         response = await connection.send(TopicMetadataRequest_V1(topic_names=tuple(names)))
         assert all(partition.leader > 0 for topic in response.topics for partition in topic.partitions)
@@ -124,9 +124,9 @@ async def count_partitions(connection: Connection) -> int:
 
 
 def write_seconds(write: Callable[[Any, Sequence[str], int], None], bare: Any, prefix: str) -> float:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     write(bare, [f"{prefix}-{number}" for number in range(TOPICS)], PARTITIONS)
-    return time.perf_counter() - begun
+    return time.perf_counter() - started
 
 
 def kafka_seconds() -> float:
@@ -141,7 +141,7 @@ def kafka_seconds() -> float:
             confluent.AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"}) for broker in cluster.brokers
         ]
         clients[0].create_topics([confluent.NewTopic("warm", 1, 3)])["warm"].result(60)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         for start in range(0, KAFKA_TOPICS, KAFKA_BATCH):
             made = clients[0].create_topics(
                 [confluent.NewTopic(f"t-{number}", PARTITIONS, 3) for number in range(start, start + KAFKA_BATCH)],
@@ -152,7 +152,7 @@ def kafka_seconds() -> float:
         for client in clients:
             while count_leaders(client) < KAFKA_TOPICS * PARTITIONS:
                 time.sleep(0.02)
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
 
 def count_leaders(client: Any) -> int:

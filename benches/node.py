@@ -149,10 +149,10 @@ async def report_cpu_time(pipe: Connection, port: int) -> None:
 class Server:
     def __init__(self, target: Any, *first: Any) -> None:
         context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=target, args=(theirs,), daemon=True)
+        self.pipe, child_end = context.Pipe()
+        self.process = context.Process(target=target, args=(child_end,), daemon=True)
         self.process.start()
-        theirs.close()
+        child_end.close()
         for each in first:
             self.pipe.send(each)
         self.port: int = self.pipe.recv()
@@ -177,15 +177,15 @@ def compared(message: Message, version: int, depth: int, rounds: int, requests: 
     response = request_once(node.port, request)
     bare = Server(serve_bare, response)
     try:
-        taken: dict[str, list[float]] = {"node": [], "bare": []}
+        cpu_seconds: dict[str, list[float]] = {"node": [], "bare": []}
         for turn in range(rounds):
             pair = [("node", node), ("bare", bare)]
             for name, server in pair if turn % 2 else reversed(pair):
                 before = server.cpu()
                 drive(server.port, request, len(response), depth, requests)
-                taken[name].append((server.cpu() - before) / requests)
-        ratios = [bare_s / node_s for node_s, bare_s in zip(taken["node"], taken["bare"], strict=True)]
-        return median(ratios), median(taken["node"]) * 1e6, median(taken["bare"]) * 1e6
+                cpu_seconds[name].append((server.cpu() - before) / requests)
+        ratios = [bare_s / node_s for node_s, bare_s in zip(cpu_seconds["node"], cpu_seconds["bare"], strict=True)]
+        return median(ratios), median(cpu_seconds["node"]) * 1e6, median(cpu_seconds["bare"]) * 1e6
     finally:
         node.close()
         bare.close()
@@ -268,24 +268,24 @@ def large(rounds: int) -> Figure:
     copies = []
     times, rounds = 10, 3 * rounds
     try:
-        taken: dict[str, list[float]] = {"node": [], "bare": []}
+        cpu_seconds: dict[str, list[float]] = {"node": [], "bare": []}
         for turn in range(rounds):
             pair = [("node", node), ("bare", bare)]
             for name, server in pair if turn % 2 else reversed(pair):
                 before = server.cpu()
                 for _ in range(times):
                     request_once(server.port, request)
-                taken[name].append((server.cpu() - before) / times)
-            begun = process_time()
+                cpu_seconds[name].append((server.cpu() - before) / times)
+            started = process_time()
             for _ in range(times):
                 bytearray(response)
-            copies.append((process_time() - begun) / times)
+            copies.append((process_time() - started) / times)
     finally:
         node.close()
         bare.close()
-    copy, socket_s, node_s = median(copies), median(taken["bare"]), median(taken["node"])
+    copy, socket_s, node_s = median(copies), median(cpu_seconds["bare"]), median(cpu_seconds["node"])
     # The difference is smaller than the drift of either server, so only values of the same round are subtracted.
-    beyond = median(node_s - bare_s for node_s, bare_s in zip(taken["node"], taken["bare"], strict=True))
+    beyond = median(node_s - bare_s for node_s, bare_s in zip(cpu_seconds["node"], cpu_seconds["bare"], strict=True))
     detail = (
         f"{len(response) / 1e6:.1f} MB: {node_s * 1e3:.2f} ms; a bare socket {socket_s * 1e3:.2f} ms, "
         f"one copy {copy * 1e3:.2f} ms"

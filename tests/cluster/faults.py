@@ -67,13 +67,13 @@ def create_topics(admin: BlockingAdminClient) -> Topics:
     """Create the topics of a run."""
     run = next(_numbers)
     topics = Topics(*(f"{name}-{run}" for name in Topics._fields))
-    made = {
+    new_topics = {
         topics.old: NewTopic(assignment=OLD, configs={"retention.ms": "1000"}),
         topics.other: NewTopic(assignment=OTHER),
         topics.doomed: NewTopic(assignment=DOOMED),
     }
-    admin.create_topics(made).raise_first()
-    admin.wait_until_created(list(made))
+    admin.create_topics(new_topics).raise_first()
+    admin.wait_until_created(list(new_topics))
     return topics
 
 
@@ -188,8 +188,8 @@ def controller_id(admin: BlockingAdminClient) -> int:
 def check_new_work(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
     """Create and delete a topic with a replica on every node.
 
-    A node whose session has just expired because it found ZooKeeper too late is unavailable for a moment, and the topic
-    is rejected until it is back. An attempt without a response may have succeeded.
+    A node that found ZooKeeper too late loses its session and is unavailable for a moment. Until it is back, the topic
+    is rejected. An attempt without a response may have succeeded.
     """
     name = f"afterwards-{next(_numbers)}"
     new = NewTopic(partitions=2, replication_factor=len(cluster.nodes))

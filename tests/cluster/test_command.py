@@ -307,10 +307,10 @@ def test_start_node_needs_a_running_cluster_with_that_node(tmp_path: Path) -> No
     with up(tmp_path, "--nodes", "1", "--data", str(data)) as smaller:
         smaller.wait_printed("Starting")
         assert [node["id"] for node in smaller.wait_ready()["nodes"]] == [1]
-        gone = start_node(2, data)
+        removed = start_node(2, data)
         smaller.stop()
-    assert gone.returncode == 2
-    assert f"{data} has no cluster with a node 2" in gone.stderr
+    assert removed.returncode == 2
+    assert f"{data} has no cluster with a node 2" in removed.stderr
 
     ended = start_node(1, data)
     assert ended.returncode == 1

@@ -116,11 +116,11 @@ def test_error_of_an_unknown_topic_can_be_given() -> None:
     metadata = MetadataCache()
 
     def codes() -> list[int]:
-        response = metadata.response_body(0, ("made", "nosuch"), {"made": 5})
+        response = metadata.response_body(0, ("created", "nosuch"), {"created": 5})
         return [each.topic_error_code for each in kwire.decode(TopicMetadataResponse, response, version=0).topics]
 
     assert codes() == [5, 3]
-    metadata.update(update(topic("made", state(0, 1, (1,), (1,)))))
+    metadata.update(update(topic("created", state(0, 1, (1,), (1,)))))
     assert codes() == [0, 3]
 
 
@@ -213,7 +213,7 @@ updates = st.lists(
         st.tuples(st.just("state"), st.sampled_from("abcd"), st.integers(0, 3), st.integers(-2, 3)),
         st.tuples(st.just("config"), st.sampled_from("abcd"), st.integers(0, 2), st.just(0)),
         st.tuples(st.just("brokers"), st.just(""), st.integers(1, 3), st.just(0)),
-        st.tuples(st.just("ask"), st.sampled_from("abcd"), st.integers(0, 1), st.just(0)),
+        st.tuples(st.just("respond"), st.sampled_from("abcd"), st.integers(0, 1), st.just(0)),
     ),
     max_size=40,
 )

@@ -101,9 +101,9 @@ async def test_slow_tools_block_neither_requests_nor_stop(server: EmbeddedZooKee
         unknown = await send(node, AdminRequest(tool="nosuch", arguments=()))
         assert unknown.error_code == 21
         assert unknown.error_description == "unknown tool 'nosuch': the tools are help, slow, status"
-        begun = time.monotonic()
+        stop_started = time.monotonic()
         await node.stop(grace=0.2)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - stop_started < 5
         for each in waiting:
             with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
                 await each

@@ -58,5 +58,5 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) ->
 
 def logger(name: str) -> structlog.stdlib.BoundLogger:
     """Return the logger of a module."""
-    made: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
-    return made
+    bound_logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
+    return bound_logger

@@ -32,20 +32,20 @@ def format_properties(properties: Mapping[str, str]) -> str:
 
 def _logical_lines(text: str) -> Iterator[str]:
     """Yield the lines without indentation, comments, and blank lines; an odd number of backslashes continues a line."""
-    begun: str | None = None
+    unfinished: str | None = None
     for natural_line in re.split(r"\r\n|\r|\n", text):
         line = natural_line.lstrip(" \t\f")
-        if begun is None and (not line or line[0] in "#!"):
+        if unfinished is None and (not line or line[0] in "#!"):
             continue
-        line = (begun or "") + line
-        begun = None
+        line = (unfinished or "") + line
+        unfinished = None
         backslashes = len(line) - len(line.rstrip("\\"))
         if backslashes % 2:
-            begun = line[:-1]
+            unfinished = line[:-1]
         else:
             yield line
-    if begun is not None:
-        yield begun
+    if unfinished is not None:
+        yield unfinished
 
 
 def _unescape(text: str) -> str:

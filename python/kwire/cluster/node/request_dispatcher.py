@@ -127,7 +127,7 @@ class RequestDispatcher:
         self, request: Message, header: RequestHeader, client: ConnectedClient, response: Awaitable[Response]
     ) -> Frame:
         """Wait for the response of a handler, and log and measure the request."""
-        begun = perf_counter()
+        started = perf_counter()
         name = type(request).__name__
         with bound(peer=client.address, client_id=header.client_id, correlation_id=header.correlation_id, request=name):
             try:
@@ -136,7 +136,7 @@ class RequestDispatcher:
                 self._metrics.faults += 1
                 log.exception("request failed", exc_info=error)
                 raise InvalidRequest(f"{type(error).__name__} while answering", CloseReason.REQUEST_FAILED) from error
-            seconds = perf_counter() - begun
+            seconds = perf_counter() - started
             size = len(encoded) if isinstance(encoded, bytes) else sum(map(len, encoded))
             log.info("request completed", milliseconds=round(seconds * 1000, 1), bytes=size)
         self._metrics.observe_duration(name, seconds)
