@@ -46,7 +46,7 @@ def test_kafkas_file_is_read() -> None:
         ("zookeeper.connect", "a:1,,b:2", "expected host:port,host:port/chroot"),
         ("zookeeper.connect", "a:65536", "expected host:port,host:port/chroot"),
         ("zookeeper.connect", f"a:1,{'h' * 100}:2", "invalid host name"),
-        ("zookeeper.connect", "a:1//x", "no part of it may be empty"),
+        ("zookeeper.connect", "a:1//x", "no part may be empty"),
         ("auto.create.topics.enable", "yes", "expected true or false"),
         ("max.connections", "0", "expected an integer from 1 to 2147483647"),
     ],
