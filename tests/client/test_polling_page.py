@@ -49,7 +49,7 @@ def test_the_first_example_tells_what_changes(cluster: FakeCluster, capsys: pyte
             await asyncio.sleep(1.5)
             printed += capsys.readouterr().out
         cluster.stop_broker(2, fence=False)
-        while not re.search(r"broker 2 is silent: .* cannot connect: \[Errno 111\] Connection refused", printed):
+        while not re.search(r"broker 2 does not respond: .* cannot connect: \[Errno \d+\]", printed):
             await asyncio.sleep(0.1)
             printed += capsys.readouterr().out
         watching.cancel()

@@ -1,7 +1,8 @@
-"""From bronze to silver without Spark: only what changed leaves, and a walk can be cut anywhere and gone on with."""
+"""Silver from bronze without Spark: rows are the changes only, and the input can be cut into slices anywhere."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -40,7 +41,7 @@ def topic(name: str, *partitions: MetadataResponsePartition, topic_id: UUID = ON
     return MetadataResponseTopic(error_code=0, name=name, topic_id=topic_id, partitions=partitions)
 
 
-def answer(
+def response(
     second: float,
     *topics: MetadataResponseTopic,
     brokers: tuple[MetadataResponseBroker, ...] = BROKERS,
@@ -59,142 +60,185 @@ def answer(
     )
 
 
-def told(rows: dict[str, list[tuple[object, ...]]], table: str, *columns: str) -> list[tuple[object, ...]]:
+def columns_of(rows: dict[str, list[tuple[object, ...]]], table: str, *columns: str) -> list[tuple[object, ...]]:
     names = [column.name for column in SILVER_SCHEMAS[table].columns]
     places = [names.index(column) for column in columns]
     return [tuple(row[place] for place in places) for row in rows[table]]
 
 
-def test_a_walk_begins_with_the_full_state() -> None:
-    rows = silver_rows([answer(0, topic("t", partition(0), partition(1)))])
+def test_first_rows_are_the_full_state() -> None:
+    rows = silver_rows([response(0, topic("t", partition(0), partition(1)))])
 
-    assert told(rows, "brokers", "node_id", "change", "host") == [(id, "set", f"b{id}") for id in (1, 2, 3)]
-    assert told(rows, "topics", "topic", "topic_id", "partitions", "replication_factor") == [
+    assert columns_of(rows, "brokers", "node_id", "change", "host") == [(id, "set", f"b{id}") for id in (1, 2, 3)]
+    assert columns_of(rows, "topics", "topic", "topic_id", "partitions", "replication_factor") == [
         ("t", "AAAAAAAAAAAAAAAAAAAAAQ", 2, 2)
     ]
-    assert told(rows, "partitions", "at", "partition", "leader", "isr") == [
+    assert columns_of(rows, "partitions", "at", "partition", "leader", "isr") == [
         (microseconds(BEGIN), 0, 1, (1, 2)),
         (microseconds(BEGIN), 1, 1, (1, 2)),
     ]
-    assert told(rows, "polls", "kind", "topics", "partitions", "changed_topics", "controller_id") == [
+    assert columns_of(rows, "polls", "kind", "topics", "partitions", "changed_topics", "controller_id") == [
         ("full", 1, 2, 1, 1)
     ]
 
 
-def test_only_what_changed_leaves_and_order_is_no_change() -> None:
-    first = answer(0, topic("a", partition(0), partition(1)), topic("b", partition(0)))
-    second = answer(
+def test_rows_are_the_silver_and_order_has_no_meaning() -> None:
+    first = response(0, topic("a", partition(0), partition(1)), topic("b", partition(0)))
+    second = response(
         1, topic("b", partition(0)), topic("a", partition(1, isr=(1,)), partition(0)), brokers=BROKERS[::-1]
     )
 
     rows = silver_rows([first, second])
 
-    assert told(rows, "partitions", "topic", "partition", "change", "isr")[3:] == [("a", 1, "set", (1,))]
+    assert columns_of(rows, "partitions", "topic", "partition", "change", "isr")[3:] == [("a", 1, "set", (1,))]
     assert len(rows["topics"]) == 2
     assert len(rows["brokers"]) == 3
-    assert told(rows, "polls", "changed_topics") == [(2,), (1,)]
+    assert columns_of(rows, "polls", "changed_topics") == [(2,), (1,)]
 
 
-def test_what_is_no_longer_listed_is_gone_with_its_last_fields() -> None:
+def test_removed_topic_is_gone_with_its_last_fields() -> None:
     rows = silver_rows(
-        [answer(0, topic("a", partition(0)), topic("b", partition(0, leader=2))), answer(1, topic("a", partition(0)))]
+        [
+            response(0, topic("a", partition(0)), topic("b", partition(0, leader=2))),
+            response(1, topic("a", partition(0))),
+        ]
     )
 
-    assert told(rows, "topics", "topic", "change")[2:] == [("b", "gone")]
-    assert told(rows, "partitions", "topic", "change", "leader")[2:] == [("b", "gone", 2)]
+    assert columns_of(rows, "topics", "topic", "change")[2:] == [("b", "gone")]
+    assert columns_of(rows, "partitions", "topic", "change", "leader")[2:] == [("b", "gone", 2)]
 
 
-def test_a_topic_made_anew_under_its_name_is_another_topic() -> None:
+def test_recreated_topic_has_new_partitions() -> None:
     before = topic("t", partition(0, epoch=3), partition(1))
     after = topic("t", partition(0), topic_id=OTHER)
 
-    rows = silver_rows([answer(0, before), answer(1, after)])
+    rows = silver_rows([response(0, before), response(1, after)])
 
-    assert told(rows, "topics", "topic_id")[1:] == [("AAAAAAAAAAAAAAAAAAAAAg",)]
-    assert told(rows, "partitions", "partition", "topic_id", "change")[2:] == [
+    assert columns_of(rows, "topics", "topic_id")[1:] == [("AAAAAAAAAAAAAAAAAAAAAg",)]
+    assert columns_of(rows, "partitions", "partition", "topic_id", "change")[2:] == [
         (0, "AAAAAAAAAAAAAAAAAAAAAg", "set"),
         (1, "AAAAAAAAAAAAAAAAAAAAAQ", "gone"),
     ]
 
 
 @pytest.mark.parametrize(
-    "empty", [answer(1), answer(1, topic("t", partition(0)), brokers=())], ids=["topics", "brokers"]
+    "empty", [response(1), response(1, topic("t", partition(0)), brokers=())], ids=["topics", "brokers"]
 )
-def test_an_empty_answer_is_suspect_until_the_next_one_agrees(empty: Row) -> None:
-    full = answer(0, topic("t", partition(0)))
+def test_empty_response_is_suspect_until_it_is_confirmed(empty: Row) -> None:
+    full = response(0, topic("t", partition(0)))
     again = empty._replace(polled_at=BEGIN + timedelta(seconds=2))
 
-    believed_not = silver_rows([full, empty, full._replace(polled_at=BEGIN + timedelta(seconds=2))])
-    believed = silver_rows([full, empty, again])
+    unconfirmed = silver_rows([full, empty, full._replace(polled_at=BEGIN + timedelta(seconds=2))])
+    confirmed = silver_rows([full, empty, again])
 
-    assert told(believed_not, "polls", "suspect") == [(False,), (True,), (False,)]
-    assert [row for name in ("brokers", "topics", "partitions") for row in told(believed_not, name, "change")] == [
+    assert columns_of(unconfirmed, "polls", "suspect") == [(False,), (True,), (False,)]
+    assert [row for name in ("brokers", "topics", "partitions") for row in columns_of(unconfirmed, name, "change")] == [
         ("set",)
     ] * 5
-    gone = [row for name in ("brokers", "topics") for row in told(believed, name, "at", "change") if row[1] == "gone"]
+    gone = [
+        row for name in ("brokers", "topics") for row in columns_of(confirmed, name, "at", "change") if row[1] == "gone"
+    ]
     assert gone
     assert {at for at, _ in gone} == {microseconds(BEGIN) + 2_000_000}
 
 
-def test_the_same_answer_said_without_bytes_counts_as_the_second_word() -> None:
-    full = answer(0, topic("t", partition(0)))
-    same = answer(2)._replace(frame=None, kind=RowKind.SAME, cluster_id="c")
+def test_same_row_confirms_a_suspect_response() -> None:
+    full = response(0, topic("t", partition(0)))
+    same = response(2)._replace(frame=None, kind=RowKind.SAME, cluster_id="c")
 
-    rows = silver_rows([full._replace(cluster_id="c"), answer(1)._replace(cluster_id="c"), same])
+    rows = silver_rows([full._replace(cluster_id="c"), response(1)._replace(cluster_id="c"), same])
 
-    assert told(rows, "topics", "at", "change")[1:] == [(microseconds(BEGIN) + 2_000_000, "gone")]
+    assert columns_of(rows, "topics", "at", "change")[1:] == [(microseconds(BEGIN) + 2_000_000, "gone")]
 
 
-def test_a_question_for_certain_topics_tells_nothing_about_others() -> None:
+def test_unknown_topic_that_is_requested_by_name_has_one_gone_row() -> None:
+    named = MetadataRequest(topics=(MetadataRequestTopic(name="a"),))
+    request = frame.encode_request(named, version=12, correlation_id=9)[4:]
+    unknown = replace(topic("a"), error_code=3)
+    polls = [unknown, topic("a", partition(0)), unknown, unknown]
+
+    rows = silver_rows([response(at, each, request=request) for at, each in enumerate(polls)])
+
+    assert columns_of(rows, "topics", "topic", "change", "error_code") == [("a", "set", 0), ("a", "gone", 0)]
+    assert columns_of(rows, "partitions", "partition", "change") == [(0, "set"), (0, "gone")]
+
+
+def test_state_restores_an_empty_cluster_that_was_confirmed() -> None:
+    """The first slice ends after the confirmation; the next one starts with another empty response."""
+    first = StateBuilder()
+    for at in (0, 0.5, 1.5):
+        first.apply(response(at))
+    rows = silver_rows([response(2, brokers=BROKERS[:2]), response(3, topic("t", partition(0)))], first.state())
+
+    assert columns_of(rows, "polls", "suspect") == [(False,), (False,)]
+    assert columns_of(rows, "topics", "change") == [("set",)]
+
+
+def test_state_restores_the_start_of_a_suspect_series() -> None:
+    first = StateBuilder()
+    first.apply(response(0, topic("t", partition(0)))._replace(cluster_id="c"))
+    first.apply(response(1)._replace(cluster_id="c"))
+    same = response(1.5)._replace(frame=None, kind=RowKind.SAME, cluster_id="c")
+    first.apply(same)
+    second = StateBuilder()
+    second.seed(first.state())
+    assert second.apply(same._replace(polled_at=BEGIN + timedelta(seconds=1.75))).kind == "same"
+    rows = silver_rows([same._replace(polled_at=BEGIN + timedelta(seconds=2))], second.state())
+
+    assert columns_of(rows, "polls", "suspect") == [(False,)]
+    assert columns_of(rows, "topics", "change") == [("gone",)]
+
+
+def test_request_that_names_topics_does_not_remove_others() -> None:
     certain = MetadataRequest(topics=(MetadataRequestTopic(name="a"),))
     request = frame.encode_request(certain, version=12, correlation_id=9)[4:]
     everything = frame.encode_request(MetadataRequest(topics=None), version=12, correlation_id=9)[4:]
-    both = answer(0, topic("a", partition(0)), topic("b", partition(0)), request=everything)
+    both = response(0, topic("a", partition(0)), topic("b", partition(0)), request=everything)
 
-    rows = silver_rows([both, answer(1, topic("a", partition(0, leader=2)), request=request)])
+    rows = silver_rows([both, response(1, topic("a", partition(0, leader=2)), request=request)])
 
-    assert told(rows, "topics", "topic", "change") == [("a", "set"), ("b", "set")]
-    assert told(rows, "partitions", "topic", "leader")[2:] == [("a", 2)]
+    assert columns_of(rows, "topics", "topic", "change") == [("a", "set"), ("b", "set")]
+    assert columns_of(rows, "partitions", "topic", "leader")[2:] == [("a", 2)]
 
 
-def test_what_cannot_be_read_is_kept_and_counted() -> None:
-    good = answer(0, topic("t", partition(0)))
+def test_invalid_response_is_a_bad_frame() -> None:
+    good = response(0, topic("t", partition(0)))
     assert good.frame is not None
     torn = good._replace(frame=good.frame[:-3], polled_at=BEGIN + timedelta(seconds=1))
     newer = good._replace(api_version=99, polled_at=BEGIN + timedelta(seconds=2))
     unknown = good._replace(api_key=999, polled_at=BEGIN + timedelta(seconds=3))
-    orphan = answer(4)._replace(frame=None, kind=RowKind.SAME, broker_id=2)
+    orphan = response(4)._replace(frame=None, kind=RowKind.SAME, broker_id=2)
 
     rows = silver_rows([good, torn, newer, unknown, orphan])
 
-    assert told(rows, "bad_frames", "kind") == [
+    assert columns_of(rows, "bad_frames", "kind") == [
         ("truncated",),
         ("unknown_version",),
         ("unknown_api",),
         ("no_full_frame",),
     ]
-    [(offset, path, around)] = told(rows, "bad_frames", "offset", "path", "bytes")[:1]
+    [(offset, path, around)] = columns_of(rows, "bad_frames", "offset", "path", "bytes")[:1]
     assert isinstance(offset, int)
     assert isinstance(path, str)
     assert path.startswith("topics[0]")
     assert around == torn.frame[max(offset - 32, 0) : offset + 32]  # type: ignore[index]  # it has a frame
-    assert told(rows, "polls", "kind", "topics")[1:] == [("error", None)] * 4
+    assert columns_of(rows, "polls", "kind", "topics")[1:] == [("error", None)] * 4
     assert len(rows["partitions"]) == 1
 
 
-def test_silence_is_a_row_of_polls() -> None:
+def test_failed_poll_is_a_row_of_polls() -> None:
     silent = Row(BEGIN, 1, "b1:9092", 3, 12, error="connect: refused")
 
     rows = silver_rows([silent])
 
-    assert told(rows, "polls", "cluster_id", "kind", "error") == [("", "error", "connect: refused")]
+    assert columns_of(rows, "polls", "cluster_id", "kind", "error") == [("", "error", "connect: refused")]
 
 
-@pytest.mark.parametrize("tape", ["zk39-public", "kraft44-public"])
+@pytest.mark.parametrize("recording", ["zk39-public", "kraft44-public"])
 @settings(max_examples=10)
 @given(cut=st.integers(0, 1268))
-def test_a_walk_over_a_recorded_cluster_can_be_cut_anywhere(tape: str, cut: int) -> None:
-    rows = bronze(tape)
+def test_recording_can_be_cut_anywhere(recording: str, cut: int) -> None:
+    rows = bronze(recording)
     first = StateBuilder()
     for row in rows[:cut]:
         first.apply(row)
@@ -202,19 +246,19 @@ def test_a_walk_over_a_recorded_cluster_can_be_cut_anywhere(tape: str, cut: int)
 
     after = silver_rows(rows[cut:], first.state())
 
-    for name, whole in changes_of(tape).items():
-        if name != "lag":  # a minute that was cut has two rows
+    for name, whole in silver_of(recording).items():
+        if name != "lag":  # the minute of the cut has two rows
             assert sorted(before[name] + after[name], key=repr) == whole
 
 
-_changes: dict[str, dict[str, list[tuple[object, ...]]]] = {}
+_silver: dict[str, dict[str, list[tuple[object, ...]]]] = {}
 
 
-def changes_of(tape: str) -> dict[str, list[tuple[object, ...]]]:
-    if tape not in _changes:
-        _changes[tape] = {name: sorted(rows, key=repr) for name, rows in silver_rows(bronze(tape)).items()}
-    return _changes[tape]
+def silver_of(recording: str) -> dict[str, list[tuple[object, ...]]]:
+    if recording not in _silver:
+        _silver[recording] = {name: sorted(rows, key=repr) for name, rows in silver_rows(bronze(recording)).items()}
+    return _silver[recording]
 
 
-def test_the_tapes_are_there() -> None:
+def test_recordings_exist() -> None:
     assert {path.name for path in RECORDINGS.glob("*.parquet")} == {"zk39-public.parquet", "kraft44-public.parquet"}

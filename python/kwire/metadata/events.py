@@ -1,7 +1,7 @@
-"""What may differ between two answers of a broker, one class a kind.
+"""Metadata events: changes between two responses of one broker, one class for each kind.
 
-Rules of this file: facts only, immutable, equal by value; ``str`` is one line for a person. Partitions are named by
-topic and index. ``before`` and ``after`` are what the two answers said, whoever is right.
+Events are immutable and compare by value; `str` of an event is one line of text. `before` and `after` are what the two
+responses report.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class MetadataEvent:
-    """The base of all of them."""
+    """The base class of all events."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerJoined(MetadataEvent):
-    """A broker is listed that was not. ``rack``: None when it has none configured."""
+    """A broker is listed that was not listed before. `rack` is None if it is not configured."""
 
     broker_id: int
     host: str
@@ -54,7 +54,7 @@ class BrokerJoined(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class BrokerLeft(MetadataEvent):
-    """A broker is no longer listed: shut down in order, or its session has ended."""
+    """A broker is no longer listed: it was shut down, or its session expired."""
 
     broker_id: int
 
@@ -64,19 +64,22 @@ class BrokerLeft(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class BrokerChanged(MetadataEvent):
-    """A broker is listed at another address or in another rack. ``before``, ``after``: (host, port, rack)."""
+    """A broker is listed at another address or in another rack. `before` and `after` are (host, port, rack)."""
 
     broker_id: int
     before: tuple[str, int, str | None]
     after: tuple[str, int, str | None]
 
     def __str__(self) -> str:
-        return f"broker {self.broker_id} moved from {_place(self.before)} to {_place(self.after)}"
+        return f"broker {self.broker_id} moved from {_address(self.before)} to {_address(self.after)}"
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerMoved(MetadataEvent):
-    """Another broker is the controller; -1 for none. Never under KRaft, where an answer names any live broker."""
+    """Another broker is the controller; -1 stands for no controller.
+
+    This event does not occur with KRaft, where responses name any live broker as the controller.
+    """
 
     before: int
     after: int
@@ -87,7 +90,7 @@ class ControllerMoved(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class TopicAdded(MetadataEvent):
-    """A topic is there that was not. ``topic_id``: None where the cluster or the version has none."""
+    """A topic was added. `topic_id` is None in clusters and versions without topic ids."""
 
     topic: str
     topic_id: UUID | None
@@ -99,7 +102,7 @@ class TopicAdded(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class TopicRemoved(MetadataEvent):
-    """A topic is no longer there."""
+    """A topic was removed."""
 
     topic: str
     topic_id: UUID | None
@@ -110,9 +113,9 @@ class TopicRemoved(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class TopicRecreated(MetadataEvent):
-    """A topic of that name is there under another id: it was deleted and made anew between two answers.
+    """A topic has another id: it was deleted and created again between two responses.
 
-    Nothing is told about its partitions, which have nothing in common with those before.
+    Its partitions have no events, since they are not the partitions from before.
     """
 
     topic: str
@@ -126,7 +129,7 @@ class TopicRecreated(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class PartitionsAdded(MetadataEvent):
-    """A topic has partitions that it had not. ``partitions``: their indexes, ascending."""
+    """A topic has new partitions. `partitions`: their indexes in ascending order."""
 
     topic: str
     partitions: tuple[int, ...]
@@ -137,9 +140,14 @@ class PartitionsAdded(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class PartitionsMissing(MetadataEvent):
-    """An answer lacks partitions of a topic that is there: an update half applied, or a topic that has an error.
+    """A response lacks partitions of a topic: the broker has applied an update partially, or the topic has an error.
 
-    Kafka never removes partitions. ``partitions``: their indexes, ascending; ``error_code``: the topic's.
+    Kafka never removes partitions.
+
+    Attributes:
+        topic: the topic.
+        partitions: the indexes of the partitions in ascending order.
+        error_code: the error code of the topic.
     """
 
     topic: str
@@ -147,12 +155,12 @@ class PartitionsMissing(MetadataEvent):
     error_code: int
 
     def __str__(self) -> str:
-        return f"topic {self.topic}: {len(self.partitions)} partitions are not told about (error {self.error_code})"
+        return f"topic {self.topic}: {len(self.partitions)} partitions are missing (error {self.error_code})"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderMoved(MetadataEvent):
-    """Another broker leads a partition. ``before`` is -1 where none did. Epochs are -1 where the version has none."""
+    """A partition has another leader. `before` is -1 if it had no leader. Epochs are -1 in versions without epochs."""
 
     topic: str
     partition: int
@@ -167,9 +175,10 @@ class LeaderMoved(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class LeaderLost(MetadataEvent):
-    """A partition has no leader. ``electing``: its epoch has not changed, so most likely an election is under way.
+    """A partition has no leader.
 
-    After the death of a ZooKeeper controller, brokers tell this of partitions that get a leader within two seconds.
+    `electing`: its leader epoch has not changed, so that an election is probably in progress. After the failure of a
+    ZooKeeper controller, brokers report this for partitions that get a leader within two seconds.
     """
 
     topic: str
@@ -184,7 +193,7 @@ class LeaderLost(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class LeaderReelected(MetadataEvent):
-    """The same broker leads in another epoch."""
+    """A partition has the same leader in another leader epoch."""
 
     topic: str
     partition: int
@@ -194,12 +203,12 @@ class LeaderReelected(MetadataEvent):
 
     def __str__(self) -> str:
         epochs = f"epoch {self.before_epoch} to {self.after_epoch}"
-        return f"{self.topic}-{self.partition}: leader {self.leader} elected again ({epochs})"
+        return f"{self.topic}-{self.partition}: leader {self.leader} reelected ({epochs})"
 
 
 @dataclass(frozen=True, slots=True)
 class IsrShrank(MetadataEvent):
-    """Replicas fell out of sync. ``before``, ``after``: the sets, ascending; ``gone``: who fell out."""
+    """Replicas left the ISR. `before` and `after` are the ISR in ascending order; `gone` are the replicas that left."""
 
     topic: str
     partition: int
@@ -213,7 +222,7 @@ class IsrShrank(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class IsrExpanded(MetadataEvent):
-    """Replicas are in sync that were not. ``before``, ``after``: the sets, ascending; ``back``: who came."""
+    """Replicas joined the ISR. `before` and `after` are the ISR in ascending order; `back` are the new members."""
 
     topic: str
     partition: int
@@ -227,7 +236,7 @@ class IsrExpanded(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReplicasChanged(MetadataEvent):
-    """A partition is assigned to other brokers, or to the same in another order: the first is the preferred leader."""
+    """A partition has other replicas, or the same ones in another order: the first one is the preferred leader."""
 
     topic: str
     partition: int
@@ -240,7 +249,7 @@ class ReplicasChanged(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class OfflineReplicasChanged(MetadataEvent):
-    """Other replicas are offline. ``before``, ``after``: the sets, ascending."""
+    """Other replicas are offline. `before` and `after` are in ascending order."""
 
     topic: str
     partition: int
@@ -253,12 +262,17 @@ class OfflineReplicasChanged(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanged(MetadataEvent):
-    """A setting has another value or comes from another place.
+    """A config has another value or another source.
 
-    ``resource_type``: ``topic``, ``broker`` or Kafka's number for another one; ``resource``: its name, empty for all
-    brokers. ``before``, ``after``: values; None when there is none, or it is secret. ``before_source``,
-    ``after_source``: who set it (1 this topic, 2 this broker, 3 all brokers, 4 the broker's file, 5 nobody); None when
-    it was not listed, -1 when the version does not say.
+    Attributes:
+        resource_type: `topic`, `broker`, or the code of another resource type.
+        resource: the name of the resource; empty for the defaults of all brokers.
+        key: the name of the config.
+        before: the value before; None if there was none, or if it is sensitive.
+        after: the value now.
+        before_source: the config source: 1 topic, 2 broker, 3 default of all brokers, 4 configuration file, 5 default; None
+            if the config was not reported, -1 if the version does not have the source.
+        after_source: the config source now.
     """
 
     resource_type: str
@@ -278,6 +292,6 @@ def _list(brokers: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, brokers))}]"
 
 
-def _place(place: tuple[str, int, str | None]) -> str:
-    host, port, rack = place
+def _address(address: tuple[str, int, str | None]) -> str:
+    host, port, rack = address
     return f"{host}:{port}" if rack is None else f"{host}:{port} in {rack}"

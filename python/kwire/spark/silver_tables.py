@@ -166,8 +166,7 @@ _TABLES = (
             Column(
                 "suspect",
                 "boolean",
-                "no topics or no brokers, from a broker that listed some before: ignored until its "
-                "next response agrees",
+                "whether the response lists no topics or no brokers and is not confirmed yet: it changes nothing",
             ),
         ),
         time="polled_at",
