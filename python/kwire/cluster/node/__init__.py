@@ -1,1 +1,1 @@
-"""A node: the process that answers the admin protocol on a port, and now and then is the controller."""
+"""A node of the cluster: it serves the admin protocol and takes part in the controller election."""
