@@ -79,16 +79,7 @@ def read(
     if not (found or (Path(folder) / LOCK_FILE).exists()):
         raise NotACapture(Path(folder), "the folder is not a capture")
     for segment in _overlapping(found, since, until):
-        rows = _sort(_load(segment))
-        kind, polled_at = rows.column("kind"), rows.column("polled_at")
-        carried = pc.equal(kind, RowKind.CARRIED.value)
-        early = pc.less(polled_at, since) if since is not None else pc.and_(carried, False)
-        selected = pc.invert(pc.or_(carried, early))
-        if until is not None:
-            selected = pc.and_(selected, pc.less(polled_at, until))
-        with_frame = pc.is_in(kind, pa.array([RowKind.FULL.value, RowKind.CARRIED.value]))
-        in_force = rows.filter(pc.and_(pc.or_(carried, early), with_frame))
-        own = rows.filter(selected)
+        in_force, own = _split(_sort(_load(segment)), since, until)
         if not started:
             for index, key in enumerate(_request_keys(in_force)):
                 earlier[key] = in_force.slice(index, 1)
@@ -101,6 +92,18 @@ def read(
         yield from own.to_batches(max_chunksize=BATCH_ROWS)
     if not started and earlier:
         yield from emitted.as_carried(_sort(pa.concat_tables(earlier.values())))
+
+
+def _split(rows: pa.Table, since: datetime | None, until: datetime | None) -> tuple[pa.Table, pa.Table]:
+    """Return the full responses before the window, including carried ones, and the polls within the window."""
+    kind, polled_at = rows.column("kind"), rows.column("polled_at")
+    carried = pc.equal(kind, RowKind.CARRIED.value)
+    early = pc.less(polled_at, since) if since is not None else pc.and_(carried, False)
+    selected = pc.invert(pc.or_(carried, early))
+    if until is not None:
+        selected = pc.and_(selected, pc.less(polled_at, until))
+    with_frame = pc.is_in(kind, pa.array([RowKind.FULL.value, RowKind.CARRIED.value]))
+    return rows.filter(pc.and_(pc.or_(carried, early), with_frame)), rows.filter(selected)
 
 
 def replay(

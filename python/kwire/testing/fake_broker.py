@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import sys
 from collections import deque
 from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message
     from kwire.frame import Request
+    from kwire.messages.headers import RequestHeader
     from kwire.testing.cluster_state import ClusterState
     from kwire.testing.response_cache import ResponseCache
 
@@ -153,6 +155,11 @@ class FakeBroker:
         if self.always is not None and self.always.api_key in {None, api_key}:
             return self.always.misbehavior
         return None
+
+    def serves(self, api_key: int, version: int) -> bool:
+        """Return whether the broker serves a version of an API."""
+        lowest, highest = self.versions.get(api_key, (0, -1))
+        return lowest <= version <= highest
 
     def respond(self, request: Request, version: int) -> tuple[bytes, ...]:
         """Return the pieces of the response body.
@@ -282,46 +289,37 @@ class _Connection(asyncio.Protocol):
     def _process_next(self) -> None:
         payload = self._waiting.popleft()
         try:
-            self._respond(payload)
+            request = decode_request(payload, self._broker.dialect)
+            self._record(request.header, request.message)
+            self._respond(request)
+        except UnsupportedRequest as error:
+            self._record(error.header, None)
+            self._reject_version(error.header)
         except (DecodeError, UnknownMessage):  # Kafka closes the connection, too
             self._close()
 
-    def _respond(self, payload: bytes) -> None:
-        broker = self._broker
-        try:
-            request = decode_request(payload, broker.dialect)
-        except UnsupportedRequest as error:
-            header = error.header
-            broker.received.append(
-                ReceivedRequest(header.request_api_key, header.request_api_version, header.client_id, None)
-            )
-            if header.request_api_key == API_VERSIONS:
-                self._respond_unsupported_version(header.correlation_id)
-            else:
-                self._close()
-            return
+    def _record(self, header: RequestHeader, message: Message | None) -> None:
+        received = ReceivedRequest(header.request_api_key, header.request_api_version, header.client_id, message)
+        self._broker.received.append(received)
+
+    def _respond(self, request: Request) -> None:
         header = request.header
         key, version = header.request_api_key, header.request_api_version
-        broker.received.append(ReceivedRequest(key, version, header.client_id, request.message))
-        misbehavior = broker.next_misbehavior(key)
-        lowest, highest = broker.versions.get(key, (0, -1))
-        if misbehavior is None and not lowest <= version <= highest:
-            if key == API_VERSIONS:
-                self._respond_unsupported_version(header.correlation_id)
-            else:
-                self._close()
-            return
-        if misbehavior is Misbehavior.WRONG_VERSION:
-            body = broker.respond_in_another_version(request, version)
-            self._write(header.correlation_id, request, version, body)
-        elif misbehavior is None:
-            self._write(header.correlation_id, request, version, broker.respond(request, version))
-        else:
+        misbehavior = self._broker.next_misbehavior(key)
+        if misbehavior is not None:
             self._misbehave(misbehavior, request, version)
+        elif self._broker.serves(key, version):
+            self._write(header.correlation_id, request, version, self._broker.respond(request, version))
+        else:
+            self._reject_version(header)
 
-    def _respond_unsupported_version(self, correlation_id: int) -> None:
-        body = self._broker.api_versions(0, error_code=UNSUPPORTED_VERSION)
-        self._send(pack(">ii", 4 + len(body), correlation_id), body)
+    def _reject_version(self, header: RequestHeader) -> None:
+        """Respond to ApiVersions with error 35 in version 0, and close the connection otherwise."""
+        if header.request_api_key == API_VERSIONS:
+            body = self._broker.api_versions(0, error_code=UNSUPPORTED_VERSION)
+            self._send(pack(">ii", 4 + len(body), header.correlation_id), body)
+        else:
+            self._close()
 
     def _write(self, correlation_id: int, request: Request, version: int, body: tuple[bytes, ...]) -> None:
         self._send(*_framed(correlation_id, self._header(request, version), body))
@@ -352,9 +350,12 @@ class _Connection(asyncio.Protocol):
                 self._send(whole[: len(whole) // 2])
                 if misbehavior is Misbehavior.TRUNCATED_FRAME:
                     self._close()
+            case Misbehavior.WRONG_VERSION:
+                body = self._broker.respond_in_another_version(request, version)
+                self._write(correlation_id, request, version, body)
             case Misbehavior.CLOSE:
                 self._close()
-            case Misbehavior.NO_RESPONSE | Misbehavior.WRONG_VERSION:
+            case Misbehavior.NO_RESPONSE:
                 pass
 
     def _send(self, *pieces: bytes) -> None:
@@ -381,7 +382,8 @@ def _bound(port: int) -> socket.socket:
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(bound.close)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform != "win32":  # on Windows other processes could bind the port, too
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(("127.0.0.1", port))
         on_failure.pop_all()
     bound.setblocking(False)
