@@ -4,7 +4,7 @@
     python own_message.py
 
 The request and the response have two versions; version 1 adds a field to each and uses the flexible encoding. kwire
-needs nothing but the two classes below. The server in this file stands in for the broker that implements the message.
+needs nothing but the two classes below. The server in this file replaces a broker that implements the message.
 """
 
 from __future__ import annotations

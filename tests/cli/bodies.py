@@ -1,4 +1,4 @@
-"""Bytes that several tests look at."""
+"""Messages and frames that several tests use."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ METADATA_V13 = (
     "811d364c9d8cc2254571e44ec2000300000000000000000001000000010300000003000000010200000001020000000300000000"
     "000001000000010000000003000000010000000203000000010000000201008000000000000000"
 )
-"""What a broker of Kafka 4.4 answered about a topic, broker 3 being down."""
+"""The Metadata response of a Kafka 4.4 broker about one topic, while broker 3 is down."""
 
 EMPTY_METADATA_V13 = "00000000 01 00 ffffffff 01 0000 00"
 
 LIST_TOPICS_KIP4 = "0000 00 01 00000000 00000001 0006 6f7264657273"
-"""ListTopicsResponse v0 of dialect kip4: nothing marked for deletion, and the topic ``orders``."""
+"""ListTopicsResponse v0 of dialect kip4: no topic marked for deletion, and the topic `orders`."""
 
 API_VERSIONS_REQUEST = "0012 0003 00000001 0002 6d65 00 026b 0231 00"
 
 
 def exchange(api_key: int, version: int) -> Exchange:
-    """A captured request with its answer."""
+    """Return a captured request with its response."""
     return next(each for each in exchanges() if each.api_key == api_key and each.version == version)

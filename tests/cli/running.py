@@ -1,4 +1,4 @@
-"""The command as its users start it: a process of its own, with pipes or with a terminal."""
+"""Runs the command as a process, with pipes or on a terminal."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Run(NamedTuple):
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """This process's own, without what changes how things look."""
+    """Return the environment without variables that change the output."""
     unwanted = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PYTHONWARNINGS"}
     return {name: value for name, value in os.environ.items() if name not in unwanted} | {"TERM": "xterm"} | changes
 
 
 def kwire(*arguments: str | Path, stdin: str | bytes = b"", **changes: str) -> Run:
-    """A run with pipes on all sides."""
+    """Run the command with pipes for all streams."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
     done = subprocess.run(
         [*COMMAND, *map(str, arguments)], input=given, capture_output=True, env=environment(**changes), check=False
@@ -39,7 +39,7 @@ def kwire(*arguments: str | Path, stdin: str | bytes = b"", **changes: str) -> R
 
 
 def kwire_bytes(*arguments: str | Path, stdin: bytes = b"") -> bytes:
-    """What a run that must succeed writes."""
+    """Return the output of a run that must succeed."""
     done = subprocess.run(
         [*COMMAND, *map(str, arguments)], input=stdin, capture_output=True, env=environment(), check=False
     )
@@ -48,7 +48,7 @@ def kwire_bytes(*arguments: str | Path, stdin: bytes = b"") -> bytes:
 
 
 def kwire_on_terminal(*arguments: str | Path, **changes: str) -> Run:
-    """A run whose three streams are one terminal; what the terminal got is in ``out``."""
+    """Run the command on a terminal; `out` is everything printed to it."""
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *map(str, arguments)], stdin=terminal, stdout=terminal, stderr=terminal, env=environment(**changes)
@@ -65,12 +65,12 @@ def _read_terminal(controller: int) -> bytes:
     try:
         return os.read(controller, 1 << 16)
     except OSError:
-        # Linux says so when the last process has closed the terminal; other systems return nothing.
+        # Linux raises this when the last process has closed the terminal; other systems return b"".
         return b""
 
 
 class Running:
-    """A run that is still going on."""
+    """A run in progress."""
 
     def __init__(self, *arguments: str | Path) -> None:
         self.process = subprocess.Popen(
@@ -79,7 +79,7 @@ class Running:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(),
-            # A runner in the background ignores interrupts, and its children would too.
+            # Background processes ignore interrupts, and their children inherit that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # no thread runs yet
         )
         self.stdin = _open(self.process.stdin)
@@ -104,7 +104,7 @@ def _open(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 def assert_golden(name: str, text: str) -> None:
-    """``text`` is what stands in a file of ``golden/``. ``KWIRE_WRITE_GOLDEN=1`` writes the files anew, to be read."""
+    """Compare text with a file of `golden/`; `KWIRE_WRITE_GOLDEN=1` rewrites the files, to be reviewed."""
     path = GOLDEN / name
     if os.environ.get("KWIRE_WRITE_GOLDEN"):
         path.write_text(text, encoding="utf-8")

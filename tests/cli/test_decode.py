@@ -1,4 +1,4 @@
-"""``kwire decode``: one frame gives a document, lines give lines, a list gives a list."""
+"""`kwire decode`: the output has the shape of the input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.proof.material import Exchange, exchanges
 METADATA = ("decode", "-m", "MetadataResponse", "-v", "13")
 
 
-def test_a_body_becomes_kafkas_own_json_and_nothing_else() -> None:
+def test_body_is_printed_as_kafka_json() -> None:
     done = run(*METADATA, METADATA_V13)
 
     message = kwire.decode(MetadataResponse, bytes.fromhex(METADATA_V13), version=13)
@@ -42,12 +42,12 @@ def test_a_body_becomes_kafkas_own_json_and_nothing_else() -> None:
     ],
     ids=["blanks", "words", "0x and capitals", "colons", "dashes and a line end"],
 )
-def test_hex_is_taken_as_people_copy_it(words: tuple[str, ...]) -> None:
+def test_hex_may_have_separators(words: tuple[str, ...]) -> None:
     assert json.loads(run(*METADATA, *words).out)["controllerId"] == -1
 
 
 @pytest.mark.parametrize("suffix", ["bin", "bin.xz", "bin.gz", "hex"])
-def test_files_are_read_whatever_they_hold(tmp_path: Path, suffix: str) -> None:
+def test_format_of_files_is_detected(tmp_path: Path, suffix: str) -> None:
     body = bytes.fromhex(METADATA_V13)
     content = {
         "bin": body,
@@ -62,18 +62,18 @@ def test_files_are_read_whatever_they_hold(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("arguments", [(), ("-",)], ids=["nothing", "a dash"])
 @pytest.mark.parametrize("content", [bytes.fromhex(METADATA_V13), METADATA_V13.encode()], ids=["binary", "hex"])
-def test_stdin_is_read_where_no_input_is_named(arguments: tuple[str, ...], content: bytes) -> None:
+def test_stdin_is_the_default_input(arguments: tuple[str, ...], content: bytes) -> None:
     assert run(*METADATA, *arguments, stdin=content) == run(*METADATA, METADATA_V13)
 
 
-def test_what_looks_like_hex_can_be_said_to_be_binary() -> None:
-    """Eight bytes that happen to be digits are an api key list of their own."""
+def test_format_option_overrides_detection() -> None:
+    """Four bytes of binary input happen to be hex digits."""
     done = run("decode", "-m", "ResponseHeader", "-v", "0", "--format", "binary", stdin=b"1234")
 
     assert json.loads(done.out) == {"correlationId": 0x31323334}
 
 
-def test_a_request_says_itself_what_it_is() -> None:
+def test_request_header_names_the_message() -> None:
     done = run("decode", "--request", API_VERSIONS_REQUEST)
 
     assert json.loads(done.out) == {
@@ -86,34 +86,34 @@ def test_a_request_says_itself_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", ["MetadataResponse", "Metadata", "3"])
-def test_a_response_is_known_by_class_api_or_key(name: str) -> None:
-    answer = exchange(3, 12).response
+def test_response_is_named_by_class_api_or_key(name: str) -> None:
+    response = exchange(3, 12).response
 
-    done = run("decode", "--response", "-m", name, "-v", "12", stdin=answer)
+    done = run("decode", "--response", "-m", name, "-v", "12", stdin=response)
 
     document = json.loads(done.out)
     assert (document["message"], document["version"]) == ("MetadataResponse", 12)
     assert list(document["header"]) == ["correlationId"]
 
 
-def test_a_version_of_another_layout_finds_its_class() -> None:
+def test_version_with_another_layout_selects_its_class() -> None:
     done = run("decode", "-d", "kip4", "-m", "CreateTopicResponse", "-v", "2", "00000001 0001 61 03e9")
 
     assert json.loads(done.out) == {"topics": [{"topicName": "a", "errorCode": 1001}]}
 
 
-def test_the_drafts_are_a_dialect() -> None:
+def test_dialect_selects_draft_messages() -> None:
     done = run("decode", "-d", "kip4", "-m", "ListTopicsResponse", "-v", "0", "0000 00 00")
 
     assert json.loads(done.out)["errorCode"] == 0
     assert run("decode", "-d", "kip4", "-m", "ListTopicsResponse", "-v", "0", LIST_TOPICS_KIP4).code == 0
 
 
-def test_the_only_version_need_not_be_said() -> None:
+def test_version_is_optional_for_messages_with_one_version() -> None:
     assert run("decode", "-d", "kip4", "-m", "ClusterMetadataResponse", "0000 00000000 00").code == 0
 
 
-def test_lines_of_a_capture_become_lines_with_their_numbers() -> None:
+def test_capture_lines_keep_their_numbers() -> None:
     done = run("decode", DATA / "frames.jsonl.xz")
 
     lines = [json.loads(line) for line in done.out.splitlines()]
@@ -123,8 +123,8 @@ def test_lines_of_a_capture_become_lines_with_their_numbers() -> None:
     assert lines[0]["about"]["broker"] == "3.9.1"
 
 
-def test_lines_say_what_the_library_says() -> None:
-    """The command takes frames apart by itself, to show their parts; it must not read them in another way."""
+def test_lines_match_results_of_the_library() -> None:
+    """The command parses frames itself to show their parts, but must accept the same frames as `kwire.frame`."""
     lines = {}
     for source in ("frames", "frames-realclients"):
         for line in run("decode", DATA / f"{source}.jsonl.xz").out.splitlines():
@@ -133,33 +133,35 @@ def test_lines_say_what_the_library_says() -> None:
 
     for each in exchanges():
         request, response = (lines[each.source, each.line, kind] for kind in ("request", "response"))
-        asked, answer = asked_and_answered(each)
-        if asked is None:
+        decoded_request, decoded_response = decode_exchange(each)
+        if decoded_request is None:
             assert "error" in request, each.name
         else:
-            assert request["body"] == kwire.to_json(asked.message, version=request["version"]), each.name
-            assert bytes.fromhex(request.get("surplus", "")) == asked.surplus, each.name
-        if answer is None:
+            assert request["body"] == kwire.to_json(decoded_request.message, version=request["version"]), each.name
+            assert bytes.fromhex(request.get("surplus", "")) == decoded_request.surplus, each.name
+        if decoded_response is None:
             assert "error" in response, each.name
         else:
-            assert response["version"] == answer.version, each.name
-            assert response["body"] == kwire.to_json(answer.message, version=answer.version), each.name
+            assert response["version"] == decoded_response.version, each.name
+            assert response["body"] == kwire.to_json(decoded_response.message, version=decoded_response.version), (
+                each.name
+            )
 
 
-def asked_and_answered(each: Exchange) -> tuple[frame.Request | None, frame.Response[Any] | None]:
-    """An exchange as the library reads it; None for what it refuses."""
-    asked = answer = None
+def decode_exchange(each: Exchange) -> tuple[frame.Request | None, frame.Response[Any] | None]:
+    """Decode an exchange with `kwire.frame`; None for a frame that it rejects."""
+    decoded_request = decoded_response = None
     with suppress(kwire.KwireError):
-        asked = frame.decode_request(each.request)
+        decoded_request = frame.decode_request(each.request)
     with suppress(kwire.KwireError):
         cls = messages.find("kafka", api_key=each.api_key, kind="response")
         if each.version in cls.versions or each.api_key == frame.API_VERSIONS:
             version = min(each.version, cls.versions.highest)
-            answer = frame.decode_response(each.response, cls, version=version)
-    return asked, answer
+            decoded_response = frame.decode_response(each.response, cls, version=version)
+    return decoded_request, decoded_response
 
 
-def test_errors_stand_on_their_line_and_are_counted_at_the_end() -> None:
+def test_errors_are_printed_in_place_and_counted() -> None:
     good = json.dumps({"message": "MetadataResponse", "version": 13, "hex": EMPTY_METADATA_V13})
     lines = [
         good,
@@ -197,7 +199,7 @@ def test_errors_stand_on_their_line_and_are_counted_at_the_end() -> None:
     assert done.code == 1
 
 
-def test_a_list_becomes_a_list() -> None:
+def test_list_input_produces_a_list() -> None:
     done = run(*METADATA, stdin=json.dumps([EMPTY_METADATA_V13, {"hex": "00"}]))
 
     first, second = json.loads(done.out)
@@ -207,25 +209,25 @@ def test_a_list_becomes_a_list() -> None:
 
 
 @pytest.mark.parametrize(("given", "expected"), [("[]", []), ("", "")])
-def test_nothing_in_nothing_out(given: str, expected: object) -> None:
+def test_empty_input_produces_empty_output(given: str, expected: object) -> None:
     done = run(*METADATA, "--format", "json", stdin=given)
 
     assert (json.loads(done.out) if done.out else "") == expected
     assert done.code == 0
 
 
-def test_one_side_of_a_capture_can_be_asked_for() -> None:
+def test_kind_option_selects_requests_or_responses() -> None:
     line = json.dumps({"request_hex": API_VERSIONS_REQUEST, "response_hex": "00000001 0023 00000000"})
 
     requests = run("decode", "--request", stdin=line)
     responses = run("decode", "--response", stdin=line)
 
     assert [json.loads(each)["kind"] for each in requests.out.splitlines()] == ["request"]
-    [answer] = [json.loads(each) for each in responses.out.splitlines()]
-    assert (answer["message"], answer["version"], answer["body"]["errorCode"]) == ("ApiVersionsResponse", 0, 35)
+    [response] = [json.loads(each) for each in responses.out.splitlines()]
+    assert (response["message"], response["version"], response["body"]["errorCode"]) == ("ApiVersionsResponse", 0, 35)
 
 
-def test_an_answer_knows_its_version_from_the_request_beside_it() -> None:
+def test_response_version_comes_from_its_request() -> None:
     each = exchange(60, 1)
     line = json.dumps({"request_hex": each.request.hex(), "response_hex": each.response.hex()})
 
@@ -234,7 +236,7 @@ def test_an_answer_knows_its_version_from_the_request_beside_it() -> None:
     assert [document["message"] for document in found] == ["DescribeClusterRequest", "DescribeClusterResponse"]
 
 
-def test_frames_behind_their_sizes_are_taken_apart() -> None:
+def test_sized_input_is_split_into_frames() -> None:
     requests = [each.request for each in exchanges() if each.api_key == 3][:5]
     stream = b"".join(len(request).to_bytes(4, "big") + request for request in requests)
 
@@ -245,41 +247,41 @@ def test_frames_behind_their_sizes_are_taken_apart() -> None:
     assert all(document["message"] == "MetadataRequest" for document in found)
 
 
-def test_a_stream_that_ends_within_a_frame_is_wrong() -> None:
+def test_truncated_sized_input_is_an_error() -> None:
     done = run("decode", "--sized", "--request", stdin=bytes.fromhex("000000ff 0012"))
 
     assert done.err == "Error: the input ends within frame 1, after 6 bytes\n"
     assert done.code == 1
 
 
-def test_frames_of_unknown_messages_can_be_passed_over() -> None:
+def test_skip_unknown_skips_unknown_messages_and_versions() -> None:
     unknown = json.dumps({"request_hex": "7fff 0000 00000001 ffff"})
     newer = json.dumps({"request_hex": "0012 0063 00000001 ffff 00"})
 
     done = run("decode", stdin=f"{unknown}\n{newer}\n")
-    passed_over = run("decode", "--skip-unknown", stdin=f"{unknown}\n{newer}\n")
+    skipped = run("decode", "--skip-unknown", stdin=f"{unknown}\n{newer}\n")
 
     first, second = (json.loads(line) for line in done.out.splitlines())
     assert first["header"]["correlationId"] == 1
     assert first["error"]["kind"] == "unknown_message"
     assert second["error"]["text"].startswith("version 99 is not supported")
     assert done.code == 1
-    assert passed_over.out == ""
-    assert passed_over.err == "2 frames: 0 ok, 0 wrong, 2 of unknown messages or versions (skipped)\n"
-    assert passed_over.code == 0
+    assert skipped.out == ""
+    assert skipped.err == "2 frames: 0 ok, 0 wrong, 2 of unknown messages or versions (skipped)\n"
+    assert skipped.code == 0
 
 
-def test_surplus_bytes_behind_a_request_are_shown() -> None:
+def test_surplus_bytes_of_a_request_are_printed() -> None:
     document = json.loads(run("decode", "--request", API_VERSIONS_REQUEST + "abcdef").out)
 
     assert document["surplus"] == "abcdef"
 
 
-def test_tables_show_arrays_below_one_another() -> None:
+def test_table_output_has_a_table_for_each_array() -> None:
     assert_golden("metadata.table.txt", run(*METADATA, "-o", "table", METADATA_V13).out)
 
 
-def test_the_table_of_many_frames_has_a_line_for_each() -> None:
+def test_table_output_of_many_frames_has_a_row_for_each() -> None:
     lines = [{"message": "MetadataResponse", "version": 13, "hex": each} for each in (METADATA_V13, "00", "zz")]
 
     done = run("decode", "-o", "table", stdin="\n".join(map(json.dumps, lines)))
@@ -287,8 +289,8 @@ def test_the_table_of_many_frames_has_a_line_for_each() -> None:
     assert_golden("frames.table.txt", done.out)
 
 
-def test_json_does_not_disturb_a_terminal() -> None:
-    """Names of topics come from strangers; escape sequences and marks that turn the line around stay what they are."""
+def test_json_escapes_terminal_control_characters() -> None:
+    """Topic names may contain escape sequences and marks that change the text direction."""
     name = "\x1b[31m\x9b2J\u202eabc"
     document = {"topics": [{"name": name}]}
     body = run("encode", "-m", "MetadataRequest", "-v", "1", json.dumps(document)).out.strip()
@@ -299,7 +301,7 @@ def test_json_does_not_disturb_a_terminal() -> None:
     assert not any(character in done.out for character in name[:1] + "\x9b\u202e")
 
 
-def test_letters_stay_letters_whatever_the_locale() -> None:
+def test_json_is_utf8_in_every_locale() -> None:
     body = run("encode", "-m", "MetadataRequest", "-v", "1", '{"topics": [{"name": "żółć"}]}').out.strip()
 
     done = run("decode", "-m", "MetadataRequest", "-v", "1", body, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")

@@ -1,4 +1,4 @@
-"""``kwire encode``: JSON to bytes, and what ``kwire decode`` printed to the bytes it was printed for."""
+"""`kwire encode` encodes JSON, and is the inverse of `kwire decode`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from tests.proof.material import exchanges
 ORDERS = '{"topics": [{"name": "orders"}]}'
 
 
-def test_a_message_becomes_hex() -> None:
+def test_message_is_encoded_to_hex() -> None:
     done = run("encode", "-m", "MetadataRequest", "-v", "1", ORDERS)
 
     assert done == (0, "0000000100066f7264657273\n", "")
 
 
-def test_or_bytes() -> None:
+def test_message_is_encoded_to_binary() -> None:
     written = kwire_bytes("encode", "-m", "MetadataRequest", "-v", "1", "-o", "binary", stdin=ORDERS.encode())
 
     assert written == bytes.fromhex("0000000100066f7264657273")
 
 
-def test_a_document_may_stand_on_several_lines() -> None:
+def test_document_may_span_several_lines() -> None:
     pretty = run("decode", "-m", "MetadataResponse", "-v", "13", METADATA_V13).out
     assert pretty.count("\n") > 50
 
@@ -40,7 +40,7 @@ def test_a_document_may_stand_on_several_lines() -> None:
 
 
 @pytest.mark.parametrize("message", ["MetadataRequest", "Metadata"])
-def test_a_bare_message_gets_a_header_and_a_size(message: str) -> None:
+def test_request_option_adds_header_and_size(message: str) -> None:
     written = kwire_bytes(
         *("encode", "--request", "-m", message, "-v", "12", "--correlation-id", "7", "--client-id", "me"),
         *("--sized", "-o", "binary", '{"topics": null}'),
@@ -50,22 +50,24 @@ def test_a_bare_message_gets_a_header_and_a_size(message: str) -> None:
     assert written == frame.encode_request(expected, version=12, correlation_id=7, client_id="me")
 
 
-def test_a_bare_response_gets_a_header_too() -> None:
-    answer = kwire.to_json(kwire.decode(MetadataResponse, bytes.fromhex(METADATA_V13), version=13), version=13)
+def test_response_option_adds_header() -> None:
+    response = kwire.to_json(kwire.decode(MetadataResponse, bytes.fromhex(METADATA_V13), version=13), version=13)
 
-    done = run("encode", "--response", "-m", "Metadata", "-v", "13", "--correlation-id", "7", stdin=json.dumps(answer))
+    done = run(
+        "encode", "--response", "-m", "Metadata", "-v", "13", "--correlation-id", "7", stdin=json.dumps(response)
+    )
 
     assert done.out.strip() == "0000000700" + METADATA_V13
 
 
-def test_a_decoded_frame_becomes_its_own_bytes_again() -> None:
+def test_decoded_frame_is_encoded_to_the_same_bytes() -> None:
     decoded = run("decode", "--request", API_VERSIONS_REQUEST + "abcdef").out
 
     assert bytes.fromhex(run("encode", stdin=decoded).out) == bytes.fromhex(API_VERSIONS_REQUEST + "abcdef")
 
 
-def test_a_decoded_capture_becomes_its_own_bytes_again() -> None:
-    """All that real clients and brokers said, but for messages that are not declared here."""
+def test_decoded_capture_is_encoded_to_the_same_bytes() -> None:
+    """Uses all captured frames, except for unknown messages."""
     for source in ("frames", "frames-realclients"):
         decoded = kwire_bytes("decode", "--skip-unknown", DATA / f"{source}.jsonl.xz")
         encoded = kwire_bytes("encode", "-o", "json", stdin=decoded)
@@ -80,7 +82,7 @@ def test_a_decoded_capture_becomes_its_own_bytes_again() -> None:
             assert result[f"{kind}_hex"] == getattr(each, kind).hex(), f"{each.name} {kind}"
 
 
-def test_lines_stay_lines_and_a_wrong_one_is_empty() -> None:
+def test_invalid_document_produces_an_empty_line() -> None:
     done = run("encode", "-m", "MetadataRequest", "-v", "1", stdin=f'{ORDERS}\n{{"topics": 1}}\n{{"no"\n{ORDERS}\n')
 
     assert done.out == "0000000100066f7264657273\n\n\n0000000100066f7264657273\n"
@@ -91,7 +93,7 @@ def test_lines_stay_lines_and_a_wrong_one_is_empty() -> None:
     assert done.code == 1
 
 
-def test_a_list_stays_a_list() -> None:
+def test_list_input_produces_a_list() -> None:
     done = run("encode", "-m", "MetadataRequest", "-v", "1", stdin=f"[{ORDERS}, 7]")
 
     assert json.loads(done.out) == ["0000000100066f7264657273", ""]
@@ -99,7 +101,7 @@ def test_a_list_stays_a_list() -> None:
     assert done.code == 1
 
 
-def test_lines_say_what_they_are_and_decode_reads_them() -> None:
+def test_json_output_can_be_decoded() -> None:
     record = {"message": "MetadataRequest", "version": 1, "body": json.loads(ORDERS)}
 
     encoded = run("encode", "-o", "json", json.dumps(record)).out
@@ -140,7 +142,7 @@ def test_lines_say_what_they_are_and_decode_reads_them() -> None:
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else "",
 )
-def test_a_document_that_is_wrong_is_refused_with_its_path(document: Any, complaint: str) -> None:
+def test_invalid_document_is_an_error_with_its_path(document: Any, complaint: str) -> None:
     done = run("encode", "-m", "MetadataRequest", "-v", "1", json.dumps(document))
 
     assert done.out == "\n"
@@ -148,19 +150,19 @@ def test_a_document_that_is_wrong_is_refused_with_its_path(document: Any, compla
     assert done.code == 1
 
 
-def test_what_is_missing_is_asked_for() -> None:
+def test_missing_message_or_version_is_an_error() -> None:
     assert "neither the document nor --message names it" in run("encode", "{}").err
     assert "MetadataRequest has versions 0-13" in run("encode", "-m", "MetadataRequest", "{}").err
 
 
-def test_no_message_can_be_taken_for_a_record() -> None:
-    """The record of a frame is told from a message in Kafka's form by its ``body``."""
+def test_no_message_looks_like_a_frame_document() -> None:
+    """`encode` recognizes the document of a frame by its key `body`."""
     for cls in messages.every():
         names = {f.json_name for f in fields(cls)}
         assert "body" not in names, cls.__name__
 
 
-def test_binary_output_ends_at_the_first_wrong_document() -> None:
+def test_binary_output_ends_at_the_first_invalid_document() -> None:
     lines = f'{ORDERS}\n{{"topics": 1}}\n{ORDERS}\n'
 
     done = subprocess.run(

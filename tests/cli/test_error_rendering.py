@@ -1,4 +1,4 @@
-"""An error shows the bytes around the fault, with carets under those that are wrong."""
+"""Errors show the surrounding bytes, with carets under the malformed ones."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.cli.running import kwire as run
 from tests.proof.material import message_class, mutants
 
 
-def test_an_error_is_explained_on_stderr() -> None:
+def test_error_is_explained_on_stderr() -> None:
     done = run("decode", "-m", "MetadataResponse", "-v", "13", METADATA_V13[: 2 * 160])
 
     assert_golden("truncated.fault.txt", done.err)
     assert done.code == 1
 
 
-def test_programs_find_the_error_on_stdout() -> None:
+def test_error_is_json_on_stdout() -> None:
     done = run("decode", "-m", "MetadataResponse", "-v", "13", METADATA_V13[: 2 * 160])
 
     assert_golden("truncated.fault.json", done.out)
@@ -54,7 +54,7 @@ def test_programs_find_the_error_on_stdout() -> None:
         "marker",
     ],
 )
-def test_carets_stand_under_the_bytes_at_fault(message: str, version: int, body: str, field: str, marked: str) -> None:
+def test_carets_mark_the_malformed_bytes(message: str, version: int, body: str, field: str, marked: str) -> None:
     lines = render_error(parse_body(message_class(message), version, bytes.fromhex(body)), Paint(False)).splitlines()
 
     [carets] = [place for place, line in enumerate(lines) if line.strip().startswith("^")]
@@ -63,7 +63,7 @@ def test_carets_stand_under_the_bytes_at_fault(message: str, version: int, body:
     assert lines[2].endswith(f"the field is {field}" if field else "bytes")
 
 
-def test_carets_stand_behind_the_last_byte_where_more_is_wanted() -> None:
+def test_carets_mark_the_end_of_truncated_input() -> None:
     lines = render_error(parse_body(message_class("MetadataResponse"), 13, bytes(16)[:4]), Paint(False)).splitlines()
 
     assert lines[-2:] == [
@@ -79,7 +79,7 @@ def test_offsets_count_from_the_start_of_the_frame() -> None:
     assert "in ApiVersionsRequest v3, 5 bytes; the field is a compact string" in done.err
 
 
-def test_every_damaged_body_can_be_explained() -> None:
+def test_errors_of_all_mutants_are_explained() -> None:
     for mutant in mutants():
         frame = parse_body(message_class(mutant.message), mutant.version, mutant.body)
         if frame.error is not None:

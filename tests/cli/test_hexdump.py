@@ -1,4 +1,4 @@
-"""The annotated hex dump: every byte beside the field it belongs to."""
+"""Annotated hex dumps show every byte next to its field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def dump(frame: Frame, dialect: str = "kafka", *, everything: bool = False) -> l
 
 
 def bytes_shown(lines: list[str]) -> bytes:
-    """The bytes of all rows; each row stands where its offset says."""
+    """Return the bytes of all rows, after checking their offsets."""
     shown = bytearray()
     for line in lines:
         row = ROW.match(line)
@@ -35,25 +35,25 @@ def bytes_shown(lines: list[str]) -> bytes:
     return bytes(shown)
 
 
-def test_a_body_is_shown_field_by_field() -> None:
+def test_dump_shows_each_field_of_a_body() -> None:
     done = run("decode", "-m", "MetadataResponse", "-v", "13", "-o", "hexdump", METADATA_V13)
 
     assert_golden("metadata.hexdump.txt", done.out)
 
 
-def test_a_frame_is_shown_with_its_header() -> None:
+def test_dump_of_a_request_shows_header_and_surplus() -> None:
     done = run("decode", "--request", "-o", "hexdump", API_VERSIONS_REQUEST + "abcdef")
 
     assert_golden("api-versions.hexdump.txt", done.out)
 
 
-def test_the_drafts_control_bytes_are_shown() -> None:
+def test_dump_shows_control_bytes_of_the_drafts() -> None:
     done = run("decode", "-d", "kip4", "-m", "ListTopicsResponse", "-v", "0", "-o", "hexdump", LIST_TOPICS_KIP4)
 
     assert_golden("list-topics.hexdump.txt", done.out)
 
 
-def test_tags_are_shown_with_what_they_are() -> None:
+def test_dump_shows_tags() -> None:
     vector = next(each for each in vectors()["ApiVersionsResponse"] if each.case.startswith("tags"))
 
     lines = dump(parse_body(message_class(vector.message), vector.version, vector.body))
@@ -61,21 +61,21 @@ def test_tags_are_shown_with_what_they_are() -> None:
     assert_golden("tags.hexdump.txt", "\n".join(lines) + "\n")
 
 
-def test_a_damaged_body_is_shown_up_to_the_fault_and_beyond() -> None:
+def test_dump_shows_bytes_before_and_after_an_error() -> None:
     for name, cut in {"truncated": 159, "count": 100}.items():
         done = run("decode", "-m", "MetadataResponse", "-v", "13", "-o", "hexdump", METADATA_V13[: 2 * cut])
         assert_golden(f"{name}.hexdump.txt", done.out)
         assert done.code == 1
 
 
-def test_errors_and_apis_have_names() -> None:
+def test_dump_names_error_codes_and_apis() -> None:
     topic = "0003 0004 6761 7465 00000000"
     text = run("decode", "-m", "MetadataResponse", "-v", "0", "-o", "hexdump", f"00000000 00000001 {topic}").out
 
     assert re.search(r"error_code +int16 +3  UNKNOWN_TOPIC_OR_PARTITION$", text, re.MULTILINE)
 
 
-def test_of_long_arrays_the_first_and_the_last_elements_are_shown() -> None:
+def test_dump_shortens_long_arrays() -> None:
     assert_golden("long.hexdump.txt", run("decode", "-m", "MetadataResponse", "-v", "0", "-o", "hexdump", LONG).out)
 
 
@@ -86,7 +86,7 @@ LONG = (
 """A partition with a thousand replicas."""
 
 
-def test_all_shows_all() -> None:
+def test_all_option_shows_long_arrays_in_full() -> None:
     short = run("decode", "-m", "MetadataResponse", "-v", "0", "-o", "hexdump", LONG).out
     long = run("decode", "-m", "MetadataResponse", "-v", "0", "-o", "hexdump", "--all", LONG).out
 
@@ -121,7 +121,7 @@ def test_every_byte_of_damaged_bodies_is_shown_once() -> None:
             assert frame.error.kind in "\n".join(lines), mutant.name  # type: ignore[attr-defined]  # a DecodeError
 
 
-def test_lines_get_a_dump_each() -> None:
+def test_each_frame_of_a_line_has_a_dump() -> None:
     each = exchange(60, 1)
     line = f'{{"request_hex": "{each.request.hex()}", "response_hex": "zz", "api_key": 60, "api_version": 1}}'
 
@@ -132,7 +132,7 @@ def test_lines_get_a_dump_each() -> None:
     assert done.code == 1
 
 
-def test_headers_are_messages_too() -> None:
+def test_headers_can_be_dumped_as_messages() -> None:
     cls = messages.find("kafka", name="ResponseHeader")
 
     assert dump(parse_body(cls, 0, b"\0\0\0\7")) == [

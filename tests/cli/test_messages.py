@@ -1,4 +1,4 @@
-"""``kwire messages``: what there is, and what it means."""
+"""`kwire messages` lists messages and explains their fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_all_messages_are_listed() -> None:
     assert "   3  MetadataResponse                        response  0-13      9+        kafka" in rows
 
 
-def test_a_dialect_has_its_own() -> None:
+def test_dialect_option_lists_its_messages() -> None:
     _, *rows = run("messages", "--dialect", "kip4").out.splitlines()
 
     assert len(rows) == len(messages.every("kip4"))
@@ -28,7 +28,7 @@ def test_a_dialect_has_its_own() -> None:
     assert "      RequestHeader                           header    1-2       2+        kafka, kip4" in rows
 
 
-def test_programs_get_json() -> None:
+def test_json_output_lists_messages() -> None:
     listed = json.loads(run("messages", "-o", "json").out)
 
     assert [each["name"] for each in listed] == [cls.__name__ for cls in messages.every()]
@@ -42,11 +42,11 @@ def test_programs_get_json() -> None:
     }
 
 
-def test_a_message_is_shown_with_what_its_fields_mean() -> None:
+def test_fields_of_a_message_are_explained() -> None:
     assert_golden("describe-cluster.messages.txt", run("messages", "DescribeCluster").out)
 
 
-def test_one_version_has_its_fields_only() -> None:
+def test_version_option_limits_the_fields() -> None:
     def names(fields: list[dict[str, Any]]) -> list[str]:
         return [each["name"] for each in fields]
 
@@ -57,8 +57,8 @@ def test_one_version_has_its_fields_only() -> None:
     assert document["fields"][0]["fields"][2]["text"] == "The advertised TCP port."
 
 
-def test_every_field_is_explained() -> None:
-    """The sentences come from the sources, which nothing else checks at run time."""
+def test_every_field_has_a_text() -> None:
+    """Texts of fields come from the source files, which no other test reads."""
     for cls in messages.every():
         assert docstring(cls)
         waiting = documented_fields(cls)
@@ -68,7 +68,7 @@ def test_every_field_is_explained() -> None:
             waiting += each.inner
 
 
-def test_a_message_of_the_other_dialect_is_pointed_at() -> None:
+def test_error_names_the_dialect_that_has_the_message() -> None:
     done = run("messages", "ListTopics")
 
     assert "dialect kip4 has it, try --dialect kip4" in done.err

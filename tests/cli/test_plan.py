@@ -1,4 +1,4 @@
-"""``kwire plan``: the text that the engine is given, as it is or one field a line."""
+"""`kwire plan` prints plans as text, as trees, or as JSON."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ def test_one_version_is_one_line() -> None:
     assert run("plan", "MetadataResponse", "-v", "12") == (0, kwire.plan(MetadataResponse, version=12) + "\n", "")
 
 
-def test_without_a_version_all_are_shown() -> None:
+def test_all_versions_are_shown_by_default() -> None:
     lines = run("plan", "MetadataResponse").out.splitlines()
 
     assert lines == [kwire.plan(MetadataResponse, version=version) for version in range(14)]
 
 
-def test_an_api_is_its_request_and_its_response() -> None:
+def test_api_shows_request_and_response() -> None:
     lines = run("plan", "Metadata", "-v", "12").out.splitlines()
 
     assert [line.split()[0] for line in lines] == ["MetadataRequest", "MetadataResponse"]
 
 
-def test_a_version_of_another_layout_is_found_by_the_api() -> None:
+def test_version_with_another_layout_selects_its_class() -> None:
     lines = run("plan", "-d", "kip4", "CreateTopic", "-v", "2").out.splitlines()
 
     assert [line.split()[0] for line in lines] == ["CreateTopicRequest_V2", "CreateTopicResponse_V2"]
 
 
-def test_the_tree_has_a_line_for_each_field() -> None:
+def test_tree_has_a_line_for_each_field() -> None:
     assert_golden("api-versions.tree.txt", run("plan", "ApiVersions", "-v", "3", "-o", "tree").out)
 
 
-def test_programs_get_json() -> None:
+def test_json_output_has_the_plans() -> None:
     [document] = json.loads(run("plan", "MetadataResponse", "-v", "12", "-o", "json").out)
 
     assert document == {
@@ -49,8 +49,8 @@ def test_programs_get_json() -> None:
     }
 
 
-def test_every_plan_has_a_tree() -> None:
-    """The names in a tree are those in the text, in the same order: no part of the grammar is passed over."""
+def test_tree_has_all_fields_of_every_plan() -> None:
+    """The tree has the names of the text in the same order, so it covers the whole grammar."""
     for cls in messages.every():
         for version in cls.versions:
             text = kwire.plan(cls, version=version)
@@ -59,7 +59,7 @@ def test_every_plan_has_a_tree() -> None:
             assert in_tree == in_text, text
 
 
-def test_a_version_that_does_not_exist_is_wrong_usage() -> None:
+def test_unsupported_version_is_a_usage_error() -> None:
     done = run("plan", "Metadata", "-v", "99")
 
     assert (

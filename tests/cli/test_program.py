@@ -1,4 +1,4 @@
-"""The command as a whole: help, usage errors, exit codes, what it imports, and that it is documented."""
+"""The whole command: help, documentation, usage errors, exit codes, imports, and completion."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command(name: str) -> click.Command:
     return found
 
 
-def test_the_console_script_and_the_module_are_one_program() -> None:
+def test_console_script_and_module_are_the_same_program() -> None:
     script = Path(sys.executable).with_name("kwire")
 
     done = subprocess.run([script, "--version"], capture_output=True, text=True, env=environment(), check=False)
@@ -46,7 +46,7 @@ def test_help_lists_every_command() -> None:
         assert re.search(rf"^  {name} +{re.escape(sentence[:40])}", done.out, re.MULTILINE)
 
 
-def test_no_command_means_help() -> None:
+def test_help_is_printed_without_a_command() -> None:
     done = run()
 
     assert "Commands:" in done.out + done.err
@@ -54,7 +54,7 @@ def test_no_command_means_help() -> None:
 
 
 @each_command
-def test_a_command_has_help_with_examples(name: str) -> None:
+def test_help_of_a_command_has_examples(name: str) -> None:
     done = run(name, "--help")
 
     assert done.code == 0
@@ -64,15 +64,15 @@ def test_a_command_has_help_with_examples(name: str) -> None:
 
 
 @each_command
-def test_options_say_what_they_do(name: str) -> None:
+def test_every_option_has_help(name: str) -> None:
     for parameter in command(name).params:
         if isinstance(parameter, click.Option) and parameter.name != "output":
             assert parameter.help, parameter.opts
 
 
 @each_command
-def test_examples_in_help_are_right_usage(name: str) -> None:
-    """They are parsed, not run: some name files."""
+def test_examples_in_help_are_valid(name: str) -> None:
+    """Examples are parsed but not run, because some name files."""
     examples = re.findall(r"^ +(?:.*\| )?kwire (\w+) (.*)$", command(name).help or "", re.MULTILINE)
     assert examples
     for named, words in examples:
@@ -84,7 +84,7 @@ def test_examples_in_help_are_right_usage(name: str) -> None:
 
 
 @each_command
-def test_a_command_is_documented(name: str) -> None:
+def test_every_option_is_documented(name: str) -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     [section] = re.findall(rf"^## `kwire {name}`\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
     shared = text.partition("\n## `kwire ")[0]
@@ -95,7 +95,7 @@ def test_a_command_is_documented(name: str) -> None:
                 assert f"`{option}" in section or f"`{option}" in shared, option
 
 
-def test_the_document_names_no_option_that_does_not_exist() -> None:
+def test_documented_options_exist() -> None:
     commands = [command(name) for name in COMMANDS]
     commands += [each for called in commands if isinstance(called, click.Group) for each in called.commands.values()]
     exist = {option for called in commands for parameter in called.params for option in parameter.opts}
@@ -106,7 +106,7 @@ def test_the_document_names_no_option_that_does_not_exist() -> None:
 
 
 @pytest.mark.parametrize(("line", "output"), console_examples(DOCUMENT))
-def test_examples_in_the_document_print_what_it_says(line: str, output: str) -> None:
+def test_documented_examples_print_the_documented_output(line: str, output: str) -> None:
     script = f'kwire() {{ {shlex.quote(sys.executable)} -m kwire "$@"; }}\n{line}\n'
 
     done = subprocess.run(
@@ -152,7 +152,7 @@ def test_examples_in_the_document_print_what_it_says(line: str, output: str) -> 
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_wrong_usage_says_what_is_right_and_exits_2(arguments: tuple[str, ...], complaint: str) -> None:
+def test_usage_error_explains_and_exits_with_2(arguments: tuple[str, ...], complaint: str) -> None:
     done = run(*arguments)
 
     assert complaint in " ".join(done.err.split())
@@ -164,11 +164,11 @@ def test_wrong_usage_says_what_is_right_and_exits_2(arguments: tuple[str, ...], 
     ("given", "complaint"),
     [("0", "odd number of hex digits: 1"), ("0x0g", "'0x0g' is neither hex, nor")],
 )
-def test_hex_that_is_none_says_why(given: str, complaint: str) -> None:
+def test_malformed_hex_is_explained(given: str, complaint: str) -> None:
     assert complaint in run("decode", "-m", "MetadataResponse", "-v", "1", given).err
 
 
-def test_help_imports_no_command_and_no_message() -> None:
+def test_help_does_not_import_commands_or_messages() -> None:
     listed = modules_after("--help")
 
     assert "click" in listed
@@ -185,12 +185,12 @@ def test_help_imports_no_command_and_no_message() -> None:
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_only_a_table_on_a_terminal_costs_an_import_of_rich(arguments: tuple[str, ...]) -> None:
+def test_rich_is_not_imported_without_a_terminal(arguments: tuple[str, ...]) -> None:
     assert not modules_after(*arguments) & {"rich", "asyncio", "importlib.metadata", "prompt_toolkit"}
 
 
 def modules_after(*arguments: str) -> set[str]:
-    """The modules that a run has loaded when it ends."""
+    """Return the modules that are loaded at the end of a run."""
     listing = (
         "import sys, atexit; atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr));"
         "from kwire.cli import main; main()"
@@ -201,7 +201,7 @@ def modules_after(*arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
-def test_without_click_it_says_what_to_install(tmp_path: Path) -> None:
+def test_missing_click_is_explained(tmp_path: Path) -> None:
     python = empty_environment(sys.executable, tmp_path / "empty")
 
     done = subprocess.run(
@@ -216,15 +216,15 @@ def test_without_click_it_says_what_to_install(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
-def test_the_shell_completes_names_of_messages() -> None:
+def test_shell_completion_completes_message_names() -> None:
     done = run(_KWIRE_COMPLETE="bash_complete", COMP_WORDS="kwire plan MetadataRe", COMP_CWORD="2")
 
     assert done.out.split() == ["plain,MetadataRequest", "plain,MetadataResponse"]
     assert done.code == 0
 
 
-def test_the_help_of_an_option_is_its_own() -> None:
-    """Shared options are made once a command; a change in one must not reach another."""
+def test_commands_do_not_share_option_objects() -> None:
+    """Shared options are created for each command, so that a change in one does not affect others."""
     parameters = [cast("Any", command(name)).params for name in COMMANDS]
 
     assert len({id(parameter) for each in parameters for parameter in each}) == sum(map(len, parameters))

@@ -1,4 +1,4 @@
-"""``kwire replay``: what changed, out of a capture or a table of frames."""
+"""`kwire replay` lists changes from a capture or a table of frames."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_changes_and_silence_are_told_once(folder: Path) -> None:
+def test_changes_and_failed_polls_are_listed_once(folder: Path) -> None:
     assert run("replay", folder).out.splitlines() == [
         "2026-11-21 14:00:02.000  broker 1  topic-1-0: leader moved from 2 to 3",
         "2026-11-21 14:00:02.000  broker 1  topic-1-0: ISR shrank to [3] without [2]",
@@ -58,7 +58,7 @@ def test_changes_and_silence_are_told_once(folder: Path) -> None:
     ]
 
 
-def test_a_slice_knows_what_was_so_before(folder: Path) -> None:
+def test_window_knows_the_state_before_it(folder: Path) -> None:
     lines = run("replay", folder, "--since", "2026-11-21T14:00:02", "--until", "2026-11-21T14:00:03").out.splitlines()
 
     assert len(lines) == 7
@@ -66,7 +66,7 @@ def test_a_slice_knows_what_was_so_before(folder: Path) -> None:
     assert lines[-1] == "1 polls: 1 full, 0 unchanged, 0 failed"
 
 
-def test_json_has_a_line_for_each_event(folder: Path) -> None:
+def test_json_output_has_a_line_for_each_event(folder: Path) -> None:
     events = [json.loads(line) for line in run("replay", folder, "-o", "json", "--broker", "1").out.splitlines()]
 
     assert events[0] == {
@@ -85,13 +85,13 @@ def test_json_has_a_line_for_each_event(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("since", ["2026-11-21T14:00:02.000000+00:00", "2026-11-21T14:00:02Z", "20261121T150002+0100"])
-def test_times_are_understood_as_they_are_printed_and_in_any_other_form(folder: Path, since: str) -> None:
+def test_times_may_have_any_iso_8601_form(folder: Path, since: str) -> None:
     events = [json.loads(line) for line in run("replay", folder, "-o", "json", "--since", since).out.splitlines()]
 
     assert events[0]["at"] == "2026-11-21T14:00:02+00:00"
 
 
-def test_what_is_no_time_is_wrong_usage(folder: Path) -> None:
+def test_invalid_time_is_a_usage_error(folder: Path) -> None:
     done = run("replay", folder, "--until", "noon")
 
     assert (done.code, done.out) == (2, "")
@@ -99,11 +99,11 @@ def test_what_is_no_time_is_wrong_usage(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("speed", ["nan", "inf", "0"])
-def test_nor_is_what_is_no_speed(folder: Path, speed: str) -> None:
+def test_invalid_speed_is_a_usage_error(folder: Path, speed: str) -> None:
     assert run("replay", folder, "--speed", speed).code == 2
 
 
-def test_what_does_not_exist_is_wrong_usage(tmp_path: Path) -> None:
+def test_missing_file_is_a_usage_error(tmp_path: Path) -> None:
     done = run("replay", tmp_path / "nowhere")
 
     assert (done.code, done.out) == (2, "")
@@ -111,7 +111,7 @@ def test_what_does_not_exist_is_wrong_usage(tmp_path: Path) -> None:
 
 
 def table(**columns: object) -> pa.Table:
-    """One frame that somebody recorded, with these columns."""
+    """Return a table with one recorded frame and these columns."""
     known = {"polled_at": at(0), "cluster_id": "c", "broker_id": 1, "endpoint": "h:1", "api_key": 3, "api_version": 12}
     return pa.table({name: [value] for name, value in (known | {"frame": b"\0\0\0\1"} | columns).items()})
 
@@ -124,17 +124,15 @@ def table(**columns: object) -> pa.Table:
         ({"request_hex": "zz"}, "hex"),
         ({"api_version": None}, "api_version"),
     ],
-    ids=["numbers for frames", "a number for a time", "no hex", "a frame that answers nobody knows what"],
+    ids=["frame is a number", "time is a number", "malformed hex", "unknown version"],
 )
-def test_a_table_of_other_things_is_an_error_of_one_line(
-    tmp_path: Path, columns: dict[str, object], complaint: str
-) -> None:
+def test_table_without_frames_is_a_one_line_error(tmp_path: Path, columns: dict[str, object], complaint: str) -> None:
     place = tmp_path / "frames.parquet"
     pq.write_table(table(**columns), place)
     assert_one_line(run("replay", place), place, complaint)
 
 
-def test_so_is_a_file_or_a_part_that_is_no_parquet(tmp_path: Path) -> None:
+def test_invalid_parquet_file_is_a_one_line_error(tmp_path: Path) -> None:
     place = tmp_path / "text.parquet"
     place.write_text("no parquet")
     assert_one_line(run("replay", place), place, "Parquet")
@@ -152,8 +150,8 @@ def assert_one_line(done: Run, place: Path, complaint: str) -> None:
 
 
 @pytest.mark.parametrize("tape", ["zk39", "kraft44"])
-def test_a_tape_tells_what_was_done_to_the_cluster(tmp_path: Path, tape: str) -> None:
-    """From the recorded file, and once more from a capture that it was put into: the same story."""
+def test_recording_lists_what_was_done_to_the_cluster(tmp_path: Path, tape: str) -> None:
+    """The recorded file and a capture with the same rows list the same events."""
     recorded = TAPES / f"{tape}-public.parquet"
     with Capture(tmp_path, roll_bytes=300_000) as capture:
         for batch in from_table(pq.read_table(recorded)).to_batches():

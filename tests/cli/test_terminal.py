@@ -1,4 +1,4 @@
-"""What a real terminal gets: colour, tables that fit, errors; and that nothing else gets them."""
+"""Output on a terminal: colors, tables that fit, and errors."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ each_output = pytest.mark.parametrize("arguments", [DUMP, TABLE, FIELDS, LIST], 
 
 
 @each_output
-def test_a_terminal_gets_colour(arguments: tuple[str, ...]) -> None:
+def test_output_on_a_terminal_is_colored(arguments: tuple[str, ...]) -> None:
     assert ESCAPE.search(run_on_terminal(*arguments).out)
 
 
 @each_output
-def test_a_pipe_gets_none(arguments: tuple[str, ...]) -> None:
+def test_output_to_a_pipe_is_not_colored(arguments: tuple[str, ...]) -> None:
     assert "\x1b" not in run(*arguments).out
 
 
 @each_output
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
-def test_nor_does_a_terminal_that_wants_none(arguments: tuple[str, ...], variables: dict[str, str]) -> None:
+def test_environment_disables_color(arguments: tuple[str, ...], variables: dict[str, str]) -> None:
     assert "\x1b" not in run_on_terminal(*arguments, **variables).out
 
 
 @each_output
-def test_the_option_wins(arguments: tuple[str, ...]) -> None:
+def test_color_option_disables_color(arguments: tuple[str, ...]) -> None:
     assert "\x1b" not in run_on_terminal(*arguments, "--color", "never").out
 
 
-def test_colour_can_be_had_through_a_pipe() -> None:
+def test_color_option_enables_color_for_a_pipe() -> None:
     assert ESCAPE.search(run(*DUMP, "--color", "always", NO_COLOR="1").out)
 
 
-def test_colour_changes_no_letter() -> None:
-    """It is never the only carrier of a meaning."""
-    coloured = run_on_terminal(*DUMP).out
+def test_color_does_not_change_the_text() -> None:
+    """Color is never the only carrier of information."""
+    colored = run_on_terminal(*DUMP).out
 
-    assert ESCAPE.sub("", coloured) == run(*DUMP).out
+    assert ESCAPE.sub("", colored) == run(*DUMP).out
 
 
-def test_json_is_never_coloured() -> None:
+def test_json_is_never_colored() -> None:
     assert "\x1b" not in run_on_terminal("decode", "-m", "MetadataResponse", "-v", "13", METADATA_V13).out
 
 
@@ -66,7 +66,7 @@ def test_tables_fit_the_terminal() -> None:
     )
 
 
-def test_an_error_on_a_terminal_is_explained_and_not_repeated_as_json() -> None:
+def test_error_on_a_terminal_is_not_repeated_as_json() -> None:
     shown = run_on_terminal("decode", "-m", "MetadataResponse", "-v", "13", "00")
 
     assert shown.code == 1
@@ -74,15 +74,15 @@ def test_an_error_on_a_terminal_is_explained_and_not_repeated_as_json() -> None:
     assert '"error"' not in shown.out
 
 
-def test_a_terminal_is_not_read_unless_asked_to() -> None:
+def test_terminal_is_not_read_by_default() -> None:
     shown = run_on_terminal("decode", "-m", "MetadataResponse", "-v", "13")
 
     assert "no input: expected hex, JSON, a file name, or - for stdin" in shown.out
     assert shown.code == 2
 
 
-def test_this_really_is_a_terminal() -> None:
-    """Else all of the above would be said about nothing."""
+def test_the_test_terminal_is_a_terminal() -> None:
+    """Otherwise the tests above would prove nothing."""
     controller, terminal = os.openpty()
     assert os.isatty(terminal)
     os.close(controller)

@@ -1,4 +1,4 @@
-"""``kwire validate``: counts what is right and what is wrong."""
+"""`kwire validate` counts valid and invalid frames."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.proof.material import exchanges
 METADATA = ("validate", "-m", "MetadataResponse", "-v", "13")
 
 
-def test_a_right_body_is_counted() -> None:
+def test_valid_body_is_counted() -> None:
     assert run(*METADATA, METADATA_V13) == (0, "1 frame: 1 ok, 0 wrong\n", "")
 
 
-def test_a_wrong_body_is_explained() -> None:
+def test_invalid_body_is_explained() -> None:
     done = run(*METADATA, METADATA_V13[:-2])
 
     assert done.out == "1 frame: 0 ok, 1 wrong\n"
@@ -25,7 +25,7 @@ def test_a_wrong_body_is_explained() -> None:
     assert done.code == 1
 
 
-def test_a_capture_is_counted_and_what_is_wrong_is_said_in_a_line_each() -> None:
+def test_each_invalid_frame_of_a_capture_is_a_line() -> None:
     lines = [{"message": "MetadataResponse", "version": 13, "hex": each} for each in (EMPTY_METADATA_V13, "00", "zz")]
 
     done = run("validate", stdin="\n".join(map(json.dumps, lines)))
@@ -38,7 +38,7 @@ def test_a_capture_is_counted_and_what_is_wrong_is_said_in_a_line_each() -> None
     assert done.code == 1
 
 
-def test_all_that_was_captured_is_right_but_for_what_is_not_declared() -> None:
+def test_captured_frames_are_valid_or_unknown() -> None:
     frames = 2 * sum(each.source == "frames" for each in exchanges())
 
     done = run("validate", "--skip-unknown", "-q", "-o", "json", DATA / "frames.jsonl.xz")
@@ -50,7 +50,7 @@ def test_all_that_was_captured_is_right_but_for_what_is_not_declared() -> None:
     assert (done.code, done.err) == (0, "")
 
 
-def test_unknown_messages_are_errors_unless_they_may_be_skipped() -> None:
+def test_unknown_messages_are_errors_unless_skipped() -> None:
     line = json.dumps({"request_hex": "7fff 0000 00000001 ffff"})
 
     assert run("validate", "-q", line) == (1, "1 frame: 0 ok, 0 wrong, 1 of unknown messages or versions\n", "")

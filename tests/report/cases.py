@@ -1,4 +1,4 @@
-"""Gold and silver's polls, written by hand, as far as a report reads them."""
+"""Hand-written gold tables and silver polls with the columns that a report reads."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def after(seconds: float) -> datetime:
 
 
 def write(folder: Path, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> Path:
-    """A pipeline's folder with these rows; tables that are not named are empty."""
+    """Write a pipeline's folder with these rows; other tables are empty."""
     for name, schema in SCHEMAS.items():
         rows = [{"cluster_id": "a-cluster"} | dict(row) for row in tables.get(name, ())]
         (folder / name).mkdir(parents=True)
@@ -101,13 +101,15 @@ def write(folder: Path, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> Pa
     return folder
 
 
-def polls(brokers: Iterable[int], seconds: int = 60, silent: Mapping[int, range] | None = None) -> list[dict[str, Any]]:
-    """One each second of every broker; those in ``silent`` do not answer in these seconds."""
+def polls(
+    brokers: Iterable[int], seconds: int = 60, failing: Mapping[int, range] | None = None
+) -> list[dict[str, Any]]:
+    """Return a poll of each broker every second; polls of `failing` brokers fail in these seconds."""
     return [
         {
             "broker_id": broker,
             "polled_at": after(second),
-            "kind": "error" if second in (silent or {}).get(broker, ()) else "full",
+            "kind": "error" if second in (failing or {}).get(broker, ()) else "full",
             "api_key": 3,
             "duration_us": 2_000,
         }
@@ -125,7 +127,7 @@ def state(
     ended: float | None = None,
     **flags: bool,
 ) -> dict[str, Any]:
-    """An interval of gold, without a flag but those named."""
+    """Return a row of gold's intervals with these flags set."""
     none = dict.fromkeys(
         ("offline", "under_replicated", "electing", "moving", "not_preferred", "leaderless", "under_min_isr"), False
     )
@@ -136,7 +138,7 @@ def state(
 def incident(
     number: int, kind: str, begun: float, ended: float | None, broker: int | None = None, **more: Any
 ) -> dict[str, Any]:
-    """A row of gold's incidents."""
+    """Return a row of gold's incidents."""
     return {
         "incident_id": f"{number:012x}",
         "kind": kind,

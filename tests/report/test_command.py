@@ -1,4 +1,4 @@
-"""``kwire report``: a page out of gold, or out of a tape, by the command."""
+"""`kwire report` writes a page from gold or from a recording."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from tests.cli.running import kwire
 from tests.report.cases import polls, state, write
 
-TAPE = Path(__file__).parent.parent / "data" / "tapes" / "kraft44-public.parquet"
+RECORDING = Path(__file__).parent.parent / "data" / "tapes" / "kraft44-public.parquet"
 
 
-def test_a_page_of_gold(tmp_path: Path) -> None:
+def test_report_on_gold(tmp_path: Path) -> None:
     tables = {"silver/polls": polls([1]), "gold/intervals": [state("t", 0, -1, (1,), 30, offline=True)]}
     out = tmp_path / "out.html"
 
@@ -22,7 +22,7 @@ def test_a_page_of_gold(tmp_path: Path) -> None:
     assert run.code == 0
 
 
-def test_a_page_of_a_stretch_of_time(tmp_path: Path) -> None:
+def test_report_on_a_window(tmp_path: Path) -> None:
     tables = {"silver/polls": polls([1]), "gold/intervals": [state("t", 0, -1, (1,), 30, offline=True)]}
 
     run = kwire(
@@ -32,14 +32,14 @@ def test_a_page_of_a_stretch_of_time(tmp_path: Path) -> None:
     assert run.out.splitlines()[0] == "a-cluster: No partition was reported."
 
 
-def test_a_page_of_a_recorded_cluster(tmp_path: Path) -> None:
+def test_report_on_a_recorded_cluster(tmp_path: Path) -> None:
     out = tmp_path / "out.html"
 
-    run = kwire("report", out, "--capture", TAPE, TMPDIR=str(tmp_path))
+    run = kwire("report", out, "--capture", RECORDING, TMPDIR=str(tmp_path))
 
     assert run.code == 0, run.err
     assert run.out.splitlines()[0] == "dGFwZS1rcmFmdDQ0LXB1Yg: Nothing is wrong now."
-    assert run.err == f"building gold from {TAPE} ...\n"
+    assert run.err == f"building gold from {RECORDING} ...\n"
     page = out.read_text(encoding="utf-8")
     for said in (
         "Broker 2 was shut down cleanly",
@@ -52,14 +52,14 @@ def test_a_page_of_a_recorded_cluster(tmp_path: Path) -> None:
     assert [left.name for left in tmp_path.iterdir() if left.name.startswith("kwire-")] == []
 
 
-def test_what_to_report_of_must_be_named_once(tmp_path: Path) -> None:
+def test_gold_or_capture_is_required(tmp_path: Path) -> None:
     run = kwire("report", tmp_path / "out.html")
 
     assert run.code == 2
     assert "expected either --gold DIR or --capture PATH" in run.err
 
 
-def test_a_folder_without_gold(tmp_path: Path) -> None:
+def test_folder_without_gold_is_an_error(tmp_path: Path) -> None:
     run = kwire("report", tmp_path / "out.html", "--gold", tmp_path)
 
     assert run.code == 1

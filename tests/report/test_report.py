@@ -1,4 +1,4 @@
-"""A report is one page with everything in it, and says what gold says."""
+"""Reports are one HTML page with the contents of gold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.report.cases import after, incident, polls, state, write
 
 
 class Page(HTMLParser):
-    """``text``: what is shown; ``loads``: what would be loaded; ``figures``: the data of pictures."""
+    """A parsed page: its visible text, the resources that it loads, and the data of its charts."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def down(tmp_path: Path) -> Path:
     return write(
         tmp_path / "gold",
         {
-            "silver/polls": polls([1, 2, 3], silent={2: range(20, 60)}),
+            "silver/polls": polls([1, 2, 3], failing={2: range(20, 60)}),
             "gold/intervals": [
                 state("orders", 0, 1, (1, 2), 0, 29),
                 state("orders", 0, 1, (1, 2), 29, under_replicated=True),
@@ -80,7 +80,7 @@ def down(tmp_path: Path) -> Path:
     )
 
 
-def test_what_is_wrong_now_stands_on_top_with_its_time(down: Path, tmp_path: Path) -> None:
+def test_page_starts_with_current_problems_and_their_time(down: Path, tmp_path: Path) -> None:
     page, found = report(down, tmp_path)
 
     assert found.level is Level.CRITICAL
@@ -102,7 +102,7 @@ def test_what_is_wrong_now_stands_on_top_with_its_time(down: Path, tmp_path: Pat
         assert said in page.text, said
 
 
-def test_the_page_loads_nothing_and_is_small(down: Path, tmp_path: Path) -> None:
+def test_page_loads_nothing_and_is_small(down: Path, tmp_path: Path) -> None:
     page, _ = report(down, tmp_path)
 
     assert page.loads == []
@@ -113,7 +113,7 @@ def test_the_page_loads_nothing_and_is_small(down: Path, tmp_path: Path) -> None
     assert len(page.source) < 6_000_000
 
 
-def test_the_picture_has_the_partitions_in_trouble_as_steps(down: Path, tmp_path: Path) -> None:
+def test_chart_shows_unhealthy_partitions_as_steps(down: Path, tmp_path: Path) -> None:
     page, _ = report(down, tmp_path)
 
     [figure] = page.figures
@@ -123,7 +123,7 @@ def test_the_picture_has_the_partitions_in_trouble_as_steps(down: Path, tmp_path
     assert traces["outage"]["y"] == ["broker 2"]
 
 
-def test_of_another_time_another_verdict(down: Path, tmp_path: Path) -> None:
+def test_summary_depends_on_the_window(down: Path, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
 
     [(_, found)] = write_report(out, gold=down, until=after(19.5))
@@ -132,7 +132,7 @@ def test_of_another_time_another_verdict(down: Path, tmp_path: Path) -> None:
     assert found.details[0] == "All 3 brokers answer, and all 3 partitions have a leader and are in sync."
 
 
-def test_names_and_values_cannot_become_html(tmp_path: Path) -> None:
+def test_names_and_values_are_escaped(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>&\"'"
     drift = {
         "topic": evil,
@@ -164,9 +164,9 @@ def test_names_and_values_cannot_become_html(tmp_path: Path) -> None:
     assert "&lt;script&gt;" in json.dumps(figure)
 
 
-def test_a_capture_without_polls_is_told_of_as_such(tmp_path: Path) -> None:
+def test_folder_without_polls_has_a_page(tmp_path: Path) -> None:
     folder = write(tmp_path / "gold", {})
-    for name in ("intervals", "incidents"):  # gold makes no tables of nothing
+    for name in ("intervals", "incidents"):  # gold has no tables without polls
         shutil.rmtree(folder / "gold" / name)
     out = tmp_path / "report.html"
 
@@ -174,14 +174,14 @@ def test_a_capture_without_polls_is_told_of_as_such(tmp_path: Path) -> None:
     assert "No polls found." in Page(out.read_text(encoding="utf-8")).text
 
 
-def test_polls_that_told_of_no_partition(tmp_path: Path) -> None:
+def test_polls_without_partitions_have_a_page(tmp_path: Path) -> None:
     page, found = report(write(tmp_path / "gold", {"silver/polls": polls([1])}), tmp_path)
 
     assert found.headline == "No partition was reported."
     assert page.figures == []
 
 
-def test_one_broker(tmp_path: Path) -> None:
+def test_cluster_with_one_broker(tmp_path: Path) -> None:
     tables = {"silver/polls": polls([1]), "gold/intervals": [state("t", 0, 1, (1,)), state("t", 1, 1, (1,))]}
 
     page, found = report(write(tmp_path / "gold", tables), tmp_path)
@@ -194,7 +194,7 @@ def test_one_broker(tmp_path: Path) -> None:
     assert "1 of 1 brokers answer" in page.text
 
 
-def test_large_clusters_are_summed_up(tmp_path: Path) -> None:
+def test_lists_of_large_clusters_are_cut(tmp_path: Path) -> None:
     folder = write(
         tmp_path / "gold",
         {
@@ -214,16 +214,16 @@ def test_large_clusters_are_summed_up(tmp_path: Path) -> None:
     assert "and 10 more, closer to their fair share" in page.text
 
 
-def test_a_single_poll_that_failed_is_no_silence(tmp_path: Path) -> None:
-    folder = write(tmp_path / "gold", {"silver/polls": polls([1, 2], silent={1: range(30, 31), 2: range(30, 33)})})
+def test_single_failed_poll_does_not_count_as_unreachable(tmp_path: Path) -> None:
+    folder = write(tmp_path / "gold", {"silver/polls": polls([1, 2], failing={1: range(30, 31), 2: range(30, 33)})})
 
-    [story] = read_histories(folder)
+    [history] = read_histories(folder)
 
-    lengths = {broker.id: [(ended or 0) - began for began, ended in broker.unreachable] for broker in story.brokers}
+    lengths = {broker.id: [(ended or 0) - began for began, ended in broker.unreachable] for broker in hihistory.brokers}
     assert lengths == {1: [], 2: [4_000_000]}
 
 
-def test_a_broker_that_leads_less_than_its_share_is_worth_a_look(tmp_path: Path) -> None:
+def test_unfair_share_of_leaders_is_noted(tmp_path: Path) -> None:
     states = [state("t", n, 1 if n else 2, (1, 2), not_preferred=not n) for n in range(10)]
 
     _, found = report(write(tmp_path / "gold", {"silver/polls": polls([1, 2]), "gold/intervals": states}), tmp_path)
@@ -234,7 +234,7 @@ def test_a_broker_that_leads_less_than_its_share_is_worth_a_look(tmp_path: Path)
     )
 
 
-def test_several_clusters_stand_one_below_the_other_the_worst_first(tmp_path: Path) -> None:
+def test_clusters_are_sorted_by_problems(tmp_path: Path) -> None:
     folder = write(
         tmp_path / "gold",
         {
@@ -246,15 +246,15 @@ def test_several_clusters_stand_one_below_the_other_the_worst_first(tmp_path: Pa
         },
     )
 
-    stories = read_histories(folder)
+    hihistories = read_histories(folder)
 
-    assert [(story.cluster_id, summarize(story).level) for story in stories] == [
+    assert [(history.cluster_id, summarize(history).level) for history in histories] == [
         ("b-cluster", Level.CRITICAL),
         ("a-cluster", Level.OK),
     ]
 
 
-def test_a_folder_without_gold_is_refused(tmp_path: Path) -> None:
+def test_folder_without_gold_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(MissingGold) as caught:
         read_histories(tmp_path)
 
@@ -262,19 +262,19 @@ def test_a_folder_without_gold_is_refused(tmp_path: Path) -> None:
     assert caught.value.missing == "table gold/intervals"
 
 
-def test_an_address_where_nobody_ever_answered_is_no_cluster_beside_others(tmp_path: Path) -> None:
-    silent = [row | {"cluster_id": ""} for row in polls([-1], silent={-1: range(60)})]
+def test_unanswered_polls_without_cluster_id_are_not_a_cluster(tmp_path: Path) -> None:
+    failing = [row | {"cluster_id": ""} for row in polls([-1], failing={-1: range(60)})]
     both = {"gold/intervals": [state("orders", 0, 1, (1, 2))], "gold/incidents": []}
-    write(tmp_path / "both", {"silver/polls": [*polls([1]), *silent], **both})
-    write(tmp_path / "alone", {"silver/polls": silent, "gold/intervals": [], "gold/incidents": []})
+    write(tmp_path / "both", {"silver/polls": [*polls([1]), *failing], **both})
+    write(tmp_path / "alone", {"silver/polls": failing, "gold/intervals": [], "gold/incidents": []})
 
-    assert [story.cluster_id for story in read_histories(tmp_path / "both")] == ["a-cluster"]
-    assert [story.cluster_id for story in read_histories(tmp_path / "alone")] == [""]
+    assert [history.cluster_id for history in read_histories(tmp_path / "both")] == ["a-cluster"]
+    assert [history.cluster_id for history in read_histories(tmp_path / "alone")] == [""]
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.2, "0.2 s"), (59, "59 s"), (206, "3 min 26 s"), (7_200, "2 h"), (90_000, "1 d 1 h")],
 )
-def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
+def test_durations_have_at_most_two_units(seconds: float, text: str) -> None:
     assert format_duration(seconds * 1e6) == text

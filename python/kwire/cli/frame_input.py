@@ -17,7 +17,7 @@ import click
 
 from kwire.cli import frames
 from kwire.cli.frames import Frame
-from kwire.cli.input_sources import InvalidInput, from_hex, is_json, read_bytes, read_documents
+from kwire.cli.input_sources import CHUNK, InvalidInput, from_hex, is_json, read_bytes, read_documents
 from kwire.cli.message_names import find_by_name
 from kwire.declare.introspect import check_version
 from kwire.errors import KwireError
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.messages import Kind
 
-CHUNK = 1 << 16
 _HEX_KEYS = ("request_hex", "response_hex", "hex")
 _MESSAGE_KEYS = ("api_key", "api_version", "message", "version", "kind")
 _POSITION_KEYS = ("line", "index", "frame")

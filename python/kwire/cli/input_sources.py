@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 InputFormat: TypeAlias = Literal["hex", "binary", "json"]
 Shape: TypeAlias = Literal["one", "lines", "list"]
 
+CHUNK = 1 << 16
+"""Bytes to read at once."""
 MAX_MULTILINE_DOCUMENT = 1 << 20
 """Bytes read ahead to find out whether the input is one JSON document on several lines."""
 
@@ -183,8 +185,9 @@ def lines_of(source: BufferedReader) -> Iterator[bytes]:
 
 
 def read_all(source: BufferedReader) -> bytes:
+    # In chunks, because BufferedReader.read() does not handle interrupts between two reads of a pipe.
     with archive_errors():
-        return source.read()
+        return b"".join(iter(lambda: source.read1(CHUNK), b""))
 
 
 @contextmanager
