@@ -219,7 +219,7 @@ def test_single_failed_poll_does_not_count_as_unreachable(tmp_path: Path) -> Non
 
     [history] = read_histories(folder)
 
-    lengths = {broker.id: [(ended or 0) - began for began, ended in broker.unreachable] for broker in hihistory.brokers}
+    lengths = {broker.id: [(ended or 0) - began for began, ended in broker.unreachable] for broker in history.brokers}
     assert lengths == {1: [], 2: [4_000_000]}
 
 
@@ -246,7 +246,7 @@ def test_clusters_are_sorted_by_problems(tmp_path: Path) -> None:
         },
     )
 
-    hihistories = read_histories(folder)
+    histories = read_histories(folder)
 
     assert [(history.cluster_id, summarize(history).level) for history in histories] == [
         ("b-cluster", Level.CRITICAL),
