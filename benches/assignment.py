@@ -1,7 +1,7 @@
-"""Where replicas stand: as Kafka's controller places them, or anywhere.
+"""Replica assignments for benchmarks: like Kafka's, or random.
 
-It matters to a codec. Kafka's placement repeats few distinct lists over and over, so whatever remembers a list wins;
-random triples repeat almost never, so it loses.
+The difference matters to a codec. Kafka's assignment repeats a few distinct lists, so a cache of lists helps. Random
+lists hardly ever repeat, so a cache does not help.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def kafka_like(random: Random, brokers: Sequence[int], partitions: int, factor: int) -> list[tuple[int, ...]]:
-    """Kafka's own placement without racks: leaders in turn, followers at a distance that grows with every full turn."""
+    """Assign as Kafka does without racks: leaders in turn, followers with a shift that grows after each round."""
     count = len(brokers)
     start = random.randrange(count)
     shift = random.randrange(count)
@@ -29,5 +29,5 @@ def kafka_like(random: Random, brokers: Sequence[int], partitions: int, factor: 
 
 
 def random_triples(random: Random, brokers: Sequence[int], partitions: int, factor: int) -> list[tuple[int, ...]]:
-    """Every partition on brokers of its own choice."""
+    """Assign random brokers to every partition."""
     return [tuple(random.sample(brokers, factor)) for _ in range(partitions)]

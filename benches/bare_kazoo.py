@@ -1,8 +1,8 @@
-"""The yardstick of writing to ZooKeeper: bare kazoo, with the znodes of topics as the controller writes them.
+"""Writes of topic znodes with bare kazoo, as a baseline for the controller.
 
-Rules of this file: everything is asked for before the first answer is waited for, which is the fastest that kazoo can
-be; contents are encoded once for all topics. A topic has its registration, its settings, and the state of each
-partition, below ``/bare``, where no cluster looks.
+All requests are sent before the first response is awaited, which is kazoo's fastest mode, and the data are encoded once
+for all topics. A topic has its registration, its configs, and the state of each partition, below `/bare`, which no
+cluster reads.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 REPLICAS = (1, 2, 3)
 
 
-def make_room(bare: Any) -> None:
-    """Create the parents of all that is written."""
+def create_parents(bare: Any) -> None:
+    """Create the parents of all written znodes."""
     for path in ("/bare/brokers/topics", "/bare/config/topics"):
         bare.ensure_path(path)
 
 
 def write_pipelined(bare: Any, topics: Sequence[str], partitions: int) -> None:
-    """One request a znode."""
-    contents = contents_of_a_topic(partitions)
+    """Write with one request for each znode."""
+    contents = encode_topic(partitions)
     pending = [bare.create_async(*znode) for topic in topics for znode in znodes(topic, partitions, contents)]
     for one in pending:
         one.get()
 
 
 def write_in_transactions(bare: Any, topics: Sequence[str], partitions: int) -> None:
-    """One transaction a topic, which checks another znode first: what the controller does."""
-    contents = contents_of_a_topic(partitions)
+    """Write with one transaction for each topic, which checks another znode first, as the controller does."""
+    contents = encode_topic(partitions)
     pending = []
     for topic in topics:
         transaction = bare.transaction()
@@ -45,8 +45,8 @@ def write_in_transactions(bare: Any, topics: Sequence[str], partitions: int) -> 
         assert all(isinstance(result, str | bool) for result in one.get())
 
 
-def contents_of_a_topic(partitions: int) -> tuple[bytes, bytes, bytes]:
-    """Its registration, its settings, and the state of one of its partitions."""
+def encode_topic(partitions: int) -> tuple[bytes, bytes, bytes]:
+    """Return the data of the registration, the configs, and a partition state."""
     registration = TopicRegistration(dict.fromkeys(range(partitions), REPLICAS)).encode()
     return registration, EntityConfig({}).encode(), PartitionState(REPLICAS[0], 0, REPLICAS, 1).encode()
 

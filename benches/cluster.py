@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kazoo.client import KazooClient
 
-from benches.bare_kazoo import make_room, write_in_transactions, write_pipelined
+from benches.bare_kazoo import create_parents, write_in_transactions, write_pipelined
 from benches.figure import Figure
 from kwire.client import Connection
 from kwire.client.admin import AdminClient, NewTopic
@@ -72,7 +72,7 @@ class Times(NamedTuple):
 async def measure_in_turns(cluster: LocalCluster, bare: Any, turns: int) -> Times:
     """Measure after one turn of warming up."""
     times = Times([], [], [], [])
-    make_room(bare)
+    create_parents(bare)
     async with await AdminClient.open(cluster.bootstrap) as admin:
         connections = [await Connection.open(f"{node.host}:{node.port}") for node in cluster.nodes]
         for turn in range(turns + 1):

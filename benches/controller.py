@@ -1,11 +1,10 @@
-"""What the controller costs beside bare kazoo: creating topics, taking over from another one; and its memory.
+"""Benchmark of the controller against bare kazoo: topic creation, failover, and memory.
 
     python -m benches.controller [--quick]
 
-Rules of this file: bare kazoo is used at its fastest, pipelined, and writes or reads the very same znodes on the same
-server. Both sides take turns. Creating ends when three brokers have been told of leaders (by a call: what the wire adds
-is measured with the nodes); taking over begins once the session of the one before is gone. What counts is wall time;
-ratios are medians over turns.
+kazoo is used in its fastest way: pipelined, on the same znodes of the same server. Both sides take turns. A creation
+ends when three brokers have received the leaders, by a function call; `benches.node` includes the network. A failover
+starts after the session of the previous controller has ended. The measure is wall time; ratios are medians over all turns.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
 
-from benches.bare_kazoo import make_room, write_in_transactions
+from benches.bare_kazoo import create_parents, write_in_transactions
 from benches.figure import Figure
-from benches.zookeeper import taking_turns
+from benches.zookeeper import compare
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.state_loader import StateLoader
 from kwire.cluster.controller.topic_map import TopicMap
@@ -48,50 +47,54 @@ BROKERS = (1, 2, 3)
 
 
 def run(quick: bool) -> list[Figure]:
-    """Creating, taking over, memory."""
+    """Measure creation, failover, and memory."""
     turns = 3 if quick else 7
     with EmbeddedZooKeeper(heap="512m") as server:
         bare = KazooClient(server.hosts)
         bare.start()
         try:
-            return asyncio.run(over(server.hosts, bare, turns))
+            return asyncio.run(measure_all(server.hosts, bare, turns))
         finally:
             bare.stop()
             bare.close()
 
 
-async def over(hosts: str, bare: Any, turns: int) -> list[Figure]:
-    """All of it, on one server."""
+async def measure_all(hosts: str, bare: Any, turns: int) -> list[Figure]:
+    """Run all measurements on one server."""
     store = await connect(hosts)
     try:
         await make_path(store, BrokerRegistration.root)
         for broker in BROKERS:
             registration = BrokerRegistration((BrokerEndpoint("PLAINTEXT", "127.0.0.1", 9092 + broker),))
             await store.create(BrokerRegistration.path(broker), registration.encode(), ephemeral=True)
-        return [await creating(store, bare, turns), await taking_over(store, bare, turns), await memory(store)]
+        return [
+            await measure_creation(store, bare, turns),
+            await measure_failover(store, bare, turns),
+            await measure_memory(store),
+        ]
     finally:
         await store.close()
 
 
-async def told(broker_id: int, message: UpdateMetadataRequest) -> UpdateMetadataResponse:
-    """A broker that takes what it is told."""
+async def accept_metadata(broker_id: int, message: UpdateMetadataRequest) -> UpdateMetadataResponse:
+    """Accept the metadata, as a broker does."""
     del broker_id, message
     return UpdateMetadataResponse(error_code=0)
 
 
-async def creating(store: Store, bare: Any, turns: int) -> Figure:
-    """500 topics of 20 partitions, in batches of 250 one after another, until every broker knows their leaders."""
-    controller = Controller(store, BROKERS[0], told)
+async def measure_creation(store: Store, bare: Any, turns: int) -> Figure:
+    """Create 500 topics of 20 partitions in batches of 250, until every broker has received their leaders."""
+    controller = Controller(store, BROKERS[0], accept_metadata)
     await controller.start()
     await controller.wait_active()
-    make_room(bare)
+    create_parents(bare)
     prefix = ""
 
     def prepare(turn: int) -> None:
         nonlocal prefix
         prefix = f"t{turn}"
 
-    async def ours() -> None:
+    async def create_topics() -> None:
         batches = []
         for start in range(0, TOPICS, BATCH):
             batch = [
@@ -101,13 +104,13 @@ async def creating(store: Store, bare: Any, turns: int) -> Figure:
             batches.append(asyncio.ensure_future(controller.create_topics(batch)))
         for outcomes in batches:
             assert all(outcome.error is None for outcome in await outcomes)
-        while any(controller.pending_updates.values()):  # noqa: ASYNC110 - told by three tasks, in a few turns of the loop
+        while any(controller.pending_updates.values()):  # noqa: ASYNC110 - three tasks deliver them within a few iterations
             await asyncio.sleep(0)
 
     def bare_kazoo() -> None:
         write_in_transactions(bare, [f"{prefix}-{number}" for number in range(TOPICS)], PARTITIONS)
 
-    ratio, detail = await taking_turns(ours, bare_kazoo, turns, prepare)
+    ratio, detail = await compare(create_topics, bare_kazoo, turns, prepare)
     for name in (await controller.list_topics()).alive[TOPICS:]:
         await controller.delete_topics([name])
     await controller.drain()
@@ -117,8 +120,8 @@ async def creating(store: Store, bare: Any, turns: int) -> Figure:
     return Figure(name, ratio, "x", 1.5, 1.15, False, detail)
 
 
-async def taking_over(store: Store, bare: Any, turns: int) -> Figure:
-    """From the beginning of the election until a new controller knows 10,000 partitions and has settled them."""
+async def measure_failover(store: Store, bare: Any, turns: int) -> Figure:
+    """Elect a controller and wait until it has loaded 10,000 partitions and elected their leaders."""
     names = await store.children(TopicRegistration.root)
     assert len(names) == TOPICS
     paths = [
@@ -132,30 +135,30 @@ async def taking_over(store: Store, bare: Any, turns: int) -> Figure:
     ]
     controllers: list[Controller] = []
 
-    async def ours() -> None:
-        controller = Controller(store, BROKERS[len(controllers) % 3], told)
+    async def start() -> None:
+        controller = Controller(store, BROKERS[len(controllers) % 3], accept_metadata)
         controllers.append(controller)
         await controller.start()
         await controller.wait_active()
 
-    async def ours_alone() -> None:
+    async def stop_and_start() -> None:
         if controllers:
             await controllers[-1].stop()
-        await ours()
+        await start()
 
     def bare_kazoo() -> None:
         bare.get_children(TopicRegistration.root)
         for one in [bare.get_async(path) for path in paths]:
             assert one.get()
 
-    ratio, detail = await taking_turns(ours_alone, bare_kazoo, turns, lambda _: None)
+    ratio, detail = await compare(stop_and_start, bare_kazoo, turns, lambda _: None)
     await controllers[-1].stop()
     name = f"controller: taking over {TOPICS * PARTITIONS:,} partitions, time beside bare kazoo reading them"
     return Figure(name, ratio, "x", 1.5, 1.15, False, detail)
 
 
-async def memory(store: Store) -> Figure:
-    """The state as it is read from ZooKeeper, everything it holds counted."""
+async def measure_memory(store: Store) -> Figure:
+    """Measure the memory of the cluster state as loaded from ZooKeeper, including all objects it refers to."""
     names = await store.children(TopicRegistration.root)
     loader = StateLoader(store, lambda _: None, lambda _: None)
     await loader.topics(names[:5])

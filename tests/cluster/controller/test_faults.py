@@ -1,8 +1,8 @@
 """Tests of a controller that fails or loses its connection between any two writes.
 
-Each scenario runs once without a fault to count its writes, then once for each write with a fault before (or after) that
-write. In the end, acknowledged requests are applied, nothing is half written, pending work is complete, and every broker
-has the metadata that ZooKeeper contains.
+Each scenario runs once without a fault to count its writes, then once for each write with a fault before (or after)
+that write. In the end, acknowledged requests are applied, nothing is half written, pending work is complete, and every
+broker has the metadata that ZooKeeper contains.
 """
 
 from __future__ import annotations

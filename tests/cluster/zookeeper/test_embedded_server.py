@@ -123,7 +123,7 @@ def test_data_directory_has_one_server_at_a_time(tmp_path: Path) -> None:
 
 def test_start_waits_for_a_server_that_outlives_its_owner(tmp_path: Path) -> None:
     program = (
-        "import os, signal, sys; from pathlib import Path; from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper\n"
+        "import os, signal, sys; from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper\n"
         "server = EmbeddedZooKeeper(sys.argv[1], force_sync=False); server.start()\n"
         "os.kill(server._process._guard.pid, signal.SIGSTOP)\n"
         "print(server.pid, server._process._guard.pid, flush=True); sys.stdin.read()\n"

@@ -1,6 +1,6 @@
 """The cluster state as the controller knows it, as immutable values.
 
-All of it can be rebuilt from ZooKeeper.
+The whole state can be rebuilt from ZooKeeper.
 """
 
 from __future__ import annotations

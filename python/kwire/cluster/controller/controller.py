@@ -23,6 +23,7 @@ from kwire.cluster.controller.fenced_writer import ControllerMoved
 from kwire.cluster.controller.settings import ControllerSettings
 from kwire.cluster.zookeeper.controllers import ActiveController
 from kwire.cluster.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed, ZnodeError
+from kwire.cluster.zookeeper.operations import SessionState, WatchEventKind
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.events import ChangeEvent, ControllerEvent
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.controller.topic_state import Topic
-    from kwire.cluster.zookeeper.operations import SessionState, WatchEvent
+    from kwire.cluster.zookeeper.operations import WatchEvent
     from kwire.cluster.zookeeper.store import Store
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
@@ -106,7 +107,7 @@ class Controller:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        if self._store.state != "connected":  # `/controller` disappears with the session
+        if self._store.state != SessionState.CONNECTED:  # `/controller` disappears with the session
             return
         try:
             async with asyncio.timeout(RESIGN_SECONDS):
@@ -217,7 +218,7 @@ class Controller:
 
     def _watch_fired(self, event: WatchEvent) -> None:
         """Enqueue what a watch reports. All watches of the controller call this function."""
-        lost = event.kind == "lost"
+        lost = event.kind == WatchEventKind.LOST
         if lost or event.path == ActiveController.path():
             self._election_possible.set()
         if self._queue is None:
@@ -228,7 +229,7 @@ class Controller:
             self._queue.enqueue_change(event.path)
 
     def _session_changed(self, state: SessionState) -> None:
-        if state in {"expired", "closed"}:
+        if state in {SessionState.EXPIRED, SessionState.CLOSED}:
             self._on_resignation()
         self._election_possible.set()
 

@@ -4,7 +4,7 @@ Every transaction starts with a check of the version of `/controller_epoch`, so 
 write nothing and gets ControllerMoved. Transactions start when `commit` is called, so they are pipelined.
 
 If the connection is lost during a transaction, its outcome is unknown. The writer then reads the first znode that the
-transaction changes: transactions are atomic, so that znode shows whether all of it was applied.
+transaction changes: transactions are atomic, so that znode shows whether the transaction was applied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loading of the cluster state from ZooKeeper: all of it for a new controller, or single topics after a change.
+"""Loading of the cluster state from ZooKeeper: the whole state for a new controller, single topics after a change.
 
 Reads are pipelined: one part is decoded while the next is being read. The same reads set the watches. A malformed znode
 is reported and left out. A malformed partition state affects only its partition, a malformed registration its topic.

@@ -1,7 +1,7 @@
 """Topic configs and their valid values (Kafka 3.9, `LogConfig`).
 
-A value is a string, as in messages and in ZooKeeper. Surrounding blanks are ignored, as in Kafka's `ConfigDef`. A config
-must fit into the messages that describe the topic.
+A value is a string, as in messages and in ZooKeeper. Surrounding blanks are ignored, as in Kafka's `ConfigDef`. A
+config must fit into the messages that describe the topic.
 """
 
 from __future__ import annotations

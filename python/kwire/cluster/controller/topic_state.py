@@ -57,7 +57,7 @@ class Partition(NamedTuple):
 
     @property
     def leader(self) -> int:
-        """The broker id of the leader, -1 if there is none."""
+        """The broker id of the leader, -1 without a leader."""
         return -1 if self.state is None else self.state.leader
 
     @property

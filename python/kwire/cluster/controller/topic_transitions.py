@@ -54,7 +54,7 @@ class ElectionContext:
 
 
 def elect_leaders(topic: Topic, context: ElectionContext) -> Topic:
-    """Update the leader and ISR of every partition, and add a topic id if the topic has none."""
+    """Update the leader and ISR of every partition, and add a missing topic id."""
     unclean = context.allows_unclean_election(topic)
     elected = _map_partitions(
         topic,

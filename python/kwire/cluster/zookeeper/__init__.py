@@ -4,7 +4,9 @@
 `EmbeddedZooKeeper` starts a server (requires Java).
 
 Every znode class has `path(...)`, `encode()`, and `decode(data, path)`, which raises `ZnodeError` with the path and key.
-Unknown keys are kept in `unknown` and written back. Sources: "Kafka data structures in Zookeeper", KIP-584, Kafka 3.9.
+Unknown keys are kept in `unknown` and written back.
+
+Sources: "Kafka data structures in Zookeeper", KIP-584, Kafka 3.9.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ async def connect(
         "hosts": _repeat_hosts(hosts, session_timeout),
         "timeout": session_timeout,
         "auth_data": [(one.scheme, one.secret) for one in credentials],
-        # Only the ensemble ends a session, so retry without limit: quickly at first, and with pauses too short to let the
-        # session expire once the ensemble is back.
+        # Only the ensemble ends a session, so retry without limit: quickly at first, and with pauses too short to let
+        # the session expire once the ensemble is back.
         "connection_retry": {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": min(1.0, session_timeout / 8)},
     }
     if tls is not None:

@@ -28,7 +28,7 @@ class ConsumerRegistration:
 
     Attributes:
         pattern: the kind of subscription.
-        subscription: topics (`static`) or one name pattern (`white_list`, `black_list`), each with its number of streams.
+        subscription: topics (`static`) or one name pattern (`white_list`, `black_list`), with the number of streams.
         timestamp: start time in milliseconds since 1970.
         unknown: unknown keys.
     """

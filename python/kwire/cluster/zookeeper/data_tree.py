@@ -1,7 +1,7 @@
 """The data tree of a ZooKeeper server in memory: transactions, versions, and ephemeral owners.
 
-A transaction is applied as a whole or not at all. It returns its changes in order, from which watches are fired. Sources:
-ZooKeeper's `PrepRequestProcessor` and `DataTree`.
+A transaction is applied as a whole or not at all. It returns its changes in order, from which watches are fired.
+Sources: ZooKeeper's `PrepRequestProcessor` and `DataTree`.
 """
 
 from __future__ import annotations

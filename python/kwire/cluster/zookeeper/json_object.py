@@ -1,8 +1,8 @@
 """Reading and writing of JSON objects in znodes, like `kafka.utils.json` of Kafka.
 
 - The expected type of a key is given where it is read, and every error has the path and the key.
-- An integer is a JSON number without a fraction that fits into 32 or 64 bits. A string must be encodable in UTF-8, so it
-  contains no lone surrogates. null is neither.
+- An integer is a JSON number without a fraction that fits into 32 or 64 bits. A string must be encodable in UTF-8, so
+  it contains no lone surrogates. null is neither.
 - As in Jackson, the last of several equal keys counts, and data after the object are ignored.
 - Keys that are not read are unknown keys. They are kept as JSON text, which is immutable, and can be written back.
 """

@@ -1,7 +1,7 @@
 """Callbacks from kazoo's connection thread to the event loop.
 
-Responses, watch events, and session states go through one queue, in the order in which the server sent them. The loop is
-woken once for all queued callbacks. kazoo's worker threads are not started.
+Responses, watch events, and session states go through one queue, in the order in which the server sent them. The loop
+wakes up once for all queued callbacks. kazoo's worker threads are not started.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class StoreRequest(Protocol):
 
 
 class SingleRequest:
-    """SingleRequest packet, one answer. ``translate`` makes the result of kazoo's."""
+    """A request of one packet. `translate` converts the result of kazoo."""
 
     __slots__ = ("_call", "_callbacks", "_future", "_path", "_translate", "exhausted")
 
@@ -148,19 +148,19 @@ class SingleRequest:
         return self._call(client), self._on_response
 
     def fail(self, error: type[StoreError]) -> None:
-        self._callbacks.post(lambda: settle(self._future, None, error(self._path)))
+        self._callbacks.post(lambda: complete(self._future, None, error(self._path)))
 
-    def _on_response(self, reply: AsyncResult, ended: type[StoreError] | None) -> None:
-        self._callbacks.post(lambda: self._settle(reply, ended))
+    def _on_response(self, response: AsyncResult, ended: type[StoreError] | None) -> None:
+        self._callbacks.post(lambda: self._complete(response, ended))
 
-    def _settle(self, reply: AsyncResult, ended: type[StoreError] | None) -> None:
-        if reply.exception is not None:
-            settle(self._future, None, ended(self._path) if ended else store_error(reply.exception, self._path))
+    def _complete(self, response: AsyncResult, ended: type[StoreError] | None) -> None:
+        if response.exception is not None:
+            complete(self._future, None, ended(self._path) if ended else store_error(response.exception, self._path))
             return
         try:
-            settle(self._future, self._translate(reply.value), None)
+            complete(self._future, self._translate(response.value), None)
         except StoreError as error:
-            settle(self._future, None, error)
+            complete(self._future, None, error)
 
 
 class GetManyRequest:
@@ -193,30 +193,30 @@ class GetManyRequest:
         self._next = index + 1
         path = self._paths[index]
         watch = None if self._watch is None else KazooWatch(self._watch, path)
-        return client.get_async(path, watch), lambda reply, ended: self._on_response(index, reply, ended)
+        return client.get_async(path, watch), lambda response, ended: self._on_response(index, response, ended)
 
     def fail(self, error: type[StoreError]) -> None:
         self._fail(error(self._paths[min(self._next, len(self._paths) - 1)]))
 
-    def _on_response(self, index: int, reply: AsyncResult, ended: type[StoreError] | None) -> None:
+    def _on_response(self, index: int, response: AsyncResult, ended: type[StoreError] | None) -> None:
         """Store one response. The caller holds the lock of the store."""
-        if reply.exception is None:
-            data, stat = reply.value
+        if response.exception is None:
+            data, stat = response.value
             self._znodes[index] = Znode(data or b"", stat_of(stat))
-        elif not isinstance(reply.exception, NoNodeError):
+        elif not isinstance(response.exception, NoNodeError):
             path = self._paths[index]
-            self._fail(ended(path) if ended else store_error(reply.exception, path))
+            self._fail(ended(path) if ended else store_error(response.exception, path))
         self._response_count += 1
         if self._response_count == len(self._paths) and not self._failed:
-            self._callbacks.post(lambda: settle(self._future, self._znodes, None))
+            self._callbacks.post(lambda: complete(self._future, self._znodes, None))
 
     def _fail(self, error: BaseException) -> None:
         if not self._failed:
             self._failed = True
-            self._callbacks.post(lambda: settle(self._future, None, error))
+            self._callbacks.post(lambda: complete(self._future, None, error))
 
 
-def settle(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
+def complete(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
     """Set a future unless it was cancelled."""
     if future.done():
         return
@@ -283,9 +283,8 @@ def transaction_results(operations: Sequence[Operation], results: list[Any]) -> 
             translated.append(stat_of(result))
         elif result is True:
             translated.append(None)
-        elif not isinstance(
-            result, (RolledBackError, RuntimeInconsistency)
-        ):  # operations that failed only because another one failed
+        elif not isinstance(result, (RolledBackError, RuntimeInconsistency)):
+            # The operation itself failed, not only because of another one.
             error = store_error(result, operations[index].path)
             if not isinstance(error, StoreError):
                 raise error

@@ -1,8 +1,8 @@
 """A session with a ZooKeeper ensemble through kazoo.
 
 - The thread of the event loop never blocks on kazoo.
-- kazoo gets at most `WINDOW` requests at a time. The thread that receives a response passes on the next request, without
-  the event loop. Requests that kazoo has not got when the connection ends wait for the next connection.
+- kazoo gets at most `WINDOW` requests at a time. The thread that receives a response passes on the next request,
+  without the event loop. Requests that kazoo has not got when the connection ends wait for the next connection.
 - After the end of the session, kazoo gets no more requests, because it would open a new session by itself.
 """
 

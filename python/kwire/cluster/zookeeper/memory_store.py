@@ -90,7 +90,7 @@ class MemoryZooKeeper:
     def expire(self, session_id: int) -> None:
         """End a session as a server does after the session timeout, and delete its ephemeral znodes.
 
-        A connected client learns this at once, another request when it reconnects.
+        A connected client learns this at once, a disconnected one when it reconnects.
         """
         session = self._sessions.get(session_id)
         was_connected = session is not None and session.is_connected

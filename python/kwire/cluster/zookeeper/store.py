@@ -7,8 +7,8 @@ Every implementation guarantees:
 - Operations start when they are called, in the order of the calls, not when they are awaited. They are pipelined by
   `pending = [store.multi(ops) for ops in batches]`, followed by `for one in pending: await one`. A cancelled operation
   may still be applied.
-- Events and responses arrive in ZooKeeper's order: a watch event that precedes a read is reported before the response of
-  the read. Callbacks run in the thread of the event loop, must not block, and are called once for each watch.
+- Events and responses arrive in ZooKeeper's order: a watch event that precedes a read is reported before the response
+  of the read. Callbacks run in the thread of the event loop, must not block, and are called once for each watch.
 - The end of a connection ends all watches, each with the event LOST. Reads after that event, which set the watches
   again, see all changes in between.
 - ConnectionLost means that the outcome of an operation is unknown. Operations called without a connection wait for the
@@ -97,7 +97,7 @@ class Store(Protocol):
         """Delete the znode if it has this version. Raises NoNode, BadVersion, or NotEmpty."""
 
     def multi(self, operations: Sequence[Operation]) -> asyncio.Future[list[OperationResult]]:
-        """Apply all operations as one change, or none. Raises TransactionFailed with the first error."""
+        """Apply all operations as one change or not at all. Raises TransactionFailed with the first error."""
 
     def sync(self, path: str = "/") -> asyncio.Future[None]:
         """Let the server catch up: later reads see everything written before this call."""

@@ -1,8 +1,8 @@
 """Znodes of a topic: its registration, partition states, and deletion marker.
 
 Everything that Kafka 3.9 reads (`TopicZNode`, `TopicPartitionStateZNode`) is read, with one exception: a registration
-that is not JSON is an error, while Kafka treats it as a topic without partitions and overwrites it. The written keys and
-their order are those of Kafka 3.9.
+that is not JSON is an error, while Kafka treats it as a topic without partitions and overwrites it. The written keys
+and their order are those of Kafka 3.9.
 """
 
 from __future__ import annotations
