@@ -1,4 +1,4 @@
-"""Random message classes: what the codecs must agree on is the language of declarations, not the messages we know."""
+"""Random message classes, to test the codecs with all possible declarations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kwire.declare.wire_types import (
 )
 
 HIGHEST = 3
-"""Random messages have versions 0 to this."""
+"""The highest version of random messages."""
 
 _serial = count()
 
@@ -33,7 +33,7 @@ versions = st.integers(0, HIGHEST)
 
 @st.composite
 def message_classes(draw: DrawFn) -> Any:
-    """A class of versions 0 to ``HIGHEST``, flexible from some version on or never, every declaration in it valid."""
+    """Generate a valid message class with versions 0 to `HIGHEST`, flexible since some version or never."""
     flexible = draw(st.none() | versions)
     return draw(_classes(Message, flexible, 3))
 
@@ -45,7 +45,7 @@ def _classes(draw: DrawFn, base: type[Struct], flexible: int | None, depth: int)
     tags = [options["tag"] for _, options in fields if "tag" in options]
     assume(len(tags) == len(set(tags)))
     if base is Struct:
-        # Structs stand in arrays, where each must have at least a byte in every version.
+        # Structs are used in arrays, where each must have at least a byte in every version.
         fields.append((draw(scalars), {}))
     for index, (type, options) in enumerate(fields):
         namespace["__annotations__"][f"f{index}"] = type
@@ -60,13 +60,13 @@ def _classes(draw: DrawFn, base: type[Struct], flexible: int | None, depth: int)
 
 
 def type_of(base: type[Struct]) -> Any:
-    """The metaclass, which type checkers do not know of."""
+    """Create a class through the metaclass, which type checkers do not know."""
     return type(base)
 
 
 @st.composite
 def _fields(draw: DrawFn, flexible: int | None, depth: int) -> tuple[WireType, dict[str, Any]]:
-    """The type of a field and its options."""
+    """Generate the type and the options of a field."""
     wire = draw(_types(flexible, depth))
     options: dict[str, Any] = {}
     if draw(st.booleans()):
@@ -76,11 +76,11 @@ def _fields(draw: DrawFn, flexible: int | None, depth: int) -> tuple[WireType, d
     taggable = flexible is not None and not isinstance(wire, (MaybeType, StructType))
     if taggable and draw(st.integers(0, 2)) == 0:
         options["tag"] = draw(st.sampled_from([0, 1, 2, 5, 127, 128, 10_000, 0xFFFF_FFFF]))
-        # Tags are for flexible versions alone.
+        # Only flexible versions have tagged fields.
         options["since"] = max(options.get("since", 0), flexible or 0)
         if "until" in options:
             options["until"] = max(options["until"], options["since"])
-    # A tagged field that is null by default could not say so in a version that has no null for it.
+    # A tagged field with default null must be nullable in all of its versions.
     if isinstance(wire, NullableType) and "tag" not in options and draw(st.booleans()):
         options["nullable_since"] = draw(versions)
     if draw(st.booleans()):
@@ -93,7 +93,7 @@ def _fields(draw: DrawFn, flexible: int | None, depth: int) -> tuple[WireType, d
 
 
 def _defaults(wire: WireType) -> SearchStrategy[Any]:
-    """A default that is valid for the type: its zero, or another where the language has one."""
+    """Generate a valid default of a type."""
     match wire:
         case Primitive(is_integer=True, lowest=int(lowest), highest=int(highest)):
             return st.just(zero) | st.integers(lowest, highest)

@@ -30,7 +30,7 @@ def test_decode_and_validate_reject_other_classes(read: Callable[..., object]) -
     for cls in (Part, int):
         with pytest.raises(kwire.DeclarationError, match=f"{cls.__name__}: this class is not a message"):
             read(cls, bytes(4), version=0)
-    with pytest.raises(TypeError, match="cls: expected a message class, not an instance of str"):
+    with pytest.raises(TypeError, match="cls: expected a message class, found an instance of str"):
         read("Whole", bytes(4), version=0)
 
 
@@ -39,7 +39,7 @@ def test_encode_rejects_other_objects() -> None:
     for message in wrong:
         with pytest.raises(kwire.DeclarationError, match=f"{type(message).__name__}: this class is not a message"):
             kwire.encode(message, version=0)
-    with pytest.raises(TypeError, match="message: expected an instance, not the class Whole"):
+    with pytest.raises(TypeError, match="message: expected an instance, found the class Whole"):
         kwire.encode(Whole, version=0)  # type: ignore[arg-type]  # the mistake
 
 
@@ -50,7 +50,7 @@ def test_versions_of_other_types_are_rejected(version: Any) -> None:
         *(lambda read=read: read(Whole, bytes(4), version=version) for read in READERS),
     ]
     for call in calls:
-        with pytest.raises(TypeError, match="version: expected an int, not "):
+        with pytest.raises(TypeError, match="version: expected an int, found "):
             call()
 
 

@@ -1,7 +1,7 @@
-"""What importing costs, and what it must not bring along.
+"""Cost of imports, and modules that imports must not load.
 
-A command that prints one message, and a process that is started for every file, pay for imports again and again. So
-``import kwire`` and a module of messages load nothing that has to do with typing, terminals or data frames.
+Commands and short-lived processes pay for imports on every start. `import kwire` and a module of messages therefore do
+not load modules for typing, terminals, or data frames.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 
 import pytest
 
-NEVER_BROUGHT_ALONG = {
+NEVER_LOADED = {
     "annotated_types",
     "asyncio",
     "click",
@@ -32,21 +32,21 @@ NEVER_BROUGHT_ALONG = {
 }
 
 ALLOWED_OVER_BARE_PYTHON = 0.020
-"""Seconds of CPU for ``import kwire``, and for ``import kwire`` with one module of messages."""
+"""The limit in seconds of CPU time for `import kwire`, with and without one module of messages."""
 
 PACKAGE = "import kwire"
 PACKAGE_AND_MESSAGES = "import kwire; from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse"
-OTHER_MESSAGES = "from kwire.messages.kip4.create_topic import CreateTopicRequest"
+KIP4_MESSAGES = "from kwire.messages.kip4.create_topic import CreateTopicRequest"
 
 
 def bare_environment() -> dict[str, str]:
-    """This process's own, without what would keep Python from caching bytecode or add imports to measure."""
+    """Return the environment without variables that prevent bytecode caching or add imports."""
     unwanted = {"PYTHONDONTWRITEBYTECODE", "PYTHONPROFILEIMPORTTIME", "PYTHONWARNINGS", "PYTHONPATH", "PYTHONSTARTUP"}
     return {name: value for name, value in os.environ.items() if name not in unwanted}
 
 
 def imported_by(program: str) -> set[str]:
-    """The modules that a bare interpreter has loaded after ``program`` and had not before."""
+    """Return the modules that `program` loads in a bare interpreter."""
     listing = f"import sys; before = set(sys.modules); {program}; print(*sorted(set(sys.modules) - before))"
     run = subprocess.run(
         [sys.executable, "-I", "-c", listing], env=bare_environment(), capture_output=True, text=True, check=True
@@ -54,25 +54,25 @@ def imported_by(program: str) -> set[str]:
     return set(run.stdout.split())
 
 
-@pytest.mark.parametrize("program", [PACKAGE, PACKAGE_AND_MESSAGES, OTHER_MESSAGES])
-def test_importing_brings_nothing_heavy_along(program: str) -> None:
-    brought = {module.partition(".")[0] for module in imported_by(program)}
+@pytest.mark.parametrize("program", [PACKAGE, PACKAGE_AND_MESSAGES, KIP4_MESSAGES])
+def test_import_does_not_load_heavy_modules(program: str) -> None:
+    loaded = {module.partition(".")[0] for module in imported_by(program)}
 
-    assert not brought & NEVER_BROUGHT_ALONG
+    assert not loaded & NEVER_LOADED
 
 
-def test_importing_kwire_imports_no_message() -> None:
+def test_import_of_kwire_loads_no_message() -> None:
     assert not {module for module in imported_by(PACKAGE) if module.startswith("kwire.messages.")}
 
 
-def test_importing_one_message_imports_no_other_api() -> None:
+def test_import_of_a_message_loads_one_api() -> None:
     of_apis = {module for module in imported_by(PACKAGE_AND_MESSAGES) if module.count(".") == 3}
 
     assert of_apis == {"kwire.messages.kafka.metadata"}
 
 
 def cpu_seconds(program: str) -> float:
-    """CPU time of one process that runs ``program`` and ends, user and system: neighbours hardly count."""
+    """Return the user and system CPU time of a process that runs `program`, which other processes hardly affect."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-I", "-c", program], env=bare_environment(), check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -80,7 +80,7 @@ def cpu_seconds(program: str) -> float:
 
 
 def best_of_alternating_starts(programs: dict[str, str], starts: int) -> dict[str, float]:
-    """The median of the quicker half of many process starts, the programs taking turns in random order."""
+    """Return the median of the faster half of many process starts, with the programs in random order."""
     samples: dict[str, list[float]] = {name: [] for name in programs}
     order = list(programs)
     for _ in range(starts):
@@ -90,7 +90,7 @@ def best_of_alternating_starts(programs: dict[str, str], starts: int) -> dict[st
     return {name: statistics.median(sorted(times)[: starts // 2]) for name, times in samples.items()}
 
 
-def test_importing_costs_at_most_20_ms_over_bare_python() -> None:
+def test_import_takes_at_most_20_ms() -> None:
     programs = {"bare": "pass", "package": PACKAGE, "package and messages": PACKAGE_AND_MESSAGES}
     for program in programs.values():
         cpu_seconds(program)  # writes the bytecode

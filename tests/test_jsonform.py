@@ -1,6 +1,6 @@
-"""Messages as JSON: Kafka's own form, as its JsonConverter classes print it.
+"""Kafka's JSON form of messages.
 
-``tests/data/vectors.jsonl.xz`` holds bodies and the documents that those classes made of them, for every message.
+`tests/data/vectors.jsonl.xz` holds bodies of every message and the documents of Kafka's JsonConverter classes for them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kwire.declare import (
 
 
 class Everything(Message, versions="0"):
-    """One field of every type."""
+    """A message with one field of every type."""
 
     flag: bool
     tiny: int8
@@ -65,7 +65,7 @@ class Everything(Message, versions="0"):
 
 
 class Part(Struct):
-    """A struct within."""
+    """A nested struct."""
 
     name: string
 
@@ -118,7 +118,7 @@ EVERYTHING_IN_JSON = {
 
 
 class Changing(Message, versions="0-3", flexible="2+"):
-    """Fields that come, go and change."""
+    """A message with fields that are added, removed, and changed."""
 
     old_form: string = field(until=0, default="", name="form")
     new_form: array[string] = field(since=1, default=(), name="form")
@@ -131,7 +131,7 @@ class Changing(Message, versions="0-3", flexible="2+"):
 
 
 class Range(Struct):
-    """A struct whose own fields change."""
+    """A struct with fields of different versions."""
 
     lowest: int16
     highest: int16 = field(since=3, default=32767)
@@ -139,16 +139,16 @@ class Range(Struct):
 
 
 class TestAllTypes:
-    def test_a_message_becomes_its_document(self) -> None:
+    def test_to_json_of_all_types(self) -> None:
         assert to_json(EVERYTHING, version=0) == EVERYTHING_IN_JSON
 
-    def test_a_document_becomes_its_message(self) -> None:
+    def test_from_json_of_all_types(self) -> None:
         assert from_json(Everything, EVERYTHING_IN_JSON, version=0) == EVERYTHING
 
-    def test_a_document_is_json_as_it_is(self) -> None:
+    def test_document_is_plain_json(self) -> None:
         assert json.loads(json.dumps(to_json(EVERYTHING, version=0))) == EVERYTHING_IN_JSON
 
-    def test_null_stands_for_null_and_for_absence(self) -> None:
+    def test_null_and_absent_are_null(self) -> None:
         message = replace(
             EVERYTHING,
             text_or_null=None,
@@ -170,27 +170,27 @@ class TestAllTypes:
         assert from_json(Everything, document, version=0) == message
 
     @pytest.mark.parametrize(("value", "written"), [(inf, "Infinity"), (-inf, "-Infinity"), (nan, "NaN")])
-    def test_a_double_that_json_has_no_number_for_is_spelled(self, value: float, written: str) -> None:
+    def test_infinities_and_nan_are_strings(self, value: float, written: str) -> None:
         document = to_json(replace(EVERYTHING, share=value), version=0)
         assert document["share"] == written
         back = from_json(Everything, document, version=0).share
         assert back == value or (isnan(back) and isnan(value))
 
-    def test_a_double_keeps_its_sign_and_its_smallest_value(self) -> None:
+    def test_double_keeps_sign_and_smallest_value(self) -> None:
         for value in (-0.0, 5e-324, 1.7976931348623157e308):
             document = to_json(replace(EVERYTHING, share=value), version=0)
             back = from_json(Everything, json.loads(json.dumps(document)), version=0).share
             assert struct.pack(">d", back) == struct.pack(">d", value)
 
-    def test_a_whole_number_is_a_double_too(self) -> None:
-        """JSON knows one kind of number; many programs write 3.0 as 3."""
+    def test_integer_is_accepted_as_double(self) -> None:
+        """JSON has one number type, and many programs write 3.0 as 3."""
         share = from_json(Everything, EVERYTHING_IN_JSON | {"share": 3}, version=0).share
         assert (share, type(share)) == (3.0, float)
 
-    def test_the_zero_uuid_is_22_letters(self) -> None:
+    def test_zero_uuid_has_22_characters(self) -> None:
         assert to_json(replace(EVERYTHING, id=UUID(int=0)), version=0)["id"] == "A" * 22
 
-    def test_values_are_plain_whatever_class_they_had(self) -> None:
+    def test_values_of_subclasses_become_plain(self) -> None:
         class Code(IntEnum):
             BROKEN = 7
 
@@ -203,7 +203,7 @@ class TestAllTypes:
 
 
 class TestVersions:
-    def test_only_fields_of_the_version_appear(self) -> None:
+    def test_document_has_only_fields_of_the_version(self) -> None:
         assert to_json(Changing(old_form="a"), version=0) == {"form": "a", "owner": ""}
         assert to_json(Changing(new_form=("a",)), version=1) == {
             "form": ["a"],
@@ -212,14 +212,14 @@ class TestVersions:
             "owner": "",
         }
 
-    def test_two_fields_may_share_a_name_in_different_versions(self) -> None:
+    def test_fields_of_different_versions_can_share_a_name(self) -> None:
         assert from_json(Changing, {"form": "a", "owner": ""}, version=0) == Changing(old_form="a")
         assert from_json(Changing, {"form": ["a"], "owner": ""}, version=1) == Changing(new_form=("a",))
 
-    def test_a_tagged_field_is_left_out_at_its_default(self) -> None:
+    def test_tagged_field_with_its_default_is_left_out(self) -> None:
         assert to_json(Changing(), version=3).keys() == {"form", "isKRaftController", "hint", "owner"}
 
-    def test_a_tagged_field_appears_off_its_default(self) -> None:
+    def test_tagged_field_with_another_value_is_written(self) -> None:
         message = Changing(epoch=0, share=-0.0, ranges=(Range(lowest=1, id=UUID(int=1)),))
         document = to_json(message, version=3)
         assert document["epoch"] == 0
@@ -227,10 +227,10 @@ class TestVersions:
         assert "share" in document, "minus zero is another double than zero"
         assert from_json(Changing, document, version=3) == message
 
-    def test_structs_within_follow_the_version_of_the_message(self) -> None:
+    def test_nested_structs_use_the_version_of_the_message(self) -> None:
         assert to_json(Changing(ranges=(Range(lowest=1),)), version=2)["ranges"] == [{"lowest": 1}]
 
-    def test_an_ignorable_value_is_dropped_where_the_version_lacks_it(self) -> None:
+    def test_ignorable_value_is_dropped_if_the_version_lacks_it(self) -> None:
         assert to_json(Changing(old_form="a", hint=5), version=0) == {"form": "a", "owner": ""}
 
     @pytest.mark.parametrize(
@@ -242,14 +242,14 @@ class TestVersions:
             (Changing(ranges=(Range(lowest=0), Range(lowest=0, highest=1))), 2, ("ranges", 1, "highest")),
         ],
     )
-    def test_any_other_value_is_refused_where_the_version_lacks_it(
+    def test_other_value_is_rejected_if_the_version_lacks_it(
         self, message: Changing, version: int, path: tuple[str | int, ...]
     ) -> None:
         with pytest.raises(EncodeError) as caught:
             to_json(message, version=version)
         assert (caught.value.kind, caught.value.path) == ("not_in_version", path)
 
-    def test_null_is_refused_before_the_version_that_allows_it(self) -> None:
+    def test_null_is_rejected_in_versions_before_nullable_since(self) -> None:
         assert to_json(Changing(owner=None), version=2)["owner"] is None
         for refused in (
             lambda: to_json(Changing(owner=None), version=1),
@@ -259,12 +259,12 @@ class TestVersions:
                 refused()
             assert (caught.value.kind, caught.value.path) == ("null_not_allowed", ("owner",))
 
-    def test_unknown_tags_have_no_place_in_a_document(self) -> None:
+    def test_unknown_tags_are_left_out(self) -> None:
         unknown: dict[str, Any] = {"unknown_tags": {9: b"x"}}
         assert to_json(Changing(**unknown), version=3) == to_json(Changing(), version=3)
 
     @pytest.mark.parametrize("version", [-1, 4])
-    def test_other_versions_are_refused(self, version: int) -> None:
+    def test_undeclared_versions_are_rejected(self, version: int) -> None:
         with pytest.raises(UnsupportedVersion):
             to_json(Changing(), version=version)
         with pytest.raises(UnsupportedVersion):
@@ -272,16 +272,16 @@ class TestVersions:
 
 
 class TestReading:
-    def test_what_the_constructor_does_not_need_may_be_missing(self) -> None:
+    def test_fields_with_a_default_can_be_missing(self) -> None:
         assert from_json(Changing, {}, version=3) == Changing()
 
     @pytest.mark.parametrize("name", EVERYTHING_IN_JSON)
-    def test_what_the_constructor_needs_must_be_there(self, name: str) -> None:
+    def test_missing_required_field_is_rejected(self, name: str) -> None:
         document = {key: value for key, value in EVERYTHING_IN_JSON.items() if key != name}
         with pytest.raises(EncodeError) as caught:
             from_json(Everything, document, version=0)
         assert (caught.value.kind, caught.value.path) == ("wrong_type", (name,))
-        assert str(caught.value) == f"{name}: wrong_type: it is missing, and has no default"
+        assert str(caught.value) == f"{name}: wrong_type: required field is missing"
 
     @pytest.mark.parametrize(
         ("name", "value", "kind", "path"),
@@ -327,7 +327,7 @@ class TestReading:
             ("partIfAny", {"name": "n", "rank": 1}, "not_in_version", ("partIfAny", "rank")),
         ],
     )
-    def test_a_wrong_value_is_refused_where_it_stands(
+    def test_wrong_value_is_rejected_with_its_path(
         self, name: str, value: object, kind: str, path: tuple[str | int, ...]
     ) -> None:
         with pytest.raises(EncodeError) as caught:
@@ -335,7 +335,7 @@ class TestReading:
         assert (caught.value.kind, caught.value.path) == (kind, path)
 
     @pytest.mark.parametrize("document", [None, [], "{}", 5])
-    def test_a_document_is_an_object(self, document: object) -> None:
+    def test_document_must_be_an_object(self, document: object) -> None:
         with pytest.raises(EncodeError) as caught:
             from_json(Changing, document, version=0)
         assert caught.value.path == ()
@@ -343,12 +343,12 @@ class TestReading:
     @pytest.mark.parametrize(
         ("name", "reason"),
         [
-            ("epoch", "it is not in version 1"),
+            ("epoch", "version 1 does not have this field"),
             ("new_form", "Changing has no such field"),
             ("unknownTags", "Changing has no such field"),
         ],
     )
-    def test_a_name_that_the_version_lacks_is_refused(self, name: str, reason: str) -> None:
+    def test_name_that_the_version_lacks_is_rejected(self, name: str, reason: str) -> None:
         with pytest.raises(EncodeError) as caught:
             from_json(Changing, {"form": [], name: []}, version=1)
         assert (caught.value.kind, caught.value.path, caught.value.reason) == ("not_in_version", (name,), reason)
@@ -356,7 +356,7 @@ class TestReading:
 
 @cache
 def vectors() -> dict[str, list[dict[str, Any]]]:
-    """What Kafka's own classes wrote, by the name of the message."""
+    """The vectors of Kafka's Java classes by message name."""
     found: dict[str, list[dict[str, Any]]] = {}
     with lzma.open(Path(__file__).parent / "data" / "vectors.jsonl.xz") as lines:
         for line in lines:
@@ -366,28 +366,28 @@ def vectors() -> dict[str, list[dict[str, Any]]]:
 
 
 def same_json(one: object, other: object) -> bool:
-    """Whether two documents say the same; unlike ``==`` it tells true from 1 and 1 from 1.0."""
+    """Return whether two documents are equal. Unlike `==`, it distinguishes true from 1 and 1 from 1.0."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 @pytest.mark.parametrize("cls", messages.every("kafka"), ids=lambda cls: cls.__name__)
 class TestKafkasOwnDocuments:
-    def test_a_body_becomes_the_document_that_kafka_prints(self, cls: type[Message]) -> None:
+    def test_to_json_equals_kafkas_document(self, cls: type[Message]) -> None:
         for vector in vectors()[cls.__name__]:
             version = vector["version"]
             message = reference.decode(cls, bytes.fromhex(vector["hex"]), version=version)
             assert same_json(to_json(message, version=version), vector["json"]), (version, vector["case"])
 
-    def test_the_document_becomes_the_body_that_kafka_writes(self, cls: type[Message]) -> None:
+    def test_from_json_of_kafkas_document_encodes_to_kafkas_body(self, cls: type[Message]) -> None:
         for vector in vectors()[cls.__name__]:
             version = vector["version"]
-            if "unknown_tags" not in vector:  # those have no place in a document
+            if "unknown_tags" not in vector:  # documents do not have unknown tags
                 message = from_json(cls, vector["json"], version=version)
                 assert reference.encode(message, version=version).hex() == vector["hex"], (version, vector["case"])
 
 
 class TestForgedObjects:
-    """Constructors refuse wrong values; these were slipped in behind their backs."""
+    """Constructors reject wrong values, so these are set without them."""
 
     @pytest.mark.parametrize(
         ("name", "value", "kind"),
@@ -405,19 +405,19 @@ class TestForgedObjects:
             ("part", None, "null_not_allowed"),
         ],
     )
-    def test_a_wrong_value_is_refused_where_it_stands(self, name: str, value: object, kind: str) -> None:
+    def test_wrong_value_is_rejected_with_its_path(self, name: str, value: object, kind: str) -> None:
         with pytest.raises(EncodeError) as caught:
             to_json(forged(EVERYTHING, name, value), version=0)
         assert (caught.value.kind, caught.value.path) == (kind, (name,))
 
-    def test_a_value_that_was_never_set_is_refused(self) -> None:
+    def test_unset_value_is_rejected(self) -> None:
         with pytest.raises(EncodeError) as caught:
             to_json(Everything.__new__(Everything), version=0)
-        assert str(caught.value) == "flag: wrong_type: bool is wanted, not unset"
+        assert str(caught.value) == "flag: wrong_type: expected bool, found unset"
 
 
 def forged(message: Everything, name: str, value: object) -> Everything:
-    """A copy of ``message`` that has ``value`` in a slot, whatever the slot is for."""
+    """Return a copy of `message` with any value in a slot."""
     copy: Any = replace(message)
     getattr(type(copy), name).__set__(copy, value)
-    return copy  # type: ignore[no-any-return]  # Any above, since its type says that it cannot be changed
+    return copy  # type: ignore[no-any-return]  # Any, because the type is immutable for type checkers

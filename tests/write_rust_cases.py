@@ -1,14 +1,14 @@
-"""Writes what the Rust crate is tested with into ``target/kwire-cases``: ``python -m tests.write_rust_cases``.
+"""Write the test cases of the Rust crate to `target/kwire-cases`: `python -m tests.write_rust_cases`.
 
-Plans are derived from the declarations, so they are written when they are needed and never committed. One case a line,
-words apart by spaces, ``-`` where there is nothing:
+Plans are derived from the declarations, so the files are generated and never committed. Each line is a case, with words
+separated by spaces and `-` for an empty word:
 
-- ``plans.txt``: dialect, plan
-- ``bodies.txt``: dialect, message, version, body, the bytes that encoding gives when they are not the body
-- ``damaged.txt``: dialect, message, version, body, and the error: kind, offset, wanted, left, path
+- `plans.txt`: dialect, plan
+- `bodies.txt`: dialect, message, version, body, the encoded bytes if they differ from the body
+- `damaged.txt`: dialect, message, version, body, and the error: kind, offset, wanted, left, path
 
-Bodies come from Kafka's own Java classes, from frames of real clients and brokers, and from the drafts; the errors of
-the damaged ones are the reference codec's, so that the crate is checked by something that it shares nothing with.
+Bodies come from Kafka's Java classes, from frames of real clients and brokers, and from the drafts. The errors of
+damaged bodies come from the reference codec, which shares no code with the crate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOLDER = ROOT / "target" / "kwire-cases"
 
 
 def bodies() -> Iterator[tuple[type[Message], int, bytes]]:
-    """Every body that is known to be one."""
+    """Return all bodies that are known to be valid."""
     for found in vectors().values():
         for vector in found:
             yield message_class(vector.message), vector.version, vector.body

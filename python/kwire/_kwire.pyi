@@ -1,4 +1,4 @@
-"""The engine behind ``kwire``, written in Rust; public through that package only."""
+"""The engine of `kwire`, written in Rust. Use it only through that package."""
 
 from collections.abc import Sequence
 from typing import Any, final
@@ -9,79 +9,90 @@ __all__ = ["Batch", "Columns", "KnownRequests", "Memory", "Plan", "Schema", "ado
 
 @final
 class Plan:
-    """A message at one version, ready to decode and encode.
+    """A compiled plan of one version of a message.
 
-    ``text``: a plan, in the grammar of ``docs/plans.md``. ``structs``: for each struct that it opens, in that order,
-    the class, and the defaults of the fields that the plan says are absent. Raises ValueError for a text that is no
-    plan.
+    Args:
+        text: the plan, in the grammar of `docs/plans.md`.
+        structs: the class of each struct in the order in which the text opens them, with the defaults of absent fields.
+
+    Raises:
+        ValueError: the text is not a plan.
     """
 
     def __new__(cls, text: str, structs: Sequence[tuple[type[Struct], dict[str, Any]]]) -> Plan: ...
     @property
     def text(self) -> str:
-        """The plan's text."""
+        """The text of the plan."""
     def decode(self, data: bytes | bytearray | memoryview) -> Any:
-        """Bytes-like to object: an instance of the first struct's class. Raises DecodeError."""
+        """Decode a body to an instance of the first class. Raises DecodeError."""
     def encode(self, message: Message) -> bytes:
-        """Object to bytes. Raises EncodeError."""
+        """Encode a message. Raises EncodeError."""
     def validate(self, data: bytes | bytearray | memoryview) -> None:
-        """Bytes-like to nothing, or to what is wrong with it. Raises DecodeError."""
+        """Check a body. Raises DecodeError."""
 
 @final
 class Memory:
-    """What a decoder remembers of one frame to the next. ``keys``: for each struct that the plan opens, in that order,
-    the names of the fields of its key.
+    """The state of a decoder between frames.
+
+    `keys` has the key fields of each struct in the order in which the plan opens them.
     """
 
     def __new__(cls, plan: Plan, keys: list[list[str]]) -> Memory: ...
     def decode(self, data: bytes | bytearray | memoryview) -> Any:
-        """Bytes-like to object. Raises DecodeError, and changes nothing then."""
+        """Decode a body. Raises DecodeError and keeps the state."""
     def reset(self) -> None:
         """Forget the last frame."""
     def changes(self) -> tuple[tuple[str, ...], dict[str, Any], Any] | None:
-        """What the last good frame changed: None when there was none before it. Otherwise names of fields that differ;
-        by name what differs in arrays of structs (added, removed, pairs of changed, moved); and the message before when
-        its tag section differs, else None.
+        """Return the changes of the last valid frame, or None for the first frame.
+
+        The changes are the names of changed fields, the changes of arrays of structs by name (added, removed, pairs of
+        changed, moved), and the previous message if tagged fields changed, else None.
         """
     @property
     def size(self) -> int:
-        """How many bytes it holds beside the last two messages."""
+        """The size of the state in bytes, without the last two messages."""
 
 @final
 class KnownRequests:
-    """What a server would answer to requests that it has answered before: found by their bytes, put under their
-    correlation ids. Nothing is decoded.
-    """
+    """Prepared responses to known requests, which are found by their bytes without decoding."""
 
     def __new__(cls) -> KnownRequests: ...
     def insert(self, request: bytes, body: bytes, label: object) -> bool:
-        """Keep the body that answers a request, both without their sizes. ``label`` is handed out with the answer.
-        False, and nothing kept, when no such request can be known: one of less than 8 or more than 260 bytes.
+        """Store the response body of a request, both without their sizes, and a label that is returned with it.
+
+        Returns False without storing it if the request has less than 8 or more than 260 bytes.
         """
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all responses."""
     def __len__(self) -> int: ...
     def answer(self, received: bytes, start: int, at_most: int) -> tuple[bytes, int, int, Any] | None:
-        """Frames of answers to the run of equal known requests that stands at ``start``: the frames, where the run
-        ends, how many requests it has, the label. None when the first request is not known, or not complete.
-        ``at_most``: of bytes of answers, beyond the first.
+        """Return the response frames for a run of equal requests at `start`.
+
+        Returns the frames, the end of the run, its number of requests, and the label, or None if the first request is
+        unknown or incomplete. `at_most` limits the bytes of responses after the first.
         """
 
 @final
 class Columns:
-    """How to make Arrow columns of one message at one version.
+    """A compiled conversion of one version of a message to Arrow columns.
 
-    ``plan``, ``header``: plans of the body and of what stands before it. ``shape``: a plan with every field of every
-    version, none tagged, in the order of declaration. ``defaults``: for each struct of it, in the order in which the
-    text opens them, a plan of absent fields only. ``rows``: the path to the rows. Raises NoSuchRows.
+    Args:
+        plan: the plan of the body.
+        header: the plan of the header before each body, or None.
+        shape: a plan with the untagged fields of all versions in declaration order.
+        defaults: a plan of absent fields for each struct of `shape`, in the order in which it opens them.
+        rows: the path to the rows.
+
+    Raises:
+        NoSuchRows: the path does not lead to an array of structs.
     """
 
     def __new__(cls, plan: str, header: str | None, shape: str, defaults: list[str], rows: str) -> Columns: ...
     @property
     def schema(self) -> Schema:
-        """What batches look like."""
+        """The schema of the batches."""
     def batch(self, frames: Any) -> Batch:
-        """Bytes-likes and None, or binary Arrow data, to a batch. Raises BatchTooLarge, TypeError."""
+        """Convert bytes-like objects and None, or binary Arrow data. Raises BatchTooLarge or TypeError."""
 
 @final
 class Batch:
@@ -95,7 +106,7 @@ class Batch:
     def column_names(self) -> list[str]: ...
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that it holds."""
+        """The size of the data in bytes."""
     @property
     def schema(self) -> Schema: ...
     def __len__(self) -> int:
@@ -106,14 +117,14 @@ class Batch:
 
 @final
 class Schema:
-    """What a batch looks like, for libraries that read Arrow through the PyCapsule interface."""
+    """The schema of a batch, for libraries that read Arrow through the PyCapsule interface."""
 
     @property
     def names(self) -> list[str]: ...
     def __arrow_c_schema__(self) -> object: ...
 
 def adopt(cls: type[Struct], names: tuple[str, ...]) -> bool:
-    """Take the collector's header from a class that has no instances yet, and give it native equality and hash.
+    """Remove the garbage collector header from a class without instances, and give it native equality and hash.
 
-    ``names``: of its fields, in order. False, and nothing done, for a class that cannot do without the header.
+    Returns False and leaves the class unchanged if it needs the header. `names` are its fields in order.
     """

@@ -1,7 +1,7 @@
-"""Bytes to objects and back, by the engine; by the reference where the engine is not at hand, said once in a warning.
+"""Encoding and decoding of messages by the engine, or by the reference codec if the compiled module is missing.
 
-Rules of this file: one cached plan per (class, version), made on first use. What a call costs beyond the engine's own
-work counts here: an ApiVersions answer takes two microseconds in all.
+The plan of each class and version is compiled on first use and cached on the class. The overhead of a call matters: an
+ApiVersions response is decoded in two microseconds.
 """
 
 from __future__ import annotations
@@ -18,31 +18,43 @@ if TYPE_CHECKING:
 
 
 def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
-    """Read the body of one message. ``data``: bytes-like, the body and nothing else.
+    """Decode the body of a message.
 
-    Raises DecodeError for bytes that are no such body, UnsupportedVersion for a version the class does not declare.
+    Args:
+        cls: the message class.
+        data: the body, without header and size.
+        version: the version of the message.
+
+    Raises:
+        DecodeError: the bytes are not a valid body.
+        UnsupportedVersion: the class does not declare `version`.
     """
     try:
         plan = cls.__kwire_plans__[version]
     except _NO_PLAN:
         plan = _compile(cls, version)
-    return plan.decode(data)  # type: ignore[no-any-return]  # an instance of cls, since the plan was made from it
+    return plan.decode(data)  # type: ignore[no-any-return]  # the plan creates instances of cls
 
 
 def encode(message: Message, *, version: int) -> bytes:
-    """Write the body of one message. Raises EncodeError for a value that this version cannot hold, with its path."""
+    """Encode the body of a message.
+
+    Raises:
+        EncodeError: a value is invalid or not supported by `version`.
+        UnsupportedVersion: the class does not declare `version`.
+    """
     cls: Any = type(message)
     try:
         plan = cls.__kwire_plans__[version]
     except _NO_PLAN:
         if isinstance(message, type):
-            raise TypeError(f"message: expected an instance, not the class {message.__name__}") from None
+            raise TypeError(f"message: expected an instance, found the class {message.__name__}") from None
         plan = _compile(cls, version)
-    return plan.encode(message)  # type: ignore[no-any-return]  # as above
+    return plan.encode(message)  # type: ignore[no-any-return]  # bytes
 
 
 def validate(cls: type[Message], data: BytesLike, *, version: int) -> None:
-    """Raise what ``decode`` would raise; make no objects."""
+    """Check the body of a message without creating objects. Raises what `decode` raises."""
     try:
         plan = cls.__kwire_plans__[version]
     except _NO_PLAN:
@@ -51,37 +63,37 @@ def validate(cls: type[Message], data: BytesLike, *, version: int) -> None:
 
 
 def plan(cls: type[Message], *, version: int) -> str:
-    """The text that the engine follows for one version of a message; ``docs/plans.md`` has its grammar."""
+    """Return the plan of one version of a message as text. `docs/plans.md` has the grammar."""
     from kwire.declare.plan_text import plan_source
 
     return plan_source(cls, version).text
 
 
 def compiled(cls: type[Message], version: int) -> Any:
-    """The plan of a class at a version, for those who do something else with it. Raises UnsupportedVersion."""
+    """Return the compiled plan of a class and version. Raises what `decode` raises for them."""
     return cls.__kwire_plans__.get(version) or _compile(cls, version)
 
 
 _NO_PLAN = (KeyError, AttributeError, TypeError)
-"""A plan not made yet, a class that is no message, a version that is no number: looking it up raises these.
+"""Raised by the look-up of a plan that is not compiled yet, a class that is not a message, or an invalid version.
 
-``_compile`` tells them apart, so that a call that finds its plan checks nothing.
+`_compile` distinguishes these cases, so that a call with a cached plan checks nothing.
 """
 
 
 def _compile(cls: type[Message], version: int) -> Any:
-    """The plan of a class at a version, from now on kept with the class. Raises what ``check_version`` does."""
+    """Compile the plan of a class and version, and cache it on the class. Raises what `check_version` raises."""
     from kwire.declare.introspect import check_version
 
     check_version(cls, version)
     plans: dict[int, Any] | None = cls.__dict__.get("__kwire_plans__")
     if plans is None:
-        # A subclass without class keywords of its own: its plans build its own instances.
+        # A derived class without class keywords: its plans create its own instances.
         plans = {}
         cls.__kwire_plans__ = plans
     elif version in plans:
         return plans[version]
-    made = _engine_plan(cls, version) if _ENGINE_AT_HAND else _ReferencePlan(cls, version)
+    made = _engine_plan(cls, version) if _ENGINE_AVAILABLE else _ReferencePlan(cls, version)
     plans[version] = made
     return made
 
@@ -92,13 +104,13 @@ def _engine_plan(cls: type[Message], version: int) -> Plan:
     from kwire.declare.plan_text import plan_source
 
     source = plan_source(cls, version)
-    # Defaults of absent fields: what the engine puts there, and what it compares with before it drops a value.
+    # The engine sets absent fields to their defaults, and compares values with them before it drops a value.
     structs = tuple((s, {f.name: f.default for f in fields(s) if not f.in_version(version)}) for s in source.structs)
     return Plan(source.text, structs)
 
 
 class _ReferencePlan:
-    """The reference codec in the shape of an engine's plan."""
+    """The reference codec with the interface of a compiled plan."""
 
     __slots__ = ("cls", "version")
 
@@ -123,15 +135,15 @@ class _ReferencePlan:
 
 
 try:
-    import kwire._kwire  # noqa: F401  # asked for here, used where plans are made
+    import kwire._kwire  # noqa: F401  # used where plans are compiled
 except ImportError:
     from warnings import warn
 
-    _ENGINE_AT_HAND = False
+    _ENGINE_AVAILABLE = False
     warn(
-        "kwire's compiled module is missing: the slow reference codec works in its place",
+        "the compiled module of kwire is missing: using the slow reference codec",
         RuntimeWarning,
         stacklevel=2,
     )
 else:
-    _ENGINE_AT_HAND = True
+    _ENGINE_AVAILABLE = True

@@ -1,25 +1,24 @@
-"""Many frames of one message as one Arrow record batch, without a Python object for a row.
+"""Decoding of many frames of one message into an Arrow record batch, without Python objects for rows.
 
-Rules of this file: the engine does the work; here a message class becomes what the engine must know about it, once for
-each (class, version, rows). Nothing of Arrow is imported: the batch is handed over through the PyCapsule interface.
+The engine decodes the frames. This module describes a message class to the engine, once for each class, version, and
+`rows`. Arrow is not imported: batches implement the PyCapsule interface.
 
-A **row** is an element of the array that ``rows`` names; for ``""`` each frame is one. Its columns:
+A **row** is an element of the array that `rows` names; with `""`, each frame is a row. The columns are:
 
-``frame``
-    The index of the frame, from 0.
-fields of the message and of each struct on the way to the rows
-    repeated for every row below; strings and bytes by a dictionary. Arrays beside the way are left out.
+`frame`
+    The index of the frame, starting at 0.
+fields of the message and of each struct on the path to the rows
+    Repeated for every row, strings and bytes dictionary-encoded. Other arrays of these structs are left out.
 fields of the row
-    as they are: arrays as lists, structs as structs, ``maybe`` and ``nullable`` as null.
-``error_kind``, ``error_offset``, ``error_path``
-    null for a good frame. A bad one has one row, null in all other columns but ``frame``: what ``kwire.decode`` would
-    raise, the path as a person writes it. A frame that is None, or null, is a ``"null_frame"`` and has neither offset
-    nor path.
+    Arrays as lists, structs as structs, `maybe` and `nullable` as null.
+`error_kind`, `error_offset`, `error_path`
+    Null for a valid frame. An invalid frame has one row with the facts of the DecodeError; all other columns except
+    `frame` are null. A frame that is None or null has the kind `"null_frame"`, without offset and path.
 
-**Names** are the fields' own. Where a name is taken by a field nearer to the row, or by one of the columns above, the
-path of its struct stands before it: ``topics_error_code``, and ``message_error_code`` for the message's own.
+**Names** are the field names. If a field nearer to the row or one of the columns above has the same name, the path of
+the struct is prepended: `topics_error_code`, or `message_error_code` for the message itself.
 
-**Types** do not depend on the version: a field that a version lacks holds its default there. Unknown tags are not kept.
+**Types** do not depend on the version: a field that is not in the version has its default. Unknown tags are dropped.
 """
 
 from __future__ import annotations
@@ -49,12 +48,12 @@ if TYPE_CHECKING:
     from kwire.declare.field import Field
 
     class ArrowArray(Protocol):
-        """Anything that hands over an Arrow array of bytes: of pyarrow, polars, arro3, nanoarrow."""
+        """An Arrow array of bytes, for example of pyarrow, polars, arro3, or nanoarrow."""
 
         def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
     class ArrowStream(Protocol):
-        """Anything that hands over a chunked one."""
+        """A chunked Arrow array of bytes."""
 
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -63,7 +62,7 @@ if TYPE_CHECKING:
 
 
 class NoSuchRows(KwireError, ValueError):
-    """``rows`` names no array of the message. ``message``: its name; ``paths``: those that there are."""
+    """`rows` does not name an array of structs of the message. `paths` lists the valid values."""
 
     def __init__(self, message: str, rows: str, paths: Iterable[str]) -> None:
         super().__init__(message, rows, tuple(paths))
@@ -73,11 +72,11 @@ class NoSuchRows(KwireError, ValueError):
 
     def __str__(self) -> str:
         known = ", ".join(repr(path) for path in ("", *self.paths))
-        return f"{self.message} has no array {self.rows!r} for rows: there are {known}"
+        return f"{self.message} has no array {self.rows!r} for rows: expected one of {known}"
 
 
 class BatchTooLarge(KwireError, ValueError):
-    """More bytes of frames than Arrow's 32-bit offsets are sure to reach. ``size``, ``max_size``: in bytes."""
+    """The frames have more bytes in total (`size`) than 32-bit Arrow offsets allow (`max_size`)."""
 
     def __init__(self, size: int, max_size: int) -> None:
         super().__init__(size, max_size)
@@ -85,7 +84,7 @@ class BatchTooLarge(KwireError, ValueError):
         self.max_size = max_size
 
     def __str__(self) -> str:
-        return f"frames of {self.size} bytes in all: at most {self.max_size} go into one batch, so make several"
+        return f"the frames have {self.size} bytes in total: a batch can have at most {self.max_size}, so split them"
 
 
 def columns(
@@ -93,37 +92,45 @@ def columns(
 ) -> Batch:
     """Decode many bodies of one message into an Arrow record batch.
 
-    ``frames``: bodies, as bytes-like objects or None, or as an Arrow array of type binary, which is not copied.
-    ``header``: the frames are payloads, each with the header before it that goes with the version; it is passed over,
-    and offsets count from its first byte. ``rows``: the array whose elements are the rows, as names with dots between.
+    Pass the batch to `pyarrow.record_batch`, `polars.DataFrame`, `duckdb.from_arrow`, or `pandas.DataFrame.from_arrow`.
+    Invalid frames become rows with error columns, not exceptions.
 
-    The batch offers ``__arrow_c_array__``, ``__arrow_c_stream__`` and ``__arrow_c_schema__``: give it to
-    ``pyarrow.record_batch``, ``polars.DataFrame``, ``duckdb.from_arrow`` or ``pandas.DataFrame.from_arrow``.
+    Args:
+        cls: the message class.
+        frames: the bodies, as bytes-like objects or None, or as a binary Arrow array, which is not copied.
+        version: the version of all bodies.
+        rows: the array of structs that becomes the rows, as field names separated by dots.
+        header: whether each frame starts with the header of that version, which is skipped. Offsets include it.
 
-    Bad frames are rows, not exceptions. Raises UnsupportedVersion, NoSuchRows, BatchTooLarge (2 GiB of frames),
-    TypeError for frames that are no bytes.
+    Raises:
+        UnsupportedVersion: the class does not declare `version`.
+        NoSuchRows: `rows` does not name an array of structs.
+        BatchTooLarge: the frames have more than 2 GiB in total.
+        TypeError: a frame is not bytes-like.
     """
     if isinstance(frames, (bytes, bytearray, memoryview)):
-        raise TypeError(f"frames: many bodies are wanted, not one of type {type(frames).__name__}: put it into a list")
+        raise TypeError(
+            f"frames: expected several bodies, found one of type {type(frames).__name__}: put it into a list"
+        )
     return _compiled(cls, version, rows, header=header).batch(frames)
 
 
 def columns_schema(cls: type[Message], *, version: int, rows: str = "topics.partitions") -> Schema:
-    """What ``columns`` gives, without data: offers ``__arrow_c_schema__``, for ``pyarrow.schema`` and others."""
+    """Return the schema of the batches that `columns` returns, for example for `pyarrow.schema`."""
     return _compiled(cls, version, rows, header=False).schema
 
 
-_MOST_COMPILED = 256
-_compiled_before: dict[tuple[type[Message], int, str, bool], Columns] = {}
+_CACHE_SIZE = 256
+_cache: dict[tuple[type[Message], int, str, bool], Columns] = {}
 
 
 def _compiled(cls: type[Message], version: int, rows: str, *, header: bool) -> Columns:
-    """How to do it for one class, version, rows and header; the last ones asked for are kept."""
+    """Return the compiled columns of a class, version, rows, and header, from a cache."""
     check_version(cls, version)
     if not isinstance(rows, str):
-        raise TypeError(f"rows: a str is wanted, names with dots between, not {rows!r}")
-    wanted = (cls, version, rows, header)
-    found = _compiled_before.get(wanted)
+        raise TypeError(f"rows: expected a str of names separated by dots, found {rows!r}")
+    key = (cls, version, rows, header)
+    found = _cache.get(key)
     if found is None:
         from kwire._kwire import Columns
 
@@ -131,9 +138,9 @@ def _compiled(cls: type[Message], version: int, rows: str, *, header: bool) -> C
         found = Columns(
             plan_source(cls, version).text, _header_plan(cls, version) if header else None, text, defaults, rows
         )
-        if len(_compiled_before) >= _MOST_COMPILED:
-            _compiled_before.clear()
-        _compiled_before[wanted] = found
+        if len(_cache) >= _CACHE_SIZE:
+            _cache.clear()
+        _cache[key] = found
     return found
 
 
@@ -146,7 +153,7 @@ def _header_plan(cls: type[Message], version: int) -> str:
 
 
 def _shape(cls: type[Message]) -> tuple[str, list[str]]:
-    """All fields of all versions as a plan, and for each struct in it the defaults as another."""
+    """Return a plan with the fields of all versions, and for each of its structs a plan with the defaults."""
     writer = _ShapeWriter()
     body = writer.struct(cls)
     return f"{cls.__name__} v0 {body}", [f"Defaults v0 {{{each}}}" for each in writer.defaults]
@@ -161,7 +168,7 @@ class _ShapeWriter:
         self.defaults.append(
             " ".join(f"-{f.name}={default_text(cls, f)}" for f in declared if f.default is not MISSING)
         )
-        # In angle brackets, where even a struct without fields has a byte.
+        # Angle brackets mean flexible, where even a struct without fields has a byte.
         return f"<{' '.join(f'{f.name}:{self.type(f.type)}' for f in declared)}>"
 
     def type(self, type: WireType) -> str:
@@ -185,5 +192,5 @@ class _ShapeWriter:
 
 def default_text(cls: type[Struct], f: Field) -> str:
     if isinstance(f.type, StructType) and f.default != zero_of(f.type):
-        raise DeclarationError(cls.__name__, f.name, "a struct with columns can only have default=zero")
+        raise DeclarationError(cls.__name__, f.name, "columns support only default=zero for a struct")
     return literal(f.default)

@@ -1,8 +1,8 @@
-"""``Decoder``: reads one message after another, and remembers the last.
+"""Incremental decoding of successive responses to the same request.
 
-Rules of this file: what a decoder gives is what ``kwire.decode`` gives. What has not changed since the last message is
-the very same objects as then, found by comparing bytes; ``changed`` tells the rest. Elements of arrays are told apart
-by the key that their class declares. Without the engine the same is found by comparing objects, slowly.
+A decoder returns what `kwire.decode` returns. Unchanged parts are the same objects as in the last message, found by
+comparing bytes, and `changed` lists the rest. The key of a class identifies its elements in an array. Without the
+engine, the decoder compares objects, which is slower.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     BytesLike: TypeAlias = bytes | bytearray | memoryview
 
     class Memory(Protocol):
-        """What remembers: the engine's, or ``Comparing``."""
+        """The last message and its comparison: of the engine, or `ObjectComparison`."""
 
         def decode(self, data: BytesLike) -> Any: ...
         def reset(self) -> None: ...
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Message")
 
 UNKNOWN_TAGS = "unknown_tags"
-"""Stands among the names of fields; no field can have this name."""
+"""The name of the unknown tags in `Changes.fields`; no field can have it."""
 
 
 class ArrayChanges(NamedTuple):
-    """What differs in an array of structs.
+    """The changes of an array of structs.
 
-    ``changed``: pairs (before, after) of elements with one key, that are not equal. ``moved``: those that are in both
-    arrays come in another order.
+    `changed` has pairs (before, after) of different elements with the same key. `moved` is true if the elements in both
+    arrays are in a different order.
     """
 
     added: tuple[Any, ...]
@@ -53,11 +53,10 @@ class ArrayChanges(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a message changed, against the one before; true when that is anything.
+    """The changes of a message since the last one; true if there are any.
 
-    ``first``: there was none before, so that everything is new. ``fields``: names of the message's own fields whose
-    value differs, in the order of declaration, ``unknown_tags`` last. ``arrays``: for those of them that are arrays of
-    structs, what differs in them.
+    `first` is true for the first message. `fields` has the names of the changed top-level fields in declaration order,
+    with `unknown_tags` last. `arrays` has the changes of those that are arrays of structs.
     """
 
     first: bool
@@ -69,10 +68,10 @@ class Changes(NamedTuple):
 
 
 class Decoder(Generic[M]):
-    """Reads the answers to one question, asked again and again, at the cost of what changed.
+    """Decodes successive responses to the same request; the cost depends on what changed.
 
-    It holds the last frame and the last two messages. A frame that is refused changes nothing: ``changed`` is empty
-    then, and the next frame is compared with the last good one. Not for two threads at once.
+    It keeps the last frame and the last two messages. After an invalid frame, `changed` is empty, and the next frame is
+    compared with the last valid one. A decoder is not thread-safe.
 
         decoder = Decoder(MetadataResponse, version=12)
         message = decoder.decode(body)
@@ -82,7 +81,12 @@ class Decoder(Generic[M]):
     __slots__ = ("_changed", "_cls", "_last", "_memory", "version")
 
     def __init__(self, cls: type[M], *, version: int) -> None:
-        """Raises UnsupportedVersion, DeclarationError."""
+        """Create a decoder of one version of a message.
+
+        Raises:
+            UnsupportedVersion: the class does not declare `version`.
+            DeclarationError: the class is not a message.
+        """
         check_version(cls, version)
         self._cls = cls
         self.version = version
@@ -91,9 +95,10 @@ class Decoder(Generic[M]):
         self._changed: Changes | None = None
 
     def decode(self, data: BytesLike) -> M:
-        """Read the body of one message. Raises DecodeError, as ``kwire.decode``.
+        """Decode the body of a message. `bytes` and views of them are kept without a copy.
 
-        ``bytes``, and views of them, are kept as they are; other bytes-likes are copied.
+        Raises:
+            DecodeError: the bytes are not a valid body.
         """
         self._changed = None
         self._last = self._memory.decode(data)
@@ -101,41 +106,41 @@ class Decoder(Generic[M]):
 
     @property
     def changed(self) -> Changes:
-        """What the last message changed. Worked out when it is first asked for. Before the first one: nothing."""
+        """The changes of the last message, computed on first access; empty before the first message."""
         if self._changed is None:
-            self._changed = self._work_out()
+            self._changed = self._changes()
         return self._changed
 
     def reset(self) -> None:
-        """Forget what was read: the next message is a first one."""
+        """Forget the last message: the next one is a first message."""
         self._memory.reset()
         self._last = self._changed = None
 
-    def _work_out(self) -> Changes:
+    def _changes(self) -> Changes:
         if self._last is None:
             return Changes(first=False, fields=(), arrays={})
-        told = self._memory.changes()
-        if told is None:
+        found = self._memory.changes()
+        if found is None:
             return compare(None, self._last)
-        names, arrays, before_tags = told
-        found = {name: ArrayChanges(*differs) for name, differs in arrays.items()}
-        if before_tags is not None:
-            # The engine says that the tag section differs, and not where.
+        names, arrays, message_before = found
+        array_changes = {name: ArrayChanges(*changes) for name, changes in arrays.items()}
+        if message_before is not None:
+            # The engine only reports that the tagged fields differ, not which of them.
             declared = fields(self._cls)
-            tagged = _compare(before_tags, self._last, [field for field in declared if field.tag is not None])
+            tagged = _compare(message_before, self._last, [field for field in declared if field.tag is not None])
             differing = {*names, *tagged.fields}
             names = tuple(name for name in (*(field.name for field in declared), UNKNOWN_TAGS) if name in differing)
-            found |= tagged.arrays
-        return Changes(first=False, fields=names, arrays=found)
+            array_changes |= tagged.arrays
+        return Changes(first=False, fields=names, arrays=array_changes)
 
 
 def compare(before: M | None, after: M) -> Changes:
-    """The same for two messages, object by object: for when no decoder remembers the one before."""
+    """Return the changes between two messages by comparing objects."""
     return _compare(before, after, fields(type(after)))
 
 
 def _compare(before: M | None, after: M, declared: Iterable[Field]) -> Changes:
-    """In these fields, and in the unknown tags."""
+    """Return the changes in the given fields and in the unknown tags."""
     names, arrays = [], {}
     for field in declared:
         new = getattr(after, field.name)
@@ -151,24 +156,24 @@ def _compare(before: M | None, after: M, declared: Iterable[Field]) -> Changes:
 
 
 def by_key(elements: Iterable[Struct]) -> dict[object, Any]:
-    """Elements by their class's key; those without one, or with one that is taken, are told apart by their place."""
+    """Return elements by the key of their class; without a key or with a duplicate key, by position."""
     found: dict[object, Any] = {}
-    for place, element in enumerate(elements):
+    for position, element in enumerate(elements):
         names = key(type(element))
-        value = tuple(getattr(element, name) for name in names) if names else place
-        found[(value, place) if value in found else value] = element
+        value = tuple(getattr(element, name) for name in names) if names else position
+        found[(value, position) if value in found else value] = element
     return found
 
 
 def _compare_arrays(before: tuple[Struct, ...], after: tuple[Struct, ...]) -> ArrayChanges:
     old, new = by_key(before), by_key(after)
-    stayed = [each for each in new if each in old]
-    places = {each: place for place, each in enumerate(old)}
-    order = [places[each] for each in stayed]
+    common = [each for each in new if each in old]
+    positions = {each: position for position, each in enumerate(old)}
+    order = [positions[each] for each in common]
     return ArrayChanges(
         added=tuple(element for each, element in new.items() if each not in old),
         removed=tuple(element for each, element in old.items() if each not in new),
-        changed=tuple((old[each], new[each]) for each in stayed if old[each] != new[each]),
+        changed=tuple((old[each], new[each]) for each in common if old[each] != new[each]),
         moved=order != sorted(order),
     )
 
@@ -184,13 +189,13 @@ def _memory(cls: type[Message], version: int) -> Memory:
     try:
         from kwire._kwire import Memory
     except ImportError:
-        return Comparing(cls, version)
+        return ObjectComparison(cls, version)
     keys = [list(key(struct)) for struct in plan_source(cls, version).structs]
     return Memory(plan, keys)
 
 
-class Comparing:
-    """Remembers without the engine: decodes whole, and compares whole."""
+class ObjectComparison:
+    """The last two messages, decoded completely and compared as objects; used without the engine."""
 
     def __init__(self, cls: type[Message], version: int) -> None:
         self._cls = cls

@@ -1,13 +1,12 @@
-"""What kwire raises.
+"""Exceptions of kwire.
 
-Rules of this file: every error carries its facts as attributes, the text is made from them when somebody looks, and
-the class says who has to change something.
+Exceptions carry their facts as attributes; the text is generated from them.
 
     KwireError
-    ├── DecodeError          the bytes are wrong: whoever wrote them must change
-    ├── EncodeError          the object is wrong: the caller must change
-    ├── UnsupportedVersion   this version of the message does not exist here: the caller must ask for another
-    └── DeclarationError     a message class is wrong: its author must change it
+    ├── DecodeError          the bytes are invalid
+    ├── EncodeError          a value is invalid for its field or for the version
+    ├── UnsupportedVersion   the message does not have the version
+    └── DeclarationError     a message class is declared incorrectly
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ ENCODE_KINDS: tuple[EncodeKind, ...] = (
 
 
 def path_text(path: Iterable[PathElement]) -> str:
-    """A path as a person writes it: ``topics[3].partitions[0].leader_id``; empty for the message itself."""
+    """Return a path as text: `topics[3].partitions[0].leader_id`; empty for the message itself."""
     text = ""
     for element in path:
         if isinstance(element, int):
@@ -77,17 +76,20 @@ def path_text(path: Iterable[PathElement]) -> str:
 
 
 class KwireError(Exception):
-    """The base of all errors that kwire raises on purpose."""
+    """Base class of all exceptions of kwire."""
 
 
 class DecodeError(KwireError, ValueError):
-    """Bytes that are not a body of the message and version they were said to be.
+    """The bytes are not a valid body of the message and version.
 
-    ``kind``: one of ``DECODE_KINDS``. ``offset``: of the first byte of the faulty value, from the start of the input.
-    ``path``: names and indexes from the message down to that value. ``wanted``, ``left``: bytes that the value needed
-    and bytes that were left in its reader (the message, or the tagged field it stands in); None where the fault is
-    not one of length. For ``tag_size``, ``wanted`` is the tag's size and ``left`` what its value did not use; for
-    ``trailing_bytes``, ``wanted`` is 0.
+    Attributes:
+        kind: one of `DECODE_KINDS`.
+        offset: the offset of the invalid value in the input.
+        path: field names and indexes from the message to the invalid value.
+        wanted: the number of bytes that the value needs, or None if the error is not about length. For `tag_size`, the
+            size of the tagged field; for `trailing_bytes`, 0.
+        left: the number of bytes left in the message or tagged field, or None if the error is not about length. For
+            `tag_size`, the number of bytes that the value did not use.
     """
 
     def __init__(
@@ -119,10 +121,14 @@ class DecodeError(KwireError, ValueError):
 
 
 class EncodeError(KwireError, TypeError, ValueError):
-    """A value that its field, or this version of the message, cannot hold.
+    """A value is invalid for its field or for the version of the message.
 
-    ``kind``: one of ``ENCODE_KINDS``. ``path``: names and indexes from the message down to the value. ``reason``: the
-    rest of the sentence, for a person. It is a TypeError and a ValueError too, because constructors raise it.
+    It is also a TypeError and a ValueError, because constructors raise it.
+
+    Attributes:
+        kind: one of `ENCODE_KINDS`.
+        path: field names and indexes from the message to the value.
+        reason: the rest of the error message.
     """
 
     def __init__(self, kind: EncodeKind, path: tuple[PathElement, ...] = (), reason: str = "") -> None:
@@ -138,7 +144,13 @@ class EncodeError(KwireError, TypeError, ValueError):
 
 
 class UnsupportedVersion(KwireError, ValueError):
-    """A version outside what the class declares. ``message``: its name; ``supported``: such as ``0-13``."""
+    """A message class does not declare a version.
+
+    Attributes:
+        message: the name of the class.
+        version: the requested version.
+        supported: the declared versions, for example `0-13`.
+    """
 
     def __init__(self, message: str, version: int, supported: str) -> None:
         super().__init__(message, version, supported)
@@ -151,7 +163,13 @@ class UnsupportedVersion(KwireError, ValueError):
 
 
 class DeclarationError(KwireError, TypeError):
-    """A mistake in a message class. ``declaration``: the class's name; ``field``: the field's, or None."""
+    """A message class is declared incorrectly.
+
+    Attributes:
+        declaration: the name of the class.
+        field: the name of the field, or None.
+        reason: the rest of the error message.
+    """
 
     def __init__(self, declaration: str, field: str | None, reason: str) -> None:
         super().__init__(declaration, field, reason)

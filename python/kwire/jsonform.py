@@ -1,17 +1,15 @@
-"""Messages as JSON, in Kafka's own form: what its ``JsonConverter`` classes print and its tools read.
+"""Kafka's JSON form of messages, as in its `JsonConverter` classes and tools.
 
-Rules of this file: a document is what ``json.loads`` gives (dict, list, str, int, float, bool, None), and what
-``to_json`` makes, ``from_json`` takes.
+Documents consist of the types of `json.loads` (dict, list, str, int, float, bool, None). `from_json` accepts what
+`to_json` returns.
 
-- Names are camelCase, or the field's ``name=``. Only fields of the version appear; a tagged field is left out while
-  it is at its default. Unknown tags have no place in a document.
-- int64 are numbers; bytes are base64; a uuid is base64url without padding, 22 characters; a double that JSON has no
-  number for is "Infinity", "-Infinity" or "NaN"; null stands for null and for MaybeOf's absence.
-- ``from_json`` asks for what the constructor asks for: a field with a default may be missing. A name that the version
-  does not have is refused, for it would be lost in silence.
+- Names are camelCase, or the `name=` of the field. A document has only fields of its version; tagged fields with their
+  default and unknown tags are left out.
+- An int64 is a number, bytes are base64, and a uuid is 22 characters of base64url without padding. Doubles that JSON
+  numbers cannot express are "Infinity", "-Infinity", and "NaN". An absent MaybeOf is null.
+- `from_json` requires the fields that the constructor requires. It rejects names that the version does not have.
 
-Errors are EncodeErrors, since the caller's value is at fault. Their path has the names that the caller wrote: those
-of attributes from ``to_json``, those of the document from ``from_json``.
+Errors are EncodeErrors. Their path has attribute names in `to_json` and document names in `from_json`.
 """
 
 from __future__ import annotations
@@ -48,40 +46,52 @@ if TYPE_CHECKING:
     M = TypeVar("M", bound=Message)
 
 _UNSET = object()
-"""What an attribute holds that nobody has set."""
+"""The value of an attribute that is not set."""
 
 _SPELLED_DOUBLES = {"Infinity": inf, "-Infinity": -inf, "NaN": nan}
 
 
 def to_json(message: Message, *, version: int) -> dict[str, Any]:
-    """The document of a message. Raises EncodeError for a value that this version cannot hold, with its path."""
+    """Return the JSON document of a message.
+
+    Raises:
+        EncodeError: a value is invalid or not supported by `version`.
+        UnsupportedVersion: the class does not declare `version`.
+    """
     declared: Any = type(message)
     check_version(declared, version)
     return _write_struct(message, declared, version, ())
 
 
 def from_json(cls: type[M], document: object, *, version: int) -> M:
-    """The message of a document. Raises EncodeError for a document that is none of this version, with the path."""
+    """Return the message of a JSON document.
+
+    Raises:
+        EncodeError: the document is not valid for `version`.
+        UnsupportedVersion: the class does not declare `version`.
+    """
     declared: Any = cls
     check_version(declared, version)
-    return _read_struct(document, declared, version, ())  # type: ignore[no-any-return]  # it makes instances of cls
+    return _read_struct(document, declared, version, ())  # type: ignore[no-any-return]  # an instance of cls
 
 
-# Writing: attributes to documents.
+# Attributes to documents
 
 
 def _write_struct(struct: object, declared: Any, version: int, path: Path) -> dict[str, Any]:
     if not isinstance(struct, declared):
-        raise _refusal(struct, StructType(declared), path)
+        raise _wrong_type(struct, StructType(declared), path)
     document: dict[str, Any] = {}
     for f in fields(declared):
         at = (*path, f.name)
         value = getattr(struct, f.name, _UNSET)
         if not f.in_version(version):
             if not f.ignorable and not _is_default(value, f):
-                raise EncodeError("not_in_version", at, f"version {version} cannot say {value!r}")
+                raise EncodeError(
+                    "not_in_version", at, f"version {version} does not have this field: its value is {value!r}"
+                )
             continue
-        _refuse_null_of_later_versions(value, f, version, at)
+        _reject_null_of_later_versions(value, f, version, at)
         written = _write(value, f.type, version, at)
         if f.tag is None or not _is_default(value, f):
             document[f.json_name] = written
@@ -108,7 +118,7 @@ def _write(value: Any, wire: WireType, version: int, path: Path) -> Any:
             return _write_double(value)
         case Primitive(name="uuid") if isinstance(value, UUID):
             return _write_uuid(value)
-    raise _refusal(value, wire, path)
+    raise _wrong_type(value, wire, path)
 
 
 def _write_double(value: float) -> float | str:
@@ -121,26 +131,28 @@ def _write_uuid(value: UUID) -> str:
     return urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
-# Reading: documents to attributes.
+# Documents to attributes
 
 
 def _read_struct(document: Any, declared: Any, version: int, path: Path) -> Any:
     if not isinstance(document, dict):
-        raise _refusal(document, StructType(declared), path)
+        raise _wrong_type(document, StructType(declared), path)
     present = {f.json_name: f for f in fields(declared) if f.in_version(version)}
     for name in document:
         if name not in present:
             known = any(f.json_name == name for f in fields(declared))
-            reason = f"it is not in version {version}" if known else f"{declared.__name__} has no such field"
+            reason = (
+                f"version {version} does not have this field" if known else f"{declared.__name__} has no such field"
+            )
             raise EncodeError("not_in_version", (*path, name), reason)
     values: dict[str, Any] = {}
     for name, f in present.items():
         at = (*path, name)
         if name in document:
-            _refuse_null_of_later_versions(document[name], f, version, at)
+            _reject_null_of_later_versions(document[name], f, version, at)
             values[f.name] = _read(document[name], f.type, version, at)
         elif f.default is MISSING:
-            raise EncodeError("wrong_type", at, "it is missing, and has no default")
+            raise EncodeError("wrong_type", at, "required field is missing")
     return declared(**values)
 
 
@@ -164,26 +176,26 @@ def _read(value: Any, wire: WireType, version: int, path: Path) -> Any:
             return _read_double(value, path)
         case Primitive(name="uuid") if isinstance(value, str):
             return _read_uuid(value, path)
-    raise _refusal(value, wire, path)
+    raise _wrong_type(value, wire, path)
 
 
 def _read_bytes(text: str, path: Path) -> bytes:
     try:
         return a2b_base64(text, strict_mode=True)
     except ValueError as error:
-        raise EncodeError("wrong_type", path, f"base64 is wanted: {error}") from None
+        raise EncodeError("wrong_type", path, f"expected base64: {error}") from None
 
 
 def _read_double(value: float | str, path: Path) -> float:
     if isinstance(value, str):
         if value not in _SPELLED_DOUBLES:
-            wanted = ", ".join(map(repr, _SPELLED_DOUBLES))
-            raise EncodeError("wrong_type", path, f"a number or one of {wanted} is wanted, not {value!r}")
+            names = ", ".join(map(repr, _SPELLED_DOUBLES))
+            raise EncodeError("wrong_type", path, f"expected a number or one of {names}, found {value!r}")
         return _SPELLED_DOUBLES[value]
     try:
         return float(value)
     except OverflowError:
-        raise EncodeError("out_of_range", path, "no double is as large as that") from None
+        raise EncodeError("out_of_range", path, "the number is too large for a double") from None
 
 
 def _read_uuid(text: str, path: Path) -> UUID:
@@ -191,13 +203,13 @@ def _read_uuid(text: str, path: Path) -> UUID:
         found = UUID(bytes=urlsafe_b64decode(text + "=="))
     except ValueError:
         found = None
-    # The decoder passes over characters that are not base64url, so only the way back shows that there were none.
+    # The decoder ignores characters that are not base64url; encoding the result again detects them.
     if found is None or _write_uuid(found) != text:
-        raise EncodeError("wrong_type", path, f"22 characters of base64url are wanted, not {text!r}")
+        raise EncodeError("wrong_type", path, f"expected 22 characters of base64url, found {text!r}")
     return found
 
 
-# Both ways.
+# Both directions
 
 
 def _is_int(value: object) -> bool:
@@ -205,7 +217,7 @@ def _is_int(value: object) -> bool:
 
 
 def _is_default(value: object, f: Field) -> bool:
-    """Whether ``value`` is what the field holds when nobody set it: False is not 0, and doubles compare by bits."""
+    """Return whether a value equals the default of its field. False is not 0, and doubles compare by their bits."""
     if isinstance(value, float) and isinstance(f.default, float):
         return pack(">d", value) == pack(">d", f.default)
     return bool(value == f.default) and isinstance(value, bool) == isinstance(f.default, bool)
@@ -216,35 +228,35 @@ def _checked_integer(value: int, wire: WireType, path: Path) -> int:
     assert wire.lowest is not None
     assert wire.highest is not None
     if not wire.lowest <= value <= wire.highest:
-        raise EncodeError("out_of_range", path, f"{wire!r} goes from {wire.lowest} to {wire.highest}, not to {value}")
-    return int(value)  # a plain one: what came may be an IntEnum
+        raise EncodeError("out_of_range", path, f"{wire!r} ranges from {wire.lowest} to {wire.highest}, found {value}")
+    return int(value)  # a plain int, because the value can be an IntEnum
 
 
 def _checked_string(value: str, path: Path) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise EncodeError("invalid_utf8", path, f"{error.object[error.start]!r} has no UTF-8") from None
-    return str.__str__(value)  # a plain one: what came may be a StrEnum
+        raise EncodeError("invalid_utf8", path, f"{error.object[error.start]!r} cannot be encoded as UTF-8") from None
+    return str.__str__(value)  # a plain str, because the value can be a StrEnum
 
 
-def _refuse_null_of_later_versions(value: object, f: Field, version: int, path: Path) -> None:
+def _reject_null_of_later_versions(value: object, f: Field, version: int, path: Path) -> None:
     if value is None and f.nullable_since > version:
-        raise EncodeError("null_not_allowed", path, f"null is allowed from version {f.nullable_since} on")
+        raise EncodeError("null_not_allowed", path, f"null is allowed since version {f.nullable_since}")
 
 
-def _refusal(value: object, wire: WireType, path: Path) -> EncodeError:
+def _wrong_type(value: object, wire: WireType, path: Path) -> EncodeError:
     match wire:
         case StructType(struct=struct):
-            wanted = struct.__name__
+            expected = struct.__name__
         case ArrayType():
-            wanted = "array"
+            expected = "array"
         case StringType():
-            wanted = "string"
+            expected = "string"
         case BytesType():
-            wanted = "bytes"
+            expected = "bytes"
         case _:
-            wanted = repr(wire)
+            expected = repr(wire)
     found = "unset" if value is _UNSET else type(value).__name__
     kind: EncodeKind = "null_not_allowed" if value is None else "wrong_type"
-    return EncodeError(kind, path, f"{wanted} is wanted, not {found}")
+    return EncodeError(kind, path, f"expected {expected}, found {found}")

@@ -87,7 +87,7 @@ def test_invalid_document_produces_an_empty_line() -> None:
 
     assert done.out == "0000000100066f7264657273\n\n\n0000000100066f7264657273\n"
     assert done.err.splitlines() == [
-        "Error: line 2: topics: wrong_type: array is wanted, not int",
+        "Error: line 2: topics: wrong_type: expected array, found int",
         "Error: line 3: malformed JSON: Expecting ':' delimiter: line 1 column 6 (char 5)",
     ]
     assert done.code == 1
@@ -119,7 +119,7 @@ def test_json_output_can_be_decoded() -> None:
 @pytest.mark.parametrize(
     ("document", "complaint"),
     [
-        ({"topics": [{"name": 7}]}, "topics[0].name: wrong_type: string is wanted, not int"),
+        ({"topics": [{"name": 7}]}, "topics[0].name: wrong_type: expected string, found int"),
         ({"topics": None, "x": 1}, "x: not_in_version: MetadataRequest has no such field"),
         ({"message": "MetadataRequest", "version": True, "body": {}}, "invalid version: True"),
         (

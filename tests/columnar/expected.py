@@ -1,4 +1,4 @@
-"""What columns must hold, worked out slowly: every frame decoded to an object, every object taken apart by hand."""
+"""The expected columns, computed from decoded objects."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ OWN = ("frame", "error_kind", "error_offset", "error_path")
 
 
 class Way(NamedTuple):
-    """The structs from the message down to the rows, each with what stands before its names when they clash."""
+    """Return the structs from the message down to the rows, each with the prefix for clashing names."""
 
     structs: tuple[tuple[type[Struct], str], ...]
     element: WireType | None
-    """The type of rows that are no structs, under the name of the last step."""
+    """Return the name and type of rows that are not structs."""
 
 
 def bare(type: WireType) -> WireType:
-    """A type without its nulls."""
+    """Return a type without nullability."""
     while isinstance(type, (NullableType, MaybeType)):
         type = type.inner
     return type
 
 
 def array_paths(cls: type[Struct], before: tuple[str, ...] = ()) -> Iterator[str]:
-    """All that ``rows`` can be, but the empty one."""
+    """Return all valid values of `rows` except the empty one."""
     for f in fields(cls):
         inner = bare(f.type)
         path = (*before, f.name)
@@ -62,7 +62,7 @@ def way(cls: type[Struct], rows: str) -> Way:
 
 
 def expected_rows(cls: Any, frames: Sequence[bytes | None], version: int, rows: str) -> list[dict[str, Any]]:
-    """One dictionary for each row, with a value for each column."""
+    """Return a dictionary for each row, with a value for each column."""
     the_way = way(cls, rows)
     steps = rows.split(".") if rows else []
     names = column_names(the_way, steps)
@@ -83,7 +83,7 @@ def expected_rows(cls: Any, frames: Sequence[bytes | None], version: int, rows: 
 
 
 def column_names(the_way: Way, steps: list[str]) -> list[dict[str, str]]:
-    """For each struct on the way, then for the rows' element if it is none: the column of each field."""
+    """Return the columns of each struct on the path, and of rows that are not structs."""
     levels = [
         (prefix, [f.name for f in own_fields(cls, steps[depth : depth + 1], in_row=depth == len(steps))])
         for depth, (cls, prefix) in enumerate(the_way.structs)
@@ -111,7 +111,7 @@ def own_fields(cls: type[Struct], on_the_way: list[str], *, in_row: bool) -> lis
 
 
 def has_column(type: WireType) -> bool:
-    """Whether a field above the rows has one: arrays have none, nor has a struct of nothing but arrays."""
+    """Return whether a field above the rows has a column. Arrays and structs that have only arrays do not."""
     match bare(type):
         case ArrayType():
             return False
@@ -144,7 +144,7 @@ def rows_of(value: Any, the_way: Way, steps: list[str], names: list[dict[str, st
 
 
 def plain(value: Any, type: WireType, *, in_row: bool) -> Any:
-    """A value as Arrow has it: structs as dictionaries, arrays as lists."""
+    """Return a value in the form of Arrow: structs as dictionaries, arrays as lists."""
     type = bare(type)
     if value is None:
         return None
@@ -160,7 +160,7 @@ def plain(value: Any, type: WireType, *, in_row: bool) -> Any:
 
 
 def comparable(value: Any) -> Any:
-    """Numbers by bits: a NaN equals itself, 0.0 does not equal -0.0, and True does not equal 1."""
+    """Return a form that compares numbers by bits: NaN equals itself, 0.0 differs from -0.0, and True from 1."""
     if isinstance(value, dict):
         return {name: comparable(each) for name, each in value.items()}
     if isinstance(value, list):

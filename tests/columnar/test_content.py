@@ -1,4 +1,4 @@
-"""Columns say what objects say: on all bodies that Kafka wrote, on damaged ones, and on random messages."""
+"""Columns equal decoded objects, for Kafka's bodies, damaged bodies, and random messages."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def by_version(bodies: list[Any]) -> dict[int, list[bytes]]:
 
 
 @pytest.mark.parametrize("message", sorted(vectors()))
-def test_what_kafka_wrote(message: str) -> None:
-    """Every array of the message as rows, all its bodies of one version in one batch."""
+def test_columns_of_kafkas_bodies_equal_decoded_objects(message: str) -> None:
+    """Use every array of the message as rows, with all bodies of a version in one batch."""
     cls = message_class(message)
     for version, bodies in by_version(vectors()[message]).items():
         for rows in ("", *array_paths(cls)):
@@ -36,7 +36,7 @@ def test_what_kafka_wrote(message: str) -> None:
 
 
 @pytest.mark.parametrize("message", sorted({mutant.message for mutant in mutants()}))
-def test_damaged_bodies_among_good_ones(message: str) -> None:
+def test_damaged_bodies_become_error_rows(message: str) -> None:
     cls = message_class(message)
     good = by_version(vectors()[message])
     damaged = by_version([mutant for mutant in mutants() if mutant.message == message])
@@ -48,7 +48,7 @@ def test_damaged_bodies_among_good_ones(message: str) -> None:
 
 @st.composite
 def cases(draw: DrawFn) -> tuple[Any, int, str, list[bytes | None]]:
-    """A class, a version, a path, and frames: good, damaged, anything, none."""
+    """Generate a class, a version, rows, and frames: valid, damaged, random, or None."""
     cls = draw(message_classes())
     version = draw(versions)
     rows = draw(st.sampled_from(["", *array_paths(cls)]))
@@ -58,6 +58,6 @@ def cases(draw: DrawFn) -> tuple[Any, int, str, list[bytes | None]]:
 
 
 @given(cases())
-def test_random_messages(case: tuple[Any, int, str, list[bytes | None]]) -> None:
+def test_columns_of_random_messages_equal_decoded_objects(case: tuple[Any, int, str, list[bytes | None]]) -> None:
     cls, version, rows, frames = case
     assert_columns_are_right(cls, frames, version, rows)

@@ -1,4 +1,4 @@
-"""The page about columns says what is so."""
+"""Examples of the document about columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 PAGE = Path(__file__).parent.parent.parent / "docs" / "columns.md"
 
 
-def test_the_examples_print_what_they_say() -> None:
+def test_examples_print_the_documented_output() -> None:
     said: list[str] = []
     text = PAGE.read_text(encoding="utf-8")
     examples = doctest.DocTestParser().get_doctest(text, {"__name__": "page"}, PAGE.name, None, None)

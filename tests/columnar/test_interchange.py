@@ -1,4 +1,4 @@
-"""The libraries that people have take a batch as it lies in memory, and hand over frames likewise."""
+"""Arrow libraries read batches without a copy, and provide frames."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ def batch() -> Any:
 
 
 def address(column: Any) -> int:
-    """Where the values of a pyarrow array of numbers lie."""
+    """Return the address of the values of a pyarrow array."""
     [chunk] = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return int(chunk.buffers()[1].address)
 
 
-def test_pyarrow_takes_it_without_a_copy(batch: Any) -> None:
+def test_pyarrow_does_not_copy(batch: Any) -> None:
     by_array, by_stream = pa.record_batch(batch), pa.table(batch)
     assert by_array["leader_id"].to_pylist() == LEADERS
     assert address(by_array["leader_id"]) == address(by_stream["leader_id"])
 
 
-def test_polars_takes_it_without_a_copy(batch: Any) -> None:
+def test_polars_does_not_copy(batch: Any) -> None:
     frame = pl.DataFrame(batch)
     assert frame["leader_id"].to_list() == LEADERS
     assert frame["name"].to_list() == [row["name"] for row in ROWS]
     assert address(frame["leader_id"].to_arrow()) == address(pa.record_batch(batch)["leader_id"])
 
 
-def test_duckdb_reads_it_where_it_lies(batch: Any) -> None:
+def test_duckdb_does_not_copy(batch: Any) -> None:
     assert duckdb.from_arrow(batch).project("leader_id").fetchall() == [(leader,) for leader in LEADERS]
     assert duckdb.from_arrow(batch).filter("error_kind is not null").count("frame").fetchall() == [(2,)]
 
 
-def test_pandas_takes_it_without_a_copy(batch: Any) -> None:
+def test_pandas_does_not_copy(batch: Any) -> None:
     table = pa.table(batch)
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)
     assert pa.array(frame["leader_id"]).to_pylist() == LEADERS
@@ -60,7 +60,7 @@ def test_pandas_takes_it_without_a_copy(batch: Any) -> None:
     assert len(pd.DataFrame.from_arrow(batch)) == len(LEADERS)
 
 
-def test_a_batch_outlives_the_frames_and_itself() -> None:
+def test_arrow_data_outlives_batch_and_frames() -> None:
     frames = [bytes(bytearray(body)) for body in GOOD]
     table = pa.table(kwire.columns(MetadataResponse, frames, version=VERSION))
     frames.clear()
@@ -84,19 +84,19 @@ def test_a_batch_outlives_the_frames_and_itself() -> None:
     ],
     ids=["binary", "large_binary", "binary_view", "slice", "chunked", "polars", "tuple", "iter", "views", "bytearrays"],
 )
-def test_frames_of_any_kind(frames: Any) -> None:
+def test_frames_can_be_bytes_like_or_arrow(frames: Any) -> None:
     batch = pa.record_batch(kwire.columns(MetadataResponse, frames, version=VERSION))
     assert batch["leader_id"].to_pylist() == LEADERS
 
 
 @pytest.mark.parametrize("frames", [pa.array([1]), pa.array(["text"]), ["text"], [1], 1])
-def test_what_is_no_bytes_is_refused(frames: Any) -> None:
+def test_other_frames_are_rejected(frames: Any) -> None:
     with pytest.raises(TypeError):
         kwire.columns(MetadataResponse, frames, version=VERSION)
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_headers_are_passed_over(version: int) -> None:
+def test_response_headers_are_skipped(version: int) -> None:
     bodies = [each.body for each in vectors()["MetadataResponse"] if each.version == version]
     header = bytes(4) if version < 9 else bytes(5)
     payloads = [header + body for body in bodies] + [header[:2], header + bodies[0][:-1]]
@@ -110,7 +110,7 @@ def test_headers_are_passed_over(version: int) -> None:
         assert (row["error_kind"], row["error_offset"]) == (caught.value.kind, caught.value.offset)
 
 
-def test_headers_of_requests_are_passed_over_too() -> None:
+def test_request_headers_are_skipped() -> None:
     message = MetadataRequest(topics=None)
     payload = frame.encode_request(message, version=12, correlation_id=7, client_id="me")[4:]
     [row] = pa.record_batch(kwire.columns(MetadataRequest, [payload], version=12, rows="", header=True)).to_pylist()
@@ -119,7 +119,7 @@ def test_headers_of_requests_are_passed_over_too() -> None:
     assert row["allow_auto_topic_creation"] is True
 
 
-def test_the_schema_is_the_same_for_every_version() -> None:
+def test_schema_is_the_same_for_every_version() -> None:
     schemas = [pa.schema(kwire.columns_schema(MetadataResponse, version=version)) for version in range(14)]
     assert all(schema.equals(schemas[0], check_metadata=True) for schema in schemas)
     empty = pa.record_batch(kwire.columns(MetadataResponse, [], version=3))
@@ -132,15 +132,17 @@ def test_the_schema_is_the_same_for_every_version() -> None:
     ]  # fmt: skip
 
 
-def test_rows_that_do_not_exist_are_refused_with_those_that_do() -> None:
-    with pytest.raises(kwire.KwireError, match=r"no array 'topics.name' for rows: there are '', 'brokers', 'topics'"):
+def test_unknown_rows_error_lists_the_valid_rows() -> None:
+    with pytest.raises(
+        kwire.KwireError, match=r"no array 'topics.name' for rows: expected one of '', 'brokers', 'topics'"
+    ):
         kwire.columns(MetadataResponse, [], version=1, rows="topics.name")
     for rows in ("topic", "topics.", ".", "topics.partitions.leader_id", "controller_id"):
         with pytest.raises(kwire.KwireError, match="no array"):
             kwire.columns_schema(MetadataResponse, version=1, rows=rows)
 
 
-def test_a_version_that_does_not_exist_is_refused() -> None:
+def test_undeclared_version_is_rejected() -> None:
     with pytest.raises(kwire.UnsupportedVersion):
         kwire.columns(MetadataResponse, [], version=99)
 
@@ -149,14 +151,14 @@ def test_a_version_that_does_not_exist_is_refused() -> None:
     ("mistake", "message"),
     [
         ({"cls": int}, "int: this class is not a message"),
-        ({"version": True}, "version: expected an int, not True"),
-        ({"version": [9]}, r"version: expected an int, not \[9\]"),
-        ({"rows": ["topics"]}, r"rows: a str is wanted, names with dots between, not \['topics'\]"),
-        ({"frames": b""}, "frames: many bodies are wanted, not one of type bytes: put it into a list"),
-        ({"frames": memoryview(b"body")}, "frames: many bodies are wanted, not one of type memoryview"),
+        ({"version": True}, "version: expected an int, found True"),
+        ({"version": [9]}, r"version: expected an int, found \[9\]"),
+        ({"rows": ["topics"]}, r"rows: expected a str of names separated by dots, found \['topics'\]"),
+        ({"frames": b""}, "frames: expected several bodies, found one of type bytes: put it into a list"),
+        ({"frames": memoryview(b"body")}, "frames: expected several bodies, found one of type memoryview"),
     ],
 )
-def test_mistakes_are_told_by_the_argument(mistake: dict[str, Any], message: str) -> None:
+def test_errors_name_the_wrong_argument(mistake: dict[str, Any], message: str) -> None:
     right: dict[str, Any] = {"cls": MetadataResponse, "frames": [], "version": 9}
     with pytest.raises(TypeError, match=message):
         kwire.columns(**{**right, **mistake})

@@ -28,7 +28,7 @@ from kwire.messages.kafka.metadata import (
 
 
 class Never(Struct):
-    """Nobody asks this one whether it is a dataclass before the test of its hints does."""
+    """A struct that no other test uses as a dataclass."""
 
     name: nullable[string]
     counts: array[int32] = ()
@@ -60,7 +60,7 @@ AS_DICT = {"node_id": 1, "host": "h", "port": 9092, "rack": None}
 # dataclasses
 
 
-def test_they_are_dataclasses() -> None:
+def test_structs_are_dataclasses() -> None:
     assert dataclasses.is_dataclass(MetadataResponseBroker)
     assert dataclasses.is_dataclass(BROKER)
     assert [f.name for f in dataclasses.fields(MetadataResponseBroker)] == ["node_id", "host", "port", "rack"]
@@ -70,7 +70,7 @@ def test_they_are_dataclasses() -> None:
     assert dataclasses.asdict(ANSWER)["topics"][0]["partitions"][0]["replica_nodes"] == (1,)
 
 
-def test_fields_say_type_and_default() -> None:
+def test_dataclass_fields_have_type_and_default() -> None:
     of = {f.name: f for f in dataclasses.fields(MetadataResponseBroker)}
     assert of["node_id"].default is dataclasses.MISSING
     assert of["rack"].default is None
@@ -80,19 +80,19 @@ def test_fields_say_type_and_default() -> None:
     assert {f.name: f.default for f in dataclasses.fields(MetadataResponseTopic)}["topic_id"] == UUID(int=0)
 
 
-def test_they_are_frozen() -> None:
+def test_structs_are_frozen() -> None:
     parameters: Any = MetadataResponseBroker.__dataclass_params__  # type: ignore[attr-defined]  # dataclasses' own
     assert parameters.frozen
     with pytest.raises(dataclasses.FrozenInstanceError):
         BROKER.port = 1  # type: ignore[misc]  # that is the point
 
 
-def test_structs_without_fields_are_none() -> None:
+def test_structs_without_fields_are_not_dataclasses() -> None:
     assert not dataclasses.is_dataclass(Struct)
     assert not dataclasses.is_dataclass(Bare)
 
 
-def test_hints_and_signature() -> None:
+def test_type_hints_and_signature() -> None:
     assert typing.get_type_hints(Never) is not None
     dataclasses.fields(Never)
     assert typing.get_type_hints(Never) == {"name": str | None, "counts": tuple[int, ...]}
@@ -119,7 +119,7 @@ EVERYTHING = Everything(
 # pydantic
 
 
-def test_pydantic_checks_and_makes_them() -> None:
+def test_pydantic_validates_and_creates_structs() -> None:
     adapter = pydantic.TypeAdapter(MetadataResponseBroker)
     made = adapter.validate_python({"node_id": 1, "host": "h", "port": 9092})
     assert made == BROKER
@@ -128,7 +128,7 @@ def test_pydantic_checks_and_makes_them() -> None:
     assert adapter.validate_python(BROKER) is BROKER
 
 
-def test_pydantic_knows_the_ranges() -> None:
+def test_pydantic_checks_ranges() -> None:
     with pytest.raises(pydantic.ValidationError, match="less than or equal to 2147483647"):
         pydantic.TypeAdapter(MetadataResponseBroker).validate_python({"node_id": 1 << 31, "host": "h", "port": 1})
     schema = pydantic.TypeAdapter(MetadataResponseBroker).json_schema()
@@ -136,13 +136,13 @@ def test_pydantic_knows_the_ranges() -> None:
 
 
 @pytest.mark.parametrize("value", [ANSWER, EVERYTHING], ids=["answer", "everything"])
-def test_pydantic_reads_what_it_wrote(value: Any) -> None:
+def test_pydantic_round_trip(value: Any) -> None:
     adapter: Any = pydantic.TypeAdapter(type(value))
     assert adapter.validate_json(adapter.dump_json(value)) == value
     assert adapter.validate_python(adapter.dump_python(value)) == value
 
 
-def test_a_model_may_hold_them() -> None:
+def test_pydantic_model_can_hold_structs() -> None:
     class Report(pydantic.BaseModel):
         leader: MetadataResponseBroker
 
@@ -154,13 +154,13 @@ def test_a_model_may_hold_them() -> None:
 
 
 @pytest.mark.parametrize("value", [ANSWER, EVERYTHING], ids=["answer", "everything"])
-def test_msgspec_reads_what_it_wrote(value: Any) -> None:
+def test_msgspec_round_trip(value: Any) -> None:
     for module in (msgspec.json, msgspec.msgpack):
         assert module.decode(module.encode(value), type=type(value)) == value
     assert msgspec.convert(msgspec.to_builtins(value), type(value)) == value
 
 
-def test_msgspec_makes_whole_objects() -> None:
+def test_msgspec_sets_unknown_tags() -> None:
     made = msgspec.convert(AS_DICT, MetadataResponseBroker)
     assert made.unknown_tags == {}
     assert hash(made) == hash(BROKER)
@@ -169,7 +169,7 @@ def test_msgspec_makes_whole_objects() -> None:
 # cattrs
 
 
-def test_cattrs_reads_what_it_wrote() -> None:
+def test_cattrs_round_trip() -> None:
     assert cattrs.unstructure(BROKER) == AS_DICT
     assert cattrs.structure(AS_DICT, MetadataResponseBroker) == BROKER
     converter = cattrs.Converter()
@@ -180,7 +180,7 @@ def test_cattrs_reads_what_it_wrote() -> None:
 # rich
 
 
-def test_rich_leaves_out_what_is_at_its_default() -> None:
+def test_rich_leaves_out_defaults() -> None:
     assert pretty_repr(BROKER) == "MetadataResponseBroker(node_id=1, host='h', port=9092)"
     assert pretty_repr(Everything(small=1)) == "Everything(small=1)"
     tagged = dataclasses.replace(BROKER, unknown_tags={1: b"a"})

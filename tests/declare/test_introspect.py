@@ -78,7 +78,7 @@ def test_check_version_rejects_undeclared_versions() -> None:
 
 @pytest.mark.parametrize("version", [True, "3", 3.0, None, [3]])
 def test_check_version_rejects_other_types(version: Any) -> None:
-    with pytest.raises(TypeError, match="version: expected an int, not "):
+    with pytest.raises(TypeError, match="version: expected an int, found "):
         check_version(AskRequest, version)
 
 
@@ -94,7 +94,7 @@ def test_classes_that_are_not_messages_are_rejected(cls: Any) -> None:
 
 
 def test_check_version_rejects_an_instance() -> None:
-    with pytest.raises(TypeError, match="cls: expected a message class, not an instance of AskResponse"):
+    with pytest.raises(TypeError, match="cls: expected a message class, found an instance of AskResponse"):
         check_version(AskResponse(error_code=0), 0)  # type: ignore[arg-type]  # the mistake
 
 

@@ -1,4 +1,4 @@
-"""The text of a plan: golden ones for messages that show every part of the grammar, and each part by itself."""
+"""Plan texts: golden plans of messages, and each part of the grammar."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kwire import DeclarationError, codec, messages
 from kwire.declare import Message, Struct, array, field, int8, int32, zero
 from tests.proof.material import DATA
 
-# A line says a dialect and is followed by plans of its messages, as an engineer would read them.
+# A line with a dialect is followed by plans of its messages.
 GOLDEN = (DATA / "plans-golden.txt").read_text(encoding="utf-8").splitlines()
 
 
@@ -37,16 +37,16 @@ def test_golden(dialect: str, name: str, version: int, text: str) -> None:
 @pytest.mark.parametrize(
     "cls", messages.every(), ids=lambda cls: f"{cls.__module__.removeprefix('kwire.messages.')}.{cls.__name__}"
 )
-def test_the_engine_reads_every_plan_and_prints_the_same_text(cls: type[Message]) -> None:
+def test_engine_round_trips_every_plan(cls: type[Message]) -> None:
     for version in cls.versions:
         assert codec._engine_plan(cls, version).text == kwire.plan(cls, version=version)
 
 
-# The language of declarations, part by part.
+# The parts of declarations
 
 
 wire: Any = kwire.declare
-"""The types of the language as values; to type checkers they are types only."""
+"""The wire types as values; type checkers only know them as types."""
 
 
 class Inner(Struct):
@@ -54,7 +54,7 @@ class Inner(Struct):
 
 
 def text_of(annotation: Any, version: int = 1, **options: Any) -> str:
-    """The plan's text for a message with one field ``f``; version 1 is its only flexible one."""
+    """Return the plan of a message with one field `f`, where only version 1 is flexible."""
     namespace: dict[str, Any] = {"__module__": __name__, "__annotations__": {"f": annotation}}
     if options:
         namespace["f"] = field(**options)
@@ -134,8 +134,8 @@ def test_defaults(annotation: Any, default: Any, text: str) -> None:
     assert text_of(annotation, until=0, default=default) == f"<-f={text}>"
 
 
-def test_plain_fields_come_first_then_tagged_ones_by_tag_then_absent_ones() -> None:
-    """However the class has them: structs are paired with their classes in the order of the text."""
+def test_order_is_plain_then_tagged_then_absent_fields() -> None:
+    """The order of the class does not matter: classes are listed in the order of the text."""
 
     class First(Struct):
         x: int8
@@ -155,10 +155,10 @@ def test_plain_fields_come_first_then_tagged_ones_by_tag_then_absent_ones() -> N
     assert kwire.decode(Ordered, kwire.encode(ordered, version=0), version=0) == ordered
 
 
-# What the bytes cannot say is refused when the plan is made, with class and field.
+# Declarations that the wire format cannot express raise an error with class and field
 
 
-def test_elements_without_bytes() -> None:
+def test_arrays_of_empty_elements_are_rejected() -> None:
     class Empty(Struct):
         gone: int32 = field(until=0, default=0)
 
@@ -171,7 +171,7 @@ def test_elements_without_bytes() -> None:
     assert (caught.value.declaration, caught.value.field) == ("Holder", "items")
 
 
-def test_a_tag_in_a_version_without_tags() -> None:
+def test_tag_in_an_inflexible_version_is_rejected() -> None:
     class Early(Message, versions="0-1", flexible="1+"):
         tagged: int32 = field(tag=0, since=0, default=0)
 
@@ -180,7 +180,7 @@ def test_a_tag_in_a_version_without_tags() -> None:
         kwire.plan(Early, version=0)
 
 
-def test_a_tag_twice() -> None:
+def test_duplicate_tag_is_rejected() -> None:
     class Twice(Message, versions="0", flexible="0+"):
         one: int32 = field(tag=4, since=0, default=0)
         two: int32 = field(tag=4, since=0, default=0)
@@ -189,7 +189,7 @@ def test_a_tag_twice() -> None:
         kwire.plan(Twice, version=0)
 
 
-def test_a_version_that_is_not_declared() -> None:
+def test_undeclared_version_is_rejected() -> None:
     cls = messages.find("kafka", name="MetadataResponse")
     with pytest.raises(kwire.UnsupportedVersion, match="version 99 is not supported"):
         kwire.plan(cls, version=99)

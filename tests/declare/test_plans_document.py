@@ -1,7 +1,7 @@
-"""The grammar in ``docs/plans.md`` is the one that the engine reads.
+"""The grammar in `docs/plans.md` equals the grammar of the engine's parser.
 
-The page's EBNF is read here, sentences are made out of it and near it, and the parser must agree about each. The page's
-plans and refused texts are held against the parser by the Rust crate's own tests.
+The tests read the EBNF of the page, generate sentences of the grammar and texts close to it, and compare with the
+parser. The tests of the Rust crate check the plans and the rejected texts of the page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.installing import ROOT
 
 PAGE = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
 
-# What the page says is refused though the grammar allows it, in the parser's words.
+# Errors of the parser for texts that the grammar allows, as the page lists them.
 BEYOND_THE_GRAMMAR = re.compile(
     "there is a field .* already"
     "|elements without bytes"
@@ -37,18 +37,18 @@ BEYOND_THE_GRAMMAR = re.compile(
 )
 
 
-def refusal(text: str) -> str | None:
-    """Why the engine's parser refuses a text, or None."""
+def parser_error(text: str) -> str | None:
+    """Return the error of the engine's parser for a text, or None."""
     try:
         Plan(text, [])
     except ValueError as error:
-        # The other complaint is about the classes that a plan needs, of which there are none here.
+        # The other error is about the classes of the plan, which are not given here.
         return str(error) if str(error).startswith("plan, character ") else None
     raise AssertionError("every plan opens a struct")
 
 
-# A reader of EBNF. A part of the grammar becomes two functions: one makes a sentence, one finds where a sentence that
-# begins at a place of a text may end.
+# A reader of EBNF. A part of the grammar becomes two functions: one generates a sentence, the other finds where a
+# sentence that starts at a position can end.
 
 Make: TypeAlias = Callable[[DrawFn, int], str]
 Ends: TypeAlias = Callable[[str, int], frozenset[int]]
@@ -76,7 +76,7 @@ def range_of(first: str, last: str) -> Part:
 
 def choice(parts: list[Part]) -> Part:
     def make(draw: DrawFn, depth: int) -> str:
-        # Deep down the first alternative, which the page writes so that it is the shortest.
+        # At the maximum depth, use the first alternative, which is the shortest on the page.
         return parts[draw(st.integers(0, len(parts) - 1 if depth < 8 else 0))].make(draw, depth)
 
     return Part(make, lambda text, at: frozenset().union(*(part.ends(text, at) for part in parts)))
@@ -118,9 +118,9 @@ class Grammar:
         for line in ebnf.strip().splitlines():
             name, _, body = line.partition("=")
             tokens = TOKEN.findall(body)
-            assert not TOKEN.sub("", body).strip(), f"{name}: a part is no token"
+            assert not TOKEN.sub("", body).strip(), f"{name}: unknown token"
             self.rules[name.strip()] = self.alternatives(tokens)
-            assert not tokens, f"{name}: {tokens} is not understood"
+            assert not tokens, f"{name}: {tokens} cannot be parsed"
 
     def alternatives(self, tokens: list[str]) -> Part:
         found = [self.sequence(tokens)]
@@ -152,7 +152,7 @@ class Grammar:
         return self.rule(token)
 
     def rule(self, name: str) -> Part:
-        # Looked up when used: rules may name later ones, and themselves.
+        # Looked up on use, because rules can refer to later rules and to themselves.
         def make(draw: DrawFn, depth: int) -> str:
             return self.rules[name].make(draw, depth + 1)
 
@@ -178,24 +178,24 @@ def sentences(draw: DrawFn) -> str:
 
 @settings(max_examples=200)
 @given(sentences())
-def test_what_the_grammar_makes_is_read_or_refused_for_a_reason_on_the_page(sentence: str) -> None:
+def test_sentences_of_the_grammar_parse_or_fail_for_a_documented_reason(sentence: str) -> None:
     assert grammar().accepts(sentence)
-    reason = refusal(sentence)
+    reason = parser_error(sentence)
     assert reason is None or BEYOND_THE_GRAMMAR.search(reason), sentence
 
 
 @settings(max_examples=200)
 @given(sentences(), st.data())
-def test_what_the_grammar_does_not_make_is_refused(sentence: str, data: st.DataObject) -> None:
-    """One character more, less or other: wherever that leaves the grammar, the parser says so."""
+def test_texts_outside_the_grammar_are_rejected(sentence: str, data: st.DataObject) -> None:
+    """Change, insert, or delete one character: if the result is outside the grammar, the parser rejects it."""
     at = data.draw(st.integers(0, len(sentence)))
     new = data.draw(st.sampled_from(["", *'{}<>[]()?:#=-~"\\ .', "a", "0", "u", "\N{SNOWMAN}"]))
     text = sentence[:at] + new + sentence[at + data.draw(st.integers(0, 1)) :]
     if not grammar().accepts(text):
-        assert refusal(text) is not None, text
+        assert parser_error(text) is not None, text
 
 
 @pytest.mark.parametrize("reason", BEYOND_THE_GRAMMAR.pattern.split("|"))
-def test_the_page_shows_what_is_refused_beyond_the_grammar(reason: str) -> None:
+def test_document_lists_the_reasons_beyond_the_grammar(reason: str) -> None:
     said = PAGE.replace("at most 64 deep", "types stand in each other more than 64 deep")
     assert re.search(reason, said), reason

@@ -1,4 +1,4 @@
-"""What a decoder gives is what ``kwire.decode`` gives; what has not changed is the same; ``changed`` tells the rest."""
+"""`Decoder` returns what `kwire.decode` returns, keeps unchanged objects, and reports changes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def metadata(
 
 
 class Told:
-    """A decoder, shown messages rather than bytes."""
+    """A decoder that is given messages instead of bytes."""
 
     def __init__(self, version: int = 12) -> None:
         self.version = version
@@ -76,7 +76,7 @@ class Told:
 # The same objects
 
 
-def test_a_frame_that_is_equal_gives_the_same_message() -> None:
+def test_equal_frame_returns_the_same_message() -> None:
     told = Told()
     first = told(metadata(topic("a"), topic("b")))
 
@@ -85,7 +85,7 @@ def test_a_frame_that_is_equal_gives_the_same_message() -> None:
     assert not told.changed
 
 
-def test_another_controller_leaves_all_topics_and_brokers_as_they_are() -> None:
+def test_other_controller_keeps_topics_and_brokers() -> None:
     told = Told()
     first = told(metadata(topic("a"), topic("b")))
 
@@ -96,7 +96,7 @@ def test_another_controller_leaves_all_topics_and_brokers_as_they_are() -> None:
     assert told.changed == Changes(first=False, fields=("controller_id",), arrays={})
 
 
-def test_what_stands_beside_a_changed_topic_is_the_same_and_so_is_what_in_it_did_not_change() -> None:
+def test_unchanged_parts_around_and_inside_a_changed_topic_are_kept() -> None:
     told = Told()
     first = told(metadata(topic("a"), topic("b", 1, 2, 3), topic("c")))
 
@@ -114,7 +114,7 @@ def test_what_stands_beside_a_changed_topic_is_the_same_and_so_is_what_in_it_did
 
 
 @pytest.mark.parametrize("gone", [(0,), (3,), (9,), (3, 4), (0, 1, 2), (2, 4, 6), (8, 9)])
-def test_the_others_are_found_when_some_are_removed_and_again_when_they_come(gone: tuple[int, ...]) -> None:
+def test_other_topics_are_kept_when_topics_are_removed_and_added(gone: tuple[int, ...]) -> None:
     told = Told()
     topics = [topic(f"topic-{number}") for number in range(10)]
     first = told(metadata(*topics))
@@ -136,7 +136,7 @@ def test_the_others_are_found_when_some_are_removed_and_again_when_they_come(gon
     assert told.changed.arrays["topics"].added == tuple(third.topics[number] for number in gone)
 
 
-def test_another_order_is_the_same_topics() -> None:
+def test_reordered_topics_are_kept() -> None:
     told = Told()
     topics = [topic(f"topic-{number}") for number in range(10)]
     first = told(metadata(*topics))
@@ -147,7 +147,7 @@ def test_another_order_is_the_same_topics() -> None:
     assert told.changed.arrays["topics"] == ((), (), (), True)
 
 
-def test_a_topic_whose_encoding_begins_as_another_s_is_another() -> None:
+def test_topics_with_a_common_prefix_are_different() -> None:
     told = Told(version=1)
     told(metadata(topic("a", 1), topic("ab", 1)))
 
@@ -155,7 +155,7 @@ def test_a_topic_whose_encoding_begins_as_another_s_is_another() -> None:
     assert [len(each.partitions) for each in told(metadata(topic("a", 1, 1), topic("ab", 1))).topics] == [2, 1]
 
 
-def test_topics_of_one_name_are_told_apart_by_their_place() -> None:
+def test_topics_with_the_same_name_are_matched_by_position() -> None:
     told = Told()
     told(metadata(topic("a", 1), topic("a", 2), topic(None, 3), topic(None, 4)))
 
@@ -165,7 +165,7 @@ def test_topics_of_one_name_are_told_apart_by_their_place() -> None:
 # What changed
 
 
-def test_a_first_message_is_all_new_and_before_it_nothing_has_changed() -> None:
+def test_first_message_is_all_new() -> None:
     told = Told()
     assert told.changed == NOTHING
 
@@ -180,7 +180,7 @@ def test_a_first_message_is_all_new_and_before_it_nothing_has_changed() -> None:
     assert told.changed.first
 
 
-def test_a_refused_frame_changes_nothing_and_the_last_good_one_stays_in_force() -> None:
+def test_invalid_frame_keeps_the_last_valid_message() -> None:
     told = Told()
     first = told(metadata(topic("a"), topic("b")))
     body = kwire.encode(metadata(topic("a"), topic("b", 9)), version=12)
@@ -194,7 +194,7 @@ def test_a_refused_frame_changes_nothing_and_the_last_good_one_stays_in_force() 
     assert told.changed.arrays["topics"].changed == ((first.topics[1], second.topics[1]),)
 
 
-def test_tagged_fields_are_told_of_too() -> None:
+def test_changes_include_tagged_fields() -> None:
     decoder = kwire.Decoder(ApiVersionsResponse, version=3)
     plain = ApiVersionsResponse(error_code=0, api_keys=())
     featured = dataclasses.replace(
@@ -210,7 +210,7 @@ def test_tagged_fields_are_told_of_too() -> None:
     assert decoder.changed.arrays["finalized_features"].added == featured.finalized_features
 
 
-def test_unknown_tags_that_differ_are_a_change() -> None:
+def test_changes_include_unknown_tags() -> None:
     told = Told()
     told(metadata(topic("a")))
 
@@ -224,7 +224,7 @@ def test_unknown_tags_that_differ_are_a_change() -> None:
     assert told.changed.fields == ("unknown_tags",)
 
 
-def test_unknown_tags_of_a_first_message_are_new_like_all_else() -> None:
+def test_first_message_changes_include_unknown_tags() -> None:
     told = Told()
 
     told(dataclasses.replace(metadata(topic("a")), unknown_tags={5: b"x"}))
@@ -232,17 +232,17 @@ def test_unknown_tags_of_a_first_message_are_new_like_all_else() -> None:
     assert told.changed.fields[-1] == "unknown_tags"
 
 
-def test_it_is_made_for_a_message_and_a_version() -> None:
+def test_decoder_rejects_other_classes_and_versions() -> None:
     with pytest.raises(kwire.DeclarationError, match="MetadataResponseBroker: this class is not a message"):
         kwire.Decoder(MetadataResponseBroker, version=9)  # type: ignore[type-var]  # the mistake
-    with pytest.raises(TypeError, match="version: expected an int, not True"):
+    with pytest.raises(TypeError, match="version: expected an int, found True"):
         kwire.Decoder(MetadataResponse, version=True)
 
 
 # Bytes-likes
 
 
-def test_a_view_of_bytes_is_kept_as_it_is_and_what_can_change_is_copied() -> None:
+def test_views_of_bytes_are_kept_and_mutable_buffers_are_copied() -> None:
     decoder = kwire.Decoder(MetadataResponse, version=12)
     body = kwire.encode(metadata(topic("a"), topic("b")), version=12)
     first = decoder.decode(memoryview(b"head" + body)[4:])
@@ -275,7 +275,7 @@ messages = st.builds(
 
 
 @given(st.lists(messages, min_size=1, max_size=6), st.sampled_from([0, 1, 8, 9, 12]))
-def test_changes_are_those_that_a_comparison_finds(history: list[MetadataResponse], version: int) -> None:
+def test_changes_equal_an_object_comparison(history: list[MetadataResponse], version: int) -> None:
     decoder = kwire.Decoder(MetadataResponse, version=version)
     before = None
     for message in history:
@@ -315,7 +315,7 @@ api_versions = st.builds(
 
 
 @given(st.lists(api_versions, min_size=1, max_size=6))
-def test_changes_in_a_tag_section_are_those_that_a_comparison_finds(history: list[ApiVersionsResponse]) -> None:
+def test_tagged_changes_equal_an_object_comparison(history: list[ApiVersionsResponse]) -> None:
     decoder = kwire.Decoder(ApiVersionsResponse, version=3)
     before = None
     for message in history:
@@ -333,10 +333,10 @@ def test_changes_in_a_tag_section_are_those_that_a_comparison_finds(history: lis
     ),
     st.sampled_from([1, 12]),
 )
-def test_damaged_frames_between_good_ones_have_the_errors_of_a_plain_decode(
+def test_damaged_frames_raise_the_errors_of_decode(
     history: list[tuple[list[MetadataResponseTopic], int, int, bool]], version: int
 ) -> None:
-    """Topics of one name included: then only the place tells them apart."""
+    """Includes topics with the same name, which are matched by position."""
     decoder = kwire.Decoder(MetadataResponse, version=version)
     for some, place, byte, cut in history:
         body = bytearray(kwire.encode(metadata(*some), version=version))
@@ -351,7 +351,7 @@ def test_damaged_frames_between_good_ones_have_the_errors_of_a_plain_decode(
 
 
 def outcome(read: Callable[[], object]) -> object:
-    """What is read, or all that its error says."""
+    """Return the decoded message, or the facts of the error."""
     try:
         return read()
     except kwire.DecodeError as error:
@@ -359,7 +359,7 @@ def outcome(read: Callable[[], object]) -> object:
 
 
 @given(st.data())
-def test_any_declaration_at_any_version(data: st.DataObject) -> None:
+def test_decoder_of_random_declarations(data: st.DataObject) -> None:
     cls = data.draw(message_classes())
     version = data.draw(versions)
     decoder: kwire.Decoder[Any] = kwire.Decoder(cls, version=version)
@@ -372,7 +372,7 @@ def test_any_declaration_at_any_version(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("message", sorted(vectors()))
-def test_one_after_the_other_all_that_kafka_wrote(message: str) -> None:
+def test_decoder_of_kafkas_bodies(message: str) -> None:
     cls = message_class(message)
     for version in cls.versions:
         decoder: kwire.Decoder[Any] = kwire.Decoder(cls, version=version)
@@ -381,7 +381,7 @@ def test_one_after_the_other_all_that_kafka_wrote(message: str) -> None:
             assert decoder.decode(body) == kwire.decode(cls, body, version=version)
 
 
-def test_kip4_topics_are_known_by_their_name_and_parts_inside_parts_are_kept() -> None:
+def test_kip4_topics_are_matched_by_name_and_nested_parts_are_kept() -> None:
     def message(lag: int, *extra: str) -> TopicMetadataResponse_V1:
         lags = (ReplicaLag(replica_id=1, lag=0), ReplicaLag(replica_id=2, lag=lag))
         parts = tuple(

@@ -1,4 +1,4 @@
-"""Messages that were tampered with, collections at any moment, and many frames: nothing worse than a wrong value."""
+"""The decoder survives forged messages, garbage collection at any time, and many frames."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FORGERIES: dict[str, Callable[[Any], None]] = {
     "topics are fewer": put("topics", lambda message: message.topics[:1]),
     "topics are gone": remove("topics"),
     "topics are none": put("topics", lambda _: None),
-    "a topic is no topic": put("topics", lambda _: ("a", 1, None)),
+    "not a topic": put("topics", lambda _: ("a", 1, None)),
     "partitions are a list": in_a_topic(put("partitions", lambda _: [1, 2, 3])),
     "partitions are fewer": in_a_topic(put("partitions", lambda _: ())),
     "partitions are gone": in_a_topic(remove("partitions")),
@@ -59,7 +59,7 @@ FORGERIES: dict[str, Callable[[Any], None]] = {
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 @pytest.mark.usefixtures("eager_collector")
-def test_a_kept_message_that_was_tampered_with_is_not_followed_into_the_woods(forgery: str) -> None:
+def test_decoder_survives_a_forged_last_message(forgery: str) -> None:
     decoder = kwire.Decoder(MetadataResponse, version=12)
     FORGERIES[forgery](decoder.decode(FIRST))
 
@@ -73,7 +73,7 @@ def test_a_kept_message_that_was_tampered_with_is_not_followed_into_the_woods(fo
 
 
 @pytest.mark.usefixtures("eager_collector")
-def test_nothing_is_lost_and_nothing_is_let_go_too_early() -> None:
+def test_decoder_neither_leaks_nor_frees_early() -> None:
     decoder = kwire.Decoder(MetadataResponse, version=12)
     kept = decoder.decode(FIRST)
     for frame in (SECOND, FIRST) * 2_000:
@@ -84,11 +84,11 @@ def test_nothing_is_lost_and_nothing_is_let_go_too_early() -> None:
     alive = sys.getrefcount(kept.topics[0])
     for frame in (SECOND, FIRST) * 10:
         decoder.decode(frame)
-    still_alive = sys.getrefcount(kept.topics[0])  # not in the assertion, which holds on to what it shows
+    still_alive = sys.getrefcount(kept.topics[0])  # outside the assertion, which keeps references to its values
     assert still_alive == alive
 
 
-def test_a_decoder_that_holds_its_own_class_can_be_collected() -> None:
+def test_decoder_in_a_reference_cycle_is_collected() -> None:
     decoder = kwire.Decoder(MetadataResponse, version=12)
     decoder.decode(FIRST)
     del decoder

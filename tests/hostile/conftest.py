@@ -1,8 +1,8 @@
-"""Which of these tests a machine can run."""
+"""Skip the tests that this machine cannot run."""
 
 from __future__ import annotations
 
 import sys
 
-# Address space is limited, and peaks are read, by means of Linux; no other system has both.
+# Limiting address space and reading peak memory both work only on Linux.
 collect_ignore = [] if sys.platform == "linux" else ["test_memory.py"]

@@ -1,7 +1,7 @@
-"""Bodies that become as much as bodies can, of any size, and the messages that read them.
+"""Messages and bodies that need the most memory for their size.
 
-The worst elements are the smallest: an object for every byte or two. The messages are no real ones, since real ones
-have larger elements; whoever declares messages may declare these.
+The worst elements are the smallest, with an object for every byte or two. Messages of Kafka have larger elements, so
+these messages are declared here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CLASSIC, FLEXIBLE = 0, 1
-"""The versions of every message here."""
+"""The versions of the messages in this module."""
 
 
 class OneByte(Struct):
@@ -48,14 +48,14 @@ class Nested(Struct):
 
 
 class OnlyTags(Struct):
-    """A byte in flexible versions: no tags."""
+    """A struct of one byte in flexible versions, the empty tagged fields."""
 
     x: int32 = field(since=1, tag=7, default=0)
     gone: string = field(until=0, default="")
 
 
 class Tracked(Struct, weakref=True):
-    """Instances that the collector must know."""
+    """A struct with instances tracked by the garbage collector."""
 
     x: int8
 
@@ -125,11 +125,11 @@ class TrackedStructs(Message, versions="0-1", flexible="1+"):
 
 
 class Tags(Message, versions="0-1", flexible="1+"):
-    """Nothing but a tag section."""
+    """A struct that only has tagged fields."""
 
 
 class Greedy(NamedTuple):
-    """``body(size)`` has about that many bytes."""
+    """A message with a function `body(size)` that returns a body of about that size."""
 
     name: str
     cls: Any
@@ -165,7 +165,7 @@ def flexible(element: bytes) -> Callable[[int], bytes]:
 
 
 def distinct(width: int) -> Callable[[int], bytes]:
-    """Numbers that are all different, and none of them small."""
+    """Return different large numbers."""
 
     def body(size: int) -> bytes:
         count = size // width
@@ -176,13 +176,13 @@ def distinct(width: int) -> Callable[[int], bytes]:
 
 
 def distinct_structs(size: int) -> bytes:
-    """Structs that no table of structs seen before can help with."""
+    """Return structs that caches of the engine do not find."""
     count = size // 3
     return count.to_bytes(4, "big") + b"".join((i * 2_654_435_761 % 0xFFFFFF).to_bytes(3, "big") for i in range(count))
 
 
 def many_tags(size: int) -> bytes:
-    """Empty tags, as many as fit."""
+    """Return as many empty tags as fit."""
     entries = [uvarint(tag) + b"\0" for tag in range(size // 4)]
     return uvarint(len(entries)) + b"".join(entries)
 

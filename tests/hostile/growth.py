@@ -1,8 +1,8 @@
-"""How time grows with the input: ``python -m tests.hostile.growth`` prints the factors for twice the input as JSON.
+"""Growth of time with the input: `python -m tests.hostile.growth` prints the factors for twice the input as JSON.
 
-Time is the thread's own, the least of several rounds in which the sizes take turns; more rounds are added as long as
-the machine is too busy for an answer. Run by ``measured`` with an allocator that keeps what was freed: to get memory
-from the kernel anew for every round costs more than decoding, and at some sizes is needed and at others not.
+Time is the CPU time of the thread, the minimum of several rounds with alternating sizes. Rounds are added while the
+machine is too busy for a result. `measured` runs it with an allocator that keeps freed memory: memory from the kernel
+costs more than decoding, and is needed only for some sizes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Work = Callable[[int], Callable[[], object]]
-    """Makes an input of a size ready and returns what is to be timed. What it makes is freed within the time."""
+    """Prepares an input of a size and returns the function to time, which includes freeing its result."""
 
 MOST = 2.2
-"""How many times the time twice the input may take."""
+"""The maximum factor of time for twice the input."""
 SIZE = 1 << 17
 DOUBLINGS = 3
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 40
@@ -43,7 +43,7 @@ KEEPS_MEMORY = {
 
 @cache
 def measured() -> dict[str, float]:
-    """The factor of every piece of work."""
+    """Return the factor of every workload."""
     command = [sys.executable, "-m", "tests.hostile.growth"]
     done = subprocess.run(command, cwd=ROOT, env=os.environ | KEEPS_MEMORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -52,10 +52,10 @@ def measured() -> dict[str, float]:
 
 
 def growth(work: Work) -> float:
-    """How many times the time twice the input takes, on average over the doublings.
+    """Return the average factor of time for twice the input.
 
-    Where the smaller input and what it becomes fit into a cache and the larger do not, others are compared: what grows
-    faster than its input does so at all sizes.
+    If only the smaller input and its result fit into a cache, other sizes are compared: superlinear growth shows at all
+    sizes.
     """
     factor = float("inf")
     for smallest in (SIZE, SIZE >> DOUBLINGS, SIZE << 1):
@@ -66,7 +66,7 @@ def growth(work: Work) -> float:
 
 
 def growth_from(smallest: int, work: Work) -> float:
-    """The same, from inputs of that size on."""
+    """Return the factor for inputs of at least that size."""
     small, large = work(smallest), work(smallest << DOUBLINGS)
     least_small = least_large = float("inf")
     factor = float("inf")
@@ -85,7 +85,7 @@ def time_of(call: Callable[[], object]) -> int:
     return thread_time_ns() - before
 
 
-# What is timed.
+# Workloads
 
 
 def decoding(case: Greedy, size: int) -> Callable[[], object]:
@@ -121,7 +121,7 @@ def parsing(text: Callable[[int], str], size: int) -> Callable[[], object]:
         try:
             Plan(plan, [])
         except ValueError:
-            return  # no plan; or one, and there are no classes for it
+            return  # an invalid plan, or a plan without classes
         raise AssertionError("it needs a class")
 
     return parse
@@ -133,7 +133,7 @@ def taking_tags_apart(size: int) -> Callable[[], object]:
 
 
 def structs_that_nearly_repeat(size: int) -> bytes:
-    """They come again when every table of structs seen before has forgotten them."""
+    """The structs repeat after all caches have evicted them."""
     once = distinct_structs(SIZE // 2)[4:]
     count = size // len(once)
     return (count * len(once) // 3).to_bytes(4, "big") + once * count
@@ -173,7 +173,7 @@ WORKS: dict[str, Work] = {
 
 
 def main() -> None:
-    gc.disable()  # its passes look at everything that the process keeps alive
+    gc.disable()  # its passes visit all objects of the process
     json.dump({name: growth(work) for name, work in WORKS.items()}, sys.stdout)
 
 

@@ -1,7 +1,7 @@
-"""Whatever the bytes claim, memory stays in proportion to their number.
+"""Memory is proportional to the size of the input, whatever its content.
 
-Decoding holds less than 64 times the input and a megabyte, validating less than a megabyte whatever the input. Each
-case runs in a process of its own that has no more to give.
+Decoding uses less than 64 times the input plus a megabyte, and validating less than a megabyte. Each case runs in a
+process with a limited address space.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ each_case = pytest.mark.parametrize("name", [case.name for case in CASES])
 
 
 @each_case
-def test_decoding(name: str) -> None:
+def test_decode_memory_is_proportional_to_the_input(name: str) -> None:
     done = watched("decode", name)
     [case] = [case for case in CASES if case.name == name]
     assert done.outcome == case.cls.__name__
@@ -29,21 +29,21 @@ def test_decoding(name: str) -> None:
 
 
 @each_case
-def test_decoding_in_vain(name: str) -> None:
+def test_memory_of_failed_decode_is_proportional_to_the_input(name: str) -> None:
     done = watched("decode_without_the_last_byte", name)
     assert done.outcome in ("truncated", "count_exceeds_input")
     assert done.peak < 64 * SIZE + MEGABYTE
 
 
 @each_case
-def test_validating(name: str) -> None:
+def test_validate_memory_is_constant(name: str) -> None:
     done = watched("validate", name)
     assert done.outcome == "valid"
     assert done.peak < MEGABYTE
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_claims(name: str) -> None:
+def test_claimed_counts_do_not_allocate_memory(name: str) -> None:
     done = watched("claim", name)
     assert done.outcome in ("truncated", "count_exceeds_input", "too_long")
     assert done.peak < MEGABYTE
@@ -52,22 +52,22 @@ def test_claims(name: str) -> None:
 @pytest.mark.parametrize(
     "nested", ["{a: int8 }", "<a: int8 >", "{a:[ int8 ]}", "<a#0:compact[ int8 ]=[]>", "{a:maybe( int8 )}", "{ int8 }"]
 )
-def test_plans_nested_ten_thousand_deep(nested: str) -> None:
+def test_deeply_nested_plans_are_rejected(nested: str) -> None:
     done = watched("plan", nested)
     assert "deep" in done.outcome or "is wanted" in done.outcome
     assert done.peak < 16 * MEGABYTE
 
 
-# What a declaration may ask for beyond that: an element of one byte that holds structs in structs, or dozens of fields
-# that other versions have, costs what it costs. No declared message has such elements.
+# A declaration can exceed the limit, for example with elements of one byte that hold nested structs or dozens of absent
+# fields. No message of kwire has such elements.
 
 POINTER = 8
 LARGEST = {"int8": 0, "bool": 0, "uuid": 120}
-"""What objects of fixed-size types take at most, a number 32. There are few different int8, so they are shared."""
+"""The maximum size of objects of fixed-size types: 32 for a number, and 0 for an int8, which is shared."""
 
 
 @pytest.mark.parametrize("cls", messages.every(), ids=lambda cls: f"{cls.__module__} {cls.__name__}")
-def test_no_declared_message_has_elements_that_cost_more(cls: type[Message]) -> None:
+def test_elements_of_declared_messages_stay_within_the_limit(cls: type[Message]) -> None:
     for version in cls.versions:
         for element in elements(StructType(cls), version):
             size = minimum_size(element, version, describe(cls).is_flexible(version))
@@ -75,7 +75,7 @@ def test_no_declared_message_has_elements_that_cost_more(cls: type[Message]) -> 
 
 
 def elements(type: WireType, version: int) -> list[WireType]:
-    """The types of all elements of arrays in a type, at any depth."""
+    """Return the element types of all arrays in a type, at any depth."""
     match type:
         case ArrayType(element=element):
             return [element, *elements(element, version)]
@@ -87,7 +87,7 @@ def elements(type: WireType, version: int) -> list[WireType]:
 
 
 def cost(type: WireType, version: int) -> int:
-    """What the smallest value takes in objects; empty texts, blobs, arrays and None are shared."""
+    """Return the memory of the smallest value; empty strings, bytes, arrays, and None are shared."""
     match type:
         case Primitive(name=name):
             return LARGEST.get(name, 32)

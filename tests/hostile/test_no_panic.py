@@ -1,7 +1,7 @@
-"""No panic of the engine reaches Python, whatever it is given.
+"""The engine does not panic, whatever its input.
 
-A panic would come as ``pyo3_runtime.PanicException``, which is no ``Exception``, so no handler here can take it for
-anything else; an abort would end the test run.
+A panic would raise `pyo3_runtime.PanicException`, which does not derive from `Exception` and is not caught by any
+handler here. An abort would end the test run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ INTERESTING = [
 
 
 def attempt(cls: Any, body: bytes, version: int) -> None:
-    """A value that can be written, or the error that ``validate`` finds too."""
+    """Assert that the engine decodes a value that it can encode, or raises the error of `validate`."""
     decoded = outcome(kwire.decode, cls, body, version=version)
     assert outcome(kwire.validate, cls, body, version=version).fault == decoded.fault
     if decoded.fault is None:
@@ -40,14 +40,14 @@ def attempt(cls: Any, body: bytes, version: int) -> None:
         assert kwire.decode(cls, written, version=version) == decoded.value
 
 
-def test_random_bytes() -> None:
+def test_random_bytes_do_not_panic() -> None:
     random = Random(20_151_121)
     for cls, version in SUBJECTS:
         for _ in range(50):
             attempt(cls, random.randbytes(random.randrange(60)), version)
 
 
-def test_random_damage() -> None:
+def test_random_damage_does_not_panic() -> None:
     random = Random(20_161_121)
     for name, found in sorted(vectors().items()):
         for vector in random.sample(found, min(10, len(found))):
@@ -59,8 +59,8 @@ def test_random_damage() -> None:
                 attempt(message_class(name), bytes(body), vector.version)
 
 
-def test_random_plans() -> None:
-    """Texts of plans with a few characters changed: a plan, or a ValueError that says where it is none."""
+def test_random_plans_do_not_panic() -> None:
+    """A plan text with a few changed characters is a plan or raises a ValueError with a position."""
     random = Random(20_171_121)
     characters = [
         *'{}<>[]()?:#=-~"\\ \n',
@@ -97,7 +97,7 @@ TEXT = "Holder v0 {items:[{x:int8 name:string}]}"
 RIGHT: list[Any] = [(Holder, {}), (Named, {})]
 
 
-def test_the_right_classes() -> None:
+def test_plan_accepts_the_right_classes() -> None:
     assert Plan(TEXT, RIGHT).decode(b"\0\0\0\1\7\0\1n") == Holder(items=(Named(x=7, name="n"),))
 
 
@@ -118,12 +118,12 @@ def test_the_right_classes() -> None:
     ],
     ids=repr,
 )
-def test_wrong_classes(structs: Any) -> None:
+def test_plan_rejects_wrong_classes(structs: Any) -> None:
     with pytest.raises((TypeError, ValueError, AttributeError)):
         Plan(TEXT, structs)
 
 
-def test_a_default_that_is_missing() -> None:
+def test_plan_rejects_a_missing_default() -> None:
     with pytest.raises(KeyError, match="gone"):
         Plan("Holder v0 {-gone=0}", [(Holder, {})])
 
@@ -133,7 +133,7 @@ def kind(value: object) -> str:
 
 
 @pytest.mark.parametrize("data", [None, 7, "text", [1], object(), memoryview(b"abcd")[::2]], ids=kind)
-def test_what_is_no_bytes(data: Any) -> None:
+def test_decode_rejects_other_inputs(data: Any) -> None:
     plan = Plan(TEXT, RIGHT)
     for call in (plan.decode, plan.validate):
         with pytest.raises((TypeError, kwire.DecodeError)):
@@ -141,6 +141,6 @@ def test_what_is_no_bytes(data: Any) -> None:
 
 
 @pytest.mark.parametrize("message", [None, 7, "text", (), object(), Holder, Named(x=1, name="")], ids=kind)
-def test_what_is_no_message(message: Any) -> None:
+def test_encode_rejects_other_objects(message: Any) -> None:
     with pytest.raises(kwire.EncodeError):
         Plan(TEXT, RIGHT).encode(message)

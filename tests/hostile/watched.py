@@ -1,7 +1,7 @@
-"""What a piece of work holds at most, seen from a process of its own.
+"""Peak memory of a workload, measured in a child process.
 
-The child is given no more address space than the test allows, so that too much fails there as ``MemoryError`` whatever
-the figures say; the figures are the kernel's. Linux only: no other system can be asked so.
+The address space of the child is limited to what the test allows, so that more raises `MemoryError`. The kernel
+provides the peak. Works only on Linux.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MEGABYTE = 1 << 20
 
 
 class Watched(NamedTuple):
-    """``outcome``: what the work returned. ``peak``: bytes held at once, beyond what was held before."""
+    """The result of the work, and the peak memory in bytes above the initial memory."""
 
     outcome: str
     peak: int
 
 
 def watched(name: str, *arguments: str) -> Watched:
-    """Call the function ``name`` of ``tests.hostile.work`` in a child, then what that returns, under watch."""
+    """Call a function of `tests.hostile.work` in a child process, then measure the call of its result."""
     command = [sys.executable, "-m", "tests.hostile.watched", name, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)} ended with {done.returncode}\n{done.stderr}"
@@ -43,7 +43,7 @@ def main() -> None:
     call, allowed = prepared
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_status("VmSize") + allowed, most))
-    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = _status("VmRSS")
     outcome = call()
     peak = _status("VmHWM") - before

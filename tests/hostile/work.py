@@ -1,6 +1,6 @@
-"""Pieces of work for ``watched``.
+"""Workloads for `watched`.
 
-Each function makes everything ready and returns what is to be watched, and the number of bytes that it may hold.
+Each function prepares the input and returns the function to measure and its memory limit in bytes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CLAIMS: dict[str, tuple[Any, int, bytes]] = {
     "a tag of 2^32 - 1 bytes": (Tags, FLEXIBLE, b"\x01\x07" + MOST_COMPACT),
     "a known tag of 2^32 - 1 bytes": (TaggedStructs, FLEXIBLE, b"\x02\x01\x07" + MOST_COMPACT),
 }
-"""Name -> message, version, and the beginning of a body whose number is not followed by what it promises."""
+"""For each name, a message, a version, and the start of a body with a count that is too large."""
 
 
 def decode(name: str) -> tuple[Callable[[], str], int]:
@@ -57,7 +57,7 @@ def decode(name: str) -> tuple[Callable[[], str], int]:
 
 
 def decode_without_the_last_byte(name: str) -> tuple[Callable[[], str], int]:
-    """Everything is built, and let go when the end is missing."""
+    """All objects are created, and freed when the end of the input is missing."""
     [case] = [case for case in CASES if case.name == name]
     body = case.body(SIZE)[:-1]
     warm(case.cls, case.version)
@@ -97,7 +97,7 @@ def plan(text: str) -> tuple[Callable[[], str], int]:
 
 
 def warm(cls: Any, version: int) -> None:
-    """Make what is made once: plan, classes of errors, the traceback's modules."""
+    """Create what is created once: the plan, exception classes, and modules for tracebacks."""
     for beginning in range(3):
         error_of(cls, bytes(beginning), version)
 

@@ -1,9 +1,9 @@
 """Every `kafka` declaration equals Kafka's schema: fields, types, versions, and struct names.
 
-`tests/data/schemas-*.json.xz` hold what the Java message classes of two releases report: for each version, the fields in
-wire order, and the fields of the class that the version lacks (type `absent`). `tests/data/structs-*.tsv.xz` hold the
-struct name of each field whose type is a struct or an array of structs. The tests describe the declarations in the same
-form and compare. A declaration covers the versions of both releases.
+`tests/data/schemas-*.json.xz` hold what the Java message classes of two releases report: for each version, the fields
+in wire order, and the absent fields (type `absent`). `tests/data/structs-*.tsv.xz` hold the struct name of each field
+with a struct or an array of structs. The tests describe the declarations in the same form and compare. A declaration
+covers the versions of both releases.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RELEASES = ("3.9.1", "4.4.0")
 
 @cache
 def schemas(release: str) -> dict[str, Any]:
-    """Message name -> what that release says of it."""
+    """Return the schemas of a release by message name."""
     with lzma.open(DATA / f"schemas-{release}.json.xz") as file:
         messages_of_release: dict[str, Any] = json.load(file)["messages"]
     return messages_of_release
@@ -53,22 +53,20 @@ def declared(name: str) -> type[Message]:
 
 
 @pytest.mark.parametrize(("release", "name"), CASES)
-def test_fields_stand_on_the_wire_as_in_kafka(release: str, name: str) -> None:
+def test_fields_equal_kafkas_in_wire_order(release: str, name: str) -> None:
     for version, schema in schemas(release)[name]["versions"].items():
-        theirs = [_as_measured(entry) for entry in schema["fields"] if entry["type"] != "absent"]
-        ours = list(_standing(declared(name), int(version), flexible=schema["flexible"]))
-        assert ours == theirs, f"version {version}"
+        expected = [_as_measured(entry) for entry in schema["fields"] if entry["type"] != "absent"]
+        actual = list(_present(declared(name), int(version), flexible=schema["flexible"]))
+        assert actual == expected, f"version {version}"
 
 
 @pytest.mark.parametrize(("release", "name"), CASES)
-def test_fields_that_a_version_lacks_have_kafkas_default_and_are_refused_or_dropped_as_in_kafka(
-    release: str, name: str
-) -> None:
+def test_absent_fields_have_kafkas_default_and_ignorable_flag(release: str, name: str) -> None:
     for version, schema in schemas(release)[name]["versions"].items():
-        theirs = {entry["path"]: entry for entry in schema["fields"] if entry["type"] == "absent"}
-        ours = {entry["path"]: entry for entry in _absent(declared(name), int(version))}
-        unheard_of = ours.keys() - _paths(release, name)
-        assert {path: entry for path, entry in ours.items() if path not in unheard_of} == theirs, f"version {version}"
+        expected = {entry["path"]: entry for entry in schema["fields"] if entry["type"] == "absent"}
+        actual = {entry["path"]: entry for entry in _absent(declared(name), int(version))}
+        unknown = actual.keys() - _paths(release, name)
+        assert {path: entry for path, entry in actual.items() if path not in unknown} == expected, f"version {version}"
 
 
 @cache
@@ -113,14 +111,14 @@ def test_only_three_response_structs_need_a_suffix() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_is_in_some_version(name: str) -> None:
-    """So that no field is invented; two places may share a struct of which each has some fields only."""
+    """Finds fields that do not exist in Kafka. Two places can share a struct and use different fields."""
     cls = declared(name)
-    standing = {part for version in cls.versions for part in _reached(cls, version)}
-    assert {(struct, field.name) for struct, _ in standing for field in fields(struct)} == standing
+    present = {part for version in cls.versions for part in _reached(cls, version)}
+    assert {(struct, field.name) for struct, _ in present for field in fields(struct)} == present
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_class_keywords_say_what_kafka_says(name: str) -> None:
+def test_class_keywords_equal_kafkas_schema(name: str) -> None:
     facts = describe(declared(name))
     known = [schemas(release)[name] for release in RELEASES if name in schemas(release)]
 
@@ -142,12 +140,12 @@ def test_every_request_names_its_response() -> None:
             assert describe(declared(name)).response == f"{name.removesuffix('Request')}Response"
 
 
-def test_the_messages_are_those_of_the_two_releases() -> None:
+def test_messages_are_those_of_the_two_releases() -> None:
     assert sorted(cls.__name__ for cls in messages.every("kafka")) == NAMES
 
 
-def test_the_newer_name_of_a_key_answers_the_look_up() -> None:
-    """Key 74 was ListClientMetricsResources before it could list more."""
+def test_look_up_by_key_returns_the_newer_of_two_names() -> None:
+    """Key 74 was named ListClientMetricsResources before it supported other types."""
     for version in (None, 0, 1):
         found = messages.find("kafka", api_key=74, version=version, kind="request")
         assert found.__name__ == "ListConfigResourcesRequest"
@@ -155,28 +153,28 @@ def test_the_newer_name_of_a_key_answers_the_look_up() -> None:
 
 
 def _paths(release: str, name: str) -> set[str]:
-    """Every field that this release knows in some version of the message."""
+    """Return the paths of the fields that a release has in any version of the message."""
     versions = schemas(release)[name]["versions"].values() if name in schemas(release) else ()
     return {entry["path"] for version in versions for entry in version["fields"]}
 
 
 def _as_measured(entry: Entry) -> Entry:
-    """An entry of the schema without the one remark in which Kafka's schema and its code disagree.
+    """Return an entry of the schema without the attribute where Kafka's schema and code differ.
 
-    The schema of 3.9.1 calls the cursors of DescribeTopicPartitions non-nullable; its code reads and writes null.
+    In the schema of 3.9.1, the cursors of DescribeTopicPartitions are not nullable; the code reads and writes null.
     """
     return {key: value for key, value in entry.items() if key != "schema_nullable"}
 
 
-def _standing(
+def _present(
     struct: type[Struct], version: int, *, flexible: bool | None = None, prefix: str = "", depth: int = 0
 ) -> Iterator[Entry]:
-    """The fields that ``version`` has, in the order of the wire: the tagged ones behind the tag section's place."""
+    """Return the fields of a version in wire order, with the tagged fields last."""
     if flexible is None:
-        flexible = describe(struct).is_flexible(version)  # type: ignore[arg-type]  # only messages come without it
-    standing = [f for f in fields(struct) if f.in_version(version)]
-    tagged = sorted((f for f in standing if f.tag is not None), key=lambda f: f.tag or 0)
-    for field in standing:
+        flexible = describe(struct).is_flexible(version)  # type: ignore[arg-type]  # only given without it for messages
+    present = [f for f in fields(struct) if f.in_version(version)]
+    tagged = sorted((f for f in present if f.tag is not None), key=lambda f: f.tag or 0)
+    for field in present:
         if field.tag is None:
             yield from _entry_and_its_parts(field, version, flexible, prefix, depth)
     if flexible:
@@ -206,11 +204,11 @@ def _entry_and_its_parts(field: Field, version: int, flexible: bool, prefix: str
     inner = kind.element if isinstance(kind, ArrayType) else kind
     if isinstance(inner, StructType):
         below = f"{prefix}{field.json_name}{'[]' if isinstance(kind, ArrayType) else ''}."
-        yield from _standing(inner.struct, version, flexible=flexible, prefix=below, depth=depth + 1)
+        yield from _present(inner.struct, version, flexible=flexible, prefix=below, depth=depth + 1)
 
 
 def _absent(struct: type[Struct], version: int, *, prefix: str = "", depth: int = 0) -> Iterator[Entry]:
-    """The fields that ``version`` lacks, in structs that it has."""
+    """Return the absent fields of the structs of a version."""
     for field in fields(struct):
         if not field.in_version(version):
             yield {
@@ -241,7 +239,7 @@ def _structs(struct: type[Struct], prefix: str = "") -> dict[str, type[Struct]]:
 
 
 def _reached(struct: type[Struct], version: int) -> Iterator[tuple[type[Struct], str]]:
-    """Every field of every struct that ``version`` puts on the wire."""
+    """Return every field of every struct of a version."""
     for field in fields(struct):
         if field.in_version(version):
             yield struct, field.name
@@ -254,7 +252,7 @@ def _without_null(type: WireType) -> WireType:
 
 
 def _type_name(type: WireType, *, compact: bool, null: bool) -> str:
-    """As the schema spells it; arrays and structs say elsewhere whether they may be null."""
+    """Return a type name of the schema. Arrays and structs have a separate entry for nullability."""
     prefix = "compact_" if compact else ""
     match type:
         case Primitive(name="bool"):
@@ -273,7 +271,7 @@ def _type_name(type: WireType, *, compact: bool, null: bool) -> str:
 
 
 def _java_default(field: Field) -> object:
-    """What a fresh Java object holds. A field without ``default=`` stands for the zero of its type."""
+    """Return the value in a new Java object: the default, or the zero of the type."""
     default = field.default
     match _without_null(field.type):
         case Primitive(name="uuid"):

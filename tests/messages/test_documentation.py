@@ -1,4 +1,4 @@
-"""Every message, struct and field says what it means, where editors and documentation tools look for it."""
+"""Every message, struct, and field is documented."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SAYS_NOTHING = frozenset(
 
 
 def declarations(path: Path) -> Iterator[ast.ClassDef]:
-    """The structs and messages that a module declares."""
+    """Return the structs and messages that a module declares."""
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.ClassDef) and any(_names_a_struct(base) for base in node.bases):
             yield node
@@ -53,7 +53,7 @@ def _names_a_struct(base: ast.expr) -> bool:
 
 
 def documented_fields(declaration: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    """Each field with the string that stands under it, empty where there is none."""
+    """Return each field with the string below it, or an empty string."""
     for node, below in zip(declaration.body, [*declaration.body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             match below:
@@ -64,13 +64,13 @@ def documented_fields(declaration: ast.ClassDef) -> Iterator[tuple[str, str]]:
 
 
 def words(text: str) -> set[str]:
-    """The words of a text or a name that carry its meaning; plural and singular count as one."""
+    """Return the significant words of a text or name, in singular."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
     return {word.removesuffix("s") for word in re.findall(r"[a-z0-9]+", apart.lower()) if word not in SAYS_NOTHING}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE).with_suffix("")))
-def test_modules_and_classes_say_what_they_are_for(path: Path) -> None:
+def test_modules_and_classes_have_docstrings(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
     for declaration in declarations(path):
         assert ast.get_docstring(declaration), declaration.name
@@ -84,6 +84,6 @@ def test_fields_say_more_than_their_names(path: Path) -> None:
             assert len(told) > 1, f"{declaration.name}.{name} only says: {text!r}"
 
 
-def test_an_echo_is_not_taken_for_documentation() -> None:
+def test_repeating_the_name_is_not_documentation() -> None:
     assert not words("The hosts of this LiveBroker.") - words("host") - words("LiveBroker")
     assert len(words("The advertised name, to be resolved by the client.") - words("host")) > 1

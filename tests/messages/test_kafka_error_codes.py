@@ -1,6 +1,6 @@
-"""Kafka's error codes: the same numbers, names, flags and sentences as in Kafka itself.
+"""Kafka's error codes have the numbers, names, flags, and texts of Kafka.
 
-``tests/data/error-codes-*.tsv.xz`` are the tables of two releases, as the ``Errors`` class of each prints them.
+`tests/data/error-codes-*.tsv.xz` are the tables that the `Errors` class of two releases prints.
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ OLDER, NEWER = "3.9.1", "4.4.0"
 
 
 def table(release: str) -> list[tuple[int, str, bool, str]]:
-    """Code, name, retriable, text."""
+    """Return code, name, retriable flag, and text of each error."""
     with lzma.open(DATA / f"error-codes-{release}.tsv.xz", "rt", encoding="utf-8") as file:
         rows = (line.rstrip("\n").split("\t") for line in file)
         return [(int(code), name, retriable == "true", text) for code, name, retriable, text in rows]
 
 
 @pytest.mark.parametrize("release", [OLDER, NEWER])
-def test_numbers_names_and_flags_are_kafkas(release: str) -> None:
+def test_codes_names_and_flags_equal_kafkas(release: str) -> None:
     for code, name, retriable, _ in table(release):
         assert (ErrorCode[name], ErrorCode[name].retriable) == (code, retriable)
 
 
-def test_there_is_no_code_that_kafka_has_not() -> None:
+def test_every_code_exists_in_kafka() -> None:
     assert [int(code) for code in ErrorCode] == [code for code, *_ in table(NEWER)]
 
 
-def test_sentences_are_those_of_the_newer_release() -> None:
+def test_texts_are_those_of_the_newer_release() -> None:
     assert ErrorCode.NONE.text == "Success."  # Kafka has no text for it
     assert {code: ErrorCode(code).text for code, *_ in table(NEWER) if code} == {
         code: text for code, _, _, text in table(NEWER) if code
     }
 
 
-def test_a_known_number_gets_its_name_and_another_stays_a_number() -> None:
+def test_of_returns_known_codes_as_members() -> None:
     assert ErrorCode.of(3) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert ErrorCode.of(-1) is ErrorCode.UNKNOWN_SERVER_ERROR
     assert type(ErrorCode.of(32_000)) is int
     assert ErrorCode.of(32_000) == 32_000
 
 
-def test_a_message_takes_a_code_by_its_name() -> None:
+def test_error_code_fields_accept_members() -> None:
     named = MetadataResponse(brokers=(), topics=(), error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     assert named == MetadataResponse(brokers=(), topics=(), error_code=129)
 
 
-def test_a_code_stays_itself_in_a_pickle() -> None:
+def test_members_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(ErrorCode.NOT_CONTROLLER)) is ErrorCode.NOT_CONTROLLER
 
 
-def test_who_uses_messages_does_not_pay_for_the_table() -> None:
+def test_importing_a_message_does_not_import_error_codes() -> None:
     program = (
         "import sys, kwire; from kwire.messages.kafka import MetadataResponse; "
         "sys.exit('kwire.messages.kafka.error_codes' in sys.modules)"

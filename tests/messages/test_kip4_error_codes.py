@@ -10,7 +10,7 @@ from kwire.messages.kip4.create_topic import CreateTopicResponse
 from kwire.messages.kip4.error_codes import ErrorCode, not_controller_text
 
 
-def test_the_numbers_are_those_of_the_drafts_and_after_them_ours() -> None:
+def test_numbers_are_those_of_the_drafts_and_of_kwire() -> None:
     assert {code.name: int(code) for code in ErrorCode} == {
         "NO_ERROR": 0,
         "UNKNOWN_TOPIC_OR_PARTITION": 3,
@@ -39,7 +39,7 @@ def test_the_numbers_are_those_of_the_drafts_and_after_them_ours() -> None:
     }
 
 
-def test_only_what_mends_itself_is_worth_another_try() -> None:
+def test_retriable_codes() -> None:
     assert {code for code in ErrorCode if code.retriable} == {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.REQUEST_TIMED_OUT,
@@ -49,28 +49,28 @@ def test_only_what_mends_itself_is_worth_another_try() -> None:
     }
 
 
-def test_every_code_says_itself_in_a_sentence() -> None:
+def test_every_code_has_a_text() -> None:
     texts = [code.text for code in ErrorCode]
     assert all(text[0].isupper() and text.endswith(".") for text in texts)
     assert len(set(texts)) == len(texts)
 
 
-def test_code_22_is_worded_as_in_the_draft() -> None:
+def test_code_22_has_the_text_of_the_draft() -> None:
     assert not_controller_text(4) == "Target broker (id=4) is not serving a controller's role."
 
 
-def test_a_code_is_an_int_and_stays_itself_in_a_pickle() -> None:
+def test_members_are_ints_and_can_be_pickled() -> None:
     assert {21: "found"}[ErrorCode.ADMIN_REQUEST_FAILED] == "found"
     assert pickle.loads(pickle.dumps(ErrorCode.TOPIC_ALREADY_EXISTS)) is ErrorCode.TOPIC_ALREADY_EXISTS
 
 
-def test_a_message_takes_a_code_that_is_not_declared() -> None:
+def test_error_code_fields_accept_unknown_codes() -> None:
     assert CreateTopicResponse(error_code=9999).error_code == 9999
     assert ErrorCode.of(9999) == 9999
     assert ErrorCode.of(21) is ErrorCode.ADMIN_REQUEST_FAILED
 
 
-def test_a_document_has_the_bare_number() -> None:
+def test_json_has_the_number() -> None:
     document = to_json(CreateTopicResponse(error_code=ErrorCode.NO_ERROR), version=1)
     assert type(document["errorCode"]) is int
     assert json.dumps(document) == '{"errorCode": 0, "errorDescription": null}'

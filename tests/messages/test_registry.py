@@ -1,7 +1,7 @@
-"""How a message class is found: by dialect, key, kind and version, or by name.
+"""Look-up of message classes, by dialect, key, kind, and version, or by name.
 
-There is no list of messages. So these tests ask for the convention to hold for every file that there is, and for a new
-file to be enough.
+There is no list of messages. The tests check that every file follows the naming convention, and that a new file is
+enough to add a message.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def label(value: object) -> str:
         ("kip4", 1006, 0, "request", "AdminRequest"),
     ],
 )
-def test_a_key_a_kind_and_a_version_name_one_class(
+def test_find_by_key_kind_and_version(
     dialect: str, api_key: int, version: int, kind: Literal["request", "response"], name: str
 ) -> None:
     assert find(dialect, api_key=api_key, version=version, kind=kind).__name__ == name
@@ -62,9 +62,7 @@ def test_a_key_a_kind_and_a_version_name_one_class(
         (48, "DescribeClientQuotasRequest", "UpdateFeaturesRequest"),
     ],
 )
-def test_the_same_key_is_another_message_in_another_dialect(
-    api_key: int, kafka_name: str | None, kip4_name: str
-) -> None:
+def test_dialects_use_the_same_key_for_different_messages(api_key: int, kafka_name: str | None, kip4_name: str) -> None:
     assert find("kip4", api_key=api_key, version=0, kind="request").__name__ == kip4_name
     if kafka_name is None:
         with pytest.raises(UnknownMessage):
@@ -73,20 +71,20 @@ def test_the_same_key_is_another_message_in_another_dialect(
         assert find("kafka", api_key=api_key, version=0, kind="request").__name__ == kafka_name
 
 
-def test_a_message_of_two_dialects_is_one_class() -> None:
+def test_message_of_two_dialects_is_one_class() -> None:
     in_kafka = find("kafka", api_key=6, version=8, kind="request")
     in_kip4 = find("kip4", api_key=6, version=8, kind="request")
 
     assert in_kafka is in_kip4 is kafka.UpdateMetadataRequest
 
 
-def test_without_a_version_the_class_with_the_newest_versions_is_found() -> None:
+def test_find_without_version_returns_the_newest_class() -> None:
     assert find("kip4", api_key=13, kind="request") is kip4.CreateTopicRequest_V2
     assert find("kafka", api_key=74, kind="request") is kafka.ListConfigResourcesRequest
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_of_two_names_for_one_key_the_newer_answers_the_look_up(version: int) -> None:
+def test_find_returns_the_newer_of_two_names_for_a_key(version: int) -> None:
     found = find("kafka", api_key=74, version=version, kind="response")
 
     assert found is kafka.ListConfigResourcesResponse
@@ -96,7 +94,7 @@ def test_of_two_names_for_one_key_the_newer_answers_the_look_up(version: int) ->
 # By name
 
 
-def test_a_name_finds_the_message_of_the_dialect() -> None:
+def test_find_by_name() -> None:
     assert find("kafka", name="UpdateFeaturesRequest") is kafka.UpdateFeaturesRequest
     assert find("kip4", name="UpdateFeaturesRequest") is kip584.UpdateFeaturesRequest
 
@@ -116,15 +114,15 @@ def test_headers_belong_to_both_dialects(dialect: str) -> None:
         ("LeaderAndIsrRequest", "leader_and_isr"),
     ],
 )
-def test_the_module_of_a_message_follows_from_its_name(name: str, module: str) -> None:
+def test_module_name_follows_from_the_message_name(name: str, module: str) -> None:
     assert module_name(name) == module
 
 
-# What every declaration keeps to
+# Conventions of all declarations
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=label)
-def test_every_message_stands_where_its_name_says(message: type[Message]) -> None:
+def test_every_message_is_in_the_module_of_its_name(message: type[Message]) -> None:
     package, _, module = message.__module__.rpartition(".")
 
     assert module == module_name(message.__name__)
@@ -155,7 +153,7 @@ def test_every_request_has_a_response_of_its_key_and_versions(request_class: typ
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_messages_of_a_dialect_are_those_that_name_it(dialect: str) -> None:
+def test_every_returns_the_messages_of_a_dialect(dialect: str) -> None:
     of_the_dialect = every(dialect)
     keys = [describe(cls).api_key for cls in of_the_dialect if describe(cls).kind != "header"]
 
@@ -170,7 +168,7 @@ def test_headers_come_last() -> None:
     assert kinds[-2:] == ["header", "header"]
 
 
-# What is not there
+# Unknown messages
 
 
 @pytest.mark.parametrize(
@@ -190,9 +188,9 @@ def test_headers_come_last() -> None:
     ],
     ids=["key", "key of another dialect", "version", "gap", "name", "name of another dialect", "name of Kafka's"],
 )
-def test_what_is_not_declared_is_refused_in_words(dialect: str, asked: dict[str, object], text: str) -> None:
+def test_unknown_messages_raise_a_descriptive_error(dialect: str, asked: dict[str, object], text: str) -> None:
     with pytest.raises(UnknownMessage) as caught:
-        find(dialect, **asked)  # type: ignore[arg-type]  # a mixture of names and numbers
+        find(dialect, **asked)  # type: ignore[arg-type]  # names and numbers
 
     assert str(caught.value) == text
     assert isinstance(caught.value, KwireError)
@@ -201,7 +199,7 @@ def test_what_is_not_declared_is_refused_in_words(dialect: str, asked: dict[str,
     assert {name: getattr(caught.value, name) for name in asked} == asked
 
 
-def test_a_dialect_that_nobody_speaks_is_refused() -> None:
+def test_unknown_dialect_is_rejected() -> None:
     with pytest.raises(UnknownMessage, match="kip5"):
         find("kip5", name="MetadataRequest")
 
@@ -210,12 +208,12 @@ def test_a_dialect_that_nobody_speaks_is_refused() -> None:
     "name",
     ["", "Metadata", "metadata", "Request", "Struct", "kafka.metadata.MetadataRequest", "../MetadataRequest", "_V1"],
 )
-def test_a_name_that_no_message_can_have_is_unknown_too(name: str) -> None:
+def test_invalid_names_are_unknown_messages(name: str) -> None:
     with pytest.raises(UnknownMessage):
         find("kafka", name=name)
 
 
-def test_a_struct_is_no_message_even_where_its_name_leads_to_a_module() -> None:
+def test_find_does_not_return_structs() -> None:
     assert kip4.TopicMetadataRequest_V1.__module__ == "kwire.messages.kip4.topic_metadata_v1"
 
     with pytest.raises(UnknownMessage):
@@ -223,7 +221,7 @@ def test_a_struct_is_no_message_even_where_its_name_leads_to_a_module() -> None:
 
 
 @pytest.mark.parametrize("asked", [{}, {"api_key": 3}, {"kind": "request"}, {"version": 3}], ids=str)
-def test_half_a_question_is_a_mistake_of_the_caller(asked: dict[str, object]) -> None:
+def test_find_with_missing_arguments_raises_type_error(asked: dict[str, object]) -> None:
     with pytest.raises(TypeError, match="api_key= and kind="):
         find("kafka", **asked)  # type: ignore[arg-type]  # as above
 
@@ -256,11 +254,11 @@ def test_stub_of_a_package_is_current(family: str) -> None:
     assert stub_path(family).read_text("utf-8") == stub(family), "run python -m kwire.messages.stubs"
 
 
-# What a look-up imports
+# Imports of a look-up
 
 
 def run_python(program: str, *arguments: str | Path) -> str:
-    """The output of ``program`` in a fresh interpreter, where nothing has been looked up yet."""
+    """Return the output of a program in a new interpreter."""
     done = subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=False
     )
@@ -279,7 +277,7 @@ IMPORTED_APIS = "print(*sorted(m for m in sys.modules if m.startswith('kwire.mes
         "import kwire.messages.kafka; kwire.messages.kafka.ElectLeadersResponse",
     ],
 )
-def test_looking_for_one_name_imports_one_module(look_up: str) -> None:
+def test_look_up_by_name_imports_one_module(look_up: str) -> None:
     imported = run_python(f"import sys; {look_up}; {IMPORTED_APIS}").split()
 
     assert imported == ["kwire.messages.kafka.elect_leaders"]
@@ -289,7 +287,7 @@ def test_looking_for_one_name_imports_one_module(look_up: str) -> None:
 
 
 NEW_MESSAGE = '''
-"""Weather (key 5000): what it is like outside the data centre."""
+"""Weather (key 5000): the weather outside the data center."""
 
 from __future__ import annotations
 
@@ -297,14 +295,14 @@ from kwire.declare import Message, Request, int16, string
 
 
 class DescribeWeatherRequest(Request["DescribeWeatherResponse"], api_key=5000, versions="0-1"):
-    """Asks any broker with a window."""
+    """Requests the weather from any broker."""
 
     place: string
     """Where to look."""
 
 
 class DescribeWeatherResponse(Message, api_key=5000, versions="0-1"):
-    """What was seen."""
+    """The weather."""
 
     celsius: int16
     """Temperature in the shade."""
@@ -327,7 +325,7 @@ print(by_name(place="Oslo"))
 """
 
 
-def test_a_new_message_is_one_new_file_and_no_other_edit(tmp_path: Path) -> None:
+def test_new_file_adds_a_message(tmp_path: Path) -> None:
     (tmp_path / "describe_weather.py").write_text(NEW_MESSAGE, encoding="utf-8")
 
     shown = run_python(LOOK_UP_IN_A_PACKAGE_WITH_ONE_MORE_FOLDER, tmp_path)
@@ -350,7 +348,7 @@ except ModuleNotFoundError as error:
 """
 
 
-def test_a_mistake_in_a_file_is_not_taken_for_a_file_that_is_missing(tmp_path: Path) -> None:
+def test_import_errors_inside_a_module_propagate(tmp_path: Path) -> None:
     broken = NEW_MESSAGE.replace("from kwire.declare import", "from kwire.declarations import")
     (tmp_path / "describe_weather.py").write_text(broken, encoding="utf-8")
 

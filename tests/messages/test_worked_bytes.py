@@ -1,7 +1,7 @@
-"""Bodies worked out by hand, byte by byte, from the texts of the drafts.
+"""Bodies derived by hand from the drafts.
 
-The drafts of KIP-4 and KIP-584 never shipped, so no Kafka can be asked; these bodies were written from the documents
-alone, before any codec. Each is one case: its bytes, and the object that they must become and come from.
+The drafts of KIP-4 and KIP-584 never shipped, so there is no Kafka release to compare with. The bodies were written
+from the documents alone, before the codec. Each case has the bytes and the message that they must decode to.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """A body and what it says."""
+    """A body and its message."""
 
     name: str
     version: int
@@ -240,19 +240,19 @@ both_codecs = pytest.mark.parametrize(
 
 @both_codecs
 @each_case
-def test_the_bytes_become_the_object(codec: ModuleType, case: Case) -> None:
+def test_bytes_decode_to_the_object(codec: ModuleType, case: Case) -> None:
     assert codec.decode(type(case.message), bytes.fromhex(case.body), version=case.version) == case.message
 
 
 @both_codecs
 @each_case
-def test_the_object_becomes_the_bytes(codec: ModuleType, case: Case) -> None:
+def test_object_encodes_to_the_bytes(codec: ModuleType, case: Case) -> None:
     assert codec.encode(case.message, version=case.version).hex(" ") == bytes.fromhex(case.body).hex(" ")
 
 
 @both_codecs
 @each_case
-def test_every_beginning_of_a_body_is_refused(codec: ModuleType, case: Case) -> None:
+def test_every_prefix_of_a_body_is_rejected(codec: ModuleType, case: Case) -> None:
     body = bytes.fromhex(case.body)
     for length in range(len(body)):
         with pytest.raises(DecodeError):
@@ -260,8 +260,8 @@ def test_every_beginning_of_a_body_is_refused(codec: ModuleType, case: Case) -> 
 
 
 @both_codecs
-def test_the_older_draft_of_update_features_is_refused(codec: ModuleType) -> None:
-    """Its levels are int64 and no version says so: read as int16, six bytes of the level are left over."""
+def test_older_draft_of_update_features_is_rejected(codec: ModuleType) -> None:
+    """Its levels are int64 without a version of their own. Read as int16, six bytes are left over."""
     with pytest.raises(DecodeError) as caught:
         codec.decode(UpdateFeaturesRequest, bytes.fromhex(UPDATE_FEATURES_OF_THE_OLDER_DRAFT), version=0)
     assert (caught.value.kind, caught.value.offset, caught.value.left) == ("trailing_bytes", 14, 6)

@@ -1,4 +1,4 @@
-"""The two codecs that must be one."""
+"""The two codecs, engine and reference, with one interface."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ REFERENCE = Codec("reference", reference.decode, reference.encode, reference.val
 BOTH = (ENGINE, REFERENCE)
 
 through_both = pytest.mark.parametrize("codec", BOTH, ids=repr)
-"""A test that both codecs must pass."""
+"""Run a test with both codecs."""

@@ -1,4 +1,4 @@
-"""Objects that no constructor would make: what a program can still do to an immutable object, with force."""
+"""Objects with values that constructors reject, set with `object.__setattr__`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Answer(IntEnum):
 
 
 class Name(str):
-    """A str is a str, whoever derives from it."""
+    """A subclass of str, which is accepted as a str."""
 
     __slots__ = ()
 
 
 class Stranger(Struct):
-    """Not the struct that any field wants."""
+    """A struct that is not the type of any field."""
 
 
 class _Unset:
@@ -35,7 +35,7 @@ class _Unset:
 
 
 UNSET = _Unset()
-"""Stands for: take the value away."""
+"""Marker for deleting the value."""
 
 ANYTHING: tuple[Any, ...] = (
     *(UNSET, None, True, False, Struct, Stranger(), object(), {}),
@@ -44,18 +44,18 @@ ANYTHING: tuple[Any, ...] = (
     *("", "a", "\ud800", "a" * 32_767, "\N{SNOWMAN}" * 10_923, Name("n"), b"", b"a", bytearray(b"a")),
     *((), [], [1], (None,), ("a",), (0, True), ((),)),
 )
-"""Values of every type, right and wrong and at the edges of their range."""
+"""Generate values of every type, valid and invalid, and at the limits of their range."""
 
 TAGS: tuple[Any, ...] = (
     *(UNSET, None, {}, {1: b""}),
     *(UnknownTags(), UnknownTags(b"\x00\x00"), UnknownTags(b"\x01\x01a"), UnknownTags(b"\x07\x00\x7f\x00")),
     *(UnknownTags(b"\x01\x02a"), UnknownTags(b"\x81"), UnknownTags("raw"), UnknownTags(b"\x09\x00\x08\x00")),  # type: ignore[arg-type]  # forged
 )
-"""Values for ``unknown_tags``, some with numbers that random declarations use."""
+"""Generate values for `unknown_tags`, some with tags that random declarations use."""
 
 
 class Forged(NamedTuple):
-    """``message`` after ``changes``; it may have no ``repr``, so the changes tell what was done."""
+    """A forged message, which may not have a `repr`, and the changes that were made."""
 
     message: Any
     changes: tuple[str, ...]
@@ -66,7 +66,7 @@ class Forged(NamedTuple):
 
 @st.composite
 def forged(draw: DrawFn, message: Any) -> Forged:
-    """A copy of ``message`` in which one to three values are replaced, wherever they stand."""
+    """Generate a copy of `message` with one to three values replaced at any depth."""
     copy = replica(message)
     changes = []
     for _ in range(draw(st.integers(1, 3))):
@@ -76,13 +76,13 @@ def forged(draw: DrawFn, message: Any) -> Forged:
         values = TAGS if name == "unknown_tags" else ANYTHING
         index = draw(st.integers(0, len(values) - 1))
         put(struct, name, values[index])
-        # Not the value itself: torn tags, say, have no repr.
+        # Not the value itself: truncated tags, for example, have no repr.
         changes.append(f"{type(struct).__name__}.{name} = {'TAGS' if values is TAGS else 'ANYTHING'}[{index}]")
     return Forged(copy, tuple(changes))
 
 
 def replica(value: Any) -> Any:
-    """A copy that shares no object with the declaration's defaults; kwire itself never copies what cannot change."""
+    """Return a copy that shares no objects with the defaults. kwire itself never copies immutable objects."""
     if isinstance(value, tuple):
         return tuple([replica(item) for item in value])
     if not isinstance(value, Struct):
@@ -101,7 +101,7 @@ def put(struct: Any, name: str, value: Any) -> None:
 
 
 def structs_in(value: Any) -> list[Any]:
-    """All structs at and below ``value``."""
+    """Return `value` and all nested structs."""
     if isinstance(value, tuple):
         return [struct for item in value for struct in structs_in(item)]
     if not isinstance(value, Struct) or isinstance(value, Stranger):

@@ -1,6 +1,6 @@
-"""What kwire is held against: bytes that Kafka's own Java classes wrote, and frames that real programs exchanged.
+"""Test data: bytes written by Kafka's Java classes, and frames of real clients and brokers.
 
-The archives in ``tests/data`` are read once a process.
+The archives in `tests/data` are read once per process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DATA = Path(__file__).parent.parent / "data"
 
 
 class Vector(NamedTuple):
-    """A body out of Kafka's Java classes. ``unknown_tags``: (path, tag, content), the path as ``/topics/0``."""
+    """A body written by Kafka's Java classes. `unknown_tags` has (path, tag, content), with paths like `/topics/0`."""
 
     message: str
     version: int
@@ -33,10 +33,10 @@ class Vector(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """A damaged body, and what Java makes of it.
+    """A damaged body, and Java's result for it.
 
-    Where Java accepts it (``json`` is not None): how many bytes it read, what it writes for it (None where it cannot),
-    and the unknown tags at the top.
+    If Java accepts it (`json` is not None): the number of bytes read, the bytes that Java writes for it (None if it
+    cannot), and the unknown tags at the top level.
     """
 
     message: str
@@ -53,7 +53,7 @@ class Mutant(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """One question put to Java by a body made by hand."""
+    """A body made by hand, and Java's result for it."""
 
     question: str
     message: str
@@ -65,9 +65,9 @@ class Probe(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A request that a real client sent and the answer of a real broker, without their sizes.
+    """A request of a real client and the response of a real broker, without their sizes.
 
-    ``source``, ``line``: where it stands, the line counted from 1.
+    `source` and `line` are its file and its line number, starting at 1.
     """
 
     source: str
@@ -85,7 +85,7 @@ class Exchange(NamedTuple):
 
 @cache
 def vectors() -> dict[str, list[Vector]]:
-    """All vectors, by message."""
+    """Return all vectors by message."""
     found: dict[str, list[Vector]] = {}
     for entry in _lines("vectors.jsonl"):
         tags = frozenset(
@@ -125,7 +125,7 @@ _PROBE = re.compile(
 
 @cache
 def probes() -> list[Probe]:
-    """The probes that are one body and one answer; the file has some prose about other matters too."""
+    """Return the probes with one body and one result. The file also has some text about other matters."""
     text = lzma.decompress((DATA / "java-probes.txt.xz").read_bytes()).decode()
     return [
         Probe(
@@ -168,5 +168,5 @@ def message_class(name: str) -> Any:
 
 
 def canonical(document: Any) -> str:
-    """JSON as a value: the order of names does not count, but False is not 0."""
+    """Return a comparable form of JSON, where the order of names does not matter but False differs from 0."""
     return json.dumps(document, sort_keys=True)

@@ -1,4 +1,4 @@
-"""What a codec did with an input, in a form that can be compared with what the other did."""
+"""Outcomes of a codec call, in a form that can be compared between codecs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """``value``: what was returned; ``fault``: what was raised, all of it that codecs must agree on."""
+    """The returned value, or the facts of the error that the codecs must agree on."""
 
     value: Any
     fault: tuple[Any, ...] | None
 
 
 def outcome(call: Callable[..., Any], *arguments: Any, version: int) -> Outcome:
-    """Only kwire's own errors are outcomes; any other ends the test."""
+    """Call a codec function. Exceptions other than kwire's end the test."""
     try:
         return Outcome(call(*arguments, version=version), None)
     except DecodeError as error:

@@ -1,7 +1,7 @@
-"""What Java accepts and kwire refuses: the whole list, each with the error that kwire raises for it.
+"""The complete list of inputs that Kafka's Java classes accept and kwire rejects, with kwire's errors.
 
-Kafka's Java classes take many bytes that no conforming writer makes; kwire takes none of these. Whatever else Java
-accepts, kwire has to accept, with the same value.
+Java accepts many bytes that a conforming writer never produces; kwire rejects them. kwire must accept everything else
+that Java accepts, with the same value.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ if TYPE_CHECKING:
     from kwire.declare import Struct
 
 NEGATIVE_IN_JAVA = 0x7FFF_FFFF
-"""From 2^31 on, counts and sizes that are varints are negative to Java, which takes most of them for null or zero."""
+"""Java reads varint counts and sizes of 2^31 or more as negative, and treats most of them as null or zero."""
 
 REASONS = {
-    "a negative length or count, which Java takes for null": "negative_length",
-    "a varint of 2^31 or more, which Java takes for a negative one": "count_exceeds_input truncated too_long",
+    "a negative length or count, which Java reads as null": "negative_length",
+    "a varint of 2^31 or more, which Java reads as negative": "count_exceeds_input truncated too_long",
     "bits beyond the 32nd in a varint": "varint_overflow",
     "tags that are not ascending": "tag_order",
-    "a tag's value that needs more bytes than the tag's size says": "truncated count_exceeds_input",
-    "a tag's value that needs fewer": "tag_size",
-    "UTF-8 that is none, which Java reads with replacement characters": "invalid_utf8",
+    "a tagged field with a value larger than its size": "truncated count_exceeds_input",
+    "a tagged field with a value smaller than its size": "tag_size",
+    "invalid UTF-8, which Java reads with replacement characters": "invalid_utf8",
     "a nullable struct's marker other than 1 and -1": "invalid_marker",
-    "bytes behind the message": "trailing_bytes",
+    "bytes after the message": "trailing_bytes",
 }
-"""Reason -> the kinds of errors that may stand for it."""
+"""The error kinds of each reason."""
 
 
 def reason(error: DecodeError, cls: type[Struct]) -> str:
-    """Which of ``REASONS`` explains an error about bytes that Java accepts. AssertionError when none does."""
+    """Return which of `REASONS` explains an error for bytes that Java accepts, or raise AssertionError."""
     for text, kinds in REASONS.items():
         if error.kind not in kinds.split():
             continue
         if text.startswith("a varint of 2^31"):
             if error.kind == "too_long" or (error.wanted or 0) >= NEGATIVE_IN_JAVA:
                 return text
-        elif text.startswith("a tag's value that needs more"):
+        elif text.startswith("a tagged field with a value larger"):
             if in_tagged_field(error.path, StructType(cls)):
                 return text
         else:
             return text
-    raise AssertionError(f"Java accepts this, and nothing says why kwire does not: {error}")
+    raise AssertionError(f"Java accepts this, but no reason is listed for the error: {error}")
 
 
 def in_tagged_field(path: tuple[str | int, ...], at: WireType) -> bool:
-    """Whether a path from ``at`` goes through a tagged field."""
+    """Return whether a path from `at` contains a tagged field."""
     match at:
         case NullableType(inner=inner) | MaybeType(inner=inner):
             return in_tagged_field(path, inner)

@@ -1,6 +1,6 @@
-"""Engine and reference cannot be told apart: random declarations, random values, random versions, random damage.
+"""Engine and reference agree on random declarations, values, versions, and damaged bytes.
 
-The declarations are random too, since what must agree is the language and not the messages that we happen to have.
+The declarations are random because the codecs must agree on every declaration, not only on the messages of kwire.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
 more = settings(max_examples=3 * settings().max_examples)
-"""Where the space is largest."""
+"""The settings for the largest search spaces."""
 
 
 @st.composite
 def cases(draw: DrawFn) -> tuple[Any, int, Any]:
-    """A class, one of its versions, and an instance that this version can say."""
+    """Generate a class, a version, and an instance that the version supports."""
     cls = draw(message_classes())
     version = draw(versions)
     return cls, version, draw(strategies.messages(cls, version=version))
@@ -36,7 +36,7 @@ def cases(draw: DrawFn) -> tuple[Any, int, Any]:
 
 @st.composite
 def damaged(draw: DrawFn, body: bytes) -> bytes:
-    """A body with a few bytes changed, taken out or put in; numbers at the edges are likelier than others."""
+    """Generate a body with a few bytes changed, removed, or inserted, preferably with limit values."""
     octets = bytearray(body)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(octets)))
@@ -60,7 +60,7 @@ def damaged(draw: DrawFn, body: bytes) -> bytes:
 
 @more
 @given(cases())
-def test_a_value_becomes_the_same_bytes_and_the_bytes_the_same_value(case: tuple[Any, int, Any]) -> None:
+def test_codecs_encode_and_decode_alike(case: tuple[Any, int, Any]) -> None:
     cls, version, message = case
     body = reference.encode(message, version=version)
     assert engine.encode(message, version=version) == body
@@ -70,7 +70,7 @@ def test_a_value_becomes_the_same_bytes_and_the_bytes_the_same_value(case: tuple
     assert by_engine == message == by_reference
     assert hash(by_engine) == hash(message) == hash(by_reference)
     assert kwire.full_repr(by_engine) == kwire.full_repr(message) == kwire.full_repr(by_reference)
-    # Equality forgives 1.0 for 1 and True for 1; the next bytes do not.
+    # Equality does not distinguish 1.0 and True from 1, but the encoded bytes do.
     assert engine.encode(by_reference, version=version) == body == reference.encode(by_engine, version=version)
 
 
@@ -84,7 +84,7 @@ def test_spans_cover_every_byte_once(case: tuple[Any, int, Any]) -> None:
 
 
 @given(cases())
-def test_every_prefix_is_an_error_and_the_same_one(case: tuple[Any, int, Any]) -> None:
+def test_codecs_raise_the_same_error_for_every_prefix(case: tuple[Any, int, Any]) -> None:
     cls, version, message = case
     body = engine.encode(message, version=version)
     for length in range(len(body)):
@@ -96,19 +96,19 @@ def test_every_prefix_is_an_error_and_the_same_one(case: tuple[Any, int, Any]) -
 
 @more
 @given(cases(), st.data())
-def test_damaged_bytes_have_the_same_outcome(case: tuple[Any, int, Any], data: st.DataObject) -> None:
+def test_codecs_agree_on_damaged_bytes(case: tuple[Any, int, Any], data: st.DataObject) -> None:
     cls, version, message = case
     body = data.draw(damaged(engine.encode(message, version=version)))
     agree(cls, body, version)
 
 
 @given(message_classes(), versions, st.binary(max_size=60))
-def test_any_bytes_have_the_same_outcome(cls: Any, version: int, body: bytes) -> None:
+def test_codecs_agree_on_random_bytes(cls: Any, version: int, body: bytes) -> None:
     agree(cls, body, version)
 
 
 def agree(cls: Any, body: bytes, version: int) -> None:
-    """Both accept ``body`` and mean the same by it, or both refuse it with the same error."""
+    """Assert that both codecs decode `body` to equal values or raise the same error."""
     expected = outcome(reference.decode, cls, body, version=version)
     found = outcome(engine.decode, cls, body, version=version)
     assert found == expected
@@ -124,8 +124,8 @@ def agree(cls: Any, body: bytes, version: int) -> None:
 
 @more
 @given(cases(), versions)
-def test_another_version_says_the_same_or_refuses_the_same(case: tuple[Any, int, Any], version: int) -> None:
-    """What one version can say, another may have no place for."""
+def test_codecs_agree_on_another_version(case: tuple[Any, int, Any], version: int) -> None:
+    """A value of one version may not be supported by another."""
     cls, _, message = case
     expected = outcome(reference.encode, message, version=version)
     assert outcome(engine.encode, message, version=version) == expected
@@ -135,9 +135,7 @@ def test_another_version_says_the_same_or_refuses_the_same(case: tuple[Any, int,
 
 @more
 @given(cases(), versions, st.data())
-def test_forged_objects_are_written_or_refused_alike(
-    case: tuple[Any, int, Any], version: int, data: st.DataObject
-) -> None:
+def test_codecs_agree_on_forged_objects(case: tuple[Any, int, Any], version: int, data: st.DataObject) -> None:
     message = data.draw(forged(case[2])).message
     expected = outcome(reference.encode, message, version=version)
     assert outcome(engine.encode, message, version=version) == expected

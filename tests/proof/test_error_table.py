@@ -1,7 +1,7 @@
-"""Every kind of error at every type of field that can have it, with offset, path and numbers, through both codecs.
+"""Every kind of error for every field type that can have it, with offset, path, and numbers, in both codecs.
 
-Random tests find what nobody thought of; this table makes sure that what was thought of is there. Its messages have
-one field of the type behind one byte, so that neither offset nor path is ever zero by chance.
+The table covers all known cases; random tests find the others. Each message has one byte before the field, so that
+offsets are never zero by chance.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ TYPES: dict[str, tuple[WireType, bool]] = {
     "nullable struct": (NullableType(StructType(Point)), False),
     "maybe": (MaybeType(PRIMITIVES["int32"]), False),
 }
-"""Name -> type, and whether it stands in a flexible message."""
+"""The type of each name, and whether its message is flexible."""
 
 
 @cache
 def message(name: str) -> Any:
-    """A message with one byte, then a field ``value`` of the named type."""
+    """Return a message with one byte followed by a field `value` of the given type."""
     wire, flexible = TYPES[name]
     return declare({"before": int8, "value": wire}, flexible)
 
@@ -69,7 +69,7 @@ TAGGED = declare({"before": int8, "value": int16}, True, value=field(tag=3, defa
 
 
 class Bad(NamedTuple):
-    """Bytes behind the first one, and the error."""
+    """The bytes after the first one, and the expected error."""
 
     type: str
     body: str
@@ -93,7 +93,7 @@ def bad_numbers() -> list[Bad]:
 
 
 def bad_lengths() -> list[Bad]:
-    """What strings, bytes and arrays have in common, nullable or not."""
+    """Return the cases that strings, bytes, and arrays share, nullable or not."""
     rows = []
     for name in LENGTHY:
         size = 2 if name == "string" else 4
@@ -191,10 +191,10 @@ POSSIBLE: dict[str, set[str]] = {
     "invalid_marker": {"nullable struct"},
     "trailing_bytes": {"message"},
 }
-"""Which types can have which kind of error; the table must have them all, and no other exists."""
+"""The types that can have each kind of error. The table must cover exactly these."""
 
 
-def test_the_table_of_bodies_is_complete() -> None:
+def test_table_of_bodies_is_complete() -> None:
     assert set(POSSIBLE) == set(DECODE_KINDS)
     assert {(row.kind, row.type) for row in BAD_BODIES} == {
         (kind, name) for kind, names in POSSIBLE.items() for name in names
@@ -203,7 +203,7 @@ def test_the_table_of_bodies_is_complete() -> None:
 
 @pytest.mark.parametrize("row", BAD_BODIES, ids=[row.name for row in BAD_BODIES])
 @through_both
-def test_a_bad_body(codec: Codec, row: Bad) -> None:
+def test_invalid_body_raises_the_expected_error(codec: Codec, row: Bad) -> None:
     match row.type:
         case "tags" | "tagged field":
             cls = TAGGED
@@ -252,7 +252,7 @@ WRONG_TYPES: dict[str, tuple[Any, ...]] = {
 
 
 class BadValue(NamedTuple):
-    """A value forged into the field, and the error."""
+    """A value forged into the field, and the expected error."""
 
     type: str
     value: Any
@@ -297,8 +297,8 @@ POSSIBLE_IN_VALUES: dict[str, set[str]] = {
 }
 
 
-def test_the_table_of_values_is_complete() -> None:
-    # The other two have tests of their own below.
+def test_table_of_values_is_complete() -> None:
+    # The other two kinds have their own tests below.
     assert {*POSSIBLE_IN_VALUES, "not_in_version", "tag_clash"} == set(ENCODE_KINDS)
     assert {(row.kind, row.type) for row in BAD_VALUES} == {
         (kind, name) for kind, names in POSSIBLE_IN_VALUES.items() for name in names
@@ -307,42 +307,42 @@ def test_the_table_of_values_is_complete() -> None:
 
 @pytest.mark.parametrize("row", BAD_VALUES, ids=[f"{index} {row.name}" for index, row in enumerate(BAD_VALUES)])
 @through_both
-def test_a_bad_value(codec: Codec, row: BadValue) -> None:
+def test_invalid_value_raises_the_expected_error(codec: Codec, row: BadValue) -> None:
     forged = message(row.type)(before=7, value=GOOD_VALUES[row.type])
     put(forged, "value", row.value)
-    assert refusal(codec, forged, 0) == (row.kind, row.path)
+    assert error_of(codec, forged, 0) == (row.kind, row.path)
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))
 @through_both
-def test_a_value_that_the_version_has_no_place_for(codec: Codec, name: str) -> None:
+def test_value_of_an_absent_field_is_rejected(codec: Codec, name: str) -> None:
     wire, flexible = TYPES[name]
     strict = declare({"before": int8, "value": wire}, flexible, value=field(since=1, default=zero))
     lenient = declare({"before": int8, "value": wire}, flexible, value=field(since=1, default=zero, ignorable=True))
     body = bytes.fromhex("07 00" if flexible else "07")
-    assert refusal(codec, strict(before=7, value=GOOD_VALUES[name]), 0) == ("not_in_version", ("value",))
+    assert error_of(codec, strict(before=7, value=GOOD_VALUES[name]), 0) == ("not_in_version", ("value",))
     assert codec.encode(strict(before=7), version=0) == body
     assert codec.encode(lenient(before=7, value=GOOD_VALUES[name]), version=0) == body
     assert codec.decode(strict, body, version=0) == strict(before=7)
 
 
 @through_both
-def test_what_counts_as_set(codec: Codec) -> None:
-    """Different from the default: False is not 0, doubles compare by their bits, an int is whatever derives from it."""
+def test_value_counts_as_set_if_it_differs_from_the_default(codec: Codec) -> None:
+    """A value is set if it differs from the default. False is not 0, and doubles compare by bits."""
     number = declare({"before": int8, "value": int16}, flexible=False, value=field(since=1, default=0))
     share = declare({"before": int8, "value": PRIMITIVES["float64"]}, flexible=False, value=field(since=1, default=0.0))
     forged = number(before=7)
     put(forged, "value", False)
-    assert refusal(codec, forged, 0) == ("not_in_version", ("value",))
-    assert refusal(codec, share(before=7, value=-0.0), 0) == ("not_in_version", ("value",))
+    assert error_of(codec, forged, 0) == ("not_in_version", ("value",))
+    assert error_of(codec, share(before=7, value=-0.0), 0) == ("not_in_version", ("value",))
     assert codec.encode(share(before=7, value=0.0), version=0) == b"\x07"
 
 
 @through_both
-def test_unknown_tags_that_clash(codec: Codec) -> None:
+def test_clashing_unknown_tags_are_rejected(codec: Codec) -> None:
     plain = message("int8")(before=7, value=1, unknown_tags={9: b""})
-    assert refusal(codec, plain, 0) == ("tag_clash", ("unknown_tags",))
-    assert refusal(codec, TAGGED(before=7, unknown_tags={1: b"", 3: b""}), 0) == ("tag_clash", ("unknown_tags",))
+    assert error_of(codec, plain, 0) == ("tag_clash", ("unknown_tags",))
+    assert error_of(codec, TAGGED(before=7, unknown_tags={1: b"", 3: b""}), 0) == ("tag_clash", ("unknown_tags",))
     assert codec.encode(TAGGED(before=7, value=1, unknown_tags={4: b"d", 2: b"b"}), version=0) == bytes.fromhex(
         "07 03 020162 03020001 040164"
     )
@@ -353,14 +353,14 @@ def test_unknown_tags_that_clash(codec: Codec) -> None:
     ["05", "05 02 aa", "80", "ffffffff1f 00", "8080808080 00", "05 00 04 00", "05 00 05 00"],
 )
 @through_both
-def test_forged_unknown_tags_that_are_torn_or_do_not_ascend(codec: Codec, raw: str) -> None:
+def test_forged_unknown_tags_that_are_truncated_or_unordered(codec: Codec, raw: str) -> None:
     forged = TAGGED(before=7, unknown_tags=UnknownTags(bytes.fromhex(raw)))
-    assert refusal(codec, forged, 0) == ("wrong_type", ("unknown_tags",))
+    assert error_of(codec, forged, 0) == ("wrong_type", ("unknown_tags",))
 
 
 @through_both
-def test_the_first_of_several_mistakes_is_told(codec: Codec) -> None:
-    """Fields without a place first, then unknown tags without one, then the wire's order, then tags."""
+def test_first_of_several_errors_is_raised(codec: Codec) -> None:
+    """The order is absent fields, unknown tags in inflexible versions, fields in wire order, tagged fields."""
     cls = declare(
         {"early": int8, "late": int8, "tagged": int8},
         flexible=True,
@@ -368,13 +368,13 @@ def test_the_first_of_several_mistakes_is_told(codec: Codec) -> None:
         tagged=field(tag=0, default=0),
     )
     everything = cls(early=1000, late=1, tagged=1000, unknown_tags={0: b""})
-    assert refusal(codec, everything, 0) == ("not_in_version", ("late",))
-    assert refusal(codec, everything, 1) == ("out_of_range", ("early",))
-    assert refusal(codec, cls(early=1, tagged=1000, unknown_tags={0: b""}), 1) == ("tag_clash", ("unknown_tags",))
-    assert refusal(codec, cls(early=1, tagged=1000), 1) == ("out_of_range", ("tagged",))
+    assert error_of(codec, everything, 0) == ("not_in_version", ("late",))
+    assert error_of(codec, everything, 1) == ("out_of_range", ("early",))
+    assert error_of(codec, cls(early=1, tagged=1000, unknown_tags={0: b""}), 1) == ("tag_clash", ("unknown_tags",))
+    assert error_of(codec, cls(early=1, tagged=1000), 1) == ("out_of_range", ("tagged",))
 
 
-def refusal(codec: Codec, forged: Any, version: int) -> tuple[str, tuple[str | int, ...]]:
+def error_of(codec: Codec, forged: Any, version: int) -> tuple[str, tuple[str | int, ...]]:
     with pytest.raises(EncodeError) as caught:
         codec.encode(forged, version=version)
     return caught.value.kind, caught.value.path

@@ -1,6 +1,6 @@
-"""Requests and answers that real clients and brokers exchanged survive every way through kwire, byte for byte.
+"""Requests and responses of real clients and brokers round-trip through kwire without a changed byte.
 
-``frames-excepted.json`` names the few that cannot, and why; no other frame is let off, and none without need.
+`frames-excepted.json` lists the few exceptions with reasons. The tests check that each exception is necessary.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @cache
 def excepted() -> dict[str, str]:
-    """Frame -> the kind of its exception."""
+    """The reason of each excepted frame."""
     groups = json.loads((DATA / "frames-excepted.json").read_text())
     named = [(f"{group['source']}:{line}", group["kind"]) for group in groups for line in group["lines"]]
     assert len(named) == len(dict(named)), "a frame is excepted twice"
@@ -38,7 +38,7 @@ def exceptions(kind: str) -> list[Exchange]:
 
 @cache
 def by_api() -> dict[str, list[Exchange]]:
-    """The exchanges that are not excepted, by the name of their API."""
+    """Return the exchanges that are not excepted, by API name."""
     found: dict[str, list[Exchange]] = {}
     for exchange in exchanges():
         if exchange.name not in excepted():
@@ -76,7 +76,7 @@ each_api = pytest.mark.parametrize("api", sorted(by_api()))
 
 
 @each_api
-def test_a_request_is_read_and_written_again(api: str) -> None:
+def test_requests_round_trip(api: str) -> None:
     for exchange in by_api()[api]:
         request = frame.decode_request(exchange.request)
         assert type(request.message).__name__ == api
@@ -86,7 +86,7 @@ def test_a_request_is_read_and_written_again(api: str) -> None:
 
 
 @each_api
-def test_an_answer_is_read_and_written_again(api: str) -> None:
+def test_responses_round_trip(api: str) -> None:
     for exchange in by_api()[api]:
         response = frame.decode_response(exchange.response, response_class(exchange), version=exchange.version)
         assert response.version == exchange.version, exchange.name
@@ -95,7 +95,7 @@ def test_an_answer_is_read_and_written_again(api: str) -> None:
 
 
 @each_api
-def test_messages_survive_json(api: str) -> None:
+def test_messages_round_trip_through_json(api: str) -> None:
     for exchange in by_api()[api]:
         for message in (
             frame.decode_request(exchange.request).message,
@@ -111,8 +111,8 @@ def test_messages_survive_json(api: str) -> None:
 
 
 @each_api
-def test_both_codecs_read_and_write_the_bodies(api: str) -> None:
-    """``frame`` works with the engine, so the bodies are taken out here and given to both."""
+def test_both_codecs_round_trip_the_bodies(api: str) -> None:
+    """`frame` uses the engine, so the bodies are extracted here and given to both codecs."""
     for exchange in by_api()[api]:
         for cls, payload in (
             (request_class(exchange), exchange.request),
@@ -125,7 +125,7 @@ def test_both_codecs_read_and_write_the_bodies(api: str) -> None:
 
 
 def header_size(cls: type[Message], payload: bytes, version: int) -> int:
-    """Worked out by the reference, which sees where a header ends when it complains about the rest."""
+    """Return the header size, derived from the trailing bytes error of the reference codec."""
     header = messages.find("kafka", name="RequestHeader" if describe(cls).kind == "request" else "ResponseHeader")
     _, error = reference.spans(header, payload, version=describe(cls).header_version(version))
     if error is None:
@@ -134,10 +134,10 @@ def header_size(cls: type[Message], payload: bytes, version: int) -> int:
     return error.offset
 
 
-# What is excepted, and that it has to be.
+# Exceptions, and why each is necessary
 
 
-def test_few_are_excepted() -> None:
+def test_few_frames_are_excepted() -> None:
     assert set(excepted()) <= {exchange.name for exchange in exchanges()}
     assert Counter(excepted().values()) == {
         "api not declared": 24,
@@ -148,14 +148,14 @@ def test_few_are_excepted() -> None:
     assert len(exchanges()) == 1926
 
 
-def test_apis_that_are_not_declared() -> None:
+def test_frames_of_undeclared_apis_are_rejected() -> None:
     for exchange in exceptions("api not declared"):
         with pytest.raises(UnknownMessage):
             frame.decode_request(exchange.request)
 
 
-def test_versions_that_are_not_declared() -> None:
-    """All are ApiVersions 99, and the header is enough to answer them as the brokers did."""
+def test_frames_of_undeclared_versions_are_rejected() -> None:
+    """All are ApiVersions version 99. The header is enough to respond as the brokers did."""
     for exchange in exceptions("version not declared"):
         with pytest.raises(frame.UnsupportedRequest) as caught:
             frame.decode_request(exchange.request)
@@ -167,8 +167,8 @@ def test_versions_that_are_not_declared() -> None:
         assert written_response(answer) == sized(exchange.response)
 
 
-def test_answers_in_version_0() -> None:
-    """The request is like any other; the answer is not in the version that was asked for."""
+def test_api_versions_responses_in_version_0() -> None:
+    """The response is not in the requested version."""
     for exchange in exceptions("answered in version 0"):
         request = frame.decode_request(exchange.request)
         assert written_request(request) == sized(exchange.request)
@@ -178,8 +178,8 @@ def test_answers_in_version_0() -> None:
         assert written_response(answer) == sized(exchange.response)
 
 
-def test_surplus_bytes() -> None:
-    """One client (librdkafka) writes three bytes behind a Metadata request: handed over, and not written again."""
+def test_surplus_bytes_of_requests_are_kept_apart() -> None:
+    """Three bytes that librdkafka sends after Metadata requests are returned separately and not encoded again."""
     for exchange in exceptions("surplus bytes"):
         request = frame.decode_request(exchange.request)
         assert request.surplus == bytes.fromhex("010000")
@@ -188,7 +188,7 @@ def test_surplus_bytes() -> None:
         assert written_response(answer) == sized(exchange.response)
 
 
-def test_a_stream_of_all_payloads_is_taken_apart_again() -> None:
+def test_splitter_splits_a_stream_of_all_payloads() -> None:
     payloads = [payload for exchange in exchanges() for payload in (exchange.request, exchange.response)]
     stream = b"".join(map(sized, payloads))
     splitter = frame.Splitter()

@@ -1,6 +1,6 @@
-"""Valid bodies, damaged, and what Kafka's Java classes make of them.
+"""Damaged bodies, and the results of Kafka's Java classes.
 
-kwire is never laxer than Java, and stricter only for a reason.
+kwire rejects what Java rejects, and rejects more only for a listed reason.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ REFUSED_BY_JAVA = [mutant for mutant in mutants() if mutant.json is None]
 ACCEPTED_BY_JAVA = [mutant for mutant in mutants() if mutant.json is not None]
 
 
-def refusal(codec: Codec, mutant: Mutant) -> DecodeError | None:
-    """The error of ``decode``, which must be that of ``validate`` too; None where both accept."""
+def decode_error(codec: Codec, mutant: Mutant) -> DecodeError | None:
+    """Return the error of `decode`, which must equal that of `validate`, or None."""
     by_decode, by_validate = (refusal_of(call, mutant) for call in (codec.decode, codec.validate))
     assert (by_decode and by_decode.args) == (by_validate and by_validate.args), mutant.name
     return by_decode
@@ -36,32 +36,32 @@ def refusal_of(call: Callable[..., object], mutant: Mutant) -> DecodeError | Non
 
 
 @through_both
-def test_what_java_refuses_is_refused(codec: Codec) -> None:
+def test_bodies_that_java_rejects_are_rejected(codec: Codec) -> None:
     assert len(REFUSED_BY_JAVA) == 871
     for mutant in REFUSED_BY_JAVA:
-        assert refusal(codec, mutant) is not None, mutant.name
+        assert decode_error(codec, mutant) is not None, mutant.name
 
 
 @through_both
-def test_what_java_accepts_is_refused_for_a_stated_reason_or_not_at_all(codec: Codec) -> None:
+def test_bodies_that_java_accepts_are_rejected_only_for_a_listed_reason(codec: Codec) -> None:
     reasons = Counter(
         reason(error, message_class(mutant.message))
         for mutant in ACCEPTED_BY_JAVA
-        if (error := refusal(codec, mutant)) is not None
+        if (error := decode_error(codec, mutant)) is not None
     )
     assert reasons == {
-        "bytes behind the message": 170,
-        "UTF-8 that is none, which Java reads with replacement characters": 133,
-        "a negative length or count, which Java takes for null": 14,
+        "bytes after the message": 170,
+        "invalid UTF-8, which Java reads with replacement characters": 133,
+        "a negative length or count, which Java reads as null": 14,
         "tags that are not ascending": 6,
     }
 
 
 @through_both
-def test_where_both_accept_the_values_agree(codec: Codec) -> None:
+def test_accepted_bodies_have_javas_values(codec: Codec) -> None:
     agreed = 0
     for mutant in ACCEPTED_BY_JAVA:
-        if refusal(codec, mutant) is not None:
+        if decode_error(codec, mutant) is not None:
             continue
         decoded = codec.decode(message_class(mutant.message), mutant.body, version=mutant.version)
         assert canonical(to_json(decoded, version=mutant.version)) == canonical(mutant.json), mutant.name
@@ -72,7 +72,7 @@ def test_where_both_accept_the_values_agree(codec: Codec) -> None:
     assert agreed == 342
 
 
-def test_both_codecs_give_the_same_error() -> None:
+def test_both_codecs_raise_the_same_error() -> None:
     for mutant in mutants():
-        by_engine, by_reference = (refusal(codec, mutant) for codec in BOTH)
+        by_engine, by_reference = (decode_error(codec, mutant) for codec in BOTH)
         assert (by_engine and by_engine.args) == (by_reference and by_reference.args), mutant.name

@@ -1,4 +1,4 @@
-"""Small bodies made by hand, one question each, that were put to Kafka's Java classes; here they are put to kwire."""
+"""Small bodies made by hand, with the results of Kafka's Java classes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tests.proof.material import Probe, canonical, message_class, probes
 from tests.proof.strictness import REASONS, reason
 
 STRICTER = {
-    "array count -2, nullable": "a negative length or count, which Java takes for null",
-    "array count MIN, nullable": "a negative length or count, which Java takes for null",
-    "compact count ffffffff0f = -1 -> -2": "a varint of 2^31 or more, which Java takes for a negative one",
-    "compact count 8180808008 = MIN+1 -> MIN": "a varint of 2^31 or more, which Java takes for a negative one",
-    "int16 len -2, nullable": "a negative length or count, which Java takes for null",
-    "int16 len MIN, nullable": "a negative length or count, which Java takes for null",
-    "compact len -1 (ffffffff0f), nullable": "a varint of 2^31 or more, which Java takes for a negative one",
-    "tag count ffffffff0f (-1)": "a varint of 2^31 or more, which Java takes for a negative one",
-    "tag count 8080808008 (MIN)": "a varint of 2^31 or more, which Java takes for a negative one",
+    "array count -2, nullable": "a negative length or count, which Java reads as null",
+    "array count MIN, nullable": "a negative length or count, which Java reads as null",
+    "compact count ffffffff0f = -1 -> -2": "a varint of 2^31 or more, which Java reads as negative",
+    "compact count 8180808008 = MIN+1 -> MIN": "a varint of 2^31 or more, which Java reads as negative",
+    "int16 len -2, nullable": "a negative length or count, which Java reads as null",
+    "int16 len MIN, nullable": "a negative length or count, which Java reads as null",
+    "compact len -1 (ffffffff0f), nullable": "a varint of 2^31 or more, which Java reads as negative",
+    "tag count ffffffff0f (-1)": "a varint of 2^31 or more, which Java reads as negative",
+    "tag count 8080808008 (MIN)": "a varint of 2^31 or more, which Java reads as negative",
     "tag count ffffffff7f (bits beyond 32)": "bits beyond the 32nd in a varint",
     "tag count 8080808070 (only bits beyond 32)": "bits beyond the 32nd in a varint",
     "duplicate unknown tag": "tags that are not ascending",
@@ -29,40 +29,40 @@ STRICTER = {
     "tag 3 before tag 1": "tags that are not ascending",
     "unknown tag before known": "tags that are not ascending",
     "known tag 1 then unknown dup order": "tags that are not ascending",
-    "tag 3, size says 0": "a tag's value that needs more bytes than the tag's size says",
-    "tag 3, size says 5, 1 byte there": "a tag's value that needs more bytes than the tag's size says",
-    "tag 3, size -1": "a varint of 2^31 or more, which Java takes for a negative one",
-    "tag 3, size says 2, 2 bytes there": "a tag's value that needs fewer",
+    "tag 3, size says 0": "a tagged field with a value larger than its size",
+    "tag 3, size says 5, 1 byte there": "a tagged field with a value larger than its size",
+    "tag 3, size -1": "a varint of 2^31 or more, which Java reads as negative",
+    "tag 3, size says 2, 2 bytes there": "a tagged field with a value smaller than its size",
     "nullable struct marker 00": "a nullable struct's marker other than 1 and -1",
     "nullable struct marker 02": "a nullable struct's marker other than 1 and -1",
     "nullable struct marker 7f": "a nullable struct's marker other than 1 and -1",
     "nullable struct marker 80": "a nullable struct's marker other than 1 and -1",
     "nullable struct marker fe": "a nullable struct's marker other than 1 and -1",
-    "trailing bytes": "bytes behind the message",
-    "utf8 fffe": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 c080": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 eda080": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 edb080": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 eda0bdedb880": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 f4908080": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 e282": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 c3": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 80": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 f0908d": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 e0808a": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 f0808080": "UTF-8 that is none, which Java reads with replacement characters",
-    "utf8 61ff62": "UTF-8 that is none, which Java reads with replacement characters",
+    "trailing bytes": "bytes after the message",
+    "utf8 fffe": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 c080": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 eda080": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 edb080": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 eda0bdedb880": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 f4908080": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 e282": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 c3": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 80": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 f0908d": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 e0808a": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 f0808080": "invalid UTF-8, which Java reads with replacement characters",
+    "utf8 61ff62": "invalid UTF-8, which Java reads with replacement characters",
 }
-"""The probes that Java accepts and kwire refuses, and why."""
+"""The probes that Java accepts and kwire rejects, with reasons."""
 
 LAXER = "tag 0 at a version where it is not defined (UpdateMetadataRequest v6, type is v7+? no tags: unknown)"
-"""The one probe that Java refuses and kwire accepts: to version 6 a tag of version 7 is unknown, so it is kept."""
+"""The probe that Java rejects and kwire accepts: in version 6, a tag of version 7 is an unknown tag."""
 
 asked = [probe for probe in probes() if probe.version in message_class(probe.message).versions]
 each_probe = pytest.mark.parametrize("probe", asked, ids=[probe.question for probe in asked])
 
 
-def test_every_probe_is_asked() -> None:
+def test_every_probe_is_used() -> None:
     assert len(probes()) == 86
     assert set(STRICTER) | {LAXER} <= {probe.question for probe in asked}
     assert set(STRICTER.values()) == set(REASONS)
@@ -70,7 +70,7 @@ def test_every_probe_is_asked() -> None:
 
 @each_probe
 @through_both
-def test_kwire_answers_as_java_does_or_says_why_not(codec: Codec, probe: Probe) -> None:
+def test_kwire_agrees_with_java_except_for_listed_reasons(codec: Codec, probe: Probe) -> None:
     cls = message_class(probe.message)
     if probe.question in STRICTER:
         assert probe.accepted
@@ -89,7 +89,7 @@ def test_kwire_answers_as_java_does_or_says_why_not(codec: Codec, probe: Probe) 
 
 
 @through_both
-def test_versions_that_a_class_does_not_have(codec: Codec) -> None:
+def test_undeclared_versions_are_rejected(codec: Codec) -> None:
     beyond = [probe for probe in probes() if probe not in asked]
     assert {probe.version for probe in beyond} == {-1, 99}
     for probe in beyond:
@@ -100,8 +100,8 @@ def test_versions_that_a_class_does_not_have(codec: Codec) -> None:
 
 
 @through_both
-def test_what_java_does_not_write_is_not_written(codec: Codec) -> None:
-    """Nor two things that it does write: a lone surrogate (as ``?``), and an unknown tag with a known one's number."""
+def test_values_that_java_rejects_are_rejected(codec: Codec) -> None:
+    """Two values that Java writes are rejected too: a lone surrogate, and an unknown tag with a known number."""
 
     def refused(message: RequestHeader | ApiVersionsResponse, version: int) -> str:
         with pytest.raises(EncodeError) as caught:

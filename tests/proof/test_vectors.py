@@ -1,4 +1,4 @@
-"""Every body that Kafka's own Java classes wrote becomes an object, and the same bytes again, and the same JSON."""
+"""Bodies written by Kafka's Java classes round-trip as bytes and as JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.proof.material import canonical, message_class, vectors
 each_message = pytest.mark.parametrize("message", sorted(vectors()))
 
 
-def test_the_engine_is_the_compiled_one() -> None:
-    """Else all that is said here about the engine would be said about the reference twice."""
+def test_engine_is_the_compiled_module() -> None:
+    """Otherwise the tests of the engine would test the reference codec twice."""
     import kwire._kwire
 
     assert kwire._kwire.__file__ is not None
@@ -27,7 +27,7 @@ def test_the_engine_is_the_compiled_one() -> None:
 
 @each_message
 @through_both
-def test_bytes_become_an_object_and_the_same_bytes_again(codec: Codec, message: str) -> None:
+def test_vectors_round_trip(codec: Codec, message: str) -> None:
     cls = message_class(message)
     for vector in vectors()[message]:
         codec.validate(cls, vector.body, version=vector.version)
@@ -37,7 +37,7 @@ def test_bytes_become_an_object_and_the_same_bytes_again(codec: Codec, message: 
 
 @each_message
 @through_both
-def test_the_object_says_what_kafka_says(codec: Codec, message: str) -> None:
+def test_decoded_vectors_equal_kafkas_json(codec: Codec, message: str) -> None:
     cls = message_class(message)
     for vector in vectors()[message]:
         decoded = codec.decode(cls, vector.body, version=vector.version)
@@ -46,7 +46,7 @@ def test_the_object_says_what_kafka_says(codec: Codec, message: str) -> None:
 
 
 @each_message
-def test_both_codecs_make_equal_objects(message: str) -> None:
+def test_both_codecs_decode_to_equal_objects(message: str) -> None:
     cls = message_class(message)
     for vector in vectors()[message]:
         by_engine, by_reference = (codec.decode(cls, vector.body, version=vector.version) for codec in BOTH)
@@ -56,8 +56,8 @@ def test_both_codecs_make_equal_objects(message: str) -> None:
 
 
 @each_message
-def test_a_decoded_object_equals_the_constructed_one(message: str) -> None:
-    """``from_json`` goes through constructors, so it shows what the codecs, which go around them, must build."""
+def test_decoded_object_equals_a_constructed_one(message: str) -> None:
+    """`from_json` uses constructors, unlike the codecs, so it shows what they must build."""
     cls = message_class(message)
     for vector in vectors()[message]:
         if not vector.unknown_tags:
@@ -78,7 +78,7 @@ def test_spans_cover_every_byte_once(message: str) -> None:
 
 @each_message
 @through_both
-def test_every_prefix_of_a_body_is_an_error(codec: Codec, message: str) -> None:
+def test_every_prefix_of_a_body_is_rejected(codec: Codec, message: str) -> None:
     cls = message_class(message)
     vector = max((each for each in vectors()[message] if len(each.body) < 1_000), key=lambda each: len(each.body))
     for length in range(len(vector.body)):
@@ -88,7 +88,7 @@ def test_every_prefix_of_a_body_is_an_error(codec: Codec, message: str) -> None:
 
 
 def unknown_tags_of(value: Any, path: str = "") -> frozenset[tuple[str, int, bytes]]:
-    """All unknown tags below ``value``, with paths as the vectors write them."""
+    """Return all unknown tags below `value`, with paths in the form of the vectors."""
     found: set[tuple[str, int, bytes]] = set()
     if isinstance(value, Struct):
         found.update((path or "/", tag, content) for tag, content in value.unknown_tags.items())

@@ -1,4 +1,4 @@
-"""What stands in a version and how small it is: worked out by the reference, and held against what can be encoded."""
+"""Layouts of the reference codec: fields of a version and minimum sizes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Outer(Message, versions="0-3", flexible="2+"):
 
 
 def placed(layout: Layout) -> list[str]:
-    return [each.name for each in layout.standing]
+    return [each.name for each in layout.present]
 
 
-def test_fields_stand_from_their_first_version_to_their_last() -> None:
+def test_fields_are_present_from_since_to_until() -> None:
     assert placed(layout_of(Outer, 0)) == ["gone", "inner", "perhaps", "names", "number"]
     assert placed(layout_of(Outer, 1)) == ["inner", "perhaps", "names", "number"]
     assert [f.name for f in layout_of(Outer, 1).absent] == ["gone"]
@@ -42,29 +42,29 @@ def test_fields_stand_from_their_first_version_to_their_last() -> None:
 
 
 @pytest.mark.parametrize(("version", "smallest"), [(0, 2), (1, 6), (2, 7)])
-def test_a_struct_is_as_small_as_its_fields(version: int, smallest: int) -> None:
+def test_minimum_size_of_a_struct_is_the_sum_of_its_fields(version: int, smallest: int) -> None:
     layout = layout_of(Outer, version)
-    assert layout.smallest(layout.standing[-4].type, compact=False) == smallest
+    assert layout.smallest(layout.present[-4].type, compact=False) == smallest
 
 
 @pytest.mark.parametrize(("version", "smallest"), [(0, 2), (1, 1), (2, 1)])
-def test_null_is_a_byte_from_the_version_that_has_it(version: int, smallest: int) -> None:
+def test_nullable_struct_has_a_marker_since_nullable_since(version: int, smallest: int) -> None:
     layout = layout_of(Outer, version)
-    assert layout.smallest(layout.standing[-3].type, compact=False) == smallest
+    assert layout.smallest(layout.present[-3].type, compact=False) == smallest
 
 
-def test_compact_lengths_are_for_flexible_versions_and_fields_that_want_them() -> None:
-    names = layout_of(Outer, 2).standing[-2]
+def test_lengths_are_compact_in_flexible_versions_unless_declared_otherwise() -> None:
+    names = layout_of(Outer, 2).present[-2]
     assert (names.name, names.compact) == ("names", False)
-    assert not any(each.compact for each in layout_of(Outer, 1).standing)
+    assert not any(each.compact for each in layout_of(Outer, 1).present)
 
 
 @given(message_classes(), versions)
-def test_no_value_is_smaller_than_the_smallest(cls: Any, version: int) -> None:
-    """Null, empty and zero everywhere is exactly as long as the layout says."""
+def test_smallest_value_has_the_minimum_size(cls: Any, version: int) -> None:
+    """A message of nulls, empty arrays, and zeros has the minimum size."""
     layout = layout_of(cls, version)
     least = smallest_instance(cls, version)
-    # Unwritten tags still need their count, which the layout knows of too.
+    # Without tagged fields, their count is still written and included in the layout.
     assert len(reference.encode(least, version=version)) == layout.smallest(StructType(cls), compact=False)
     assert codec.encode(least, version=version) == reference.encode(least, version=version)
 
@@ -90,7 +90,7 @@ def smallest_value(wire: WireType, version: int, null: bool = True) -> Any:
     return zero_of(wire)
 
 
-# Declarations that no bytes can mean, refused by the reference and by plans alike.
+# Declarations that the wire format cannot express, rejected by the reference and by plans
 
 
 class Empty(Struct):
@@ -101,8 +101,8 @@ class EmptyAtFirst(Struct):
     later: int32 = field(since=1, default=0)
 
 
-def refusals(cls: Any, version: int) -> list[tuple[str, str | None]]:
-    """Who is to blame, according to the reference's layout and to the engine's plan."""
+def errors_of_layout_and_plan(cls: Any, version: int) -> list[tuple[str, str | None]]:
+    """Return the class and field of the errors of the layout and the plan."""
     blamed = []
     for work_out in (layout_of, codec._compile):
         with pytest.raises(DeclarationError) as caught:
@@ -111,7 +111,7 @@ def refusals(cls: Any, version: int) -> list[tuple[str, str | None]]:
     return blamed
 
 
-def test_elements_without_bytes() -> None:
+def test_arrays_of_empty_elements_are_rejected() -> None:
     class Crowd(Message, versions="0-1"):
         number: int16
         nobody: array[EmptyAtFirst]
@@ -119,28 +119,28 @@ def test_elements_without_bytes() -> None:
     class Void(Message, versions="0"):
         nothing: nullable[array[Empty]]
 
-    assert refusals(Crowd, 0) == [("Crowd", "nobody")] * 2
-    assert placed(layout_of(Crowd, 1)) == ["number", "nobody"]
-    assert refusals(Void, 0) == [("Void", "nothing")] * 2
+    assert errors_of_layout_and_plan(Crowd, 0) == [("Crowd", "no error")] * 2
+    assert placed(layout_of(Crowd, 1)) == ["number", "no error"]
+    assert errors_of_layout_and_plan(Void, 0) == [("Void", "nothing")] * 2
 
 
-def test_tags_in_a_version_without_tag_sections() -> None:
+def test_tag_in_an_inflexible_version_is_rejected() -> None:
     class Hasty(Message, versions="0-1", flexible="1+"):
         early: int16 = field(tag=0, default=0)
 
-    assert refusals(Hasty, 0) == [("Hasty", "early")] * 2
+    assert errors_of_layout_and_plan(Hasty, 0) == [("Hasty", "early")] * 2
     assert list(layout_of(Hasty, 1).tagged) == [0]
 
 
-def test_a_tag_that_is_taken() -> None:
+def test_duplicate_tag_is_rejected() -> None:
     class Twins(Message, versions="0", flexible="0+"):
         elder: int16 = field(tag=5, default=0)
         younger: int16 = field(tag=5, default=0)
 
-    assert refusals(Twins, 0) == [("Twins", "younger")] * 2
+    assert errors_of_layout_and_plan(Twins, 0) == [("Twins", "younger")] * 2
 
 
-def test_a_tag_may_be_handed_on_to_another_field() -> None:
+def test_fields_of_different_versions_can_share_a_tag() -> None:
     class Heirs(Message, versions="0-1", flexible="0+"):
         old: int16 = field(tag=5, until=0, default=0)
         new: string = field(tag=5, since=1, default=zero)

@@ -1,4 +1,4 @@
-"""Which bytes are which value."""
+"""Spans: the bytes of each value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_part_of_a_body_has_a_span() -> None:
     ]
 
 
-def test_a_string_is_one_span_with_its_length() -> None:
+def test_string_span_includes_its_length() -> None:
     body = bytes.fromhex("00000001 0001 74")
     assert spans(MetadataRequest, body, version=0) == (
         [Span(("topics",), 0, 4, "count", 1), Span(("topics", 0, "name"), 4, 7, "string", "t")],
@@ -43,7 +43,7 @@ def test_a_string_is_one_span_with_its_length() -> None:
     )
 
 
-def test_null_is_a_count_of_none() -> None:
+def test_null_array_has_a_count_of_none() -> None:
     assert spans(MetadataRequest, b"\xff\xff\xff\xff", version=1) == ([Span(("topics",), 0, 4, "count", None)], None)
 
 
@@ -57,7 +57,7 @@ def test_markers_and_control_bytes_have_spans() -> None:
     ]
 
 
-def test_integers_of_an_array_have_a_span_each() -> None:
+def test_each_integer_of_an_array_has_a_span() -> None:
     body = bytes.fromhex(
         "00000000"  # no brokers
         "00000001 0000 0001 74"  # one topic, without error, called t
@@ -76,7 +76,7 @@ def test_integers_of_an_array_have_a_span_each() -> None:
 
 
 @pytest.mark.parametrize("length", range(len(TAGGED)))
-def test_of_a_bad_body_the_spans_before_the_fault_are_given(length: int) -> None:
+def test_invalid_body_returns_the_spans_before_the_error(length: int) -> None:
     whole, _ = spans(ApiVersionsResponse, TAGGED, version=3)
     found, error = spans(ApiVersionsResponse, TAGGED[:length], version=3)
     assert error is not None
@@ -84,7 +84,7 @@ def test_of_a_bad_body_the_spans_before_the_fault_are_given(length: int) -> None
     assert error.offset >= (found[-1].end if found else 0) or error.kind == "count_exceeds_input"
 
 
-def test_bytes_behind_the_message_are_an_error_behind_all_spans() -> None:
+def test_trailing_bytes_are_an_error_after_all_spans() -> None:
     found, error = spans(MetadataRequest, b"\xff\xff\xff\xff\x00", version=1)
     assert len(found) == 1
     assert error is not None

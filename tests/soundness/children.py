@@ -1,6 +1,6 @@
-"""Work that could take the interpreter down with it, done in a process of its own.
+"""Work that could crash the interpreter, in a child process.
 
-A child that dies by a signal is a failed test here, not the end of the run.
+A child that is killed by a signal fails its test and does not end the test run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tests.installing import ROOT
 
 
 def outcome(module: str, name: str, *arguments: str) -> str:
-    """What ``module.name(*arguments)`` returns in a child; a failure that shows the child's end otherwise."""
+    """Return the result of `module.name(*arguments)` in a child process, or fail with its output."""
     program = (
         f"import faulthandler, sys; faulthandler.enable()\n"
         f"from {module} import {name}\n"

@@ -1,4 +1,4 @@
-"""Work for a child that watches its own memory: see the functions; each returns what it saw."""
+"""Functions for a child process that measure their own memory and return the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FRAMES = 2_000
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory, as Linux has them."""
+    """Return the resident memory of this process in bytes (Linux)."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
@@ -21,7 +21,7 @@ def resident() -> int:
 
 
 def grown_by_ten_million_objects() -> str:
-    """How many bytes the process grew while ten million structs were decoded and dropped, a frame at a time."""
+    """Return the growth in bytes while ten million structs are decoded and freed."""
     body = kwire.encode(Small(leaves=tuple(Leaf2(text=str(n)) for n in range(OBJECTS_IN_A_FRAME - 1))), version=0)
     for _ in range(FRAMES // 20):
         kwire.decode(Small, body, version=0)
@@ -32,7 +32,7 @@ def grown_by_ten_million_objects() -> str:
 
 
 def grown_by_small_frames() -> str:
-    """The same for a million of the smallest frames, compared, hashed and replaced along the way."""
+    """Return the growth for a million small frames that are also compared, hashed, and replaced."""
     body = kwire.encode(Small(number=1, name="a", leaves=(Leaf2(text="b"),)), version=0)
     first = kwire.decode(Small, body, version=0)
     gc.collect()
@@ -49,7 +49,7 @@ def grown_by_small_frames() -> str:
 
 
 def grown_by_refused_frames() -> str:
-    """The same for frames that break off, at every place in turn: what was half made is given back."""
+    """Return the growth for frames truncated at every offset, where partial objects must be freed."""
     body = kwire.encode(Small(number=1, name="a" * 100, leaves=(Leaf2(text="b" * 50),) * 20), version=0)
     before = 0
     for turn in range(400):

@@ -1,4 +1,4 @@
-"""The declarations that these tests make objects of: every kind of value a slot can hold, few of each."""
+"""Declarations for the soundness tests, with every kind of value a slot can hold."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Small(Message, versions="0"):
 
 
 class Aged(Struct):
-    """``old`` is absent from version 1: encoding that compares it with its default."""
+    """`old` is absent in version 1: encoding compares it with its default."""
 
     old: int32 = field(until=0, default=0)
     present: int32 = 0
@@ -54,7 +54,7 @@ class Ages(Message, versions="0-1"):
 
 
 def full_tree() -> Tree:
-    """Every field away from its default."""
+    """An instance where every field differs from its default."""
     return Tree(
         leaves=tuple([Leaf(number=n, load=n / 2, inner=Leaf2(text="é" * n)) for n in range(3)]),
         name="name",
@@ -70,7 +70,7 @@ def full_tree() -> Tree:
 
 
 def replaced(instance: Kind, **changes: Any) -> Kind:
-    """``copy.replace`` of Python 3.13, for all versions."""
+    """`copy.replace` of Python 3.13, for older versions."""
     untyped: Any = instance
     made: Kind = untyped.__replace__(**changes)
     return made

@@ -1,7 +1,7 @@
-"""Objects that no constructor makes, and what is done to them in a child: each function returns what happened.
+"""Forged objects, used in a child process. Each function returns what happened.
 
-``object.__new__`` leaves slots unset and ``object.__setattr__`` puts anything into them. Python allows both, so neither
-may crash: the worst that may happen is an exception, or a leak where somebody forged a cycle.
+`object.__new__` leaves slots unset, and `object.__setattr__` sets them to any object. Python allows both, so neither
+may crash. An exception is allowed, and a leak of a forged cycle.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def freed(form: str) -> str:
 
 
 def attempted(form: str, action: str) -> str:
-    """The name of the exception that ``action`` on a forged object ends with."""
+    """Return the name of the exception that `action` raises for a forged object."""
     one, other = made(form), made(form)
     actions: dict[str, Callable[[], object]] = {
         "hash": lambda: hash(one),
@@ -60,7 +60,7 @@ def attempted(form: str, action: str) -> str:
 
 
 def encoded_with_evil_equality(lies: str) -> str:
-    """Encode a message whose absent field holds an object that empties the message while it is compared."""
+    """Encode a message with an absent field that clears the message while it is compared."""
     message = Ages(items=tuple(Aged(present=1000 + n) for n in range(100)))
 
     class Evil(int):
@@ -81,7 +81,7 @@ def encoded_with_evil_equality(lies: str) -> str:
 
 
 def compared_with_evil_equality() -> str:
-    """Compare structs that hold an object which takes the compared structs' slots apart meanwhile."""
+    """Compare structs with a value that clears the slots of both structs."""
     one, other = Leaf(number=1), Leaf(number=1)
 
     class Evil(int):
@@ -102,7 +102,7 @@ def compared_with_evil_equality() -> str:
 
 
 def freed_in_a_finalizer() -> str:
-    """A struct's slot holds an object whose finalizer makes, compares and drops structs of the same class."""
+    """Free a struct with a value that creates, compares, and frees structs of the same class in its finalizer."""
 
     class Busy:
         def __del__(self) -> None:

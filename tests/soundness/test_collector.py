@@ -1,7 +1,7 @@
-"""The garbage collector has nothing to do with decoded objects, and does nothing to them.
+"""The garbage collector does not track decoded objects and does not affect them.
 
-Objects of classes that the native layer adopted have no collector's header: they are never tracked and are that much
-smaller. The classes themselves are ordinary objects, and go when nobody names them.
+Objects of adopted classes have no garbage collector header, so they are never tracked and smaller. The classes are
+ordinary objects and are collected when unreferenced.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OpenedTree(Tree):
 
 @pytest.fixture
 def eager_collector() -> Iterator[None]:
-    """A collector that runs whenever anything that it tracks is made."""
+    """Run the garbage collector on every allocation."""
     before = gc.get_threshold()
     gc.set_threshold(1, 1, 1)
     yield
@@ -50,25 +50,25 @@ def test_decoded_and_constructed_objects_are_not_tracked() -> None:
             assert not gc.is_tracked(held)
 
 
-def test_an_object_is_its_header_and_a_pointer_a_slot() -> None:
+def test_object_size_is_header_and_one_pointer_per_slot() -> None:
     for kind, fields in ((Tree, 9), (Leaf, 3), (Leaf2, 1), (Small, 3)):
         decoded_or_built = kind()
         assert sys.getsizeof(decoded_or_built) == HEADER + POINTER * (fields + len(("unknown_tags",)))
 
 
-def test_a_class_with_a_dict_stays_with_the_collector() -> None:
+def test_class_with_a_dict_is_not_adopted() -> None:
     decoded = kwire.decode(Opened, kwire.encode(Opened(), version=0), version=0)
     assert gc.is_tracked(decoded)
     assert gc.is_tracked(Opened())
 
 
-def test_weak_references_and_dicts_are_the_only_ways_out_of_adoption() -> None:
+def test_only_weak_references_and_dicts_prevent_adoption() -> None:
     assert gc.is_tracked(Referable())
     assert not gc.is_tracked(Small())
 
 
 @pytest.mark.usefixtures("eager_collector")
-def test_decoding_while_the_collector_runs_all_the_time() -> None:
+def test_decode_with_constant_garbage_collection() -> None:
     body = kwire.encode(full_tree(), version=1)
     for kind in (Tree, OpenedTree):
         for _ in range(200):
@@ -77,14 +77,14 @@ def test_decoding_while_the_collector_runs_all_the_time() -> None:
 
 
 @pytest.mark.usefixtures("eager_collector")
-def test_refusing_while_the_collector_runs_all_the_time() -> None:
+def test_decode_errors_with_constant_garbage_collection() -> None:
     body = kwire.encode(full_tree(), version=1)
     for end in range(len(body)):
         with pytest.raises(kwire.DecodeError):
             kwire.decode(Tree, body[:end], version=1)
 
 
-def test_collections_between_decodes_leave_the_decoded_alone() -> None:
+def test_garbage_collection_keeps_decoded_objects() -> None:
     body = kwire.encode(full_tree(), version=1)
     kept = []
     for step in range(300):
@@ -95,7 +95,7 @@ def test_collections_between_decodes_leave_the_decoded_alone() -> None:
 
 
 def used_classes() -> list[weakref.ref[type]]:
-    """Two classes, decoded, encoded and refused in each version; in a frame that ends, for frames keep their locals."""
+    """Decode and encode two classes, with errors, in a function, because frames keep their locals alive."""
 
     class Inner(Struct):
         number: int32
@@ -111,13 +111,13 @@ def used_classes() -> list[weakref.ref[type]]:
     return [weakref.ref(Inner), weakref.ref(Outer)]
 
 
-def test_classes_that_were_used_are_collected_when_nobody_names_them() -> None:
+def test_unreferenced_classes_are_collected() -> None:
     references = used_classes()
     gc.collect()
     assert [reference() for reference in references] == [None, None]
 
 
-def test_an_object_keeps_its_class() -> None:
+def test_object_keeps_its_class_alive() -> None:
     class Short(Message, versions="0"):
         number: int32
 
@@ -133,7 +133,7 @@ def test_an_object_keeps_its_class() -> None:
     "work",
     [collecting.grown_by_ten_million_objects, collecting.grown_by_small_frames, collecting.grown_by_refused_frames],
 )
-def test_memory_stays_flat(work: object) -> None:
-    """A leak of one byte an object would be ten megabytes."""
+def test_memory_does_not_grow(work: object) -> None:
+    """A leak of one byte per object would be ten megabytes."""
     name = getattr(work, "__name__", "")
     assert int(outcome(collecting.__name__, name)) < 4 << 20

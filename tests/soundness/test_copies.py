@@ -1,4 +1,4 @@
-"""Decoded objects are copied, pickled, replaced and referred to as constructor-built ones are."""
+"""Decoded objects can be copied, pickled, replaced, and weakly referenced like constructed ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def decoded() -> Tree:
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_a_pickle_of_a_decoded_object_is_the_object_again(decoded: Tree, protocol: int) -> None:
+def test_decoded_objects_can_be_pickled(decoded: Tree, protocol: int) -> None:
     again = pickle.loads(pickle.dumps(decoded, protocol))
     assert type(again) is Tree
     assert again == decoded == full_tree()
@@ -27,13 +27,13 @@ def test_a_pickle_of_a_decoded_object_is_the_object_again(decoded: Tree, protoco
     assert kwire.encode(again, version=1) == kwire.encode(decoded, version=1)
 
 
-def test_a_copy_of_what_never_changes_is_itself(decoded: Tree) -> None:
+def test_copy_returns_the_same_object(decoded: Tree) -> None:
     assert copy.copy(decoded) is decoded
     assert copy.deepcopy(decoded) is decoded
     assert copy.deepcopy([decoded, decoded.leaves])[1] == decoded.leaves
 
 
-def test_a_replacement_shares_what_was_not_replaced(decoded: Tree) -> None:
+def test_replace_shares_unchanged_values(decoded: Tree) -> None:
     renamed = replaced(decoded, name="other")
     assert renamed.name == "other"
     assert renamed.leaves is decoded.leaves
@@ -41,13 +41,13 @@ def test_a_replacement_shares_what_was_not_replaced(decoded: Tree) -> None:
     assert decoded == full_tree()
 
 
-def test_what_was_replaced_outlives_the_original() -> None:
+def test_replacement_outlives_the_original() -> None:
     renamed = replaced(kwire.decode(Tree, kwire.encode(full_tree(), version=1), version=1), name=None)
     gc.collect()
     assert renamed == replaced(full_tree(), name=None)
 
 
-def test_a_declared_weak_reference_dies_with_its_object() -> None:
+def test_weak_reference_dies_with_its_object() -> None:
     here = Referable(number=1)
     reference = weakref.ref(here)
     assert reference() is here
@@ -55,7 +55,7 @@ def test_a_declared_weak_reference_dies_with_its_object() -> None:
     assert reference() is None
 
 
-def test_other_objects_refuse_weak_references(decoded: Tree) -> None:
+def test_weak_reference_without_class_keyword_is_rejected(decoded: Tree) -> None:
     for held in (decoded, decoded.leaves[0], Leaf()):
         with pytest.raises(TypeError, match="weak reference"):
             weakref.ref(held)

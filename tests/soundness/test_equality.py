@@ -1,6 +1,6 @@
-"""Native equality and hash are those that ``Struct`` spells in Python: by value, a NaN by its bits.
+"""Native equality and hash equal those of `Struct` in Python: by value, with NaN compared by its bits.
 
-``Struct.__eq__(a, b)`` runs the Python, ``a == b`` the native code; the two are compared pair by pair.
+`Struct.__eq__(a, b)` runs the Python code and `a == b` the native code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FLOATS = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, NAN, OTHER_NAN, NEGATIVE_NA
 
 
 def trees() -> list[Tree]:
-    """Trees that differ in one thing each, and twins made apart from each other."""
+    """Return structs that differ in one value each, and equal structs created separately."""
     base = full_tree()
     changes: list[dict[str, Any]] = [
         {},
@@ -46,21 +46,21 @@ def trees() -> list[Tree]:
     return [replaced(tree, **change) for change in changes for tree in (base, full_tree())]
 
 
-def test_native_equality_agrees_with_python_on_every_pair() -> None:
+def test_native_equality_agrees_with_python() -> None:
     for a, b in itertools.product(trees(), repeat=2):
         assert (a == b) is Struct.__eq__(a, b)
         assert (a != b) is not (a == b)
 
 
-def test_equal_objects_have_equal_hashes_natively_and_in_python() -> None:
+def test_equal_objects_have_equal_hashes() -> None:
     for a, b in itertools.product(trees(), repeat=2):
         if a == b:
             assert hash(a) == hash(b)
             assert Struct.__hash__(a) == Struct.__hash__(b)
 
 
-def test_unequal_objects_are_told_apart_by_their_hashes() -> None:
-    """A hash may collide; that these few should is one chance in 2**50."""
+def test_different_objects_have_different_hashes() -> None:
+    """Hashes may collide, but for these few with a probability of only 2**-50."""
     assert len({hash(tree) for tree in trees()}) == len(set(trees()))
 
 
@@ -76,20 +76,20 @@ def test_decoded_objects_equal_constructed_ones(version: int) -> None:
         assert {decoded} == {built}
 
 
-def test_floats_are_equal_as_numbers_and_nans_by_bits() -> None:
+def test_floats_compare_as_numbers_and_nans_by_bits() -> None:
     for a, b in itertools.product(FLOATS, repeat=2):
         equal = a == b or struct.pack(">d", a) == struct.pack(">d", b)
         assert (Leaf(load=a) == Leaf(load=b)) is equal
         assert (Tree(numbers=(a,)) == Tree(numbers=(b,))) is equal
 
 
-def test_a_nan_survives_the_wire_bit_by_bit() -> None:
+def test_nan_bits_round_trip() -> None:
     for nan in (NAN, OTHER_NAN, NEGATIVE_NAN):
         (again,) = kwire.decode(Tree, kwire.encode(Tree(numbers=(nan,)), version=0), version=0).numbers
         assert struct.pack(">d", again) == struct.pack(">d", nan)
 
 
-def test_equal_fields_do_not_make_equal_classes() -> None:
+def test_objects_of_different_classes_are_not_equal() -> None:
     class Twin(Message, versions="0"):
         text: string = ""
 
@@ -105,7 +105,7 @@ def test_equal_fields_do_not_make_equal_classes() -> None:
         assert Twin(text="a").__eq__(other) is NotImplemented
 
 
-def test_structs_have_no_order() -> None:
+def test_structs_cannot_be_ordered() -> None:
     leaf: Any = Leaf()
     with pytest.raises(TypeError, match="not supported"):
         assert leaf < Leaf()

@@ -1,4 +1,4 @@
-"""Forged objects are refused with an exception that says where; nothing crashes, however they were forged."""
+"""Forged objects raise an exception with a path and never crash."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def child(name: str, *arguments: str) -> str:
     return outcome(forgeries.__name__, name, *arguments)
 
 
-def test_an_empty_object_does_not_encode() -> None:
+def test_empty_object_is_rejected_by_encode() -> None:
     with pytest.raises(EncodeError) as refusal:
         kwire.encode(object.__new__(Tree), version=1)
     assert refusal.value.kind == "wrong_type"
     assert refusal.value.path == ("leaves",)
 
 
-def test_an_empty_object_inside_is_refused_by_its_path() -> None:
+def test_nested_empty_object_is_rejected_with_its_path() -> None:
     message = Tree(leaves=(Leaf(),))
     object.__setattr__(message, "leaves", (Leaf(), object.__new__(Leaf)))
     with pytest.raises(EncodeError) as refusal:
@@ -37,7 +37,7 @@ def test_an_empty_object_inside_is_refused_by_its_path() -> None:
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_an_unset_slot_is_refused_by_its_name(name: str) -> None:
+def test_unset_slot_is_rejected_with_its_name(name: str) -> None:
     message = full_tree()
     object.__delattr__(message, name)
     with pytest.raises(EncodeError) as refusal:
@@ -50,7 +50,7 @@ def test_an_unset_slot_is_refused_by_its_name(name: str) -> None:
 @pytest.mark.parametrize(
     "forged", [object(), 1j, [1], {1}, Leaf2(), object.__new__(Small), type], ids=lambda forged: type(forged).__name__
 )
-def test_a_foreign_value_is_refused_by_its_name(name: str, forged: object) -> None:
+def test_foreign_value_is_rejected_with_its_name(name: str, forged: object) -> None:
     message = full_tree()
     object.__setattr__(message, name, forged)
     with pytest.raises(EncodeError) as refusal:
@@ -59,26 +59,26 @@ def test_a_foreign_value_is_refused_by_its_name(name: str, forged: object) -> No
     assert refusal.value.path == (name,)
 
 
-def test_unset_slots_compare_and_hash_without_harm() -> None:
+def test_unset_slots_can_be_compared_and_hashed() -> None:
     assert object.__new__(Leaf) == object.__new__(Leaf)
     assert object.__new__(Leaf) != Leaf()
     assert Leaf() != object.__new__(Leaf)
     assert hash(object.__new__(Leaf)) == hash(object.__new__(Leaf))
 
 
-def test_the_repr_of_unset_slots_names_the_first() -> None:
+def test_repr_of_unset_slots_names_the_first() -> None:
     with pytest.raises(AttributeError, match="number"):
         repr(object.__new__(Leaf))
 
 
-def test_what_cannot_be_hashed_makes_its_struct_unhashable() -> None:
+def test_struct_with_an_unhashable_value_is_unhashable() -> None:
     leaf = Leaf()
     object.__setattr__(leaf, "inner", [])
     with pytest.raises(TypeError, match="unhashable"):
         hash(leaf)
 
 
-def test_an_exception_in_a_forged_equality_comes_through() -> None:
+def test_exception_of_a_forged_equality_propagates() -> None:
     class Refusing:
         def __eq__(self, other: object) -> bool:
             raise ZeroDivisionError
@@ -93,7 +93,7 @@ def test_an_exception_in_a_forged_equality_comes_through() -> None:
         assert one == other
 
 
-def test_an_absent_field_that_holds_a_foreign_value_is_not_at_its_default() -> None:
+def test_foreign_value_in_an_absent_field_is_not_the_default() -> None:
     message = Ages(items=(Aged(),))
     object.__setattr__(message.items[0], "old", object())
     with pytest.raises(EncodeError) as refusal:
@@ -103,7 +103,7 @@ def test_an_absent_field_that_holds_a_foreign_value_is_not_at_its_default() -> N
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_long_chains_and_cycles_are_let_go(form: str) -> None:
+def test_long_chains_and_cycles_are_freed(form: str) -> None:
     assert child("freed", form) == "freed"
 
 
@@ -114,18 +114,18 @@ def test_long_chains_and_cycles_end_in_recursion_errors(form: str, action: str) 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_forged_struct_in_the_place_of_another_is_refused(form: str) -> None:
+def test_forged_struct_of_another_class_is_rejected(form: str) -> None:
     assert child("attempted", form, "encode") == "EncodeError"
 
 
 @pytest.mark.parametrize("lies", ["equal", "different"])
-def test_an_evil_equality_is_not_asked_while_encoding(lies: str) -> None:
+def test_encode_does_not_call_a_forged_equality(lies: str) -> None:
     assert child("encoded_with_evil_equality", lies) in ("encoded", "refused at ('items', 0, 'old')")
 
 
-def test_an_evil_equality_may_take_the_compared_apart() -> None:
+def test_forged_equality_can_clear_the_compared_structs() -> None:
     assert child("compared_with_evil_equality") == "came back"
 
 
-def test_a_finalizer_may_free_long_chains_while_its_holder_goes() -> None:
+def test_finalizer_can_free_long_chains_while_its_holder_is_freed() -> None:
     assert child("freed_in_a_finalizer") == "freed"

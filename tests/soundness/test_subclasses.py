@@ -1,4 +1,4 @@
-"""Subclasses may add what the native layer leaves out: a dict, weak references, a finalizer. All of them still work."""
+"""Subclasses can add a dict, weak references, a finalizer, and slots."""
 
 from __future__ import annotations
 
@@ -89,20 +89,20 @@ def test_instances_decode_encode_compare_and_pickle(kind: type[Small]) -> None:
 
 
 @every_kind
-def test_instances_give_back_all_they_hold(kind: type[Small]) -> None:
+def test_instances_release_their_references(kind: type[Small]) -> None:
     leaf = Leaf2(text="held by every one of them")
     before = sys.getrefcount(leaf), sys.getrefcount(kind)
     for _ in range(1000):
         kind(leaves=(leaf,))
     gc.collect()
     after = sys.getrefcount(leaf), sys.getrefcount(kind)
-    # The first construction of a class makes its constructor, which may name the class.
+    # The first construction compiles the constructor, which can refer to the class.
     assert after[0] == before[0]
     assert abs(after[1] - before[1]) < 20
 
 
 @every_kind
-def test_a_decoded_class_keeps_no_reference_too_many(kind: type[Small]) -> None:
+def test_decoding_does_not_leak_class_references(kind: type[Small]) -> None:
     body = kwire.encode(kind(), version=0)
     kwire.decode(kind, body, version=0)
     before = sys.getrefcount(kind)
@@ -113,7 +113,7 @@ def test_a_decoded_class_keeps_no_reference_too_many(kind: type[Small]) -> None:
 
 
 @pytest.mark.parametrize("kind", [WithDict, WithBoth, DictBelowWeakref, PlainBelowDict, FieldsBelowDict])
-def test_a_dict_takes_attributes_and_its_cycles_are_collected(kind: type[Small]) -> None:
+def test_cycles_through_a_dict_are_collected(kind: type[Small]) -> None:
     class Witness:
         pass
 
@@ -130,7 +130,7 @@ def test_a_dict_takes_attributes_and_its_cycles_are_collected(kind: type[Small])
 
 
 @pytest.mark.parametrize("kind", [WithWeakref, WithBoth, DictBelowWeakref])
-def test_weak_references_see_decoded_objects_go(kind: type[Small]) -> None:
+def test_weak_references_of_decoded_objects_die(kind: type[Small]) -> None:
     gone: list[str] = []
     decoded = kwire.decode(kind, kwire.encode(kind(), version=0), version=0)
     reference = weakref.ref(decoded, lambda _: gone.append("gone"))
@@ -140,7 +140,7 @@ def test_weak_references_see_decoded_objects_go(kind: type[Small]) -> None:
     assert gone == ["gone"]
 
 
-def test_a_slot_of_its_own_is_given_back() -> None:
+def test_extra_slot_is_released() -> None:
     witness = object()
     before = sys.getrefcount(witness)
     decoded = kwire.decode(WithSlot, kwire.encode(WithSlot(), version=0), version=0)
@@ -150,7 +150,7 @@ def test_a_slot_of_its_own_is_given_back() -> None:
     assert sys.getrefcount(witness) == before
 
 
-def test_a_finalizer_runs_once_for_each_object() -> None:
+def test_finalizer_runs_once_for_each_object() -> None:
     WithFinalizer.ended.clear()
     body = kwire.encode(WithFinalizer(name="built"), version=0)
     assert WithFinalizer.ended == ["built"]
@@ -159,7 +159,7 @@ def test_a_finalizer_runs_once_for_each_object() -> None:
     assert WithFinalizer.ended == ["built"] * 4
 
 
-def test_a_finalizer_may_revive_its_object() -> None:
+def test_finalizer_can_revive_its_object() -> None:
     revived: list[Small] = []
 
     class Reviving(Small):

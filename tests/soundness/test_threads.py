@@ -1,4 +1,4 @@
-"""Threads share plans: decoding and encoding by one at once gives each its own right answer."""
+"""Threads can share plans."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def hasty_switches() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def test_one_plan_serves_all_threads() -> None:
+def test_threads_share_a_plan() -> None:
     start = Barrier(THREADS)
 
     def work(thread: int) -> None:
@@ -43,7 +43,7 @@ def test_one_plan_serves_all_threads() -> None:
         list(pool.map(work, range(THREADS)))
 
 
-def test_the_first_use_of_a_class_may_be_by_all_threads_at_once() -> None:
+def test_concurrent_first_use_of_a_class() -> None:
     for _ in range(30):
 
         class Inner(Struct):
@@ -67,7 +67,7 @@ def test_the_first_use_of_a_class_may_be_by_all_threads_at_once() -> None:
             assert list(pool.map(work, range(THREADS))) == [(thread, "t") for thread in range(THREADS)]
 
 
-def test_the_first_construction_may_be_by_all_threads_at_once() -> None:
+def test_concurrent_first_construction() -> None:
     for _ in range(30):
 
         class Fresh(Struct):
@@ -84,7 +84,7 @@ def test_the_first_construction_may_be_by_all_threads_at_once() -> None:
             assert list(pool.map(work, range(THREADS))) == list(range(THREADS))
 
 
-def test_shared_objects_are_let_go_by_whichever_thread_is_last() -> None:
+def test_shared_objects_are_freed_by_the_last_thread() -> None:
     body = kwire.encode(full_tree(), version=1)
     shared = [kwire.decode(Tree, body, version=1) for _ in range(500)]
 

@@ -1,7 +1,8 @@
 """`kwire.declare` as type checkers see it; never imported at run time.
 
 Type checkers stop checking class keywords when a class has a metaclass, so they get these classes instead. Field types
-are ordinary hints: constructors, attributes, patterns, and `decode(type[T]) -> T` are checked as for frozen dataclasses.
+are ordinary hints: constructors, attributes, patterns, and `decode(type[T]) -> T` are checked as for frozen
+dataclasses.
 """
 
 from __future__ import annotations

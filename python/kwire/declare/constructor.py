@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def make_constructor(cls: type[Struct]) -> None:
     """Replace the placeholder `__init__` of a class with its constructor."""
     resolved = fields(cls)
-    # All names in the source except field names begin with an underscore: a field can be named `type`, `int`, or `self`.
+    # All names in the source except field names begin with an underscore: fields can be named `type`, `int`, or `self`.
     names: dict[str, Any] = {
         "_type": type,
         "_int": int,
@@ -72,7 +72,7 @@ def make_constructor(cls: type[Struct]) -> None:
 
 
 def _exact_type(type: WireType) -> str | None:
-    """Return the name of the Python type whose exact instances need no further check, or None."""
+    """Return the name of the Python type if its exact instances need no further check, or None."""
     match type:
         case Primitive(is_integer=True):
             return "int"
@@ -139,8 +139,8 @@ def _instances_of(expected: type, description: str) -> Check:
         if isinstance(value, expected) and (expected is bool or not isinstance(value, bool)):
             return value
         if value is None:
-            raise _WrongValue(f"expected {description}, not None", null=True)
-        raise _WrongValue(f"expected {description}, not {type(value).__name__}")
+            raise _WrongValue(f"expected {description}, found None", null=True)
+        raise _WrongValue(f"expected {description}, found {type(value).__name__}")
 
     return check
 
@@ -151,8 +151,8 @@ def _array_of(element: WireType) -> Check:
     def check_array(value: Any) -> Any:
         if not isinstance(value, (tuple, list)):
             if value is None:
-                raise _WrongValue("expected a tuple, not None", null=True)
-            raise _WrongValue(f"expected a tuple, not {type(value).__name__}: convert it with tuple(...)")
+                raise _WrongValue("expected a tuple, found None", null=True)
+            raise _WrongValue(f"expected a tuple, found {type(value).__name__}: convert it with tuple(...)")
         index = 0
         try:
             for index, item in enumerate(value):  # noqa: B007  used in the handler below

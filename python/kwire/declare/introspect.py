@@ -87,14 +87,14 @@ def check_version(cls: type[Message], version: int) -> None:
     """
     _check_message(cls)
     if isinstance(version, bool) or not isinstance(version, int):
-        raise TypeError(f"version: expected an int, not {version!r}")
+        raise TypeError(f"version: expected an int, found {version!r}")
     if version not in cls.versions:
         raise UnsupportedVersion(cls.__name__, version, str(cls.versions))
 
 
 def _check_message(cls: object) -> None:
     if not isinstance(cls, type):
-        raise TypeError(f"cls: expected a message class, not an instance of {type(cls).__name__}")
+        raise TypeError(f"cls: expected a message class, found an instance of {type(cls).__name__}")
     if not hasattr(cls, "__kwire_plans__"):
         raise DeclarationError(cls.__name__, None, "this class is not a message: it declares no versions")
 

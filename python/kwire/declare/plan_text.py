@@ -69,7 +69,7 @@ class _Writer:
         return opening + " ".join(plain + tagged + absent) + closing
 
     def by_tag(self, cls: type[Struct], present: list[Field]) -> list[Field]:
-        """Return the tagged fields by ascending tag. Reject duplicate tags and tags in a version that is not flexible."""
+        """Return the tagged fields by ascending tag. Reject duplicate tags and tags in inflexible versions."""
         tags: dict[int, Field] = {}
         for f in present:
             if f.tag is None:

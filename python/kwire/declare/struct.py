@@ -68,7 +68,7 @@ class _ClassDocumentation:
 
 class StructMeta(type):
     # Class keywords of messages: api_key, versions, flexible, dialect, and header_version. Class keywords of every
-    # struct: `key` names the fields that identify an element of an array whose order has no meaning (Kafka's mapKey),
+    # struct: `key` names the fields that identify an element of an unordered array (Kafka's mapKey),
     # and `weakref=True` allows weak references to instances.
 
     __kwire_fields__: tuple[Declared, ...]

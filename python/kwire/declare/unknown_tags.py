@@ -84,7 +84,7 @@ def unknown_tags(tags: object) -> UnknownTags:
     if isinstance(tags, UnknownTags):
         return tags if tags.raw else NO_TAGS
     if not isinstance(tags, Mapping):
-        raise TypeError(f"expected a mapping of tag to bytes, not {type(tags).__name__}")
+        raise TypeError(f"expected a mapping of tag to bytes, found {type(tags).__name__}")
     raw = bytearray()
     for tag in sorted(tags):
         content = tags[tag]

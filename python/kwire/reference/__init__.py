@@ -1,14 +1,12 @@
-"""The codec a second time, in plain Python: to check the engine by, to read, and to fall back on.
+"""Reference codec in plain Python, used to check the engine and as a fallback.
 
-Rules of this package: it follows the declarations by itself. It knows neither plans nor the engine, so that a mistake
-there cannot be one here; ``layout`` works out once more what stands in a version and how small it can be.
+It interprets the declarations on its own and uses neither plans nor the engine, so that both codecs cannot share a
+mistake. `decode`, `encode`, and `validate` have the results and errors of the functions in `kwire`.
 
-    layout      which fields a version has, and how
-    decoder     bytes to objects
-    encoder     objects to bytes
-    watching    which bytes are which value
-
-``decode``, ``encode`` and ``validate`` are those of ``kwire``, with the same results and the same errors.
+    layout       the fields of a version and their minimum sizes
+    decoder      bytes to objects
+    encoder      objects to bytes
+    value_spans  the bytes of each value
 """
 
 from __future__ import annotations
@@ -20,15 +18,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from kwire.reference.watching import Span, spans
+    from kwire.reference.value_spans import Span, spans
 
 __all__ = ["Span", "decode", "encode", "spans", "validate"]
 
 
 def __getattr__(name: str) -> Any:
-    """Tools alone watch, and pay for it."""
+    """Import `spans` on first use: only tools need it."""
     if name in ("Span", "spans"):
-        from kwire.reference import watching
+        from kwire.reference import value_spans
 
-        return getattr(watching, name)
+        return getattr(value_spans, name)
     raise AttributeError(f"module 'kwire.reference' has no attribute {name!r}")

@@ -1,8 +1,7 @@
-"""Bytes to objects, by following the declarations.
+"""Decoder of the reference codec.
 
-Rules of this file: a function that reads one type is made once for each place of a message where the type stands, and
-those of a struct call those of its fields; there is nothing between the declaration and these functions. A reader
-checks what is left before it takes anything, and an error says where the faulty value begins.
+For each field, a function that reads its type is created once; the function of a struct calls those of its fields. A
+function checks the remaining input before it reads. The offset of an error is the start of the invalid value.
 """
 
 from __future__ import annotations
@@ -44,23 +43,23 @@ if TYPE_CHECKING:
 
 
 def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
-    """Read the body of one message: ``kwire.decode``, in Python alone."""
+    """Decode the body of a message, like `kwire.decode`."""
     readers = cls.__dict__.get("__kwire_readers__")
     if readers is None:
-        readers = cls.__kwire_readers__ = {}  # type: ignore[attr-defined]  # a cache of this module's
+        readers = cls.__kwire_readers__ = {}  # type: ignore[attr-defined]  # a cache of this module
     read = readers.get(version)
     if read is None:
         read = readers[version] = Readers(layout_of(cls, version)).message()
-    return read(Input(data))  # type: ignore[no-any-return]  # it makes instances of cls
+    return read(Input(data))  # type: ignore[no-any-return]  # an instance of cls
 
 
 def validate(cls: type[Message], data: BytesLike, *, version: int) -> None:
-    """Raise what ``decode`` would raise."""
+    """Check the body of a message, like `kwire.validate`."""
     decode(cls, data, version=version)
 
 
 class Input:
-    """Bytes, how far they are read, where they end for the value at hand, and the path to that value."""
+    """The input, the current position, the end for the current value, and the path to it."""
 
     __slots__ = ("data", "end", "path", "position")
 
@@ -71,7 +70,7 @@ class Input:
         self.path: list[PathElement] = []
 
     def take(self, size: int, start: int) -> bytes:
-        """The next ``size`` bytes, for a value that began at ``start``."""
+        """Return the next `size` bytes of a value that starts at `start`."""
         position = self.position
         stop = position + size
         if stop > self.end:
@@ -84,10 +83,10 @@ class Input:
 
 
 def read_uvarint(source: Input) -> int:
-    """An unsigned varint of at most five bytes and 32 bits; a longer one than needed is fine."""
+    """Read an unsigned varint of at most five bytes and 32 bits, which can be longer than necessary."""
     start = position = source.position
     if position < source.end and source.data[position] < 0x80:
-        # Nearly all are this short.
+        # Almost all varints have one byte.
         source.position = position + 1
         return source.data[position]
     value = shift = 0
@@ -106,7 +105,7 @@ def read_uvarint(source: Input) -> int:
 
 
 def read_fixed(type: Primitive) -> Read:
-    """The function that reads a type of fixed size."""
+    """Return the function that reads a type of fixed size."""
     unpack = Format(">" + FORMATS[type.name]).unpack_from
     size = type.size
 
@@ -126,7 +125,7 @@ def read_uuid(source: Input) -> UUID:
 
 
 def read_sized(source: Input, size: int, read: Read) -> Any:
-    """What the next ``size`` bytes hold, all of them and nothing beyond."""
+    """Read a value that must use exactly the next `size` bytes."""
     start = source.position
     outer_end = source.end
     if size > outer_end - start:
@@ -144,21 +143,21 @@ def read_rest(source: Input) -> bytes:
 
 
 def refuse_unbelievable(source: Input, start: int, wanted: int) -> None:
-    """Refuse the count at ``start`` when its smallest elements alone need more than is left."""
+    """Reject a count if that many elements of minimum size do not fit in the remaining input."""
     left = source.end - source.position
     if wanted > left:
         raise source.fault("count_exceeds_input", start, wanted, left)
 
 
 class Readers:
-    """Makes the functions that read one version of a message."""
+    """Creates the functions that read one version of a message."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.structs: dict[object, Read] = {}
 
     def part(self, type: str, read: Read) -> Read:  # noqa: ARG002  # for watchers
-        """Every byte is read by a function that went through here: a hook for those who want to watch."""
+        """Return a function that reads a part. Every byte is read by such a function; `value_spans` overrides it."""
         return read
 
     def message(self) -> Read:
@@ -180,9 +179,9 @@ class Readers:
     def _struct(self, layout: Layout) -> Read:
         struct: Any = layout.struct
         make = struct.__new__
-        standing = [
+        present = [
             (placed.name, placed.member.__set__, self.read(placed.type, layout, placed.compact))
-            for placed in layout.standing
+            for placed in layout.present
         ]
         defaults = [(placed.member.__set__, placed.default) for placed in layout.tagged.values()]
         defaults += [(getattr(struct, f.name).__set__, f.default) for f in layout.absent]
@@ -193,7 +192,7 @@ class Readers:
             instance = make(struct)
             path = source.path
             path.append("")
-            for name, set_field, read in standing:
+            for name, set_field, read in present:
                 path[-1] = name
                 set_field(instance, read(source))
             path.pop()
@@ -241,7 +240,7 @@ class Readers:
         return read_tags
 
     def read(self, type: WireType, layout: Layout, compact: bool, *, nullable: bool = False) -> Read:
-        """The function that reads ``type``, in a field of ``layout`` whose lengths are ``compact`` or not."""
+        """Return the function that reads `type` in a field with compact or classic lengths."""
         match type:
             case Primitive():
                 return self.primitive(type)
@@ -316,7 +315,7 @@ class Readers:
         return read_elements
 
     def integers(self, element: Primitive, read_count: Read) -> Read:
-        """Integers hold no faults, so an array of them is read at once."""
+        """Return the function that reads an array of integers at once, because integers are always valid."""
         code = FORMATS[element.name]
         size = element.size
 
@@ -355,12 +354,12 @@ class Readers:
         return read_maybe
 
     def length(self, compact: bool, nullable: bool, classic: Primitive) -> Read:
-        """The function that reads the length of a string or of bytes, or the count of an array; None for null."""
+        """Return the function that reads a length or count, which is None for null."""
         read_classic = read_fixed(classic)
 
         def read_length(source: Input) -> int | None:
             start = source.position
-            # A compact length is one more than it says, so that 0 is left for null: that is -1 here.
+            # A compact length is stored plus one, with 0 for null.
             length: int = read_uvarint(source) - 1 if compact else read_classic(source)
             if length >= 0:
                 return length

@@ -1,7 +1,7 @@
-"""Objects to bytes, by following the declarations.
+"""Encoder of the reference codec.
 
-Rules of this file: as in the decoder, a function that writes one type is made once for each place where the type
-stands. Constructors refuse wrong values, but objects can be forged around them, so every value is checked again.
+For each field, a function that writes its type is created once. Constructors reject invalid values, but slots can be
+set without them, so every value is checked again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def encode(message: Message, *, version: int) -> bytes:
-    """Write the body of one message: ``kwire.encode``, in Python alone."""
+    """Encode the body of a message, like `kwire.encode`."""
     cls: Any = type(message)
     writers = cls.__dict__.get("__kwire_writers__")
     if writers is None:
@@ -57,7 +57,7 @@ def encode(message: Message, *, version: int) -> bytes:
 
 
 class Output:
-    """The bytes written so far, and the path to the value at hand."""
+    """The bytes written so far, and the path to the current value."""
 
     __slots__ = ("data", "path")
 
@@ -69,19 +69,19 @@ class Output:
         return EncodeError(kind, tuple(self.path), reason)
 
     def wrong_type(self, wanted: str, value: object) -> EncodeError:
-        """The error for a value of another type than the one that is ``wanted``."""
+        """Return the error for a value of a wrong type."""
         if value is None:
-            return self.fault("null_not_allowed", f"{wanted} is wanted, not None")
+            return self.fault("null_not_allowed", f"expected {wanted}, found None")
         found = "nothing" if value is UNSET else type(value).__name__
-        return self.fault("wrong_type", f"{wanted} is wanted, not {found}")
+        return self.fault("wrong_type", f"expected {wanted}, found {found}")
 
 
 UNSET = object()
-"""Stands for the value of a slot that was never filled."""
+"""The value of a slot that is not set."""
 
 
 class Writers:
-    """Makes the functions that write one version of a message."""
+    """Creates the functions that write one version of a message."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -97,9 +97,9 @@ class Writers:
 
     def _struct(self, layout: Layout) -> Write:
         struct: Any = layout.struct
-        standing = [
+        present = [
             (placed.name, placed.member.__get__, self.write(placed.type, layout, placed.compact))
-            for placed in layout.standing
+            for placed in layout.present
         ]
         absent = [(f.name, getter(getattr(struct, f.name)), f.default) for f in layout.absent if not f.ignorable]
         refuse_unknown = None if layout.flexible else refuse_tags(layout)
@@ -112,11 +112,11 @@ class Writers:
             path.append("")
             for name, get, default in absent:
                 path[-1] = name
-                refuse_loss(output, get(value), default, layout.version)
+                reject_loss(output, get(value), default, layout.version)
             if refuse_unknown is not None:
                 refuse_unknown(output, value)
             try:
-                for name, get, write in standing:
+                for name, get, write in present:
                     path[-1] = name
                     write(output, get(value))
             except AttributeError:
@@ -144,7 +144,7 @@ class Writers:
             entries = entries_of(output, raw)
             for tag, _ in entries:
                 if tag in layout.tagged:
-                    raise output.fault("tag_clash", f"tag {tag} is {layout.tagged[tag].name}'s")
+                    raise output.fault("tag_clash", f"tag {tag} belongs to {layout.tagged[tag].name}")
             section = output.data
             for tag, name, get, write, default in known:
                 path[-1] = name
@@ -162,7 +162,7 @@ class Writers:
         return write_tags
 
     def write(self, type: WireType, layout: Layout, compact: bool, *, nullable: bool = False) -> Write:
-        """The function that writes ``type``, in a field of ``layout`` whose lengths are ``compact`` or not."""
+        """Return the function that writes `type` in a field with compact or classic lengths."""
         match type:
             case Primitive(name="bool"):
                 return write_bool
@@ -192,7 +192,7 @@ class Writers:
 
 
 def getter(member: Any) -> Callable[[Any], Any]:
-    """The function that takes a field's value out of an object, ``UNSET`` where there is none."""
+    """Return a function that gets the value of a slot, or `UNSET`."""
     get = member.__get__
 
     def get_value(instance: Any) -> Any:
@@ -207,11 +207,11 @@ def getter(member: Any) -> Callable[[Any], Any]:
 _struct: Any = Struct
 _unknown_tags: Any = UnknownTags
 _get_unknown_tags = getter(_struct.unknown_tags)
-_get_raw = getter(_unknown_tags._raw)  # noqa: SLF001  # the slot, since a forged object may have nothing in it
+_get_raw = getter(_unknown_tags._raw)  # noqa: SLF001  # the slot, which can be empty in a forged object
 
 
 def raw_tags(output: Output, value: Any) -> bytes:
-    """The unknown tags of a struct, one behind the other."""
+    """Return the raw unknown tags of a struct."""
     unknown = _get_unknown_tags(value)
     if unknown is NO_TAGS:
         return b""
@@ -236,7 +236,7 @@ def entries_of(output: Output, raw: bytes) -> list[tuple[int, bytes]]:
                 raise source.fault("tag_order", start)
             entries.append((tag, raw[start : source.position]))
     except DecodeError as error:
-        raise output.fault("wrong_type", f"these are no unknown tags: {error}") from None
+        raise output.fault("wrong_type", f"invalid unknown tags: {error}") from None
     return entries
 
 
@@ -249,16 +249,16 @@ def refuse_tags(layout: Layout) -> Write:
     return write_no_tags
 
 
-def refuse_loss(output: Output, value: object, default: object, version: int) -> None:
-    """Refuse a value that this version has no place for, unless it says nothing."""
+def reject_loss(output: Output, value: object, default: object, version: int) -> None:
+    """Reject a value other than the default in a field that the version does not have."""
     if not is_default(value, default):
-        raise output.fault("not_in_version", f"version {version} has no place for it")
+        raise output.fault("not_in_version", f"version {version} does not have this field")
 
 
 def is_default(value: Any, default: Any) -> bool:
-    """Whether ``value`` says nothing that ``default`` does not: False is not 0, and doubles compare by their bits.
+    """Return whether a value equals the default. False is not 0, and doubles compare by their bits.
 
-    No method of ``value`` is called: what is forged into a slot may be anything.
+    Methods of `value` are not called, because a forged slot can hold any object.
     """
     if value is default:
         return True
@@ -295,13 +295,13 @@ def integer(type: Primitive) -> Write:
         try:
             output.data += pack_one(value)
         except struct_error:
-            raise output.fault("out_of_range", f"{type!r} goes from {type.lowest} to {type.highest}") from None
+            raise output.fault("out_of_range", f"{type!r} ranges from {type.lowest} to {type.highest}") from None
 
     return write_integer
 
 
 def integers(element: Primitive) -> Write:
-    """Plain integers are written at once; when one of them is something else, one by one, so that it is found."""
+    """Return a function that writes plain integers at once, and others one by one to find the invalid one."""
     code = FORMATS[element.name]
     write_one_by_one = elements(integer(element))
 
@@ -360,9 +360,9 @@ def string(write_length: Write, nullable: bool) -> Write:
         try:
             encoded = str.encode(value)
         except UnicodeEncodeError:
-            raise output.fault("invalid_utf8", "it holds half of a surrogate pair") from None
+            raise output.fault("invalid_utf8", "the string has a lone surrogate") from None
         if len(encoded) > LONGEST_STRING:
-            raise output.fault("too_long", f"{len(encoded)} bytes of UTF-8 are more than {LONGEST_STRING}")
+            raise output.fault("too_long", f"{len(encoded)} bytes of UTF-8 exceed the maximum of {LONGEST_STRING}")
         write_length(output, len(encoded))
         output.data += encoded
 
@@ -396,7 +396,7 @@ def array(write_count: Write, nullable: bool, write_elements: Write) -> Write:
 
 
 def prefixed(present: bytes, absent: bytes, write_inner: Write) -> Write:
-    """A byte that says whether there is a value, then the value."""
+    """Return a function that writes a marker byte, followed by the value if it is not None."""
 
     def write_prefixed(output: Output, value: Any) -> None:
         if value is None:
@@ -409,13 +409,13 @@ def prefixed(present: bytes, absent: bytes, write_inner: Write) -> Write:
 
 
 def length(compact: bool, classic: Primitive) -> Write:
-    """The function that writes the length of a string or of bytes, or the count of an array; None stands for null."""
+    """Return the function that writes a length or count, or None for null."""
     pack_one = Format(">" + FORMATS[classic.name]).pack
 
     def write_length(output: Output, value: int | None) -> None:
         counted = -1 if value is None else value
         if counted > LARGEST_COUNT:
-            raise output.fault("too_long", f"{value} is more than {LARGEST_COUNT}")
+            raise output.fault("too_long", f"{value} exceeds the maximum of {LARGEST_COUNT}")
         output.data += uvarint(counted + 1) if compact else pack_one(counted)
 
     return write_length

@@ -1,4 +1,4 @@
-"""How numbers stand on the wire: big-endian, and varints with seven bits a byte, the lowest first."""
+"""Wire formats of numbers: big-endian numbers, and varints of seven bits per byte, lowest bits first."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ FORMATS = {
     "float64": "d",
     "bool": "?",
 }
-"""The code of each type in Python's ``struct`` module; a uuid has none."""
+"""The format code of each type in the `struct` module, except uuid."""
 
 LONGEST_STRING = 0x7FFF
-"""Bytes of UTF-8 that a string may have: what the classic length can say, and compact strings keep to it."""
+"""The maximum length of a string in UTF-8 bytes: the largest int16, also for compact strings."""
 
 LARGEST_COUNT = 0x7FFF_FFFF
-"""Elements that an array may have, and bytes that a value of type bytes may have."""
+"""The maximum number of elements of an array, and of bytes of a bytes value."""
 
 
 ONE_BYTE = [bytes((value,)) for value in range(0x80)]
-"""Varints of one byte, which nearly all are."""
+"""The varints of one byte, which are the most frequent."""
 
 
 def uvarint(value: int) -> bytes:
-    """``value`` as an unsigned varint, as short as can be."""
+    """Return the shortest unsigned varint of a value."""
     if value < 0x80:
         return ONE_BYTE[value]
     written = bytearray()

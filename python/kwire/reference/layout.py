@@ -1,7 +1,7 @@
-"""What stands where in one version of a struct, and the fewest bytes it takes.
+"""The layout of one version of a struct: its fields in wire order and their minimum sizes.
 
-Rules of this file: it is worked out from the declarations alone, and does not ask how the engine's plans see it: the
-two are compared by tests. What a declaration says that no bytes can mean is refused here, with class and field.
+The layout is derived from the declarations without using plans; tests compare the two. Declarations that the wire
+format cannot express are rejected with class and field.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Placed:
-    """A field that a version has. ``type``: its type there; ``compact``: whether its lengths are varints there."""
+    """A field of a version, with its type in that version. `compact` is true if its lengths are varints."""
 
     __slots__ = ("compact", "default", "member", "name", "type")
 
@@ -38,17 +38,17 @@ class Placed:
         self.compact = compact
         self.default = default
         self.member = member
-        """The descriptor of its slot."""
+        """The descriptor of the slot."""
 
 
 class Layout:
-    """One struct in one version.
+    """The layout of one version of a struct.
 
-    ``standing``: the fields in the order of the wire; ``tagged``: those of the tag section, by tag; ``absent``: those
-    that the version lacks; ``flexible``: whether lengths are compact and a tag section ends the struct.
+    `present` has the untagged fields in wire order, `tagged` the tagged fields by tag, and `absent` the fields that the
+    version does not have. `flexible` is true if lengths are compact and tagged fields end the struct.
     """
 
-    __slots__ = ("_known", "absent", "flexible", "standing", "struct", "tagged", "version")
+    __slots__ = ("_known", "absent", "flexible", "present", "struct", "tagged", "version")
 
     def __init__(
         self, struct: type[Struct], version: int, flexible: bool, known: dict[object, Layout] | None = None
@@ -58,20 +58,22 @@ class Layout:
         self.struct = struct
         self.version = version
         self.flexible = flexible
-        self.standing: list[Placed] = []
+        self.present: list[Placed] = []
         self.tagged: dict[int, Placed] = {}
         self.absent: list[Field] = []
         for f in fields(struct):
             if not f.in_version(version):
                 self.absent.append(f)
             elif f.tag is None:
-                self.standing.append(self._place(f))
+                self.present.append(self._place(f))
             else:
                 if not flexible:
-                    raise DeclarationError(struct.__name__, f.name, f"it is tagged, and version {version} has no tags")
+                    raise DeclarationError(
+                        struct.__name__, f.name, f"version {version} is not flexible and cannot have tagged fields"
+                    )
                 if f.tag in self.tagged:
                     taken = self.tagged[f.tag].name
-                    raise DeclarationError(struct.__name__, f.name, f"its tag {f.tag} belongs to {taken}")
+                    raise DeclarationError(struct.__name__, f.name, f"tag {f.tag} is already used by {taken}")
                 self.tagged[f.tag] = self._place(f)
 
     def _place(self, f: Field) -> Placed:
@@ -83,17 +85,17 @@ class Layout:
             raise DeclarationError(
                 self.struct.__name__,
                 f.name,
-                f"in version {self.version} its elements take no bytes: any count would do",
+                f"its elements are empty in version {self.version}, so its count cannot be checked",
             )
         return Placed(f.name, type, compact, f.default, getattr(self.struct, f.name))
 
     def of(self, struct: Any) -> Layout:
-        """The layout of a struct that stands in this one, worked out once a message."""
+        """Return the layout of a nested struct, which is created once for each message."""
         known = self._known.get(struct)
         return known if known is not None else Layout(struct, self.version, self.flexible, self._known)
 
     def smallest(self, type: WireType, compact: bool) -> int:
-        """The fewest bytes that a value of ``type`` takes in a field of this struct."""
+        """Return the smallest number of bytes of a value in a field of this struct."""
         match type:
             case Primitive(size=size):
                 return size
@@ -107,7 +109,7 @@ class Layout:
                 return self.smallest(inner, compact)
             case StructType(struct=struct):
                 inside = self.of(struct)
-                fixed = sum(inside.smallest(placed.type, placed.compact) for placed in inside.standing)
+                fixed = sum(inside.smallest(placed.type, placed.compact) for placed in inside.present)
                 return fixed + 1 if self.flexible else fixed
         raise TypeError(f"{type!r} has no size")
 
@@ -121,7 +123,12 @@ class Layout:
 
 
 def layout_of(cls: type[Message], version: int) -> Layout:
-    """The layout of a message. Raises UnsupportedVersion, or DeclarationError for what cannot be said on the wire."""
+    """Return the layout of one version of a message.
+
+    Raises:
+        UnsupportedVersion: the class does not declare `version`.
+        DeclarationError: the wire format cannot express the declaration.
+    """
     facts = describe(cls)
     if version not in facts.versions:
         raise UnsupportedVersion(cls.__name__, version, str(facts.versions))

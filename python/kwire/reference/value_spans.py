@@ -1,7 +1,6 @@
-"""Which bytes of a body are which value: for dumps, and for finding out why a frame is wrong.
+"""Spans: the bytes of each value of a body, for annotated dumps.
 
-Rules of this file: it reads with the decoder's own functions, and only notes what they took. The spans of a valid body
-lie one behind the other and cover every byte of it.
+Spans are recorded by the functions of the decoder. The spans of a valid body are contiguous and cover every byte.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """Bytes that were read as one value.
+    """The bytes of one value.
 
-    ``path``: names and indexes down to the value; for parts of a tag section, to the struct that it ends. ``type``:
-    a type as plans spell it (``int32``, ``compact_string``: with its length), or a part that is no value of its own:
-    ``count`` of an array (None for null), ``marker`` of a nullable struct, ``control`` of maybe[...], ``tag count``,
-    ``tag``, ``tag size``, ``unknown tag`` (its bytes).
+    `path` has the field names and indexes down to the value or, for parts of the tagged fields, down to the struct.
+    `type` is a type as in plans (`int32`, `compact_string` with its length) or another part: `count` of an array (None
+    for null), `marker` of a nullable struct, `control` of maybe[...], `tag count`, `tag`, `tag size`, or `unknown tag`
+    (its bytes).
     """
 
     path: tuple[PathElement, ...]
@@ -38,9 +37,9 @@ class Span(NamedTuple):
 
 
 def spans(cls: type[Message], data: BytesLike, *, version: int) -> tuple[list[Span], DecodeError | None]:
-    """The spans of a body, and None; for a body that is wrong, those before the fault, and the error."""
-    source = Watched(data)
-    read = WatchingReaders(layout_of(cls, version)).message()
+    """Return the spans of a body and None or, for an invalid body, the spans before the error and the error."""
+    source = SpanInput(data)
+    read = SpanReaders(layout_of(cls, version)).message()
     try:
         read(source)
     except DecodeError as error:
@@ -48,8 +47,8 @@ def spans(cls: type[Message], data: BytesLike, *, version: int) -> tuple[list[Sp
     return source.spans, None
 
 
-class Watched(Input):
-    """An input that remembers what was read from it."""
+class SpanInput(Input):
+    """An input that records spans."""
 
     __slots__ = ("spans",)
 
@@ -58,18 +57,18 @@ class Watched(Input):
         self.spans: list[Span] = []
 
 
-class WatchingReaders(Readers):
-    """Readers that note each part they read."""
+class SpanReaders(Readers):
+    """Readers that record each part."""
 
     def part(self, type: str, read: Read) -> Read:
-        def read_and_note(source: Any) -> Any:
+        def read_and_record(source: Any) -> Any:
             start = source.position
             value = read(source)
             source.spans.append(Span(tuple(source.path), start, source.position, type, value))
             return value
 
-        return read_and_note
+        return read_and_record
 
     def integers(self, element: Primitive, read_count: Read) -> Read:
-        """One by one, so that each has its span."""
+        """Return a function that reads integers one by one, so that each has a span."""
         return self.elements(self.primitive(element), element.size, read_count)
