@@ -15,7 +15,7 @@ from statistics import median
 from time import process_time
 
 from examples.demo.terminal import DemoContext, print_line, step
-from kwire.client import Poll, Poller
+from kwire.client import Poller
 
 TOPICS, PARTITIONS, BROKERS = 5_000, 20, 12
 ROUNDS = 7
@@ -57,7 +57,7 @@ async def poll(endpoint: str, cluster: subprocess.Popen[str]) -> None:
             assert again.same
             change_leaders(cluster)
             began = process_time()
-            found: Poll = await anext(poller)
+            found = await anext(poller)
             changed.append(process_time() - began)
             seen.update(type(each).__name__ for each in found.events)
             await anext(poller)

@@ -24,7 +24,7 @@ PATIENCE = 30.0
 """Seconds for anything to happen; only a broken program needs them."""
 
 
-def poller(cluster: FakeCluster, **options: Any) -> Poller:
+def poller(cluster: FakeCluster, **options: Any) -> Poller[Any]:
     """One that asks often."""
     settings = {"bootstrap": cluster.bootstrap, "interval": INTERVAL, "timeout": TIMEOUT, "longest_pause": 0.2}
     return Poller(**{**settings, **options})
@@ -40,7 +40,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(in_time())
 
 
-async def until(poller: Poller, wanted: Callable[[Poll], bool], count: int = 1) -> list[Poll]:
+async def until(poller: Poller[Any], wanted: Callable[[Poll[Any]], bool], count: int = 1) -> list[Poll[Any]]:
     """Read up to the poll that is the ``count``-th ``wanted``; all that were read."""
     polls = []
     async for poll in poller:
@@ -51,9 +51,11 @@ async def until(poller: Poller, wanted: Callable[[Poll], bool], count: int = 1) 
     return polls
 
 
-async def until_all(poller: Poller, brokers: set[int], wanted: Callable[[Poll], bool] = lambda _: True) -> list[Poll]:
+async def until_all(
+    poller: Poller[Any], brokers: set[int], wanted: Callable[[Poll[Any]], bool] = lambda _: True
+) -> list[Poll[Any]]:
     """Read until each of these brokers had a ``wanted`` poll; all that were read."""
-    polls: list[Poll] = []
+    polls: list[Poll[Any]] = []
     async for poll in poller:
         polls.append(poll)
         if wanted(poll):
@@ -69,18 +71,18 @@ async def comes_true(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def told(polls: list[Poll]) -> list[MetadataEvent]:
+def told(polls: list[Poll[Any]]) -> list[MetadataEvent]:
     """All differences, in order."""
     return [difference for poll in polls for difference in poll.events]
 
 
-def answered(poll: Poll) -> bool:
+def answered(poll: Poll[Any]) -> bool:
     return poll.error is None
 
 
-def failed(poll: Poll) -> bool:
+def failed(poll: Poll[Any]) -> bool:
     return poll.error is not None
 
 
-def differs(poll: Poll) -> bool:
+def differs(poll: Poll[Any]) -> bool:
     return bool(poll.events)

@@ -49,18 +49,18 @@ def cluster() -> Iterator[FakeCluster]:
         yield cluster
 
 
-def poller(cluster: FakeCluster, capture: Capture, **options: Any) -> Poller:
+def poller(cluster: FakeCluster, capture: Capture, **options: Any) -> Poller[Any]:
     settings = {"interval": INTERVAL, "timeout": TIMEOUT, "longest_pause": 0.2, "capture": capture}
     return Poller(cluster.bootstrap, **{**settings, **options})
 
 
-async def read_all(polling: Poller) -> list[Poll]:
+async def read_all(polling: Poller[Any]) -> list[Poll[Any]]:
     """End it, and read what was not read."""
     await polling.close()
     return [poll async for poll in polling]
 
 
-def check(polls: list[Poll], rows: list[Row]) -> None:
+def check(polls: list[Poll[Any]], rows: list[Row]) -> None:
     """Every poll is a row: in order for each broker, its answer or its error."""
     assert len(rows) == len(polls)
     for broker_id in {poll.broker_id for poll in polls}:
@@ -82,7 +82,7 @@ def check(polls: list[Poll], rows: list[Row]) -> None:
 
 
 def test_a_quiet_cluster_and_a_change(cluster: FakeCluster, tmp_path: Path) -> None:
-    async def work(capture: Capture) -> list[Poll]:
+    async def work(capture: Capture) -> list[Poll[Any]]:
         async with poller(cluster, capture) as polling:
             polls = await until(polling, answered, 12)
             cluster.move_leader("topic-00000", 0, 2)
@@ -101,7 +101,7 @@ def test_every_misbehaviour_is_a_typed_error_and_nothing_is_lost(
 ) -> None:
     """The others are asked on meanwhile, and the broker over a new connection."""
 
-    async def work(capture: Capture) -> list[Poll]:
+    async def work(capture: Capture) -> list[Poll[Any]]:
         async with poller(cluster, capture) as polling:
             polls = await until_all(polling, ALL)
             cluster.misbehave(2, misbehavior)
@@ -123,7 +123,7 @@ def test_every_misbehaviour_is_a_typed_error_and_nothing_is_lost(
 
 @pytest.mark.parametrize("misbehavior", Misbehavior)
 def test_the_next_broker_is_asked(cluster: FakeCluster, tmp_path: Path, misbehavior: Misbehavior) -> None:
-    async def work(capture: Capture) -> list[Poll]:
+    async def work(capture: Capture) -> list[Poll[Any]]:
         async with poller(cluster, capture, brokers="one") as polling:
             polls = await until(polling, answered, 2)
             asked = polls[-1].broker_id
@@ -140,7 +140,7 @@ def test_the_next_broker_is_asked(cluster: FakeCluster, tmp_path: Path, misbehav
 
 
 def test_silence_is_kept_as_long_as_it_lasts(cluster: FakeCluster, tmp_path: Path) -> None:
-    async def work(capture: Capture) -> list[Poll]:
+    async def work(capture: Capture) -> list[Poll[Any]]:
         async with poller(cluster, capture) as polling:
             polls = await until_all(polling, ALL)
             cluster.stop_broker(3, fence=False)
@@ -178,7 +178,7 @@ class SlowDisk(Capture):
 
 
 def test_polls_go_on_while_the_disk_is_busy(cluster: FakeCluster, tmp_path: Path) -> None:
-    async def work(capture: SlowDisk) -> list[Poll]:
+    async def work(capture: SlowDisk) -> list[Poll[Any]]:
         async with poller(cluster, capture) as polling:
             polls = await until(polling, answered, 20)
             capture.let.set()
@@ -192,9 +192,9 @@ def test_polls_go_on_while_the_disk_is_busy(cluster: FakeCluster, tmp_path: Path
 def test_and_wait_when_too_much_waits_for_it(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kwire.client.capture_thread.WAITING_BYTES", 10_000)
+    monkeypatch.setattr("kwire.client.capture_thread.MAX_WAITING_BYTES", 10_000)
 
-    async def work(capture: SlowDisk) -> list[Poll]:
+    async def work(capture: SlowDisk) -> list[Poll[Any]]:
         async with poller(cluster, capture) as polling:
             await comes_true(lambda: polling.statistics.bytes >= 10_000)
             await asyncio.sleep(0.5)
@@ -211,7 +211,7 @@ def test_and_wait_when_too_much_waits_for_it(
 def test_what_was_polled_is_captured_also_when_the_end_is_cancelled_again_and_again(
     cluster: FakeCluster, tmp_path: Path
 ) -> None:
-    polls: list[Poll] = []
+    polls: list[Poll[Any]] = []
 
     async def work(capture: SlowDisk) -> None:
         async def read() -> None:

@@ -82,11 +82,11 @@ def test_requests_are_pipelined_and_answers_come_in_order(cluster: FakeCluster) 
         cluster.delay_responses(1, 0.01)
         async with await Connection.open(cluster.endpoint(1)) as connection:
             names = list(cluster.state.topics)
-            arrivals = [connection.begin(MetadataRequest(topics=(MetadataRequestTopic(name=name),))) for name in names]
-            others = [connection.begin(DescribeClusterRequest(include_cluster_authorized_operations=False))]
+            arrivals = [connection.submit(MetadataRequest(topics=(MetadataRequestTopic(name=name),))) for name in names]
+            others = [connection.submit(DescribeClusterRequest(include_cluster_authorized_operations=False))]
             answers = await asyncio.gather(*arrivals)
-            assert [arrival.answer.decode().topics[0].name for arrival in answers] == names
-            assert (await others[0]).answer.decode().cluster_id == cluster.state.cluster_id
+            assert [arrival.response.decode().topics[0].name for arrival in answers] == names
+            assert (await others[0]).response.decode().cluster_id == cluster.state.cluster_id
 
     run(work())
 
@@ -95,7 +95,7 @@ def test_an_answer_that_nobody_waits_for_any_more_harms_nobody(cluster: FakeClus
     async def work() -> None:
         cluster.delay_responses(1, 0.05)
         async with await Connection.open(cluster.endpoint(1)) as connection:
-            given_up = connection.begin(ALL_TOPICS)
+            given_up = connection.submit(ALL_TOPICS)
             given_up.cancel()
             assert (await connection.send(ApiVersionsRequest())).error_code == 0
 
@@ -105,9 +105,9 @@ def test_an_answer_that_nobody_waits_for_any_more_harms_nobody(cluster: FakeClus
 def test_an_arrival_says_when_and_how_long(cluster: FakeCluster) -> None:
     async def work() -> None:
         async with await Connection.open(cluster.endpoint(1)) as connection:
-            quick = await connection.ask(ALL_TOPICS)
+            quick = await connection.submit(ALL_TOPICS)
             cluster.delay_responses(1, 1.0)
-            slow = await connection.ask(ALL_TOPICS)
+            slow = await connection.submit(ALL_TOPICS)
             assert quick.at < slow.at
             assert quick.at.utcoffset() is not None
             assert quick.duration_us < 1_000_000 <= slow.duration_us
@@ -120,13 +120,13 @@ def test_large_answers_are_read_in_memory_of_their_size() -> None:
 
     async def work(cluster: FakeCluster) -> int:
         async with await Connection.open(cluster.endpoint(1)) as connection:
-            size = len((await connection.ask(ALL_TOPICS)).answer.payload)
+            size = len((await connection.submit(ALL_TOPICS)).response.payload)
             assert size > 4_000_000
             gc.collect()
             tracemalloc.start()
             try:
                 for _ in range(5):
-                    assert len((await connection.ask(ALL_TOPICS)).answer.payload) == size
+                    assert len((await connection.submit(ALL_TOPICS)).response.payload) == size
                 _, peak = tracemalloc.get_traced_memory()
             finally:
                 tracemalloc.stop()
@@ -297,7 +297,7 @@ def test_a_closed_connection_leaves_nothing_waiting(cluster: FakeCluster) -> Non
         cluster.resume_broker(1)
         connection = await Connection.open(cluster.endpoint(1))
         cluster.pause_broker(1)
-        arrival = connection.begin(ALL_TOPICS)
+        arrival = connection.submit(ALL_TOPICS)
         await connection.close()
         await connection.close()
         with pytest.raises(ConnectionClosed, match="by us"):

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def test_every_broker_tells_the_whole_cluster(cluster: FakeCluster) -> None:
-    async def work() -> list[Poll]:
+    async def work() -> list[Poll[Any]]:
         async with poller(cluster) as polling:
             return await until_all(polling, ALL)
 
@@ -70,7 +70,7 @@ def test_every_broker_tells_the_whole_cluster(cluster: FakeCluster) -> None:
 
 
 def test_nothing_new_is_the_same(cluster: FakeCluster) -> None:
-    async def work() -> list[Poll]:
+    async def work() -> list[Poll[Any]]:
         async with poller(cluster) as polling:
             await until_all(polling, ALL)
             cluster.shuffle_metadata()
@@ -83,7 +83,7 @@ def test_nothing_new_is_the_same(cluster: FakeCluster) -> None:
 
 @pytest.mark.parametrize("version", range(14))
 def test_whatever_version_the_brokers_know(version: int) -> None:
-    async def work(cluster: FakeCluster) -> Poll:
+    async def work(cluster: FakeCluster) -> Poll[Any]:
         async with poller(cluster) as polling:
             return (await until(polling, answered))[-1]
 
@@ -245,7 +245,9 @@ def test_counters_count(cluster: FakeCluster) -> None:
 
 def test_after_the_end_nobody_is_connected(cluster: FakeCluster) -> None:
     async def work() -> None:
-        async with poller(cluster, requests=[PolledRequest(broker_configs(), INTERVAL, apart=True)]) as polling:
+        async with poller(
+            cluster, requests=[PolledRequest(broker_configs(), INTERVAL, separate_connection=True)]
+        ) as polling:
             await until_all(polling, ALL, lambda poll: poll.api_key == 32)
             assert [cluster.connection_count(n) for n in sorted(ALL)] == [2, 2, 2]
         await comes_true(lambda: not any(cluster.connection_count(n) for n in ALL))

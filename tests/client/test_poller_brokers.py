@@ -248,7 +248,7 @@ def test_kip_4_is_polled_in_its_own_words() -> None:
             polls += await until_all(polling, ALL, lambda poll: answered(poll) and poll.api_key == 3)
             assert set(told(polls)) == {
                 LeaderMoved(TOPIC, 1, 2, 3, -1, -1),
-                ConfigChanged("topic", TOPIC, "retention.ms", None, "5"),
+                ConfigChanged("topic", TOPIC, "retention.ms", None, "5", None, 1),
                 ControllerMoved(1, 2),
             }
 

@@ -19,7 +19,7 @@ def test_settings_are_asked_at_their_own_pace_and_their_changes_told(cluster: Fa
     async def work() -> None:
         requests = [
             PolledRequest(topic_configs(), 2 * INTERVAL, brokers="one"),
-            PolledRequest(broker_configs(), INTERVAL, apart=True),
+            PolledRequest(broker_configs(), INTERVAL, separate_connection=True),
         ]
         async with poller(cluster, requests=requests) as polling:
             await until_all(polling, ALL, lambda poll: poll.api_key == 32)

@@ -60,7 +60,7 @@ def test_the_first_example_tells_what_changes(cluster: FakeCluster, capsys: pyte
 
 def test_what_else_can_be_asked() -> None:
     poller = names_of("topic_configs()")["poller"]
-    assert [ask.interval for ask in poller.requests] == [10.0, 300.0, 60.0]
+    assert [ask.interval for ask in poller.options.requests] == [10.0, 300.0, 60.0]
 
 
 def test_what_was_recorded_is_there(cluster: FakeCluster, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from kwire.client.admin import (
     AdminClient,
     AdminError,
     BlockingAdminClient,
+    ChangeTimeout,
     NewTopic,
-    NotSeenInTime,
     Progress,
     TopicChange,
 )
@@ -83,7 +83,7 @@ def test_blocking_client_skips_dead_brokers(empty_cluster: LocalCluster) -> None
     with BlockingAdminClient(f"127.0.0.1:1,127.0.0.1:2,{empty_cluster.bootstrap}") as admin:
         admin.create_topics({"b": NewTopic(partitions=2, replication_factor=3)}).raise_first()
         seen: list[Progress] = []
-        admin.wait_until_created({"b": 2}, report=seen.append)
+        admin.wait_until_created({"b": 2}, on_progress=seen.append)
         assert seen[-1] == Progress(3, 3)
         admin.delete_topics(["b"]).raise_first()
         admin.wait_until_deleted(["b"])
@@ -127,7 +127,7 @@ def test_wait_until_created_accepts_any_mapping(empty_cluster: LocalCluster) -> 
     with BlockingAdminClient(empty_cluster.bootstrap) as admin:
         admin.create_topics({"m": NewTopic(partitions=2, replication_factor=1)}).raise_first()
         admin.wait_until_created(MappingProxyType({"m": 2}))
-        with pytest.raises(NotSeenInTime, match="m has 2 partitions instead of 3"):
+        with pytest.raises(ChangeTimeout, match="m has 2 partitions instead of 3"):
             admin.wait_until_created(MappingProxyType({"m": 3}), timeout=0.5)
         admin.delete_topics(["m"]).raise_first()
         admin.wait_until_deleted(["m"])
@@ -141,10 +141,10 @@ def test_unreachable_cluster_fails_in_time() -> None:
 
 
 def test_timeout_reports_what_each_broker_lacks(empty_cluster: LocalCluster) -> None:
-    with BlockingAdminClient(empty_cluster.bootstrap) as admin, pytest.raises(NotSeenInTime) as raised:
+    with BlockingAdminClient(empty_cluster.bootstrap) as admin, pytest.raises(ChangeTimeout) as raised:
         admin.wait_until_created(["never"], timeout=0.5)
-    assert raised.value.missing == {f"broker {each}": ["never is not there"] for each in (1, 2, 3)}
-    assert "not created within 0.5 s: broker 1: never is not there" in str(raised.value)
+    assert raised.value.missing == {f"broker {each}": ["never does not exist"] for each in (1, 2, 3)}
+    assert "not created within 0.5 s: broker 1: never does not exist" in str(raised.value)
 
 
 def test_requests_find_the_next_controller(cluster: LocalCluster, admin: BlockingAdminClient) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -36,22 +36,22 @@ def is_complete(view: object) -> bool:
 
 @pytest.mark.parametrize("kafka", [Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
 async def test_killed_broker_fails_polls_leaves_and_returns(kafka: type[Cluster], tmp_path: Path) -> None:
-    polls: list[Poll] = []
+    polls: list[Poll[Any]] = []
     killed: list[int] = []
     started: list[int] = []
 
     async def watch(cluster: Cluster, administrator: Administrator, capture: Capture) -> None:
         async with Poller(cluster.bootstrap, interval=0.1, timeout=10.0, capture=capture) as poller:
 
-            async def until(done: Callable[[Poll], bool]) -> None:
+            async def until(done: Callable[[Poll[Any]], bool]) -> None:
                 async with asyncio.timeout(60):
                     async for poll in poller:
                         polls.append(poll)
                         if done(poll):
                             return
 
-            def every_broker_reported(event: type[object], since: int) -> Callable[[Poll], bool]:
-                def done(_: Poll) -> bool:
+            def every_broker_reported(event: type[object], since: int) -> Callable[[Poll[Any]], bool]:
+                def done(_: Poll[Any]) -> bool:
                     reporting = {
                         poll.broker_id for poll in polls[since:] for each in poll.events if isinstance(each, event)
                     }
@@ -59,7 +59,7 @@ async def test_killed_broker_fails_polls_leaves_and_returns(kafka: type[Cluster]
 
                 return done
 
-            def every_broker_lists_the_topic(_: Poll) -> bool:
+            def every_broker_lists_the_topic(_: Poll[Any]) -> bool:
                 """All brokers, because the administrator has checked only one of them."""
                 views = {poll.broker_id: poll.message for poll in polls}
                 return len(views) == 3 and all(map(is_complete, views.values()))

@@ -7,7 +7,7 @@ import socket
 import struct
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -44,9 +44,9 @@ def topic(administrator: Administrator) -> str:
     return name
 
 
-async def polls_until(poller: Poller, enough: Callable[[list[Poll]], bool]) -> list[Poll]:
+async def polls_until(poller: Poller[Any], enough: Callable[[list[Poll[Any]]], bool]) -> list[Poll[Any]]:
     """Return polls until `enough` returns True for them."""
-    polls: list[Poll] = []
+    polls: list[Poll[Any]] = []
     async with asyncio.timeout(SECONDS):
         async for poll in poller:
             polls.append(poll)
@@ -55,19 +55,19 @@ async def polls_until(poller: Poller, enough: Callable[[list[Poll]], bool]) -> l
     return polls
 
 
-def events_of(polls: list[Poll]) -> list[MetadataEvent]:
+def events_of(polls: list[Poll[Any]]) -> list[MetadataEvent]:
     return [event for poll in polls for event in poll.events]
 
 
 async def test_connection_uses_the_highest_common_version(cluster: Cluster) -> None:
     async with await Connection.open(cluster.bootstrap) as connection:
-        arrival = await connection.ask(MetadataRequest(topics=None))
+        arrival = await connection.submit(MetadataRequest(topics=None))
         negotiated = connection.negotiated
 
-    assert arrival.answer.sent.version == HIGHEST_METADATA[cluster.version]
+    assert arrival.response.sent.version == HIGHEST_METADATA[cluster.version]
     assert negotiated.versions[18][1] == HIGHEST_API_VERSIONS[cluster.version]
     assert negotiated.kraft == (cluster.version == "4.4.0")
-    assert [broker.port for broker in arrival.answer.decode().brokers] == [broker.port for broker in cluster.brokers]
+    assert [broker.port for broker in arrival.response.decode().brokers] == [broker.port for broker in cluster.brokers]
 
 
 async def test_every_served_version_of_metadata_is_decoded(cluster: Cluster, topic: str) -> None:

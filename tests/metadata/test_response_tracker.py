@@ -1,134 +1,172 @@
-"""What one broker told: an answer in which everything is gone is not believed at once."""
+"""Responses of one broker to one request."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire import DecodeError, frame
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from kwire import DecodeError, encode
+from kwire.messages.kafka.describe_configs import DescribeConfigsResponse
+from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.messages.kip4.structures import Broker
-from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1, TopicMetadataResponse_V1
-from kwire.metadata.events import LeaderMoved, TopicRemoved
-from kwire.metadata.response_tracker import CONFIRMED_AFTER, ResponseTracker, TrackedResponse
-from kwire.protocol import Endpoint, ReceivedResponse, SentRequest
-from tests.metadata.test_diff import BROKERS, ID, metadata, partition, topic
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataResponse_V1
+from kwire.metadata.events import LeaderMoved, TopicAdded, TopicRemoved
+from kwire.metadata.response_tracker import ResponseTracker, TrackedResponse
+from tests.metadata.responses import BROKERS, ID, metadata, partition, topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kwire.declare import Message
+
+BEGIN = datetime(2026, 11, 21, 10, tzinfo=UTC)
 FULL = metadata(topic("a"), topic("b"))
 NO_TOPICS = metadata()
 NOTHING = metadata(brokers=(), controller=-1)
 
 
-def answer(message: MetadataResponse, version: int = 12) -> ReceivedResponse[MetadataResponse]:
-    sent = SentRequest(7, MetadataRequest(topics=None), MetadataResponse, version, b"")
-    payload = frame.encode_response(message, version=version, correlation_id=7)[4:]
-    return ReceivedResponse(Endpoint("h", 1), sent, payload, 5 if version >= 9 else 4)
+def apply(
+    tracker: ResponseTracker, message: Message, at: float, *, version: int = 12, all_topics: bool = True
+) -> TrackedResponse[Any]:
+    """Apply a response that is polled `at` seconds after the first one."""
+    return tracker.apply(
+        type(message),
+        encode(message, version=version),
+        version=version,
+        at=BEGIN + timedelta(seconds=at),
+        kraft=False,
+        all_topics=all_topics,
+    )
 
 
-def seen(
-    view: ResponseTracker, *messages: MetadataResponse, others: tuple[ResponseTracker, ...] = ()
-) -> Iterator[TrackedResponse]:
-    """Answers that come a tenth of a second after each other."""
+def apply_all(*messages: Message, all_topics: bool = True) -> Iterator[TrackedResponse[Any]]:
+    """Apply responses that are polled every tenth of a second."""
+    tracker = ResponseTracker()
     for n, message in enumerate(messages):
-        yield view.take(answer(message), n / 10, kraft=False, others=others)
+        yield apply(tracker, message, n / 10, all_topics=all_topics)
 
 
-def test_the_first_answer_is_believed_and_differs_from_nothing() -> None:
-    [first] = seen(ResponseTracker(), FULL)
+def test_first_response_has_no_events() -> None:
+    [first] = apply_all(FULL)
     assert (first.message, first.events, first.same, first.suspect) == (FULL, (), False, False)
     assert first.changes.first
 
 
-def test_an_answer_like_the_last_is_the_same() -> None:
-    _, again = seen(ResponseTracker(), FULL, metadata(topic("b"), topic("a"), controller=2))
+def test_response_like_the_last_one_is_the_same() -> None:
+    _, again = apply_all(FULL, metadata(topic("b"), topic("a"), controller=2))
     assert again.same
 
 
 @pytest.mark.parametrize("empty", [NO_TOPICS, NOTHING], ids=["no topics", "nothing"])
-def test_an_empty_answer_in_between_is_passed_over(empty: MetadataResponse) -> None:
+def test_suspect_responses_are_skipped(empty: MetadataResponse) -> None:
     changed = metadata(topic("a", partition(leader=2, epoch=6)), topic("b"))
-    _, doubted, doubted_again, after = seen(ResponseTracker(), FULL, empty, empty, changed)
-    assert (doubted.suspect, doubted.events, doubted.same) == (True, (), False)
-    assert (doubted_again.suspect, doubted_again.events, doubted_again.same) == (True, (), True)
+    _, first, second, after = apply_all(FULL, empty, empty, changed)
+    assert (first.suspect, first.events, first.same) == (True, (), False)
+    assert (second.suspect, second.events, second.same) == (True, (), True)
     assert (after.suspect, after.events) == (False, (LeaderMoved("a", 0, 1, 2, 5, 6),))
 
 
-def test_one_that_stays_is_believed_after_a_while() -> None:
-    view = ResponseTracker()
-    view.take(answer(FULL), 0.0, kraft=False)
-    assert view.take(answer(NO_TOPICS), 1.0, kraft=False).suspect
-    assert view.take(answer(NO_TOPICS), 1.0 + CONFIRMED_AFTER / 2, kraft=False).suspect
-    believed = view.take(answer(NO_TOPICS), 1.0 + CONFIRMED_AFTER, kraft=False)
-    assert not believed.suspect
-    assert believed.events == (TopicRemoved("a", ID), TopicRemoved("b", ID))
-    assert view.take(answer(NO_TOPICS), 9.0, kraft=False).events == ()
+def test_confirmed_empty_response_has_events() -> None:
+    tracker = ResponseTracker()
+    apply(tracker, FULL, 0)
+    assert apply(tracker, NO_TOPICS, 1).suspect
+    states = [tracker.is_suspect]
+    assert apply(tracker, NO_TOPICS, 1.5).suspect
+    assert tracker.agreed == FULL
+    confirmed = apply(tracker, NO_TOPICS, 2)
+    assert not confirmed.suspect
+    assert [*states, tracker.is_suspect] == [True, False]
+    assert confirmed.events == (TopicRemoved("a", ID), TopicRemoved("b", ID))
+    assert tracker.agreed == NO_TOPICS
+    assert apply(tracker, NO_TOPICS, 9).events == ()
 
 
-def test_one_that_another_broker_gives_too_is_believed_at_once() -> None:
-    one, other = ResponseTracker(), ResponseTracker()
-    list(seen(one, FULL, NO_TOPICS))
-    _, believed = seen(other, FULL, NO_TOPICS, others=(one,))
-    assert not believed.suspect
-    assert len(believed.events) == 2
-
-
-def test_a_first_answer_is_doubted_when_others_know_better() -> None:
-    """Or its second would tell every topic of the cluster as new."""
-    other = ResponseTracker()
-    list(seen(other, FULL))
-    doubted, after = seen(ResponseTracker(), NO_TOPICS, FULL, others=(other,))
-    assert doubted.suspect
+@pytest.mark.parametrize("empty", [NO_TOPICS, NOTHING], ids=["no topics", "nothing"])
+def test_empty_first_response_does_not_make_the_next_one_report_every_topic(empty: MetadataResponse) -> None:
+    first, after = apply_all(empty, FULL)
+    assert first.suspect
     assert (after.suspect, after.events) == (False, ())
 
 
-def test_a_cluster_may_have_no_topics_but_not_no_brokers() -> None:
-    [first] = seen(ResponseTracker(), NO_TOPICS)
+def test_topics_of_a_new_cluster_are_added_after_the_empty_cluster_is_confirmed() -> None:
+    tracker = ResponseTracker()
+    assert apply(tracker, NO_TOPICS, 0).suspect
+    agreed = [tracker.agreed]
+    confirmed = apply(tracker, NO_TOPICS, 1)
+    assert (confirmed.suspect, confirmed.same, confirmed.events) == (False, True, ())
+    assert [*agreed, tracker.agreed] == [None, NO_TOPICS]
+    assert apply(tracker, metadata(topic("a")), 2).events == (TopicAdded("a", ID, 1),)
+
+
+def test_request_that_names_topics_is_not_covered() -> None:
+    first, second = apply_all(NO_TOPICS, NOTHING, all_topics=False)
     assert not first.suspect
-    [first] = seen(ResponseTracker(), NOTHING)
-    assert first.suspect
+    assert not second.suspect
 
 
-def test_another_version_after_a_restart_is_compared_with_the_one_before() -> None:
-    view = ResponseTracker()
-    view.take(answer(FULL, version=5), 0.0, kraft=False)  # no epochs, no ids
-    again = view.take(answer(FULL), 1.0, kraft=False)
+def test_named_topics_are_removed_if_they_are_unknown_and_not_if_they_are_not_requested() -> None:
+    unknown = topic("a", error=3, id=ID)
+    only_b = metadata(topic("b"))
+    added, removed, not_requested, again, nameless = list(
+        apply_all(
+            only_b,
+            metadata(topic("a"), topic("b")),
+            metadata(unknown, topic("b")),
+            metadata(topic("a")),
+            FULL,
+            metadata(topic(None, error=100), topic("b")),
+            all_topics=False,
+        )
+    )[1:]
+    assert added.events == (TopicAdded("a", ID, 1),)
+    assert removed.events == (TopicRemoved("a", ID),)
+    assert not_requested.events == (TopicAdded("a", ID, 1),)
     assert again.events == ()
-    moved = view.take(answer(metadata(topic("a", partition(leader=3)), topic("b")), version=8), 2.0, kraft=False)
+    assert nameless.events == ()
+
+
+def test_responses_in_different_versions_are_compared() -> None:
+    tracker = ResponseTracker()
+    apply(tracker, FULL, 0, version=5)  # without epochs of leaders and ids of topics
+    assert apply(tracker, FULL, 1).events == ()
+    moved = apply(tracker, metadata(topic("a", partition(leader=3)), topic("b")), 2, version=8)
     assert moved.events == (LeaderMoved("a", 0, 1, 3, 5, 5),)
 
 
-def test_an_answer_in_another_dialect_is_a_first_one() -> None:
-    """As of the next cluster, when the broker that was asked has failed."""
-    view = ResponseTracker()
-    list(seen(view, FULL, NO_TOPICS))
+def test_first_response_in_another_dialect_has_no_events() -> None:
+    """The next bootstrap server may belong to another cluster."""
+    tracker = ResponseTracker()
+    apply(tracker, FULL, 0)
+    apply(tracker, NO_TOPICS, 0.1)
     other = TopicMetadataResponse_V1(brokers=(Broker(node_id=1, host="h", port=1),), topics=())
-    sent = SentRequest(7, TopicMetadataRequest_V1(topic_names=()), TopicMetadataResponse_V1, 1, b"")
-    payload = frame.encode_response(other, version=1, correlation_id=7)[4:]
-    first = view.take(ReceivedResponse(Endpoint("h", 1), sent, payload, 4), 0.2, kraft=False)
-    assert (first.message, first.events, first.same, first.suspect) == (other, (), False, False)
+    first = apply(tracker, other, 0.2, version=1)
+    assert (first.message, first.events, first.same, first.suspect) == (other, (), False, True)
     assert first.changes.first
-    assert view.take(answer(FULL), 0.3, kraft=False).changes.first
+    assert not apply(tracker, other, 1.2, version=1).suspect
+    assert apply(tracker, FULL, 1.3).changes.first
 
 
-def test_what_cannot_be_read_changes_nothing() -> None:
-    view = ResponseTracker()
-    list(seen(view, FULL))
-    good = answer(FULL)
+def test_invalid_response_changes_nothing() -> None:
+    tracker = ResponseTracker()
+    apply(tracker, FULL, 0)
     with pytest.raises(DecodeError):
-        view.take(good._replace(payload=good.payload[:-1]), 1.0, kraft=False)
-    assert view.believed == FULL
-    readable = view.take(answer(FULL), 2.0, kraft=False)
-    assert (readable.events, readable.same) == ((), False)  # not the same as what nobody could read
-    assert view.take(answer(FULL), 3.0, kraft=False).same
+        tracker.apply(MetadataResponse, encode(FULL, version=12)[:-1], version=12, at=BEGIN, kraft=False)
+    assert tracker.agreed == FULL
+    valid = apply(tracker, FULL, 2)
+    assert (valid.events, valid.same) == ((), False)
+    assert apply(tracker, FULL, 3).same
 
 
 def test_unchanged_parts_are_the_same_objects() -> None:
-    one, two = seen(ResponseTracker(), FULL, metadata(topic("a", partition(leader=2)), topic("b")))
-    assert isinstance(one.message, MetadataResponse)
-    assert isinstance(two.message, MetadataResponse)
-    assert [change[1].name for change in two.changes.arrays["topics"].changed] == ["a"]
+    one, two = apply_all(FULL, metadata(topic("a", partition(leader=2)), topic("b")))
+    assert [after.name for _, after in two.changes.arrays["topics"].changed] == ["a"]
+    assert two.message.brokers is one.message.brokers
     assert two.message.brokers == BROKERS
+
+
+def test_other_responses_may_be_empty() -> None:
+    empty = DescribeConfigsResponse(throttle_time_ms=0, results=())
+    tracker = ResponseTracker()
+    assert not apply(tracker, empty, 0, version=4).suspect

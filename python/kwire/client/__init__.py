@@ -1,16 +1,15 @@
-"""Talking to brokers, on asyncio: connections, and polling the metadata of a cluster.
+"""Clients of Kafka brokers on asyncio: connections, a metadata poller, and an admin client.
 
-``Connection`` sends a request and gives its answer; ``Poller`` asks all brokers again and again and tells what changed,
-as ``kwire.metadata.events``. ``PolledRequest``, ``topic_configs`` and ``broker_configs`` say what else it is to ask.
-``AdminClient`` administers a cluster that speaks the drafts of KIP-4; what goes in and comes out of it is in
-``kwire.client.admin``.
+`Connection` sends requests to one broker. `Poller` polls the metadata of a cluster and reports its changes
+(`kwire.metadata.events`); `BlockingPoller` does so without asyncio. `AdminClient` and `BlockingAdminClient` administer
+clusters that implement the drafts of KIP-4 (`kwire.client.admin`).
 """
 
 from __future__ import annotations
 
 from kwire.client.admin import AdminClient, BlockingAdminClient
 from kwire.client.blocking_poller import BlockingPoller
-from kwire.client.connection import Arrival, Connection
+from kwire.client.connection import Connection, TimedResponse
 from kwire.client.poll import Poll, Statistics
 from kwire.client.polled_requests import PolledRequest, broker_configs, topic_configs
 from kwire.client.poller import Poller
@@ -20,7 +19,6 @@ from kwire.protocol.errors import ConnectionFault
 
 __all__ = [
     "AdminClient",
-    "Arrival",
     "BlockingAdminClient",
     "BlockingPoller",
     "Connection",
@@ -31,6 +29,7 @@ __all__ = [
     "PolledRequest",
     "Poller",
     "Statistics",
+    "TimedResponse",
     "broker_configs",
     "topic_configs",
 ]

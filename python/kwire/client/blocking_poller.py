@@ -1,18 +1,17 @@
-"""``BlockingPoller``: a ``Poller`` for programs without asyncio.
+"""A poller for programs without asyncio.
 
     with BlockingPoller("broker-1:9092", interval=1.0) as poller:
         for poll in poller:
             ...
 
-Rules of this file: the poller lives in a thread with an event loop of its own, and nothing of it is touched from
-elsewhere but through that loop. Polls wait there until they are read, as they do in a ``Poller``.
+The poller runs in a thread with an event loop of its own. Polls wait there until they are read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from kwire.client.poller import Poller
 
@@ -21,26 +20,69 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kwire.client.poll import Poll, Statistics
+    from kwire.client.polled_requests import PolledRequest, RequestFactory
+    from kwire.client.poller_options import PollerKeywords
+    from kwire.declare import Request
+    from kwire.messages.kafka.metadata import MetadataResponse
+    from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataResponse_V1
+    from kwire.protocol.negotiated_versions import Dialect
 
 __all__ = ["BlockingPoller"]
 
+M = TypeVar("M")
 T = TypeVar("T")
 
 
 class _NotRunning(RuntimeError):
-    """There is no loop to ask: not yet, or not any more."""
+    """The event loop has not started, or has stopped."""
 
 
-class BlockingPoller:
-    """While in a ``with`` block, an iterator of polls, which ends with the block, in whatever thread it is read.
+class BlockingPoller(Generic[M]):
+    """Polls the brokers of a cluster; an iterator of polls while in a `with` block.
 
-    ``bootstrap`` and ``options``: as ``Poller`` has them.
+    The iterator may be read in any thread and ends with the block. The arguments and the type parameter are those of
+    `Poller`.
     """
 
+    @overload
+    def __init__(
+        self: BlockingPoller[MetadataResponse],
+        bootstrap: str | Iterable[str],
+        *,
+        dialect: Literal["kafka"],
+        **options: Unpack[PollerKeywords],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: BlockingPoller[TopicMetadataResponse_V1],
+        bootstrap: str | Iterable[str],
+        *,
+        dialect: Literal["kip4"],
+        **options: Unpack[PollerKeywords],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: BlockingPoller[MetadataResponse | TopicMetadataResponse_V1],
+        bootstrap: str | Iterable[str],
+        **options: Unpack[PollerKeywords],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: BlockingPoller[Any],
+        bootstrap: str | Iterable[str],
+        *,
+        dialect: Dialect | None = None,
+        requests: Iterable[PolledRequest | tuple[Request[Any] | RequestFactory, float]] = (),
+        **options: Unpack[PollerKeywords],
+    ) -> None: ...
+
     def __init__(self, bootstrap: str | Iterable[str], **options: Any) -> None:
-        self._poller = Poller(bootstrap, **options)
+        self._poller: Poller[M] = Poller(bootstrap, **options)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._asking = threading.Lock()
+        self._lock = threading.Lock()
         self._left = False
 
     def __enter__(self) -> Self:
@@ -61,19 +103,19 @@ class BlockingPoller:
         self, type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         loop = self._loop
-        assert loop is not None, "who leaves has entered"
-        with self._asking:  # what was asked before is answered; nothing is asked of a loop that ends
+        assert loop is not None, "__exit__ follows __enter__"
+        with self._lock:  # earlier calls complete; later ones find no loop
             self._loop, self._left = None, True
             ended = asyncio.run_coroutine_threadsafe(self._end(), loop)
         try:
             ended.result()
         finally:
-            self._thread.join()  # also when interrupted: what was polled is captured
+            self._thread.join()  # also if interrupted, so that every poll is captured
             loop.run_until_complete(loop.shutdown_default_executor())
             loop.close()
 
     async def _end(self) -> None:
-        """Close the poller, and stop the loop after what is still under way there."""
+        """Close the poller, and stop the loop after the remaining tasks."""
         loop = asyncio.get_running_loop()
         try:
             await self._poller.close()
@@ -81,20 +123,27 @@ class BlockingPoller:
             await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
             loop.call_soon(loop.stop)
 
-    def __iter__(self) -> Iterator[Poll]:
+    def __iter__(self) -> Iterator[Poll[M]]:
         return self
 
-    def __next__(self) -> Poll:
-        """The next poll; waits for it. Raises what the capture raised."""
+    def __next__(self) -> Poll[M]:
+        """Wait for the next poll and return it. Raises errors of the capture."""
         poll = self.read(None)
         if poll is None:
             raise StopIteration
         return poll
 
-    def read(self, timeout: float | None) -> Poll | None:
-        """The next poll, or None when there is none within so many seconds (None: ever), or the block was left."""
+    def read(self, timeout: float | None) -> Poll[M] | None:
+        """Wait for the next poll and return it.
 
-        async def within() -> Poll | None:
+        Args:
+            timeout: seconds to wait; None waits without a limit.
+
+        Returns:
+            The poll; None after the timeout, or if the block has ended.
+        """
+
+        async def next_poll() -> Poll[M] | None:
             try:
                 async with asyncio.timeout(timeout):
                     return await anext(self._poller)
@@ -102,7 +151,7 @@ class BlockingPoller:
                 return None
 
         try:
-            return self._call(within)
+            return self._call(next_poll)
         except _NotRunning:
             if self._left:
                 return None
@@ -110,12 +159,12 @@ class BlockingPoller:
 
     @property
     def statistics(self) -> Statistics:
-        """Counters; they go on counting."""
+        """Counters, which are updated while the poller runs."""
         return self._poller.statistics
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
-        """Who is asked, ascending, silent ones too."""
+        """The ids of the polled brokers in ascending order, with those that do not respond."""
 
         async def ids() -> tuple[int, ...]:
             return self._poller.broker_ids
@@ -123,12 +172,12 @@ class BlockingPoller:
         return self._call(ids)
 
     def _call(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        with self._asking:
+        with self._lock:
             if self._loop is None:
                 raise _NotRunning("the poller is not running: use it in a `with` block")
             future = asyncio.run_coroutine_threadsafe(function(), self._loop)
         try:
             return future.result()
         except BaseException:
-            future.cancel()  # whoever is interrupted while waiting does not take a poll with him
+            future.cancel()  # an interrupted reader must not remove a poll from the queue
             raise

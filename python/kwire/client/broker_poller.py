@@ -1,257 +1,306 @@
-"""``BrokerPoller``: asks one broker, at its pace, and makes polls of what comes of it.
+"""Poll one broker at its own pace.
 
-Rules of this file: whatever happens to a connection becomes a poll with an error; only mistakes of the caller are
-raised. Metadata has one pace, each further request its own, over the same connection unless it wants another; while
-there is no connection only Metadata is asked, so that silence is told once and not once a request.
+- A failure of a connection becomes a poll with an error. Only errors of the caller are raised.
+- While the broker does not respond, it gets Metadata requests only, so that a failure is reported once and not once a
+  request.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from random import Random
 from time import monotonic, perf_counter_ns
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kwire.client.connection_pool import PooledConnection
-from kwire.client.poll import Poll
+from kwire.client.poll import Poll, Statistics
 from kwire.declare.introspect import fields
 from kwire.errors import DecodeError, EncodeError
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.metadata.plausibility import requests_all_topics
 from kwire.metadata.response_tracker import ResponseTracker
 from kwire.protocol import ConnectionFault, InvalidResponse, NoCommonVersion
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
-    from kwire.client.connection import Arrival, Connection
+    from kwire.client.connection import Connection, TimedResponse
     from kwire.client.polled_requests import PolledRequest
-    from kwire.client.poller import Poller
+    from kwire.client.poller_options import PollerOptions
     from kwire.declare import Message, Request
     from kwire.protocol import Endpoint
 
-__all__ = ["UNKNOWN_BROKER", "BrokerPoller"]
+__all__ = ["UNKNOWN_BROKER", "BrokerPoller", "PollerContext"]
 
 METADATA = MetadataRequest.api_key
 UNKNOWN_BROKER = -1
-"""Of an address that no answer lists, such as a load balancer's."""
+"""The id of an address that no response lists, such as a load balancer."""
+
+
+@dataclass(slots=True)
+class PollerContext:
+    """What the broker pollers of one poller share.
+
+    Attributes:
+        deliver: takes every poll.
+        sends_for_all: returns whether the broker with this id gets the requests that one broker suffices for.
+        cluster_id: the cluster id of the last response that has one.
+    """
+
+    options: PollerOptions
+    deliver: Callable[[Poll[Any]], Awaitable[None]]
+    sends_for_all: Callable[[int], bool]
+    cluster_id: str | None
+    statistics: Statistics = field(default_factory=Statistics)
+    random: Random = field(default_factory=Random)
+
+    def pause(self, failures: int) -> float:
+        """Return the seconds to wait after this many consecutive failures: exponential backoff with jitter."""
+        options = self.options
+        longest = max(options.longest_pause, options.interval)
+        pause: float = min(longest, max(options.interval, 0.1) * 2.0 ** min(failures - 1, 30))
+        return pause * self.random.uniform(0.75, 1.0)
+
+
+class _Attempt(NamedTuple):
+    """A request to the broker, as far as it came. `connection` and `request` are None if it failed before."""
+
+    endpoint: Endpoint
+    started: int
+    connection: Connection | None = None
+    request: Request[Any] | None = None
+    version: int = -1
 
 
 class BrokerPoller:
-    """One broker. ``view``: what it told; ``answers``: whether its last poll had no error."""
+    """Polls one broker.
 
-    def __init__(self, poller: Poller, broker_id: int, endpoint: Endpoint, view: ResponseTracker) -> None:
+    Attributes:
+        broker_id: the id of the broker.
+        tracker: its Metadata responses.
+        responds: whether its last Metadata poll succeeded.
+    """
+
+    def __init__(self, context: PollerContext, broker_id: int, endpoint: Endpoint, tracker: ResponseTracker) -> None:
         self.broker_id = broker_id
-        self.view = view
-        self.answers = True
-        self._poller = poller
-        self._link = self._new_link(endpoint)
-        self._links = [self._link]
+        self.tracker = tracker
+        self.responds = True
+        self._context = context
+        self._connection = self._new_connection(endpoint)
+        self._connections = [self._connection]
         self._wake = asyncio.Event()
-        self._asking: list[asyncio.Task[None]] = []
-        self._told = asyncio.Event()
-        self._heard_at = monotonic()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._has_metadata = asyncio.Event()
+        self._last_response = monotonic()
 
-    def _new_link(self, endpoint: Endpoint) -> PooledConnection:
-        return PooledConnection(endpoint, client_id=self._poller.client_id, timeout=self._poller.timeout)
+    def _new_connection(self, endpoint: Endpoint) -> PooledConnection:
+        options = self._context.options
+        return PooledConnection(endpoint, client_id=options.client_id, timeout=options.timeout)
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where it listens; a new one counts from the next connection on."""
-        return self._link.endpoint
+        """The endpoint of the next connection."""
+        return self._connection.endpoint
 
     @endpoint.setter
     def endpoint(self, endpoint: Endpoint) -> None:
-        for link in self._links:
-            link.endpoint = endpoint
+        for connection in self._connections:
+            connection.endpoint = endpoint
 
-    def silent_for(self) -> float:
-        """Seconds since its last answer, or since it is watched."""
-        return monotonic() - self._heard_at
+    def seconds_since_response(self) -> float:
+        """Return the seconds since the last response, or since this object was created."""
+        return monotonic() - self._last_response
 
     def wake(self) -> None:
-        """Do not wait any longer after a failure."""
+        """End the pause after a failure."""
         self._wake.set()
 
     async def close(self) -> None:
-        """End tasks and connections."""
-        for task in self._asking:
+        """Cancel tasks and close connections."""
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._asking, return_exceptions=True)
-        for link in self._links:
-            await link.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for connection in self._connections:
+            await connection.close()
 
-    async def introduce(self) -> Poll:
-        """PolledRequest who is there, and nothing about topics."""
-        return await self._poll(self._link, ResponseTracker(), introduction=True)
+    async def list_brokers(self) -> Poll[Any]:
+        """Request the brokers of the cluster, without topics."""
+        return await self._poll(self._connection, ResponseTracker(), brokers_only=True)
 
-    async def polls(self) -> AsyncGenerator[Poll, None]:
-        """Ask for metadata for ever. The next question waits until the last poll was taken."""
-        poller = self._poller
-        for ask in poller.requests:
-            self._asking.append(asyncio.get_running_loop().create_task(self._keep_asking(ask)))
+    async def polls(self) -> AsyncGenerator[Poll[Any], None]:
+        """Yield Metadata polls forever. The next request is sent after the last poll was taken."""
+        context = self._context
+        for request in context.options.requests:
+            self._tasks.append(asyncio.get_running_loop().create_task(self._send_periodically(request)))
         due = monotonic()
-        jitter = poller.random.uniform(0.5, 1.0)  # once, so that brokers do not answer all at the same time
+        jitter = context.random.uniform(0.5, 1.0)  # once, so that brokers do not respond all at the same time
         failures = 0
         while True:
-            poll = await self._poll(self._link, self.view)
-            self.answers = poll.error is None
-            failures = 0 if self.answers else failures + 1
-            if self.answers:
-                self._heard_at = monotonic()
-            if self.view.believed is not None:
-                self._told.set()
-            self._raise_mistakes()
+            poll = await self._poll(self._connection, self.tracker)
+            self.responds = poll.error is None
+            failures = 0 if self.responds else failures + 1
+            if self.responds:
+                self._last_response = monotonic()
+            if self.tracker.agreed is not None:
+                self._has_metadata.set()
+            self._raise_errors()
             yield poll
             if failures:
-                await self._sleep(poller.pause(failures))
+                await self._pause(context.pause(failures))
                 due = monotonic()
             else:
-                due, jitter = self._next(due, poller.interval * jitter), 1.0
+                due, jitter = self._next(due, context.options.interval * jitter), 1.0
                 await asyncio.sleep(due - monotonic())
 
     def _next(self, due: float, interval: float) -> float:
-        """When to ask again: an interval later, or at once when that has passed."""
+        """Return when to send the next request: after the interval, or now if that time has passed."""
         now = monotonic()
         if due + interval >= now:
             return due + interval
-        self._poller.statistics.late += 1
+        self._context.statistics.late += 1
         return now
 
-    async def _sleep(self, seconds: float) -> None:
-        """Until then, or until woken."""
+    async def _pause(self, seconds: float) -> None:
         self._wake.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
 
-    def _raise_mistakes(self) -> None:
-        """A task for further requests ends only with something that is no fault of a broker."""
-        for task in self._asking:
+    def _raise_errors(self) -> None:
+        """Raise the error of a task that has ended: it is the caller's, such as one of a request factory."""
+        for task in self._tasks:
             if task.done():
                 task.result()
 
-    async def _keep_asking(self, ask: PolledRequest) -> None:
-        """One further request, for ever."""
-        link = self._link
-        if ask.apart:
-            link = self._new_link(self.endpoint)
-            self._links.append(link)
-        view = ResponseTracker()
-        await self._told.wait()
+    async def _send_periodically(self, polled: PolledRequest) -> None:
+        """Send a further request forever."""
+        connection = self._connection
+        if polled.separate_connection:
+            connection = self._new_connection(self.endpoint)
+            self._connections.append(connection)
+        tracker = ResponseTracker()
+        await self._has_metadata.wait()
         due = monotonic()
         while True:
-            ready = self.answers and (ask.apart or link.is_open)
-            metadata = self.view.believed
-            if ready and metadata is not None and (ask.brokers == "all" or self._poller.speaks_for_all(self)):
-                request = ask.request
-                made = request(metadata, self.broker_id) if callable(request) else request
-                if made is not None:
-                    await self._poller.deliver(await self._poll(link, view, made))
-            due = self._next(due, ask.interval)
+            metadata = self.tracker.agreed
+            if metadata is not None and self._should_send(polled, connection):
+                request = polled.request
+                current = request(metadata, self.broker_id) if callable(request) else request
+                if current is not None:
+                    await self._context.deliver(await self._poll(connection, tracker, current))
+            due = self._next(due, polled.interval)
             await asyncio.sleep(due - monotonic())
 
-    # One question.
+    def _should_send(self, polled: PolledRequest, connection: PooledConnection) -> bool:
+        if not (self.responds and (polled.separate_connection or connection.is_open)):
+            return False
+        return polled.brokers == "all" or self._context.sends_for_all(self.broker_id)
 
     async def _poll(
         self,
-        link: PooledConnection,
-        view: ResponseTracker,
+        pooled: PooledConnection,
+        tracker: ResponseTracker,
         request: Request[Any] | None = None,
         *,
-        introduction: bool = False,
-    ) -> Poll:
-        began = perf_counter_ns()
-        endpoint = link.endpoint
-        connection: Connection | None = None
-        version, asked = -1, request
+        brokers_only: bool = False,
+    ) -> Poll[Any]:
+        """Send a request, by default for metadata, and return its result."""
+        attempt = _Attempt(pooled.endpoint, perf_counter_ns(), request=request)
         try:
-            connection = await link.get()
-            asked = request or _metadata(connection, self._poller.dialect, introduction=introduction)
-            version = connection.negotiated.version_of(type(asked))
-            arrival = await connection.ask(asked, version=version)
-        except (ConnectionFault, EncodeError) as fault:  # this broker's version may lack what the request says
-            return self._silence(fault, view, endpoint, connection, asked, version, began)
-        return self._read(arrival, connection, view)
+            connection = await pooled.get()
+            attempt = attempt._replace(connection=connection)
+            sent = request or _metadata_request(connection, self._context.options.dialect, brokers_only=brokers_only)
+            attempt = attempt._replace(request=sent)
+            attempt = attempt._replace(version=connection.negotiated.version_of(type(sent)))
+            response = await connection.submit(sent, version=attempt.version)
+        except (ConnectionFault, EncodeError) as error:  # the version of this broker may lack a field that is set
+            return self._failed_poll(error, tracker, attempt)
+        return self._successful_poll(response, connection, tracker)
 
-    def _silence(
-        self,
-        fault: ConnectionFault | EncodeError,
-        view: ResponseTracker,
-        endpoint: Endpoint,
-        connection: Connection | None,
-        asked: Request[Any] | None,
-        version: int,
-        began: int,
-    ) -> Poll:
-        dialect = self._poller.dialect if connection is None else connection.negotiated.dialect
-        # What came instead of an answer is kept like one, unless it belongs to the first words of the connection.
-        payload = request = None
-        if isinstance(fault, InvalidResponse) and connection is not None:
-            payload, request = fault.payload, fault.request
-            view.was_unreadable()
+    def _failed_poll(
+        self, error: ConnectionFault | EncodeError, tracker: ResponseTracker, attempt: _Attempt
+    ) -> Poll[Any]:
+        connection, request = attempt.connection, attempt.request
+        dialect = self._context.options.dialect if connection is None else connection.negotiated.dialect
+        payload = request_payload = None
+        # Keep an invalid response, unless it belongs to the negotiation of versions.
+        if isinstance(error, InvalidResponse) and connection is not None:
+            payload, request_payload = error.payload, error.request
+            tracker.invalid_response()
         return Poll(
-            cluster_id=self._poller.cluster_id,
+            cluster_id=self._context.cluster_id,
             broker_id=self.broker_id,
-            endpoint=str(endpoint),
+            endpoint=str(attempt.endpoint),
             polled_at=datetime.now(UTC),
-            duration_us=(perf_counter_ns() - began) // 1000,
-            error=fault,
+            duration_us=(perf_counter_ns() - attempt.started) // 1000,
+            error=error,
             payload=payload,
             dialect=dialect or "kafka",
-            api_key=METADATA if asked is None else asked.api_key,
-            api_version=version,
-            request=request,
+            api_key=METADATA if request is None else request.api_key,
+            api_version=attempt.version,
+            request=request_payload,
         )
 
-    def _read(self, arrival: Arrival[Any], connection: Connection, view: ResponseTracker) -> Poll:
-        answer, negotiated = arrival.answer, connection.negotiated
-        poll = Poll(
-            cluster_id=self._poller.cluster_id,
+    def _successful_poll(
+        self, timed: TimedResponse[Any], connection: Connection, tracker: ResponseTracker
+    ) -> Poll[Any]:
+        response, negotiated = timed.response, connection.negotiated
+        sent = response.sent
+        poll: Poll[Any] = Poll(
+            cluster_id=self._context.cluster_id,
             broker_id=self.broker_id,
             endpoint=str(connection.endpoint),
-            polled_at=arrival.at,
-            duration_us=arrival.duration_us,
-            payload=answer.payload,
+            polled_at=timed.at,
+            duration_us=timed.duration_us,
+            payload=response.payload,
             dialect=negotiated.dialect,
-            api_key=answer.sent.request.api_key,
-            api_version=answer.sent.version,
-            request=answer.sent.payload,
+            api_key=sent.request.api_key,
+            api_version=sent.version,
+            request=sent.payload,
         )
-        others = self._poller.others(self) if view is self.view else ()
         try:
-            seen = view.take(answer, monotonic(), kraft=negotiated.kraft, others=others)
+            tracked = tracker.apply(
+                sent.response,
+                response.body,
+                version=sent.version,
+                at=timed.at,
+                kraft=negotiated.kraft,
+                all_topics=requests_all_topics(sent.request, sent.version),
+            )
         except DecodeError as error:
-            fault = answer.fault(error)
+            fault = response.fault(error)
             connection.fail(fault)
             return poll._replace(error=fault)
         if self.broker_id == UNKNOWN_BROKER:
-            self.broker_id = _listed_at(connection.endpoint, seen.message)
-        told = getattr(seen.message, "cluster_id", None)
-        if told is not None:
-            self._poller.cluster_id = told
+            self.broker_id = _broker_at(connection.endpoint, tracked.message)
+        cluster_id = getattr(tracked.message, "cluster_id", None)
+        if cluster_id is not None:
+            self._context.cluster_id = cluster_id
         return poll._replace(
-            cluster_id=self._poller.cluster_id,
+            cluster_id=self._context.cluster_id,
             broker_id=self.broker_id,
-            message=seen.message,
-            events=seen.events,
-            changed=seen.changes,
-            same=seen.same,
-            suspect=seen.suspect,
-            controller_id=_controller_id(seen.message, answer.sent.version),
+            message=tracked.message,
+            events=tracked.events,
+            changed=tracked.changes,
+            same=tracked.same,
+            suspect=tracked.suspect,
+            controller_id=_controller_id(tracked.message, sent.version),
         )
 
 
 def _controller_id(message: Message, version: int) -> int | None:
-    """As the message says; None where that version of it does not."""
-    told = any(field.name == "controller_id" and field.in_version(version) for field in fields(type(message)))
-    return cast("Any", message).controller_id if told else None
+    """Return the controller id of a response; None if this version does not have it."""
+    has_it = any(field.name == "controller_id" and field.in_version(version) for field in fields(type(message)))
+    return cast("Any", message).controller_id if has_it else None
 
 
-def _listed_at(endpoint: Endpoint, message: Any) -> int:
-    """Which broker is listed at the address that was asked."""
+def _broker_at(endpoint: Endpoint, message: Any) -> int:
+    """Return the id of the broker that a response lists at an endpoint."""
     for broker in getattr(message, "brokers", ()):
         if (broker.host, broker.port) == endpoint:
             broker_id: int = broker.node_id
@@ -259,17 +308,17 @@ def _listed_at(endpoint: Endpoint, message: Any) -> int:
     return UNKNOWN_BROKER
 
 
-def _metadata(connection: Connection, dialect: str | None, *, introduction: bool) -> Request[Any]:
-    """The question for all topics, or for none, in the words of the broker's dialect and version."""
+def _metadata_request(connection: Connection, dialect: str | None, *, brokers_only: bool) -> Request[Any]:
+    """Return a request for all topics, or for none, in the dialect and version of the broker."""
     negotiated = connection.negotiated
     if dialect is not None and dialect != negotiated.dialect:
         wanted = TopicMetadataRequest_V1 if dialect == "kip4" else MetadataRequest
         theirs = negotiated.versions.get(METADATA)
         raise NoCommonVersion(connection.endpoint, wanted.__name__, str(wanted.versions), theirs)
     if negotiated.dialect == "kip4":
-        return ClusterMetadataRequest() if introduction else TopicMetadataRequest_V1(topic_names=())
+        return ClusterMetadataRequest() if brokers_only else TopicMetadataRequest_V1(topic_names=())
     version = negotiated.version_of(MetadataRequest)
-    topics = () if introduction or version == 0 else None  # in version 0 empty means all
-    if version < 4:  # older brokers create no topic for a request that names none
+    topics = () if brokers_only or version == 0 else None  # in version 0 an empty list means all topics
+    if version < 4:  # these versions create no topic for a request that names none
         return MetadataRequest(topics=topics)
     return MetadataRequest(topics=topics, allow_auto_topic_creation=False)

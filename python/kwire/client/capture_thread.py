@@ -1,16 +1,11 @@
-"""Hands rows to a capture in a thread, so that no disk keeps the event loop from asking.
-
-Rules of this file: rows are written in the order in which they were handed over. They wait in memory while the disk is
-slow, up to a number of bytes; then, and only then, polling waits for the disk. What the capture raises is raised to
-whoever hands over the next row, and at the end.
-"""
+"""Append polls to a capture in a thread, so that a slow disk does not block the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import queue
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kwire.capture import Capture
@@ -18,52 +13,52 @@ if TYPE_CHECKING:
 
 __all__ = ["CaptureThread"]
 
-WAITING_BYTES = 256 << 20
-"""Of frames that wait to be written: some minutes of a large cluster."""
+MAX_WAITING_BYTES = 256 << 20
+"""How many bytes of responses may wait to be written: some minutes of a large cluster. Polling then waits."""
 
 
 class CaptureThread:
-    """Between ``start`` and ``finish``. The capture stays open: it belongs to whoever made it."""
+    """Appends polls in the order in which they were put. The capture stays open: its creator closes it."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
-        self._rows: queue.SimpleQueue[Poll | None] = queue.SimpleQueue()
-        self._waiting = 0
-        self._room = asyncio.Event()
+        self._polls: queue.SimpleQueue[Poll[Any] | None] = queue.SimpleQueue()
+        self._waiting_bytes = 0
+        self._has_room = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._failure: BaseException | None = None
+        self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="kwire-poller-capture", daemon=True)
         self._thread.start()
 
-    async def put(self, poll: Poll) -> None:
-        """Hand over one row. Raises what the capture raised for an earlier one."""
+    async def put(self, poll: Poll[Any]) -> None:
+        """Queue a poll. Raises the error of the capture for an earlier poll."""
         size = len(poll.payload or b"")
-        while self._waiting >= WAITING_BYTES and self._failure is None:
-            self._room.clear()
-            await self._room.wait()
-        if self._failure is not None:
-            raise self._failure
-        self._waiting += size
-        self._rows.put(poll)
+        while self._waiting_bytes >= MAX_WAITING_BYTES and self._error is None:
+            self._has_room.clear()
+            await self._has_room.wait()
+        if self._error is not None:
+            raise self._error
+        self._waiting_bytes += size
+        self._polls.put(poll)
 
     async def finish(self) -> None:
-        """Wait until all rows are written. Raises what the capture raised."""
-        self._rows.put(None)
+        """Wait until all polls are written. Raises the error of the capture."""
+        self._polls.put(None)
         await self._loop.run_in_executor(None, self._thread.join)
-        if self._failure is not None:
-            raise self._failure
+        if self._error is not None:
+            raise self._error
 
     def _run(self) -> None:
-        while (poll := self._rows.get()) is not None:
+        while (poll := self._polls.get()) is not None:
             try:
                 self._append(poll)
-            except BaseException as error:  # noqa: BLE001  raised in the thread that polls
-                self._failure = error
+            except BaseException as error:  # noqa: BLE001  raised by `put` and `finish`
+                self._error = error
             self._loop.call_soon_threadsafe(self._written, len(poll.payload or b""))
-            if self._failure is not None:
+            if self._error is not None:
                 return
 
-    def _append(self, poll: Poll) -> None:
+    def _append(self, poll: Poll[Any]) -> None:
         from kwire.capture import Row
 
         row = Row(
@@ -83,5 +78,5 @@ class CaptureThread:
         self._capture.append(row, poll.message)
 
     def _written(self, size: int) -> None:
-        self._waiting -= size
-        self._room.set()
+        self._waiting_bytes -= size
+        self._has_room.set()

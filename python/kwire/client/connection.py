@@ -1,8 +1,8 @@
-"""``Connection``: one TCP connection to one broker, on asyncio.
+"""One connection to one broker, on asyncio.
 
-Rules of this file: bytes and time only; what they mean is said by ``kwire.protocol``. Any number of requests may be
-under way at once; the broker answers them one after the other. The first fault ends the connection and everything that
-is under way: whoever waits gets a ConnectionFault, never a bare OSError.
+`kwire.protocol` interprets the bytes; this module moves them and measures time. Any number of requests may be in
+flight; the broker responds in order. The first error ends the connection and all requests in flight. Callers get a
+ConnectionFault, never a bare OSError.
 """
 
 from __future__ import annotations
@@ -37,34 +37,40 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message, Request
 
-__all__ = ["Arrival", "Connection"]
+__all__ = ["Connection", "TimedResponse"]
 
 R = TypeVar("R", bound="Message")
 log = logging.getLogger("kwire.client")
 
 TIMEOUT = 30.0
-"""Seconds that an answer may take, as ``request.timeout.ms`` of Kafka's own clients."""
+"""Seconds to wait for a response: the default of `request.timeout.ms` in Kafka's clients."""
 
 
-class Arrival(NamedTuple, Generic[R]):
-    """An answer, and when it was complete. ``duration_us``: since the request was sent, in microseconds."""
+class TimedResponse(NamedTuple, Generic[R]):
+    """A response that is not decoded yet.
 
-    answer: ReceivedResponse[R]
+    Attributes:
+        response: the response.
+        at: when it was complete, in UTC.
+        duration_us: microseconds since the request was sent.
+    """
+
+    response: ReceivedResponse[R]
     at: datetime
     duration_us: int
 
 
-class _UnderWay(NamedTuple):
-    """A request that waits for its answer. ``since``: when it was sent, in nanoseconds of ``perf_counter``."""
+class _RequestInFlight(NamedTuple):
+    """A request without a response yet. `sent_at`: nanoseconds of `perf_counter_ns`."""
 
     sent: SentRequest[Any]
-    arrival: asyncio.Future[Arrival[Any]]
-    since: int
+    result: asyncio.Future[TimedResponse[Any]]
+    sent_at: int
     timer: asyncio.TimerHandle
 
 
 class Connection:
-    """Use ``async with await Connection.open(...)``, or ``close`` it."""
+    """An open connection. Use `async with await Connection.open(...)`, or `close` it."""
 
     def __init__(self, endpoint: Endpoint, *, client_id: str | None, timeout: float, max_size: int) -> None:
         self.endpoint = endpoint
@@ -72,9 +78,9 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._protocol = ClientConnection(endpoint, client_id=client_id)
         self._receiver = FrameReceiver(max_size=max_size)
-        self._under_way: deque[_UnderWay] = deque()
+        self._in_flight: deque[_RequestInFlight] = deque()
         self._transport: asyncio.Transport | None = None
-        self._welcomed: asyncio.Future[None] = self._loop.create_future()
+        self._negotiated: asyncio.Future[None] = self._loop.create_future()
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._fault: ConnectionFault | None = None
 
@@ -87,34 +93,50 @@ class Connection:
         timeout: float = TIMEOUT,
         max_size: int = MAX_SIZE,
     ) -> Self:
-        """Connect, and ask for dialect and versions. ``timeout``: seconds for this, and for each later answer.
+        """Connect, and negotiate dialect and versions.
 
-        ``max_size``: bytes that an answer may have. Raises ConnectFailed, or whatever fault the first words met with.
+        Args:
+            endpoint: the broker, as `host:port` or Endpoint.
+            client_id: the client id of all requests.
+            timeout: seconds to connect, to negotiate, and to wait for each response.
+            max_size: the largest response to accept, in bytes.
+
+        Raises:
+            ConnectFailed: no connection could be made.
+            ConnectionFault: the broker closed the connection, did not respond, or sent an invalid response.
         """
         if isinstance(endpoint, str):
             endpoint = Endpoint.parse(endpoint)
         self = cls(endpoint, client_id=client_id, timeout=timeout, max_size=max_size)
+        await self._connect()
+        await self._negotiate()
+        return self
+
+    async def _connect(self) -> None:
+        endpoint, timeout = self.endpoint, self.timeout
         try:
             async with asyncio.timeout(timeout):
-                await self._loop.create_connection(lambda: _Stream(self), endpoint.host, endpoint.port)
+                await self._loop.create_connection(lambda: _StreamProtocol(self), endpoint.host, endpoint.port)
         except TimeoutError:
             raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
         except OSError as error:
-            raise ConnectFailed(endpoint, _why(error)) from error
-        except (ValueError, OverflowError) as error:  # brokers may advertise what is no host name, or no port
+            raise ConnectFailed(endpoint, _describe(error)) from error
+        except (ValueError, OverflowError) as error:  # a broker may advertise an invalid host name or port
             raise ConnectFailed(endpoint, str(error)) from error
+
+    async def _negotiate(self) -> None:
+        """Wait until the versions are negotiated."""
         try:
-            async with asyncio.timeout(timeout):
-                # Not awaited itself: whoever is cancelled would cancel it, and what arrives would be taken for answers.
-                await asyncio.wait([self._welcomed])
-            self._welcomed.result()
+            async with asyncio.timeout(self.timeout):
+                # Not awaited itself: cancellation would cancel it, and later frames would be taken for responses.
+                await asyncio.wait([self._negotiated])
+            self._negotiated.result()
         except TimeoutError:
-            self.fail(Timeout(endpoint, "ApiVersionsRequest", timeout, self._receiver.partial_bytes))
-            raise self._fault or ConnectionClosed(endpoint, 0) from None
+            self.fail(Timeout(self.endpoint, "ApiVersionsRequest", self.timeout, self._receiver.partial_bytes))
+            raise self._fault or ConnectionClosed(self.endpoint, 0) from None
         except BaseException:
             self.abort()
             raise
-        return self
 
     async def __aenter__(self) -> Self:
         return self
@@ -126,103 +148,111 @@ class Connection:
 
     @property
     def negotiated(self) -> NegotiatedVersions:
-        """What the broker told of itself."""
+        """The dialect and versions of the broker."""
         negotiated = self._protocol.negotiated
-        assert negotiated is not None, "an open connection has negotiated"
+        assert negotiated is not None, "an open connection has negotiated versions"
         return negotiated
 
     @property
     def fault(self) -> ConnectionFault | None:
-        """What ended the connection; None while it is good."""
+        """The error that ended the connection; None while it is open."""
         return self._fault
 
-    def begin(self, request: Request[R], *, version: int | None = None) -> asyncio.Future[Arrival[R]]:
-        """Send at once; the answer comes when it comes. ``version``: the highest common one unless told.
+    def submit(self, request: Request[R], *, version: int | None = None) -> asyncio.Future[TimedResponse[R]]:
+        """Send a request and return a future of its response.
 
-        Raises NoCommonVersion or EncodeError, which harm nobody, and the fault of a connection that has ended.
+        Args:
+            version: the API version; by default the highest one that client and broker have in common.
+
+        Raises:
+            NoCommonVersion: client and broker have no version in common. The connection stays open.
+            EncodeError: the request cannot be encoded in this version. The connection stays open.
+            ConnectionFault: the connection has ended.
         """
         if self._fault is not None:
             raise self._fault
         assert self._transport is not None
         sent = self._protocol.request(request, version=version)
-        arrival: asyncio.Future[Arrival[Any]] = self._loop.create_future()
-        timer = self._loop.call_later(self.timeout, self._late, sent)
-        self._under_way.append(_UnderWay(sent, arrival, perf_counter_ns(), timer))
+        result: asyncio.Future[TimedResponse[Any]] = self._loop.create_future()
+        timer = self._loop.call_later(self.timeout, self._time_out, sent)
+        self._in_flight.append(_RequestInFlight(sent, result, perf_counter_ns(), timer))
         self._transport.write(sent.frame)
-        return arrival
-
-    async def ask(self, request: Request[R], *, version: int | None = None) -> Arrival[R]:
-        """Send, and wait for the answer, which is not decoded. Raises as ``begin``, and what ended the connection."""
-        return await self.begin(request, version=version)
+        return result
 
     async def send(self, request: Request[R], *, version: int | None = None) -> R:
-        """Send, wait for the answer, and decode it. Raises as ``ask``, and InvalidResponse, which ends the connection."""
-        arrival = await self.begin(request, version=version)
+        """Send a request and return its decoded response.
+
+        Raises:
+            ConnectionFault: the connection has ended, or ends before the response is complete.
+            InvalidResponse: the response cannot be decoded. This ends the connection.
+            NoCommonVersion: see `submit`.
+            EncodeError: see `submit`.
+        """
+        timed = await self.submit(request, version=version)
         try:
-            return arrival.answer.decode()
+            return timed.response.decode()
         except InvalidResponse as fault:
             self.fail(fault)
             raise
 
     def fail(self, fault: ConnectionFault) -> None:
-        """End the connection because of what was found in an answer."""
+        """End the connection because of an error that the caller found in a response."""
         if self._fault is None:
             log.debug("%s", fault)
             self._end(fault)
 
     def abort(self) -> None:
-        """End the connection without waiting for anything."""
+        """End the connection without waiting."""
         if self._fault is None:
             self._end(self._closed("by us"))
 
     async def close(self) -> None:
-        """End the connection, and wait until it is gone. What is under way ends with ConnectionClosed."""
+        """End the connection and wait until the transport is closed. Requests in flight fail with ConnectionClosed."""
         self.abort()
         await asyncio.shield(self._lost)
 
-    # What the stream tells.
+    # Callbacks of the stream protocol
 
-    def _made(self, transport: asyncio.Transport) -> None:
+    def _connection_made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         transport.write(self._protocol.request_api_versions().frame)
 
-    def _buffer(self) -> memoryview:
+    def _get_buffer(self) -> memoryview:
         return self._receiver.get_buffer()
 
-    def _arrived(self, count: int) -> None:
+    def _buffer_updated(self, count: int) -> None:
         if self._fault is not None:
             return
         try:
             for payload in self._receiver.buffer_updated(count):
-                self._take(payload)
+                self._receive(payload)
         except ConnectionFault as fault:
             self.fail(fault)
             return
-        refusal = self._receiver.error
-        if refusal is not None:
-            self.fail(OversizedFrame(self.endpoint, refusal.size, refusal.max_size))
+        error = self._receiver.error
+        if error is not None:
+            self.fail(OversizedFrame(self.endpoint, error.size, error.max_size))
 
-    def _take(self, payload: bytes) -> None:
-        if not self._welcomed.done():
-            again = self._protocol.receive_api_versions(payload)
-            if again is None:
-                self._welcomed.set_result(None)
+    def _receive(self, payload: bytes) -> None:
+        if not self._negotiated.done():
+            next_request = self._protocol.receive_api_versions(payload)
+            if next_request is None:
+                self._negotiated.set_result(None)
             elif self._transport is not None:
-                self._transport.write(again.frame)
+                self._transport.write(next_request.frame)
             return
         now = perf_counter_ns()
-        answer = self._protocol.receive(payload)
-        under_way = self._under_way.popleft()
-        under_way.timer.cancel()
-        if not under_way.arrival.done():  # it may have been cancelled
-            arrival = Arrival(answer, datetime.now(UTC), (now - under_way.since) // 1000)
-            under_way.arrival.set_result(arrival)
+        response = self._protocol.receive(payload)
+        request = self._in_flight.popleft()
+        request.timer.cancel()
+        if not request.result.done():  # it may be cancelled
+            request.result.set_result(TimedResponse(response, datetime.now(UTC), (now - request.sent_at) // 1000))
 
-    def _late(self, sent: SentRequest[Any]) -> None:
+    def _time_out(self, sent: SentRequest[Any]) -> None:
         name = type(sent.request).__name__
         self.fail(Timeout(self.endpoint, name, self.timeout, self._receiver.partial_bytes))
 
-    def _gone(self, error: Exception | None) -> None:
+    def _connection_lost(self, error: Exception | None) -> None:
         if self._fault is None:
             self._end(self._closed(None if error is None else str(error)))
         if not self._lost.done():
@@ -232,45 +262,51 @@ class Connection:
         return ConnectionClosed(self.endpoint, self._receiver.partial_bytes, why)
 
     def _end(self, fault: ConnectionFault) -> None:
-        """The oldest request met with the fault; those behind it only with the end of the connection."""
+        """End the connection: the oldest request fails with `fault`, later ones because the connection is closed."""
         self._fault = fault
         if self._transport is not None:
             self._transport.abort()
-        if not self._welcomed.done():
-            self._welcomed.set_exception(fault)
-            self._welcomed.exception()  # seen, also when nobody waits any more
-        behind = fault if isinstance(fault, ConnectionClosed) else self._closed("by us, for an earlier answer's fault")
-        for under_way in self._under_way:
-            under_way.timer.cancel()
-            if not under_way.arrival.done():
-                under_way.arrival.set_exception(fault)
-                under_way.arrival.exception()  # likewise
-            fault = behind
-        self._under_way.clear()
+        if not self._negotiated.done():
+            _set_exception(self._negotiated, fault)
+        later = (
+            fault if isinstance(fault, ConnectionClosed) else self._closed("by us, after an earlier response failed")
+        )
+        for request in self._in_flight:
+            request.timer.cancel()
+            if not request.result.done():
+                _set_exception(request.result, fault)
+            fault = later
+        self._in_flight.clear()
 
 
-class _Stream(asyncio.BufferedProtocol):
-    """Hands what asyncio has to say to its connection."""
+class _StreamProtocol(asyncio.BufferedProtocol):
+    """Forwards the callbacks of asyncio to a connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._connection._made(transport)  # noqa: SLF001  two halves of one thing
+        self._connection._connection_made(transport)  # noqa: SLF001
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        del sizehint  # -1 always
-        return self._connection._buffer()  # noqa: SLF001
+        del sizehint  # always -1
+        return self._connection._get_buffer()  # noqa: SLF001
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._connection._arrived(nbytes)  # noqa: SLF001
+        self._connection._buffer_updated(nbytes)  # noqa: SLF001
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._connection._gone(exc)  # noqa: SLF001
+        self._connection._connection_lost(exc)  # noqa: SLF001
 
 
-def _why(error: OSError) -> str:
-    """What the system said, in its own words: asyncio puts others in their place."""
+def _set_exception(future: asyncio.Future[Any], error: Exception) -> None:
+    """Set an exception and mark it as retrieved: the caller may be gone."""
+    future.set_exception(error)
+    future.exception()
+
+
+def _describe(error: OSError) -> str:
+    """Return the text of the operating system, which asyncio replaces with its own."""
     known = error.errno is not None and error.errno > 0 and not isinstance(error, gaierror)
     return f"[Errno {error.errno}] {os.strerror(error.errno)}" if known and error.errno else str(error)

@@ -1,39 +1,43 @@
-"""``Poll``: what came of asking one broker once, and ``Statistics`` of many.
-
-Rules of this file: plain values. Silence is data: a poll without an answer is a poll with an error.
-"""
+"""The result of one poll, and the counters of a poller."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from kwire.declare import Message
     from kwire.decoder import Changes
     from kwire.errors import KwireError
     from kwire.metadata.events import MetadataEvent
 
 __all__ = ["Poll", "Statistics"]
 
+M = TypeVar("M")
 
-class Poll(NamedTuple):
-    """One question to one broker, and what came of it.
 
-    ``polled_at``: when the answer was complete or its absence noticed, UTC. ``duration_us``: from sending to then, in
-    microseconds; with an error, from the attempt to connect where that failed. ``broker_id``: whom was asked, -1 for a
-    bootstrap server that is none of the brokers listed. ``cluster_id``: None until an answer told it.
+class Poll(NamedTuple, Generic[M]):
+    """One request to one broker, and its response or error.
 
-    ``message``: the answer, None with an ``error``. What did not change since this broker's last answer is the same
-    object. ``changed``: what did, as ``kwire.Decoder`` tells it; ``events``: what that means. ``same``: nothing
-    but order and controller id differs from the last answer. ``suspect``: all topics or all brokers are missing, as
-    after a broker's start; not believed yet, hence without differences.
-
-    ``payload``: the answer's bytes from the correlation id; there also when they could not be read. ``request``: those
-    of the request from its API key. ``api_version``: -1 where no version was agreed upon. ``controller_id``: as the
-    answer says, None when it does not.
+    Attributes:
+        cluster_id: None until a response contains it.
+        broker_id: the polled broker; -1 for a bootstrap server that no response lists as a broker.
+        endpoint: `host:port` of the broker.
+        polled_at: when the response was complete or the poll failed, in UTC.
+        duration_us: microseconds since the request was sent; of a failed poll, since the connection attempt.
+        message: the response; None with an error. What did not change since the last response is the same object.
+        events: what changed since the last plausible response of this broker.
+        changed: what changed since the last response, as `kwire.Decoder.changed` reports it.
+        error: why there is no response.
+        same: whether only orders and the controller id differ from the last response.
+        payload: the bytes of the response from the correlation id on; also of one that cannot be decoded.
+        suspect: whether the response lists no topics or no brokers and is not confirmed yet. It has no events.
+        dialect: `kafka` or `kip4`.
+        api_key: the API key of the request.
+        api_version: the version of the request; -1 if none was negotiated.
+        request: the bytes of the request from the API key on.
+        controller_id: the controller that the response names; None if it names none.
     """
 
     cluster_id: str | None
@@ -41,7 +45,7 @@ class Poll(NamedTuple):
     endpoint: str
     polled_at: datetime
     duration_us: int
-    message: Message | None = None
+    message: M | None = None
     events: tuple[MetadataEvent, ...] = ()
     changed: Changes | None = None
     error: KwireError | None = None
@@ -59,9 +63,14 @@ class Poll(NamedTuple):
 class Statistics:
     """Counters since the start of a poller.
 
-    ``polls``: all, of which ``same`` and ``errors``. ``bytes``: of all answers. ``late``: polls that were not made in
-    time, because the one before took longer than the interval or its reader was slow. ``dropped``: polls that left the
-    queue unread (``overflow="drop"``); a capture has them all the same. ``longest_queue``: polls that waited at once.
+    Attributes:
+        polls: all polls.
+        same: polls that reported nothing new.
+        errors: failed polls.
+        bytes: the size of all responses.
+        late: polls that started late, because the one before took longer than the interval or its reader was slow.
+        dropped: polls that left the queue unread (`overflow="drop"`). A capture has them.
+        longest_queue: the highest number of polls that waited to be read.
     """
 
     polls: int = 0

@@ -1,7 +1,6 @@
-"""What a poller asks besides Metadata: requests with an interval each.
+"""Requests that a poller sends in addition to Metadata, each at its own interval.
 
-Rules of this file: what costs a broker much is asked seldom, and of one broker only where one suffices: the settings of
-500 topics keep a broker busy for most of a second.
+DescribeConfigs is expensive: describing 500 topics keeps a broker busy for most of a second.
 """
 
 from __future__ import annotations
@@ -18,54 +17,65 @@ if TYPE_CHECKING:
 __all__ = ["PolledRequest", "RequestFactory", "broker_configs", "topic_configs"]
 
 RequestFactory: TypeAlias = "Callable[[Message, int], Request[Any] | None]"
-"""Makes a request out of a broker's last answer to Metadata and the broker's id; None for nothing to ask now."""
+"""Returns a request for a broker, given its last plausible Metadata response and its id; None to send nothing now."""
 
 TOPIC, BROKER = 2, 4
 
 
 class PolledRequest(NamedTuple):
-    """One request and how often. ``interval``: seconds.
+    """A request and how often it is sent.
 
-    ``request``: a request, or what makes one. ``brokers``: whether every broker that is polled is asked, or at any time
-    one that answers. ``apart``: over a connection of its own; otherwise Metadata waits behind a slow answer, since a
-    broker answers the requests of one connection one after the other.
+    Attributes:
+        request: a request, or a function that returns one.
+        interval: seconds between two requests.
+        brokers: `all` polled brokers, or `one` broker that responds.
+        separate_connection: whether it is sent over a connection of its own. A broker processes the requests of one
+            connection in order, so that otherwise a slow response delays Metadata.
     """
 
     request: Request[Any] | RequestFactory
     interval: float
     brokers: Literal["all", "one"] = "all"
-    apart: bool = False
+    separate_connection: bool = False
 
 
 def topic_configs(keys: Sequence[str] | None = None) -> RequestFactory:
-    """The settings of all topics that the broker told of; ``keys``: which settings, None for all."""
-    wanted = None if keys is None else tuple(keys)
+    """Return a factory of requests for the configs of all topics that the broker reports.
 
-    def make(metadata: Message, broker_id: int) -> Request[Any] | None:
-        del broker_id  # every broker knows them
-        told: Any = metadata
-        names = sorted(topic.name for topic in told.topics if topic.name is not None)
-        queries = tuple(
-            DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=wanted)
+    Args:
+        keys: the names of the configs; None for all.
+    """
+    configs = None if keys is None else tuple(keys)
+
+    def create(metadata: Message, broker_id: int) -> Request[Any] | None:
+        del broker_id  # every broker has the configs of all topics
+        response: Any = metadata
+        names = sorted(topic.name for topic in response.topics if topic.name is not None)
+        resources = tuple(
+            DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=configs)
             for name in names
         )
-        return DescribeConfigsRequest(resources=queries) if queries else None
+        return DescribeConfigsRequest(resources=resources) if resources else None
 
-    return make
+    return create
 
 
 def broker_configs(keys: Sequence[str] | None = None) -> RequestFactory:
-    """The settings of the broker that is asked, and those of all brokers; ``keys``: which settings, None for all."""
-    wanted = None if keys is None else tuple(keys)
+    """Return a factory of requests for the configs of the polled broker and the cluster-wide defaults.
 
-    def make(metadata: Message, broker_id: int) -> Request[Any] | None:
+    Args:
+        keys: the names of the configs; None for all.
+    """
+    configs = None if keys is None else tuple(keys)
+
+    def create(metadata: Message, broker_id: int) -> Request[Any] | None:
         del metadata
         names = [str(broker_id), ""] if broker_id >= 0 else [""]
         return DescribeConfigsRequest(
             resources=tuple(
-                DescribeConfigsResource(resource_type=BROKER, resource_name=name, configuration_keys=wanted)
+                DescribeConfigsResource(resource_type=BROKER, resource_name=name, configuration_keys=configs)
                 for name in names
             )
         )
 
-    return make
+    return create

@@ -1,20 +1,12 @@
-"""``Poller``: asks the brokers of a cluster for its metadata again and again, and tells what changed.
+"""Poll the metadata of a cluster continuously and report what changes.
 
     async with Poller("broker-1:9092,broker-2:9092", interval=1.0) as poller:
         async for poll in poller:
-            for difference in poll.events:
-                print(poll.polled_at, poll.broker_id, difference)
+            for event in poll.events:
+                print(poll.polled_at, poll.broker_id, event)
 
-Rules of this file: a task for each broker, which asks, reads and hands over one poll after the other; nothing is shared
-between them but the queue and the list of who is there. A broker's view is its own: the same change is told by every
-broker that is asked, each at the time at which it knew.
-
-- **Brokers come and go.** The bootstrap servers name the first; every answer names the others. Who is no longer named,
-  or does not answer, is asked on with growing pauses: his silence is data. One that others name anew is asked at once.
-- **brokers="one"** asks one broker, and the next one as soon as that one fails.
-- **Slow readers.** At most ``queue_size`` polls wait to be read. Then, with ``overflow="wait"``, no more are made until
-  there is room; with ``overflow="drop"`` the oldest is dropped and counted. What is captured is never dropped.
-- **Capture first.** A poll is handed to the capture before anybody can read it. The disk has a thread of its own.
+Each broker is polled by a task of its own. Brokers learn about a change at different times and may contradict each
+other, so every polled broker reports each change itself.
 """
 
 from __future__ import annotations
@@ -23,14 +15,12 @@ import asyncio
 import logging
 from collections import deque
 from contextlib import aclosing, suppress
-from random import Random
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, overload
 
-from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller
+from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller, PollerContext
 from kwire.client.capture_thread import CaptureThread
-from kwire.client.option_checks import check_choice, check_count, check_seconds
-from kwire.client.poll import Poll, Statistics
 from kwire.client.polled_requests import PolledRequest
+from kwire.client.poller_options import PollerOptions
 from kwire.metadata.events import BrokerJoined
 from kwire.metadata.response_tracker import ResponseTracker
 from kwire.protocol import Endpoint
@@ -40,28 +30,88 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kwire.capture import Capture
+    from kwire.client.poll import Poll, Statistics
     from kwire.client.polled_requests import RequestFactory
+    from kwire.client.poller_options import PollerKeywords
     from kwire.declare import Request
+    from kwire.messages.kafka.metadata import MetadataResponse
+    from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataResponse_V1
     from kwire.protocol.negotiated_versions import Dialect
 
 __all__ = ["Poller"]
 
 log = logging.getLogger("kwire.client")
 
+M = TypeVar("M")
+
 REBOOTSTRAP_REQUIRED = 129
-"""Metadata from version 13 on: all that the client knows is out of date (KIP-1102)."""
+"""Metadata from version 13 on: the client must start again from the bootstrap servers (KIP-1102)."""
 
 
-class Poller:
-    """While in an ``async with`` block, an asynchronous iterator of polls. For one block, one event loop, one reader.
+class Poller(Generic[M]):
+    """Polls the brokers of a cluster; an asynchronous iterator of polls while in an `async with` block.
 
-    ``bootstrap``: ``host:port`` texts, or one with commas. ``interval``: seconds from one question about metadata to a
-    broker's next. ``dialect``: ``"kafka"`` or ``"kip4"``; None finds it out. ``brokers``: ``"all"`` or ``"one"``.
-    ``requests``: what else to ask, as (request, interval in seconds) or ``PolledRequest``. ``capture``: keeps every poll.
-    ``timeout``: seconds for connecting and for each answer. ``longest_pause``: seconds between two attempts at a silent
-    broker, at most; ``forget_after``: seconds of silence after which a broker that nobody lists is no longer asked.
-    ``cluster_id``: for polls of clusters that do not tell it. Raises TypeError or ValueError, which name the option.
+    A poller serves for one block, one event loop, and one reader. Brokers that do not respond are polled with
+    exponential backoff, and their failed polls are reported; a broker that is listed again is polled at once.
+
+    The type parameter is the type of `Poll.message`: MetadataResponse for Kafka, TopicMetadataResponse_V1 for KIP-4.
+    With `requests` it is not known; state it as in `Poller[MetadataResponse | DescribeConfigsResponse](...)`.
+
+    Args:
+        bootstrap: bootstrap servers, as one comma-separated string or several `host:port` strings.
+        interval: seconds between two Metadata requests to a broker.
+        dialect: `kafka` or `kip4`; None detects it.
+        brokers: `all` polls every broker; `one` polls one broker, and the next one when it fails.
+        requests: further requests, as PolledRequest or (request, interval in seconds).
+        capture: stores every poll. A poll is handed to the capture before it can be read.
+        timeout: seconds to connect, and to wait for each response.
+        longest_pause: the longest pause in seconds between two attempts to reach a broker.
+        forget_after: seconds without a response after which a broker that no other broker lists is not polled anymore.
+        queue_size: how many polls wait to be read.
+        overflow: what happens when the queue is full: `wait` stops polling until there is room, `drop` drops the oldest
+            poll. Dropped polls are still captured.
+        client_id: the client id of all requests.
+        cluster_id: the cluster id of polls, for clusters that do not report it.
+
+    Raises:
+        TypeError: an option has the wrong type.
+        ValueError: an option has a value out of range.
     """
+
+    @overload
+    def __init__(
+        self: Poller[MetadataResponse],
+        bootstrap: str | Iterable[str],
+        *,
+        dialect: Literal["kafka"],
+        **options: Unpack[PollerKeywords],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Poller[TopicMetadataResponse_V1],
+        bootstrap: str | Iterable[str],
+        *,
+        dialect: Literal["kip4"],
+        **options: Unpack[PollerKeywords],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Poller[MetadataResponse | TopicMetadataResponse_V1],
+        bootstrap: str | Iterable[str],
+        **options: Unpack[PollerKeywords],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Poller[Any],
+        bootstrap: str | Iterable[str],
+        *,
+        dialect: Dialect | None = None,
+        requests: Iterable[PolledRequest | tuple[Request[Any] | RequestFactory, float]] = (),
+        **options: Unpack[PollerKeywords],
+    ) -> None: ...
 
     def __init__(
         self,
@@ -80,49 +130,38 @@ class Poller:
         client_id: str | None = "kwire-poller",
         cluster_id: str | None = None,
     ) -> None:
-        self.bootstrap = Endpoint.parse_all(bootstrap)
-        self.requests = tuple(PolledRequest(*request) for request in requests)
-        check_seconds("interval", interval)
-        check_seconds("timeout", timeout)
-        check_seconds("longest_pause", longest_pause)
-        check_seconds("forget_after", forget_after, endless=True)
-        check_count("queue_size", queue_size)
-        check_choice("overflow", overflow, ("wait", "drop"))
-        check_choice("dialect", dialect, (None, "kafka", "kip4"))
-        check_choice("brokers", brokers, ("all", "one"))
-        for ask in self.requests:
-            check_seconds("interval of a request", ask.interval)
-            check_choice("brokers of a request", ask.brokers, ("all", "one"))
-        self.interval = interval
-        self.dialect = dialect
-        self.timeout = timeout
-        self.longest_pause = max(longest_pause, interval)
-        self.forget_after = forget_after
-        self.client_id = client_id
-        self.cluster_id = cluster_id
-        self.statistics = Statistics()
-        self.random = Random()  # noqa: S311  jitter
-        self._one = brokers == "one"
+        self.options = PollerOptions(
+            bootstrap=Endpoint.parse_all(bootstrap),
+            interval=interval,
+            dialect=dialect,
+            brokers=brokers,
+            requests=tuple(PolledRequest(*request) for request in requests),
+            timeout=timeout,
+            longest_pause=longest_pause,
+            forget_after=forget_after,
+            queue_size=queue_size,
+            overflow=overflow,
+            client_id=client_id,
+        )
+        self._context = PollerContext(self.options, self._deliver, self._sends_for_all, cluster_id)
         self._capture = capture
-        self._capturing: CaptureThread | None = None
-        self._queue_size = queue_size
-        self._overflow = overflow
-        self._queue: deque[Poll] = deque()
-        self._changed = asyncio.Condition()
-        self._watches: dict[int, BrokerPoller] = {}
+        self._capture_thread: CaptureThread | None = None
+        self._queue: deque[Poll[M]] = deque()
+        self._queue_changed = asyncio.Condition()
+        self._brokers: dict[int, BrokerPoller] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._failure: BaseException | None = None
-        self._begun = self._closed = False
+        self._error: BaseException | None = None
+        self._started = self._closed = False
         self._closing: asyncio.Task[None] | None = None
-        self._start_again = asyncio.Event()
+        self._rebootstrap = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        if self._begun:
-            raise RuntimeError("a poller polls once: make a new one for another `with` block")
-        self._begun = True
+        if self._started:
+            raise RuntimeError("a poller can be used only once: create another one")
+        self._started = True
         if self._capture is not None:
-            self._capturing = CaptureThread(self._capture)
-        self._begin(self._ask_one() if self._one else self._ask_all())
+            self._capture_thread = CaptureThread(self._capture)
+        self._start(self._poll_one() if self.options.brokers == "one" else self._poll_all())
         return self
 
     async def __aexit__(
@@ -130,37 +169,46 @@ class Poller:
     ) -> None:
         await self.close()
 
-    def __aiter__(self) -> AsyncIterator[Poll]:
+    def __aiter__(self) -> AsyncIterator[Poll[M]]:
         return self
 
-    async def __anext__(self) -> Poll:
-        """The next poll; waits for it. Raises what the capture raised; StopAsyncIteration after ``close``."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._queue or self._failure is not None or self._closed)
+    async def __anext__(self) -> Poll[M]:
+        """Wait for the next poll and return it. Raises errors of the capture; StopAsyncIteration after `close`."""
+        async with self._queue_changed:
+            await self._queue_changed.wait_for(lambda: self._queue or self._error is not None or self._closed)
             if self._queue:
                 poll = self._queue.popleft()
-                self._changed.notify_all()
+                self._queue_changed.notify_all()
                 return poll
-            if self._failure is not None:
-                raise self._failure
+            if self._error is not None:
+                raise self._error
             raise StopAsyncIteration
 
     async def run(self, seconds: float | None = None) -> None:
-        """Poll for so long (None: until cancelled) without reading: for the capture's sake."""
+        """Poll without a reader, to fill the capture.
+
+        Args:
+            seconds: how long to poll; None polls until it is cancelled.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 async for _ in self:
                     pass
 
     @property
+    def statistics(self) -> Statistics:
+        """Counters, which are updated while the poller runs."""
+        return self._context.statistics
+
+    @property
     def broker_ids(self) -> tuple[int, ...]:
-        """Who is asked, ascending, silent ones too."""
-        return tuple(sorted(self._watches))
+        """The ids of the polled brokers in ascending order, with those that do not respond."""
+        return tuple(sorted(self._brokers))
 
     async def close(self) -> None:
-        """End all connections; what was polled is captured. Polls that were not read may still be. ``with`` does it.
+        """Close all connections and wait until the capture has every poll. The `async with` block calls it.
 
-        Whoever is cancelled meanwhile is so afterwards: the capture is waited for all the same.
+        Polls that were not read can still be read. If the caller is cancelled, the capture is still waited for.
         """
         closing = self._closing = self._closing or asyncio.get_running_loop().create_task(self._close())
         cancelled: asyncio.CancelledError | None = None
@@ -179,170 +227,167 @@ class Poller:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        async with self._changed:
-            self._changed.notify_all()
-        if self._capturing is not None:
-            await self._capturing.finish()
+        async with self._queue_changed:
+            self._queue_changed.notify_all()
+        if self._capture_thread is not None:
+            await self._capture_thread.finish()
 
-    # Whom to ask.
+    # brokers="all"
 
-    async def _ask_all(self) -> None:
-        """Find the brokers; again when none of them answers any more."""
+    async def _poll_all(self) -> None:
+        """Discover the brokers, and again whenever none of them responds."""
         while True:
-            self._start_again.clear()
+            self._rebootstrap.clear()
             await self._discover()
-            while not (self._start_again.is_set() or self._nobody_answers()):
+            while not self._rebootstrap.is_set() and any(broker.responds for broker in self._brokers.values()):
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self.longest_pause):
-                        await self._start_again.wait()
+                    async with asyncio.timeout(max(self.options.longest_pause, self.options.interval)):
+                        await self._rebootstrap.wait()
 
     async def _discover(self) -> None:
-        """PolledRequest bootstrap servers, one after the other, until one names brokers."""
+        """Ask the bootstrap servers, in random order, until one of them lists brokers."""
+        context = self._context
         failures = 0
         while True:
-            for endpoint in self.random.sample(self.bootstrap, len(self.bootstrap)):
-                watch = BrokerPoller(self, UNKNOWN_BROKER, endpoint, ResponseTracker())
+            for endpoint in context.random.sample(self.options.bootstrap, len(self.options.bootstrap)):
+                broker = BrokerPoller(context, UNKNOWN_BROKER, endpoint, ResponseTracker())
                 try:
-                    poll = await watch.introduce()
+                    poll = await broker.list_brokers()
                 finally:
-                    await watch.close()
-                if poll.error is not None:
-                    await self.deliver(poll)
-                else:
-                    message: Any = poll.message
-                    self._learn(message)
-                    if message.brokers:
-                        return
+                    await broker.close()
+                if poll.message is None:
+                    await self._deliver(poll)
+                elif poll.message.brokers:
+                    self._update_brokers(poll.message)
+                    return
             failures += 1
-            await asyncio.sleep(self.pause(failures))
+            await asyncio.sleep(context.pause(failures))
 
-    async def _ask_one(self) -> None:
-        """Ask one broker until it fails, then the next: brokers that were named last, then bootstrap servers."""
-        view = ResponseTracker()
-        known: dict[Endpoint, int] = {}
-        failed = 0
-        while True:
-            candidates = dict.fromkeys(
-                [*self.random.sample(list(known), len(known)), *self.random.sample(self.bootstrap, len(self.bootstrap))]
-            )
-            for endpoint in candidates:
-                watch = BrokerPoller(self, known.get(endpoint, UNKNOWN_BROKER), endpoint, view)
-                self._watches = {watch.broker_id: watch}
-                try:
-                    async with aclosing(watch.polls()) as polls:
-                        async for poll in polls:
-                            await self.deliver(poll)
-                            if poll.error is not None:
-                                failed += 1
-                                break
-                            failed = 0
-                            if _tells_brokers(poll):
-                                told: Any = poll.message
-                                known = {Endpoint(each.host, each.port): each.node_id for each in told.brokers}
-                                self._watches = {watch.broker_id: watch}
-                finally:
-                    await watch.close()
-                if failed >= len(candidates):
-                    await asyncio.sleep(self.pause(failed - len(candidates) + 1))
-
-    async def _ask_broker(self, watch: BrokerPoller) -> None:
-        """Ask one broker for ever, or until it is forgotten."""
+    async def _poll_broker(self, broker: BrokerPoller) -> None:
+        """Poll a broker forever, or until it is forgotten."""
         try:
-            async with aclosing(watch.polls()) as polls:
+            async with aclosing(broker.polls()) as polls:
+                reported: Any = None
                 async for poll in polls:
-                    if poll.error is None:
-                        self._take_in(poll)
-                    await self.deliver(poll)
-                    if watch.silent_for() > self.forget_after and not self._listed(watch.broker_id):
-                        log.info("broker %d at %s is no longer asked", watch.broker_id, watch.endpoint)
+                    if getattr(poll.message, "error_code", 0) == REBOOTSTRAP_REQUIRED:
+                        self._rebootstrap.set()
+                    agreed = broker.tracker.agreed
+                    if agreed is not None and agreed.brokers is not reported:
+                        reported = agreed.brokers
+                        self._update_brokers(agreed)
+                    for event in poll.events:
+                        if isinstance(event, BrokerJoined) and event.broker_id in self._brokers:
+                            self._brokers[event.broker_id].wake()
+                    await self._deliver(poll)
+                    if self._is_forgotten(broker):
+                        log.info("broker %d at %s is no longer polled", broker.broker_id, broker.endpoint)
                         break
         finally:
-            self._watches.pop(watch.broker_id, None)
-            await watch.close()
+            self._brokers.pop(broker.broker_id, None)
+            await broker.close()
 
-    def _take_in(self, poll: Poll) -> None:
-        """Follow what an answer says of brokers."""
-        message: Any = poll.message
-        if getattr(message, "error_code", 0) == REBOOTSTRAP_REQUIRED:
-            self._start_again.set()
-        if _tells_brokers(poll):
-            self._learn(message)
-        for difference in poll.events:
-            if isinstance(difference, BrokerJoined) and difference.broker_id in self._watches:
-                self._watches[difference.broker_id].wake()
-
-    def _learn(self, message: Any) -> None:
-        for broker in message.brokers:
-            endpoint = Endpoint(broker.host, broker.port)
-            watch = self._watches.get(broker.node_id)
-            if watch is None:
-                watch = self._watches[broker.node_id] = BrokerPoller(self, broker.node_id, endpoint, ResponseTracker())
-                self._begin(self._ask_broker(watch))
+    def _update_brokers(self, message: Any) -> None:
+        """Poll the brokers that a response lists, at the endpoints that it lists."""
+        for listed in message.brokers:
+            endpoint = Endpoint(listed.host, listed.port)
+            broker = self._brokers.get(listed.node_id)
+            if broker is None:
+                broker = BrokerPoller(self._context, listed.node_id, endpoint, ResponseTracker())
+                self._brokers[listed.node_id] = broker
+                self._start(self._poll_broker(broker))
                 continue
-            watch.endpoint = endpoint
-            if not watch.answers:
-                watch.wake()
+            broker.endpoint = endpoint
+            if not broker.responds:
+                broker.wake()
 
-    def _nobody_answers(self) -> bool:
-        return not any(watch.answers for watch in self._watches.values())
+    def _is_forgotten(self, broker: BrokerPoller) -> bool:
+        """Return whether a broker has not responded for long, and no broker that responds lists it."""
+        if broker.seconds_since_response() <= self.options.forget_after:
+            return False
+        responses = [each.tracker.agreed for each in self._brokers.values() if each.responds]
+        return not any(
+            listed.node_id == broker.broker_id
+            for response in responses
+            if response is not None
+            for listed in response.brokers
+        )
 
-    def _listed(self, broker_id: int) -> bool:
-        """Whether any broker that answers lists this one."""
-        lists: list[Any] = [watch.view.believed for watch in self._watches.values() if watch.answers]
-        return any(broker.node_id == broker_id for told in lists if told is not None for broker in told.brokers)
+    # brokers="one"
 
-    # What watches need.
+    async def _poll_one(self) -> None:
+        """Poll one broker until it fails, then the next: first the listed brokers, then the bootstrap servers."""
+        context, bootstrap = self._context, self.options.bootstrap
+        tracker = ResponseTracker()
+        listed: dict[Endpoint, int] = {}
+        reported: Any = None
+        failures = 0
+        while True:
+            candidates = dict.fromkeys(
+                [
+                    *context.random.sample(list(listed), len(listed)),
+                    *context.random.sample(bootstrap, len(bootstrap)),
+                ]
+            )
+            for endpoint in candidates:
+                broker = BrokerPoller(context, listed.get(endpoint, UNKNOWN_BROKER), endpoint, tracker)
+                self._brokers = {broker.broker_id: broker}
+                try:
+                    async with aclosing(broker.polls()) as polls:
+                        async for poll in polls:
+                            await self._deliver(poll)
+                            if poll.error is not None:
+                                failures += 1
+                                break
+                            failures = 0
+                            self._brokers = {broker.broker_id: broker}  # the response may have the id
+                            agreed = tracker.agreed
+                            if agreed is not None and agreed.brokers is not reported:
+                                reported = agreed.brokers
+                                listed = {Endpoint(each.host, each.port): each.node_id for each in reported}
+                finally:
+                    await broker.close()
+                if failures >= len(candidates):
+                    await asyncio.sleep(context.pause(failures - len(candidates) + 1))
 
-    def others(self, watch: BrokerPoller) -> list[ResponseTracker]:
-        """What the other brokers that answer told."""
-        return [each.view for each in self._watches.values() if each is not watch and each.answers]
+    # For all brokers
 
-    def speaks_for_all(self, watch: BrokerPoller) -> bool:
-        """Whether that one is asked what one broker needs to be asked only: the one of the lowest id that answers."""
-        return watch.broker_id == min((id for id, each in self._watches.items() if each.answers), default=None)
+    def _sends_for_all(self, broker_id: int) -> bool:
+        """Return whether a broker has the lowest id of those that respond: it gets the requests for one broker."""
+        return broker_id == min((id for id, each in self._brokers.items() if each.responds), default=None)
 
-    def pause(self, failures: int) -> float:
-        """Seconds to wait after so many failures in a row; longer and longer, and never twice the same."""
-        pause: float = min(self.longest_pause, max(self.interval, 0.1) * 2.0 ** min(failures - 1, 30))
-        return pause * self.random.uniform(0.75, 1.0)
-
-    async def deliver(self, poll: Poll) -> None:
-        """Hand a poll to the capture and to the reader."""
+    async def _deliver(self, poll: Poll[Any]) -> None:
+        """Hand a poll to the capture, then to the reader."""
         statistics = self.statistics
         statistics.polls += 1
         statistics.same += poll.same
         statistics.errors += poll.error is not None
         statistics.bytes += len(poll.payload or b"")
-        if self._capturing is not None:
-            await self._capturing.put(poll)
-        async with self._changed:
-            if self._overflow == "drop":
-                if len(self._queue) >= self._queue_size:
+        if self._capture_thread is not None:
+            await self._capture_thread.put(poll)
+        queue_size = self.options.queue_size
+        async with self._queue_changed:
+            if self.options.overflow == "drop":
+                if len(self._queue) >= queue_size:
                     self._queue.popleft()
                     statistics.dropped += 1
             else:
-                await self._changed.wait_for(lambda: len(self._queue) < self._queue_size)
+                await self._queue_changed.wait_for(lambda: len(self._queue) < queue_size)
             self._queue.append(poll)
             statistics.longest_queue = max(statistics.longest_queue, len(self._queue))
-            self._changed.notify_all()
+            self._queue_changed.notify_all()
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._task_done)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        """A task that failed ends the polling: its error is raised to the reader."""
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        """Remember the first error of a task, which is raised to the reader."""
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and self._failure is None:
-            self._failure = error
-            self._begin(self._tell_failure())
+        if not task.cancelled() and (error := task.exception()) is not None and self._error is None:
+            self._error = error
+            self._start(self._notify_reader())
 
-    async def _tell_failure(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
-
-
-def _tells_brokers(poll: Poll) -> bool:
-    """Whether an answer says something new, and believable, of who is there."""
-    return poll.changed is not None and "brokers" in poll.changed.fields and not poll.suspect
+    async def _notify_reader(self) -> None:
+        async with self._queue_changed:
+            self._queue_changed.notify_all()

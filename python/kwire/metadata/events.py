@@ -59,7 +59,7 @@ class BrokerLeft(MetadataEvent):
     broker_id: int
 
     def __str__(self) -> str:
-        return f"broker {self.broker_id} gone"
+        return f"broker {self.broker_id} left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class TopicRecreated(MetadataEvent):
     partitions: int
 
     def __str__(self) -> str:
-        return f"topic {self.topic} deleted and made anew with {self.partitions} partitions"
+        return f"topic {self.topic} recreated with {self.partitions} partitions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,35 +1,39 @@
-"""What one broker told last, and what its next answer says that is new.
-
-Rules of this file: no I/O and no clock but the times handed in. An answer in which all topics, or all brokers, are gone
-is *suspect*: brokers of Kafka 3.9 answer so for half a second after a start. It counts once the same broker says it
-again after a while, or another broker says it too; until then the differences are told against what was so before.
-"""
+"""Track the responses of one broker to one request: what each of them changed, and whether it is suspect."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kwire.decoder import Changes, Decoder, compare
 from kwire.errors import DecodeError
-from kwire.metadata.diff import metadata_events, same
+from kwire.metadata.diff import is_same, topic_changes
+from kwire.metadata.event_rules import metadata_events
+from kwire.metadata.plausibility import EmptyResponseFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
+    from datetime import datetime
 
     from kwire.declare import Message
     from kwire.metadata.events import MetadataEvent
-    from kwire.protocol import ReceivedResponse
 
 __all__ = ["ResponseTracker", "TrackedResponse"]
 
-CONFIRMED_AFTER = 1.0
-"""Seconds after which a second empty answer of one broker is believed; 0.5 were seen after starts of Kafka 3.9.1."""
+M = TypeVar("M", bound="Message")
 
 
-class TrackedResponse(NamedTuple):
-    """One answer, read. ``same``: it says what the last one said; ``suspect``: it is not yet believed."""
+class TrackedResponse(NamedTuple, Generic[M]):
+    """A response and how it differs from the ones before.
 
-    message: Message
+    Attributes:
+        message: the decoded response.
+        changes: what differs from the last response.
+        events: what differs from the last plausible response; none if this one is suspect.
+        same: whether it reports the same as the last response.
+        suspect: see `kwire.metadata.plausibility`.
+    """
+
+    message: M
     changes: Changes
     events: tuple[MetadataEvent, ...]
     same: bool
@@ -37,82 +41,80 @@ class TrackedResponse(NamedTuple):
 
 
 class ResponseTracker:
-    """Answers to one request. ``believed``: the last one that was not suspect; None before the first."""
+    """The responses of one broker to one request."""
 
     def __init__(self) -> None:
-        self.believed: Message | None = None
-        self.last: Message | None = None
+        self.agreed: Any = None
+        """The last response that was not suspect; None before the first one."""
+        self._last: Any = None
+        self._response: type[Message] | None = None
         self._decoder: Decoder[Any] | None = None
-        self._read: tuple[type[Message], int] | None = None
-        self._suspect_since: float | None = None
-        self._unreadable = False
-
-    def take(
-        self, answer: ReceivedResponse[Any], at: float, *, kraft: bool, others: Collection[ResponseTracker] = ()
-    ) -> TrackedResponse:
-        """Read an answer. ``at``: seconds of a monotonic clock; ``others``: what other brokers told to this request.
-
-        Raises DecodeError; what is remembered stays.
-        """
-        try:
-            message, changes = self._decode(answer)
-        except DecodeError:
-            self.was_unreadable()
-            raise
-        unchanged = same(changes) and not self._unreadable
-        self._unreadable = False
-        before, self.last = self.last, message
-        if self._doubtful(message, at, others):
-            return TrackedResponse(message, changes, (), unchanged, suspect=True)
-        believed = self.believed
-        if self._suspect_since is not None:
-            self._suspect_since = None
-            found = metadata_events(compare(believed, message), believed, message, kraft=kraft)
-        else:
-            found = metadata_events(changes, before, message, kraft=kraft)
-        self.believed = message
-        return TrackedResponse(message, changes, found, unchanged, suspect=False)
+        self._filter = EmptyResponseFilter()
+        self._topics: Mapping[str, Any] = {}
+        self._last_was_invalid = False
 
     @property
-    def suspect(self) -> bool:
-        """Whether the last answer is not yet believed."""
-        return self._suspect_since is not None
+    def is_suspect(self) -> bool:
+        """Whether the last response was suspect."""
+        return self._filter.suspect_since is not None
 
-    def was_unreadable(self) -> None:
-        """An answer came and could not be read: the next one is the same as none."""
-        self._unreadable = True
+    def apply(
+        self,
+        response: type[M],
+        body: bytes | memoryview,
+        *,
+        version: int,
+        at: datetime,
+        kraft: bool,
+        all_topics: bool = True,
+    ) -> TrackedResponse[M]:
+        """Decode a response and compare it with the ones before.
 
-    def _decode(self, answer: ReceivedResponse[Any]) -> tuple[Message, Changes]:
-        """The message, and what differs from the last one."""
-        cls, version = answer.sent.response, answer.sent.version
-        if self._decoder is not None and self._read == (cls, version):
-            return self._decoder.decode(answer.body), self._decoder.changed
-        # A first answer, or the broker speaks another version than before its restart.
-        fresh: Decoder[Any] = Decoder(cls, version=version)
-        message: Message = fresh.decode(answer.body)
-        if self._read is not None and self._read[0] is not cls:
-            # Another message, as after a fail-over to a cluster of the other dialect: nothing compares with it.
-            self.believed = self.last = self._suspect_since = None
-        self._decoder, self._read = fresh, (cls, version)
-        return message, fresh.changed if self.last is None else compare(self.last, message)
+        Args:
+            response: the class of the response.
+            body: the bytes behind the response header.
+            version: the API version of the response.
+            at: the time of the poll.
+            kraft: whether the cluster runs KRaft, so that the controller id has no meaning.
+            all_topics: whether the request was for all topics (`requests_all_topics`).
 
-    def _doubtful(self, message: Message, at: float, others: Collection[ResponseTracker]) -> bool:
-        """Whether all of something is missing, and nobody has confirmed it."""
-        empty = [name for name in ("topics", "brokers") if not getattr(message, name, True)]
-        missing = [name for name in empty if self._expects(name, others)]
-        if not missing or all(any(other.lacks(name) for other in others) for name in missing):
-            return False
-        if self._suspect_since is None:
-            self._suspect_since = at
-            return True
-        return at - self._suspect_since < CONFIRMED_AFTER
+        Raises:
+            DecodeError: the response is invalid. It changes nothing, but the next one is not the same as the last.
+        """
+        try:
+            message, changes = self._decode(response, body, version)
+        except DecodeError:
+            self.invalid_response()
+            raise
+        same = is_same(changes) and not self._last_was_invalid
+        self._last_was_invalid = False
+        before, self._last = self._last, message
+        if all_topics and self._filter.is_suspect(message, at):
+            return TrackedResponse(message, changes, (), same, suspect=True)
+        agreed, self.agreed = self.agreed, message
+        if agreed is not before:  # suspect responses came in between
+            events = () if agreed is None else metadata_events(compare(agreed, message), agreed, message, kraft=kraft)
+        elif all_topics:
+            events = metadata_events(changes, agreed, message, kraft=kraft)
+        else:
+            self._topics, topics = topic_changes(self._topics, getattr(message, "topics", ()), complete=False)
+            events = metadata_events(changes, agreed, message, kraft=kraft, topics=topics)
+        return TrackedResponse(message, changes, events, same, suspect=False)
 
-    def _expects(self, name: str, others: Collection[ResponseTracker]) -> bool:
-        """Whether there should be some: there were, or others have some; and who answers is a broker by himself."""
-        if self.believed is not None:
-            return bool(getattr(self.believed, name, None))
-        return name == "brokers" or any(getattr(other.believed, name, None) for other in others)
+    def invalid_response(self) -> None:
+        """Note that a response could not be decoded: the next one is not the same as the last."""
+        self._last_was_invalid = True
 
-    def lacks(self, name: str) -> bool:
-        """Whether the last answer had none of these (``topics`` or ``brokers``), suspect or not."""
-        return self.last is not None and not getattr(self.last, name, True)
+    def _decode(self, response: type[M], body: bytes | memoryview, version: int) -> tuple[M, Changes]:
+        """Return the message, and what differs from the last one."""
+        if self._decoder is not None and self._response is response and self._decoder.version == version:
+            return self._decoder.decode(body), self._decoder.changed
+        # This is the first response, or the broker was upgraded or downgraded.
+        decoder: Decoder[M] = Decoder(response, version=version)
+        message = decoder.decode(body)
+        if self._response is not None and self._response is not response:
+            # Another dialect, as after a failover to another cluster: there is nothing to compare with.
+            self.agreed = self._last = None
+            self._filter, self._topics = EmptyResponseFilter(), {}
+        self._response, self._decoder = response, decoder
+        return message, decoder.changed if self._last is None else compare(self._last, message)

@@ -14,6 +14,7 @@ from kwire.cli.options import FiniteRange, require
 if TYPE_CHECKING:
     from kwire.capture import Capture
     from kwire.client import Statistics
+    from kwire.protocol.negotiated_versions import Dialect
 
 
 @click.command()
@@ -37,7 +38,7 @@ def capture(
     bootstrap: str,
     interval: float,
     duration: float | None,
-    dialect: str | None,
+    dialect: Dialect | None,
     one: bool,
     configs: float | None,
 ) -> int:
@@ -93,7 +94,7 @@ def _poll(
     bootstrap: str,
     interval: float,
     duration: float | None,
-    dialect: str | None,
+    dialect: Dialect | None,
     *,
     one: bool,
     configs: float | None,
@@ -106,9 +107,11 @@ def _poll(
         async with Poller(
             bootstrap,
             interval=interval,
-            dialect=dialect,  # type: ignore[arg-type]  # click has checked it
+            dialect=dialect,
             brokers="one" if one else "all",
-            requests=[] if configs is None else [PolledRequest(topic_configs(), configs, "one", apart=True)],
+            requests=[]
+            if configs is None
+            else [PolledRequest(topic_configs(), configs, "one", separate_connection=True)],
             capture=folder,
         ) as poller:
             # Cancel instead of exit, so that everything polled so far is written.

@@ -15,9 +15,9 @@ from kwire.cli.options import FiniteRange, color_option, output_option, require,
 
 if TYPE_CHECKING:
     from kwire.cli.colors import Choice, Paint
-    from kwire.cli.replayed import Event
+    from kwire.metadata.event_stream import PollEvent
 
-PROBLEMS = {"Silent", "Unreadable", "LeaderLost", "BrokerLeft", "PartitionsMissing"}
+PROBLEMS = {"Unreachable", "InvalidResponse", "LeaderLost", "BrokerLeft", "PartitionsMissing"}
 
 
 @click.command()
@@ -55,27 +55,28 @@ def replay(
     if not capture.exists():
         raise click.BadParameter(f"{capture} does not exist", param_hint="DIR")
     require("pyarrow", "capture")
-    from kwire.cli.replayed import Story, rows_at
+    from kwire.cli.recorded_rows import read_rows
+    from kwire.metadata.event_stream import EventStream
 
     paint = paint_for(sys.stdout, color)
-    story = Story()
-    for row in rows_at(capture, since=since, until=until, speed=speed):
+    stream = EventStream()
+    for row in read_rows(capture, since=since, until=until, speed=speed):
         if broker is None or row.broker_id == broker:
-            for event in story.events(row):
+            for event in stream.events(row):
                 print(_json(event) if output == "json" else _line(event, paint))
     if output == "text":
-        full = story.polls - story.same - story.silent
-        print(f"{story.polls} polls: {full} full, {story.same} unchanged, {story.silent} failed")
+        full = stream.polls - stream.same - stream.failed
+        print(f"{stream.polls} polls: {full} full, {stream.same} unchanged, {stream.failed} failed")
     return 0
 
 
-def _line(event: Event, paint: Paint) -> str:
+def _line(event: PollEvent, paint: Paint) -> str:
     time = event.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     text = paint("error", event.text) if event.kind in PROBLEMS else event.text
     return f"{paint('quiet', time)}  broker {event.broker_id}  {text}"
 
 
-def _json(event: Event) -> str:
+def _json(event: PollEvent) -> str:
     document = {
         "at": event.at.astimezone(UTC).isoformat(),
         "broker": event.broker_id,

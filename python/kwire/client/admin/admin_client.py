@@ -1,8 +1,7 @@
-"""``AdminClient``: the verbs of the admin protocol (dialect ``kip4``), to whoever is the controller now.
+"""An admin client for clusters that implement the drafts of KIP-4.
 
-Rules of this file: a verb is a request, the way to its answer, and what that says in the words of ``values``. Commands
-are asynchronous on the broker's side: success means begun, and ``wait_until_*`` sees the end. What concerns one topic
-is an AdminError in the outcomes; what concerns the request is raised.
+Commands are asynchronous: success means that the controller has accepted a command, and `wait_until_...` waits for its
+completion. An error of one topic is an AdminError in the outcomes; an error of the whole request is raised.
 """
 
 from __future__ import annotations
@@ -10,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from kwire.client.admin import waiting
+from kwire.client.admin import completion
+from kwire.client.admin.controller_router import ControllerResponse, ControllerRouter
 from kwire.client.admin.errors import AdminError
-from kwire.client.admin.routing import Routing, Told
 from kwire.client.admin.values import (
     BrokerAddress,
     ClusterDescription,
     Outcomes,
     PartitionDescription,
+    ReassignmentState,
     ReassignmentStatus,
     ToolResult,
     TopicDescription,
@@ -41,21 +41,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import TracebackType
 
+    from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.values import NewTopic, TopicChange
-    from kwire.client.admin.waiting import Report
     from kwire.messages.kip4.structures import Broker
 
-STATUSES = {0: "moving", 1: "completed", -1: "failed"}
+REASSIGNMENT_STATES = {
+    0: ReassignmentState.MOVING,
+    1: ReassignmentState.COMPLETED,
+    -1: ReassignmentState.FAILED,
+}
 
 
 class AdminClient:
-    """Use ``async with await AdminClient.open(...)``. Every verb raises ConnectionFault when no broker can be reached
-    within the client's time-out, and verbs for the controller NoController when none is found; TypeError for one text
-    where several are wanted.
+    """Administers a cluster. Use `async with await AdminClient.open(...)`, or `close` it.
+
+    Every method raises ConnectionFault if no broker responds within the timeout. Commands also raise
+    ControllerNotFound. A string in place of several strings is a TypeError.
     """
 
-    def __init__(self, routing: Routing) -> None:
-        self._routing = routing
+    def __init__(self, router: ControllerRouter) -> None:
+        self._router = router
 
     @classmethod
     async def open(
@@ -65,20 +70,28 @@ class AdminClient:
         client_id: str | None = "kwire-admin",
         timeout: float = 30.0,
     ) -> Self:
-        """``bootstrap``: ``host:port,host:port``. ``timeout``: seconds, for a request with all its attempts.
+        """Connect to a cluster.
 
-        Raises ConnectionFault when no broker answers, ValueError for an address that is none.
+        Args:
+            bootstrap: bootstrap servers, as one comma-separated string or several `host:port` strings.
+            client_id: the client id of all requests.
+            timeout: seconds for a request with all its attempts.
+
+        Raises:
+            ConnectionFault: no broker responds.
+            ValueError: an address is invalid.
         """
-        self = cls(Routing(Endpoint.parse_all(bootstrap), client_id, timeout))
+        self = cls(ControllerRouter(Endpoint.parse_all(bootstrap), client_id, timeout))
         try:
-            await self._routing.cluster()
+            await self._router.describe_cluster()
         except BaseException:
             await self.close()
             raise
         return self
 
     async def close(self) -> None:
-        await self._routing.close()
+        """Close all connections."""
+        await self._router.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -91,7 +104,10 @@ class AdminClient:
     # Commands
 
     async def create_topics(self, topics: Mapping[str, NewTopic]) -> Outcomes:
-        """Errors of a topic: 1001 it exists, 1002, 1004, 1005, 1006 its arguments, 1010 its name."""
+        """Create topics.
+
+        Errors of a topic: 1001 it exists already; 1002, 1004, 1005, 1006 invalid arguments; 1010 invalid name.
+        """
         request = CreateTopicRequest_V2(
             topics=tuple(
                 TopicCreation(
@@ -104,10 +120,14 @@ class AdminClient:
                 for name, topic in topics.items()
             )
         )
-        return by_topic_name(await self._routing.ask_controller(request, first_code))
+        return by_topic_name(await self._router.send_to_controller(request, first_error_code))
 
     async def alter_topics(self, topics: Mapping[str, TopicChange]) -> Outcomes:
-        """Errors of a topic: 3 unknown, 1003 fewer partitions, 1004 to 1006 its arguments, 1009 a move is running."""
+        """Change topics.
+
+        Errors of a topic: 3 unknown topic; 1003 fewer partitions than before; 1004 to 1006 invalid arguments; 1009 a
+        reassignment is in progress.
+        """
         request = AlterTopicRequest_V2(
             topics=tuple(
                 TopicAlteration(
@@ -116,89 +136,125 @@ class AdminClient:
                     replication_factor=-1 if topic.replication_factor is None else topic.replication_factor,
                     replica_assignment=assignment(topic.assignment),
                     added_config_entries=entries(topic.set_configs),
-                    deleted_configs=several(topic.delete_configs),
+                    deleted_configs=strings_tuple(topic.delete_configs),
                 )
                 for name, topic in topics.items()
             )
         )
-        return by_topic_name(await self._routing.ask_controller(request, first_code))
+        return by_topic_name(await self._router.send_to_controller(request, first_error_code))
 
     async def delete_topics(self, names: Iterable[str]) -> Outcomes:
-        """Errors of a topic: 3 unknown, 1012 named twice."""
-        request = DeleteTopicRequest_V2(topic_names=several(names))
-        return by_topic_name(await self._routing.ask_controller(request, first_code))
+        """Delete topics.
+
+        Errors of a topic: 3 unknown topic; 1012 the topic is named twice.
+        """
+        request = DeleteTopicRequest_V2(topic_names=strings_tuple(names))
+        return by_topic_name(await self._router.send_to_controller(request, first_error_code))
 
     async def reassign_partitions(self, targets: Mapping[str, Mapping[int, Sequence[int]]]) -> Outcomes:
-        """By topic and partition, where its replicas shall be. Errors: 3, 1005 the target, 1009 a move is running."""
+        """Move partitions to other brokers.
+
+        Errors of a topic: 3 unknown topic; 1005 invalid target; 1009 a reassignment is in progress.
+
+        Args:
+            targets: the new replicas by topic and partition, the preferred leader first.
+        """
         request = ReassignPartitionsRequest(topics=reassignments(targets))
-        return by_topic(await self._routing.ask_controller(request, first_code))
+        return by_topic(await self._router.send_to_controller(request, first_error_code))
 
     async def list_reassignments(
         self, targets: Mapping[str, Mapping[int, Sequence[int]]] | None = None
     ) -> list[ReassignmentStatus]:
-        """How far these moves are; without ``targets``, what is moving now."""
+        """Return the status of reassignments.
+
+        Args:
+            targets: the reassignments, as for `reassign_partitions`; None for those in progress.
+        """
         request = VerifyReassignPartitionsRequest(topics=reassignments(targets or {}))
-        told = await self._routing.ask_controller(request, first_code)
+        result = await self._router.send_to_controller(request, first_error_code)
         if not targets:
-            whole_refused(told)
+            raise_if_rejected(result)
         return [
             ReassignmentStatus(
                 topic.topic,
-                {each.partition_id: STATUSES.get(each.status, str(each.status)) for each in topic.partitions},
-                AdminError(topic.error_code, topic.topic, attempts=told.attempts) if topic.error_code else None,
+                {
+                    each.partition_id: REASSIGNMENT_STATES.get(each.status, str(each.status))
+                    for each in topic.partitions
+                },
+                AdminError(topic.error_code, topic.topic, attempts=result.attempts) if topic.error_code else None,
             )
-            for topic in told.answer.topics
+            for topic in result.response.topics
         ]
 
     async def elect_leaders(self, partitions: Mapping[str, Sequence[int]] | None = None) -> Outcomes:
-        """Have preferred replicas lead: of these topics and partitions (all of a topic for none), or of all topics.
+        """Elect the preferred leaders of partitions.
 
-        Errors: 3 unknown, 1007 an election is running, 1008 partitions named twice. Raises AdminError when a request
-        about all topics was refused.
+        Errors of a topic: 3 unknown topic; 1007 an election is in progress; 1008 a partition is named twice.
+
+        Args:
+            partitions: partitions by topic, with an empty sequence for all partitions of a topic; None for all topics.
+
+        Raises:
+            AdminError: a request for all topics was rejected.
         """
         named = tuple(
             TopicPartitions(topic=topic, partition_ids=tuple(ids)) for topic, ids in (partitions or {}).items()
         )
-        told = await self._routing.ask_controller(PreferredReplicaLeaderElectionRequest(topics=named), first_code)
+        result = await self._router.send_to_controller(
+            PreferredReplicaLeaderElectionRequest(topics=named), first_error_code
+        )
         if not named:
-            whole_refused(told)
-        return by_topic(told)
+            raise_if_rejected(result)
+        return by_topic(result)
 
     async def run_tool(self, name: str, arguments: Sequence[str] = (), *, broker_id: int | None = None) -> ToolResult:
-        """Run a registered tool on a broker, any for None. Raises AdminError for a tool that is unknown there."""
-        request = AdminRequest(tool=name, arguments=several(arguments))
-        if broker_id is None:
-            answer = await self._routing.ask_any(request)
-        else:
-            await self._routing.cluster()
-            endpoint = self._routing.brokers.get(broker_id)
-            if endpoint is None:
-                raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, name, f"there is no live broker {broker_id}")
-            answer = await self._routing.ask(endpoint, request)
-        if answer.error_code != ErrorCode.NO_ERROR:
-            raise AdminError(answer.error_code, name, answer.error_description)
-        return ToolResult(answer.exit_status, answer.output.decode("utf-8", errors="replace"))
+        """Run a registered tool on a broker.
 
-    # Questions
+        Args:
+            name: the name of the tool.
+            arguments: its command line arguments.
+            broker_id: the broker; None for any.
+
+        Raises:
+            AdminError: the broker has no such tool, or no live broker has this id.
+        """
+        request = AdminRequest(tool=name, arguments=strings_tuple(arguments))
+        if broker_id is None:
+            response = await self._router.send_to_any(request)
+        else:
+            await self._router.describe_cluster()
+            endpoint = self._router.brokers.get(broker_id)
+            if endpoint is None:
+                raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, name, f"no live broker has the id {broker_id}")
+            response = await self._router.send(endpoint, request)
+        if response.error_code != ErrorCode.NO_ERROR:
+            raise AdminError(response.error_code, name, response.error_description)
+        return ToolResult(response.exit_status, response.output.decode("utf-8", errors="replace"))
+
+    # Queries
 
     async def describe_cluster(self) -> ClusterDescription:
-        """The live brokers and the controller, as one broker tells it."""
-        answer = await self._routing.cluster()
-        controller = answer.controller
+        """Return the live brokers and the controller, as one broker reports them."""
+        response = await self._router.describe_cluster()
+        controller = response.controller
         return ClusterDescription(
-            tuple(address(broker) for broker in answer.brokers), None if controller is None else address(controller)
+            tuple(address(broker) for broker in response.brokers), None if controller is None else address(controller)
         )
 
     async def list_topics(self) -> list[str]:
-        """The names of all topics, sorted."""
-        answer = await self._routing.ask_any(TopicMetadataRequest_V1(topic_names=()))
-        return sorted(topic.topic_name for topic in answer.topics)
+        """Return the sorted names of all topics."""
+        response = await self._router.send_to_any(TopicMetadataRequest_V1(topic_names=()))
+        return sorted(topic.topic_name for topic in response.topics)
 
     async def describe_topics(self, names: Iterable[str] = ()) -> dict[str, TopicDescription | AdminError]:
-        """By topic, as one broker tells it; all topics when none are named. An unknown topic is an AdminError 3."""
-        answer = await self._routing.ask_any(TopicMetadataRequest_V1(topic_names=several(names)))
+        """Return topics by name, as one broker reports them. An unknown topic is an AdminError with code 3.
+
+        Args:
+            names: the topics; all topics if there are none.
+        """
+        response = await self._router.send_to_any(TopicMetadataRequest_V1(topic_names=strings_tuple(names)))
         described: dict[str, TopicDescription | AdminError] = {}
-        for topic in answer.topics:
+        for topic in response.topics:
             if topic.topic_error_code:
                 described[topic.topic_name] = AdminError(topic.topic_error_code, topic.topic_name)
                 continue
@@ -224,56 +280,62 @@ class AdminClient:
         topics: Iterable[str] | Mapping[str, int],
         *,
         timeout: float = 30.0,
-        report: Report | None = None,
+        on_progress: ProgressCallback | None = None,
     ) -> None:
-        """Until every broker tells of these topics, each partition with a leader; a mapping says how many partitions.
+        """Wait until every broker reports these topics with a leader for each partition.
 
-        Raises NotSeenInTime, as all that wait.
+        Args:
+            topics: the names of the topics, or a mapping to their numbers of partitions.
+            timeout: seconds to wait.
+            on_progress: called after each round of requests.
+
+        Raises:
+            ChangeTimeout: a broker does not report the change in time. This applies to all methods that wait.
         """
-        counts = topics if isinstance(topics, Mapping) else dict.fromkeys(several(topics))
-        conditions = {name: waiting.created(count) for name, count in counts.items()}
-        await waiting.wait_until(self._routing, "created", conditions, timeout, report)
+        counts = topics if isinstance(topics, Mapping) else dict.fromkeys(strings_tuple(topics))
+        conditions = {name: completion.is_created(count) for name, count in counts.items()}
+        await completion.wait_until(self._router, "created", conditions, timeout, on_progress)
 
     async def wait_until_deleted(
         self,
         names: Iterable[str],
         *,
         timeout: float = 30.0,
-        report: Report | None = None,
+        on_progress: ProgressCallback | None = None,
     ) -> None:
-        """Until no broker knows these topics."""
-        conditions = dict.fromkeys(several(names), waiting.deleted)
-        await waiting.wait_until(self._routing, "deleted", conditions, timeout, report)
+        """Wait until no broker reports these topics. See `wait_until_created` for the other arguments."""
+        conditions = dict.fromkeys(strings_tuple(names), completion.is_deleted)
+        await completion.wait_until(self._router, "deleted", conditions, timeout, on_progress)
 
     async def wait_until_reassigned(
         self,
         targets: Mapping[str, Mapping[int, Sequence[int]]],
         *,
         timeout: float = 30.0,
-        report: Report | None = None,
+        on_progress: ProgressCallback | None = None,
     ) -> None:
-        """Until every broker tells the target as replicas, with an ISR that contains it."""
-        conditions = {topic: waiting.reassigned(partitions) for topic, partitions in targets.items()}
-        await waiting.wait_until(self._routing, "reassigned", conditions, timeout, report)
+        """Wait until every broker reports the targets as replicas, all of them in sync."""
+        conditions = {topic: completion.is_reassigned(partitions) for topic, partitions in targets.items()}
+        await completion.wait_until(self._router, "reassigned", conditions, timeout, on_progress)
 
     async def wait_until_preferred(
         self,
         partitions: Mapping[str, Sequence[int]] | None = None,
         *,
         timeout: float = 30.0,
-        report: Report | None = None,
+        on_progress: ProgressCallback | None = None,
     ) -> None:
-        """Until preferred replicas lead these partitions (all of a topic for none), or those of all topics."""
+        """Wait until preferred replicas lead. `partitions` is that of `elect_leaders`."""
         wanted: Mapping[str, Sequence[int]] = partitions or dict.fromkeys(await self.list_topics(), ())
-        conditions = {topic: waiting.led_by_preferred(indexes) for topic, indexes in wanted.items()}
-        await waiting.wait_until(self._routing, "led by the preferred replicas", conditions, timeout, report)
+        conditions = {topic: completion.has_preferred_leaders(indexes) for topic, indexes in wanted.items()}
+        await completion.wait_until(self._router, "led by the preferred replicas", conditions, timeout, on_progress)
 
 
-def several(texts: Iterable[str]) -> tuple[str, ...]:
-    """TypeError for one text alone: it would be taken for its letters, and so for other topics."""
-    if isinstance(texts, str):
-        raise TypeError(f"several texts are wanted, not one: write [{texts!r}]")
-    return tuple(texts)
+def strings_tuple(strings: Iterable[str]) -> tuple[str, ...]:
+    """Return strings as a tuple. A single string is a TypeError: iterating it would name other topics."""
+    if isinstance(strings, str):
+        raise TypeError(f"expected several strings, not one: write [{strings!r}]")
+    return tuple(strings)
 
 
 def assignment(replicas: Mapping[int, Sequence[int]]) -> tuple[PartitionReplicas, ...]:
@@ -296,25 +358,27 @@ def address(broker: Broker) -> BrokerAddress:
     return BrokerAddress(broker.node_id, broker.host, broker.port)
 
 
-def first_code(answer: Any) -> int:
-    """A node that is not the controller says so of every topic."""
-    return answer.topics[0].error_code if answer.topics else ErrorCode.NO_ERROR
+def first_error_code(response: Any) -> int:
+    """Return the error code of the first topic: a broker that is not the controller reports it for every topic."""
+    return response.topics[0].error_code if response.topics else ErrorCode.NO_ERROR
 
 
-def whole_refused(told: Told) -> None:
-    """A request about everything that was refused has one entry, without a name."""
-    for topic in told.answer.topics:
+def raise_if_rejected(result: ControllerResponse[Any]) -> None:
+    """Raise the error of a rejected request for all topics: its response has one entry, without a name."""
+    for topic in result.response.topics:
         if topic.error_code and not topic.topic:
-            raise AdminError(topic.error_code, "", attempts=told.attempts)
+            raise AdminError(topic.error_code, "", attempts=result.attempts)
 
 
-def by_topic_name(told: Told) -> Outcomes:
-    return Outcomes({each.topic_name: outcome(each.error_code, each.topic_name, told) for each in told.answer.topics})
+def by_topic_name(result: ControllerResponse[Any]) -> Outcomes:
+    return Outcomes(
+        {each.topic_name: outcome(each.error_code, each.topic_name, result) for each in result.response.topics}
+    )
 
 
-def by_topic(told: Told) -> Outcomes:
-    return Outcomes({each.topic: outcome(each.error_code, each.topic, told) for each in told.answer.topics})
+def by_topic(result: ControllerResponse[Any]) -> Outcomes:
+    return Outcomes({each.topic: outcome(each.error_code, each.topic, result) for each in result.response.topics})
 
 
-def outcome(code: int, topic: str, told: Told) -> AdminError | None:
-    return AdminError(code, topic, attempts=told.attempts) if code else None
+def outcome(code: int, topic: str, result: ControllerResponse[Any]) -> AdminError | None:
+    return AdminError(code, topic, attempts=result.attempts) if code else None

@@ -1,8 +1,4 @@
-"""``BlockingAdminClient``: the verbs of ``AdminClient`` for programs without an event loop.
-
-Rules of this file: one event loop in a thread of its own, for as long as the client is open. No verb is written twice:
-each is the asyncio one, waited for; signatures follow from it.
-"""
+"""An admin client for programs without asyncio. Its methods run those of `AdminClient` in a thread with an event loop."""
 
 from __future__ import annotations
 
@@ -21,19 +17,22 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _waiting(
-    verb: Callable[Concatenate[AdminClient, P], Coroutine[Any, Any, R]],
+def _blocking(
+    method: Callable[Concatenate[AdminClient, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[BlockingAdminClient, P], R]:
-    def wait(self: BlockingAdminClient, /, *arguments: P.args, **options: P.kwargs) -> R:
-        return self._wait(verb(self._client, *arguments, **options))
+    def run(self: BlockingAdminClient, /, *arguments: P.args, **options: P.kwargs) -> R:
+        return self._run(method(self._client, *arguments, **options))
 
-    wait.__name__, wait.__qualname__ = verb.__name__, f"BlockingAdminClient.{verb.__name__}"
-    wait.__doc__ = verb.__doc__
-    return wait
+    run.__name__, run.__qualname__ = method.__name__, f"BlockingAdminClient.{method.__name__}"
+    run.__doc__ = method.__doc__
+    return run
 
 
 class BlockingAdminClient:
-    """Use ``with BlockingAdminClient(...)``, or ``close`` it. Arguments and errors as for ``AdminClient.open``."""
+    """Administers a cluster. Use `with BlockingAdminClient(...)`, or `close` it.
+
+    Arguments and errors are those of `AdminClient.open`.
+    """
 
     def __init__(
         self, bootstrap: str | Iterable[str], *, client_id: str | None = "kwire-admin", timeout: float = 30.0
@@ -42,30 +41,30 @@ class BlockingAdminClient:
         self._thread = threading.Thread(target=self._loop.run_forever, name="kwire-admin", daemon=True)
         self._thread.start()
         try:
-            self._client = self._wait(AdminClient.open(bootstrap, client_id=client_id, timeout=timeout))
+            self._client = self._run(AdminClient.open(bootstrap, client_id=client_id, timeout=timeout))
         except BaseException:
             self._end()
             raise
 
-    create_topics = _waiting(AdminClient.create_topics)
-    alter_topics = _waiting(AdminClient.alter_topics)
-    delete_topics = _waiting(AdminClient.delete_topics)
-    reassign_partitions = _waiting(AdminClient.reassign_partitions)
-    list_reassignments = _waiting(AdminClient.list_reassignments)
-    elect_leaders = _waiting(AdminClient.elect_leaders)
-    run_tool = _waiting(AdminClient.run_tool)
-    describe_cluster = _waiting(AdminClient.describe_cluster)
-    list_topics = _waiting(AdminClient.list_topics)
-    describe_topics = _waiting(AdminClient.describe_topics)
-    wait_until_created = _waiting(AdminClient.wait_until_created)
-    wait_until_deleted = _waiting(AdminClient.wait_until_deleted)
-    wait_until_reassigned = _waiting(AdminClient.wait_until_reassigned)
-    wait_until_preferred = _waiting(AdminClient.wait_until_preferred)
+    create_topics = _blocking(AdminClient.create_topics)
+    alter_topics = _blocking(AdminClient.alter_topics)
+    delete_topics = _blocking(AdminClient.delete_topics)
+    reassign_partitions = _blocking(AdminClient.reassign_partitions)
+    list_reassignments = _blocking(AdminClient.list_reassignments)
+    elect_leaders = _blocking(AdminClient.elect_leaders)
+    run_tool = _blocking(AdminClient.run_tool)
+    describe_cluster = _blocking(AdminClient.describe_cluster)
+    list_topics = _blocking(AdminClient.list_topics)
+    describe_topics = _blocking(AdminClient.describe_topics)
+    wait_until_created = _blocking(AdminClient.wait_until_created)
+    wait_until_deleted = _blocking(AdminClient.wait_until_deleted)
+    wait_until_reassigned = _blocking(AdminClient.wait_until_reassigned)
+    wait_until_preferred = _blocking(AdminClient.wait_until_preferred)
 
     def close(self) -> None:
-        """Close the connections and end the thread; may be called again."""
+        """Close the connections and end the thread. A second call does nothing."""
         if self._thread.is_alive():
-            self._wait(self._client.close())
+            self._run(self._client.close())
             self._end()
 
     def __enter__(self) -> Self:
@@ -76,12 +75,12 @@ class BlockingAdminClient:
     ) -> None:
         self.close()
 
-    def _wait(self, work: Coroutine[Any, Any, R]) -> R:
+    def _run(self, work: Coroutine[Any, Any, R]) -> R:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except BaseException:
-            future.cancel()  # Ctrl-C while waiting: nobody is left who would want the answer
+            future.cancel()  # interrupted by Ctrl-C
             raise
 
     def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""What an admin client raises, beside the faults of its connections (``kwire.protocol.errors``)."""
+"""The errors of an admin client, besides those of its connections (`kwire.protocol.errors`)."""
 
 from __future__ import annotations
 
@@ -10,47 +10,62 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["AdminError", "NoController", "NotSeenInTime"]
+__all__ = ["AdminError", "ChangeTimeout", "ControllerNotFound"]
 
 
 class AdminError(KwireError):
-    """A broker refused something. ``code``: of the protocol; ``item``: the topic or tool; ``text``: for a person.
+    """A broker rejected a request, or the part of it that concerns one topic.
 
-    ``attempts``: how often it was asked. After the first attempt the code may tell of that attempt's own effect: a
-    topic that "exists already" may be the one that was made when the answer was lost.
+    Attributes:
+        code: the error code of KIP-4.
+        item: the topic or tool; empty for the whole request.
+        text: a description of the error.
+        attempts: how often the request was sent. After the first attempt, the error may be the result of an earlier
+            one: a topic that already exists may have been created by the attempt whose response was lost.
     """
 
     def __init__(self, code: int, item: str, text: str | None = None, attempts: int = 1) -> None:
         super().__init__(code, item, text, attempts)
         self.code = code
         self.item = item
-        self.text = text or described(code)
+        self.text = text or describe(code)
         self.attempts = attempts
 
     def __str__(self) -> str:
-        again = f" (asked {self.attempts} times: an earlier attempt may have had effect)" if self.attempts > 1 else ""
-        return f"{self.item or 'the request'}: {self.text} (error {self.code}){again}"
+        retried = f" (sent {self.attempts} times: an earlier attempt may have succeeded)" if self.attempts > 1 else ""
+        return f"{self.item or 'the request'}: {self.text} (error {self.code}){retried}"
 
 
-class NoController(KwireError):
-    """No broker named a controller in time. ``seconds``; ``asked``: by broker, what it said instead."""
+class ControllerNotFound(KwireError):
+    """No broker named a controller in time.
 
-    def __init__(self, seconds: float, asked: Mapping[str, str]) -> None:
-        super().__init__(seconds, dict(asked))
+    Attributes:
+        seconds: the timeout.
+        failures: by broker, why it did not name one.
+    """
+
+    def __init__(self, seconds: float, failures: Mapping[str, str]) -> None:
+        super().__init__(seconds, dict(failures))
         self.seconds = seconds
-        self.asked = dict(asked)
+        self.failures = dict(failures)
 
     def __str__(self) -> str:
-        said = "; ".join(f"{broker}: {what}" for broker, what in self.asked.items()) or "no broker is known"
-        return f"no controller was found within {self.seconds:g} s ({said})"
+        reasons = "; ".join(f"{broker}: {why}" for broker, why in self.failures.items()) or "no broker responded"
+        return f"no controller found within {self.seconds:g} s ({reasons})"
 
 
-class NotSeenInTime(KwireError):
-    """Not every broker told of a change in time. ``what``; ``seconds``; ``missing``: by broker, what it lacks."""
+class ChangeTimeout(KwireError):
+    """Not every broker reported a change in time.
 
-    def __init__(self, what: str, seconds: float, missing: Mapping[str, Sequence[str]]) -> None:
-        super().__init__(what, seconds, {broker: list(items) for broker, items in missing.items()})
-        self.what = what
+    Attributes:
+        change: the change, in past tense.
+        seconds: the timeout.
+        missing: by broker, what it lacks.
+    """
+
+    def __init__(self, change: str, seconds: float, missing: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(change, seconds, {broker: list(items) for broker, items in missing.items()})
+        self.change = change
         self.seconds = seconds
         self.missing = {broker: list(items) for broker, items in missing.items()}
 
@@ -59,11 +74,11 @@ class NotSeenInTime(KwireError):
             f"{broker}: {', '.join(items[:3])}{f' and {len(items) - 3} more' if len(items) > 3 else ''}"
             for broker, items in self.missing.items()
         )
-        return f"not {self.what} within {self.seconds:g} s: {'; '.join(parts)}"
+        return f"not {self.change} within {self.seconds:g} s: {'; '.join(parts)}"
 
 
-def described(code: int) -> str:
-    """What a code means; of an unknown one, its number."""
+def describe(code: int) -> str:
+    """Return the text of an error code, or its number if the code is unknown."""
     try:
         return ErrorCode(code).text
     except ValueError:

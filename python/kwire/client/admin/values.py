@@ -1,20 +1,23 @@
-"""What goes into an admin client's verbs, and what comes out."""
+"""Arguments and results of the admin client."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from kwire.client.admin.errors import AdminError
 
 __all__ = [
+    "BrokerAddress",
     "ClusterDescription",
     "NewTopic",
     "Outcomes",
     "PartitionDescription",
     "Progress",
+    "ReassignmentState",
     "ReassignmentStatus",
     "ToolResult",
     "TopicChange",
@@ -24,9 +27,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to create: ``partitions`` and ``replication_factor``, or an ``assignment``, which counts before them.
+    """A topic to create.
 
-    ``assignment``: by partition, the brokers, the preferred leader first; partitions are numbered from 0.
+    Attributes:
+        partitions: how many partitions; None for the default of the cluster.
+        replication_factor: how many replicas; None for the default of the cluster.
+        assignment: the brokers of each partition, the preferred leader first. It replaces both numbers.
+        configs: the configs of the topic.
     """
 
     partitions: int | None = None
@@ -37,9 +44,16 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicChange:
-    """What to change of a topic. Settings first; then the first that is given of assignment, factor, partitions.
+    """Changes of a topic.
 
-    ``partitions``: how many there shall be. ``assignment``: of the partitions named; others stay.
+    Configs are changed first; then the first of assignment, replication factor, and partitions that is given.
+
+    Attributes:
+        partitions: the new number of partitions.
+        replication_factor: the new number of replicas.
+        assignment: the brokers of the partitions to move. Other partitions stay.
+        set_configs: configs to set.
+        delete_configs: names of configs to delete.
     """
 
     partitions: int | None = None
@@ -50,7 +64,7 @@ class TopicChange:
 
 
 class Outcomes(Mapping[str, "AdminError | None"]):
-    """By topic: None when the work was begun or done, else why not."""
+    """The result of a command by topic: None if it was accepted, otherwise the error."""
 
     def __init__(self, outcomes: Mapping[str, AdminError | None]) -> None:
         self._outcomes = dict(outcomes)
@@ -69,7 +83,7 @@ class Outcomes(Mapping[str, "AdminError | None"]):
 
     @property
     def errors(self) -> dict[str, AdminError]:
-        """Of the topics that were refused."""
+        """The errors by topic."""
         return {topic: error for topic, error in self._outcomes.items() if error is not None}
 
     def raise_first(self) -> None:
@@ -79,7 +93,7 @@ class Outcomes(Mapping[str, "AdminError | None"]):
 
 
 class BrokerAddress(NamedTuple):
-    """A live broker."""
+    """The address of a live broker."""
 
     id: int
     host: str
@@ -87,14 +101,14 @@ class BrokerAddress(NamedTuple):
 
 
 class ClusterDescription(NamedTuple):
-    """``controller``: None while there is none."""
+    """The live brokers and the controller, which is None during an election."""
 
     brokers: tuple[BrokerAddress, ...]
     controller: BrokerAddress | None
 
 
 class PartitionDescription(NamedTuple):
-    """``leader``: None for none. ``replicas``: the preferred leader first."""
+    """A partition. `leader` is None if it has none; `replicas` has the preferred leader first."""
 
     partition: int
     leader: int | None
@@ -103,15 +117,29 @@ class PartitionDescription(NamedTuple):
 
 
 class TopicDescription(NamedTuple):
-    """``configs``: the settings that the topic overrides."""
+    """A topic with the configs that it overrides."""
 
     name: str
     partitions: tuple[PartitionDescription, ...]
     configs: Mapping[str, str]
 
 
+class ReassignmentState(StrEnum):
+    """The state of the reassignment of a partition."""
+
+    MOVING = "moving"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
 class ReassignmentStatus(NamedTuple):
-    """By partition: ``moving``, ``completed`` or ``failed``."""
+    """The reassignment of a topic.
+
+    Attributes:
+        topic: the name of the topic.
+        partitions: a ReassignmentState by partition; the number of a state that this client does not know.
+        error: why the status is unknown; None if it is known.
+    """
 
     topic: str
     partitions: Mapping[int, str]
@@ -119,14 +147,14 @@ class ReassignmentStatus(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """What a tool printed on a broker, and how it ended: 0 for success."""
+    """The exit status of a tool on a broker, and what it printed."""
 
     exit_status: int
     output: str
 
 
 class Progress(NamedTuple):
-    """While waiting: of ``total`` pairs of broker and item, ``done`` are as they shall be."""
+    """How many pairs of broker and topic are complete while waiting for a change."""
 
     done: int
     total: int

@@ -1,6 +1,6 @@
-"""Nothing changes without being told: who applies the differences to what was so before has what is so after.
+"""Events are complete: applied to the state before, they give the state after.
 
-Whatever happens to a cluster, in whatever order it is told, and with answers in between that are empty.
+This holds for random changes, in any order of brokers, topics, and partitions, with suspect responses in between.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.messages.kafka.metadata import MetadataResponseBroker
-from kwire.metadata import events as d
+from kwire.metadata import events as e
 from kwire.metadata.response_tracker import ResponseTracker
 from kwire.testing.cluster_state import ClusterState, assign_replicas
-from tests.metadata.test_response_tracker import answer
+from tests.metadata.test_response_tracker import apply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ NEW_IDS = count(100)
 BROKERS = {n: MetadataResponseBroker(node_id=n, host=f"broker-{n}", port=9092) for n in IDS}
 
 
-# What happens to a cluster.
+# Changes of a cluster
 
 
 def first_state() -> ClusterState:
@@ -107,7 +107,7 @@ CHANGES: list[Callable[[ClusterState, Random], ClusterState]] = [
 ]
 
 
-# What a reader of differences knows.
+# The state according to events
 
 
 class Partition(NamedTuple):
@@ -119,7 +119,7 @@ class Partition(NamedTuple):
 
 
 class Known:
-    """A cluster, kept up to date by differences alone, but for what is new and must be read once."""
+    """A cluster that is updated from events. New topics and partitions are read from the response."""
 
     def __init__(self, message: MetadataResponse) -> None:
         self.brokers = {broker.node_id: (broker.host, broker.port, broker.rack) for broker in message.brokers}
@@ -143,110 +143,110 @@ class Known:
                 ),
             )
 
-    def update(self, difference: Any, **changes: Any) -> None:
-        partitions = self.topics[difference.topic]
-        partitions[difference.partition] = partitions[difference.partition]._replace(**changes)
+    def update(self, event: Any, **changes: Any) -> None:
+        partitions = self.topics[event.topic]
+        partitions[event.partition] = partitions[event.partition]._replace(**changes)
 
 
 @singledispatch
-def apply(difference: d.MetadataEvent, known: Known, message: MetadataResponse) -> None:
-    raise AssertionError((difference, known, message))
+def apply_event(event: e.MetadataEvent, known: Known, message: MetadataResponse) -> None:
+    raise AssertionError((event, known, message))
 
 
-@apply.register(d.BrokerJoined)
-def _(difference: d.BrokerJoined, known: Known, _message: MetadataResponse) -> None:
-    known.brokers[difference.broker_id] = (difference.host, difference.port, difference.rack)
+@apply_event.register(e.BrokerJoined)
+def _(event: e.BrokerJoined, known: Known, _message: MetadataResponse) -> None:
+    known.brokers[event.broker_id] = (event.host, event.port, event.rack)
 
 
-@apply.register(d.BrokerLeft)
-def _(difference: d.BrokerLeft, known: Known, _message: MetadataResponse) -> None:
-    del known.brokers[difference.broker_id]
+@apply_event.register(e.BrokerLeft)
+def _(event: e.BrokerLeft, known: Known, _message: MetadataResponse) -> None:
+    del known.brokers[event.broker_id]
 
 
-@apply.register(d.ControllerMoved)
-def _(difference: d.ControllerMoved, known: Known, _message: MetadataResponse) -> None:
-    assert known.controller == difference.before
-    known.controller = difference.after
+@apply_event.register(e.ControllerMoved)
+def _(event: e.ControllerMoved, known: Known, _message: MetadataResponse) -> None:
+    assert known.controller == event.before
+    known.controller = event.after
 
 
-@apply.register(d.TopicAdded)
-def _(difference: d.TopicAdded, known: Known, message: MetadataResponse) -> None:
-    assert difference.topic not in known.topics
-    known.read(message, difference.topic)
+@apply_event.register(e.TopicAdded)
+def _(event: e.TopicAdded, known: Known, message: MetadataResponse) -> None:
+    assert event.topic not in known.topics
+    known.read(message, event.topic)
 
 
-@apply.register(d.TopicRemoved)
-def _(difference: d.TopicRemoved, known: Known, _message: MetadataResponse) -> None:
-    del known.topics[difference.topic]
+@apply_event.register(e.TopicRemoved)
+def _(event: e.TopicRemoved, known: Known, _message: MetadataResponse) -> None:
+    del known.topics[event.topic]
 
 
-@apply.register(d.TopicRecreated)
-def _(difference: d.TopicRecreated, known: Known, message: MetadataResponse) -> None:
-    del known.topics[difference.topic]
-    known.read(message, difference.topic)
+@apply_event.register(e.TopicRecreated)
+def _(event: e.TopicRecreated, known: Known, message: MetadataResponse) -> None:
+    del known.topics[event.topic]
+    known.read(message, event.topic)
 
 
-@apply.register(d.PartitionsAdded)
-def _(difference: d.PartitionsAdded, known: Known, message: MetadataResponse) -> None:
-    assert not known.topics[difference.topic].keys() & {*difference.partitions}
-    known.read(message, difference.topic)
+@apply_event.register(e.PartitionsAdded)
+def _(event: e.PartitionsAdded, known: Known, message: MetadataResponse) -> None:
+    assert not known.topics[event.topic].keys() & {*event.partitions}
+    known.read(message, event.topic)
 
 
-@apply.register(d.LeaderMoved)
-def _(difference: d.LeaderMoved, known: Known, _message: MetadataResponse) -> None:
-    known.update(difference, leader=difference.after, epoch=difference.after_epoch)
+@apply_event.register(e.LeaderMoved)
+def _(event: e.LeaderMoved, known: Known, _message: MetadataResponse) -> None:
+    known.update(event, leader=event.after, epoch=event.after_epoch)
 
 
-@apply.register(d.LeaderLost)
-def _(difference: d.LeaderLost, known: Known, _message: MetadataResponse) -> None:
-    known.update(difference, leader=-1, epoch=difference.epoch)
+@apply_event.register(e.LeaderLost)
+def _(event: e.LeaderLost, known: Known, _message: MetadataResponse) -> None:
+    known.update(event, leader=-1, epoch=event.epoch)
 
 
-@apply.register(d.LeaderReelected)
-def _(difference: d.LeaderReelected, known: Known, _message: MetadataResponse) -> None:
-    known.update(difference, epoch=difference.after_epoch)
+@apply_event.register(e.LeaderReelected)
+def _(event: e.LeaderReelected, known: Known, _message: MetadataResponse) -> None:
+    known.update(event, epoch=event.after_epoch)
 
 
-@apply.register(d.IsrShrank)
-@apply.register(d.IsrExpanded)
-def _(difference: Any, known: Known, _message: MetadataResponse) -> None:
-    known.update(difference, isr=frozenset(difference.after))
+@apply_event.register(e.IsrShrank)
+@apply_event.register(e.IsrExpanded)
+def _(event: Any, known: Known, _message: MetadataResponse) -> None:
+    known.update(event, isr=frozenset(event.after))
 
 
-@apply.register(d.ReplicasChanged)
-def _(difference: d.ReplicasChanged, known: Known, _message: MetadataResponse) -> None:
-    known.update(difference, replicas=difference.after)
+@apply_event.register(e.ReplicasChanged)
+def _(event: e.ReplicasChanged, known: Known, _message: MetadataResponse) -> None:
+    known.update(event, replicas=event.after)
 
 
-@apply.register(d.OfflineReplicasChanged)
-def _(difference: d.OfflineReplicasChanged, known: Known, _message: MetadataResponse) -> None:
-    known.update(difference, offline=frozenset(difference.after))
+@apply_event.register(e.OfflineReplicasChanged)
+def _(event: e.OfflineReplicasChanged, known: Known, _message: MetadataResponse) -> None:
+    known.update(event, offline=frozenset(event.after))
 
 
 @given(
     st.lists(st.lists(st.sampled_from(CHANGES), max_size=4), min_size=1, max_size=6), st.integers(0, 9), st.randoms()
 )
-def test_differences_say_all_that_changed(steps: list[list[Any]], empty_after: int, random: Random) -> None:
+def test_events_describe_every_change(steps: list[list[Any]], empty_after: int, random: Random) -> None:
     state = first_state()
-    view = ResponseTracker()
-    view.take(answer(state.metadata()), 0.0, kraft=False)
+    tracker = ResponseTracker()
+    apply(tracker, state.metadata(), 0.0)
     known = Known(state.metadata())
     for n, step in enumerate(steps, start=1):
         for change in step:
             state = change(state, random)
-        told = state.metadata()
-        for difference in view.take(answer(told), n / 10, kraft=False).events:
-            apply(difference, known, told)
-        expected = Known(told)
+        message = state.metadata()
+        for event in apply(tracker, message, n / 10).events:
+            apply_event(event, known, message)
+        expected = Known(message)
         assert known.brokers == expected.brokers
         assert known.controller == expected.controller
-        assert {name: _without_idle_epochs(each) for name, each in known.topics.items()} == {
-            name: _without_idle_epochs(each) for name, each in expected.topics.items()
+        assert {name: _without_epochs_of_leaderless(each) for name, each in known.topics.items()} == {
+            name: _without_epochs_of_leaderless(each) for name, each in expected.topics.items()
         }
         if n == empty_after:
-            assert view.take(answer(replace(state, topics={}).metadata()), n / 10, kraft=False).suspect
+            assert apply(tracker, replace(state, topics={}).metadata(), n / 10).suspect
 
 
-def _without_idle_epochs(partitions: dict[int, Partition]) -> dict[int, Partition]:
-    """Nobody is told that a partition which has no leader is in another epoch."""
+def _without_epochs_of_leaderless(partitions: dict[int, Partition]) -> dict[int, Partition]:
+    """Drop the epochs of partitions without a leader: a new epoch alone has no event."""
     return {n: each._replace(epoch=-1) if each.leader == -1 else each for n, each in partitions.items()}

@@ -1,0 +1,86 @@
+"""The options of a poller, checked before the first request is sent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from kwire.capture import Capture
+    from kwire.client.polled_requests import PolledRequest
+    from kwire.protocol import Endpoint
+    from kwire.protocol.negotiated_versions import Dialect
+
+__all__ = ["PollerKeywords", "PollerOptions"]
+
+
+class PollerKeywords(TypedDict, total=False):
+    """The keyword arguments of `kwire.client.Poller` that do not affect the type of its polls."""
+
+    interval: float
+    brokers: Literal["all", "one"]
+    capture: Capture | None
+    timeout: float
+    longest_pause: float
+    forget_after: float
+    queue_size: int
+    overflow: Literal["wait", "drop"]
+    client_id: str | None
+    cluster_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollerOptions:
+    """The options of `kwire.client.Poller`, which documents them.
+
+    Raises:
+        TypeError: an option has the wrong type.
+        ValueError: an option has a value out of range.
+    """
+
+    bootstrap: tuple[Endpoint, ...]
+    interval: float
+    dialect: Dialect | None
+    brokers: Literal["all", "one"]
+    requests: tuple[PolledRequest, ...]
+    timeout: float
+    longest_pause: float
+    forget_after: float
+    queue_size: int
+    overflow: Literal["wait", "drop"]
+    client_id: str | None
+
+    def __post_init__(self) -> None:
+        _check_seconds("interval", self.interval)
+        _check_seconds("timeout", self.timeout)
+        _check_seconds("longest_pause", self.longest_pause)
+        _check_seconds("forget_after", self.forget_after, allow_infinity=True)
+        _check_count("queue_size", self.queue_size)
+        _check_choice("overflow", self.overflow, ("wait", "drop"))
+        _check_choice("dialect", self.dialect, (None, "kafka", "kip4"))
+        _check_choice("brokers", self.brokers, ("all", "one"))
+        for request in self.requests:
+            _check_seconds("interval of a request", request.interval)
+            _check_choice("brokers of a request", request.brokers, ("all", "one"))
+
+
+def _check_seconds(option: str, value: object, *, allow_infinity: bool = False) -> None:
+    if not isinstance(value, int | float):
+        raise TypeError(f"{option} is {value!r}: it must be a number of seconds")
+    if not value > 0 or (math.isinf(value) and not allow_infinity):
+        raise ValueError(f"{option} is {value!r}: it must be a number of seconds above 0")
+
+
+def _check_count(option: str, value: object) -> None:
+    if not isinstance(value, int):
+        raise TypeError(f"{option} is {value!r}: it must be an integer")
+    if value < 1:
+        raise ValueError(f"{option} is {value!r}: it must be at least 1")
+
+
+def _check_choice(option: str, value: object, choices: Collection[object]) -> None:
+    if value not in choices:
+        raise ValueError(f"{option} is {value!r}: it must be one of {', '.join(map(repr, choices))}")

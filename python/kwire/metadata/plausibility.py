@@ -1,0 +1,112 @@
+"""Plausibility of empty responses.
+
+A broker of Kafka 3.9 that has just started responds for about half a second as if the cluster had no topics, or no
+brokers: its controller has not sent it any metadata yet. Such a response is *suspect*. It counts only if the broker
+still reports it `CONFIRMED_AFTER` later.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import lru_cache
+from struct import unpack_from
+from typing import TYPE_CHECKING
+
+from kwire import frame
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kwire.declare import Message
+
+__all__ = ["CONFIRMED_AFTER", "EmptyResponseFilter", "payload_requests_all_topics", "requests_all_topics"]
+
+CONFIRMED_AFTER = timedelta(seconds=1)
+"""How long a broker must report an empty cluster. Kafka 3.9.1 does so for up to 0.5 s after a start."""
+
+_LISTS = {
+    "MetadataResponse": ("topics", "brokers"),
+    "TopicMetadataResponse": ("topics", "brokers"),
+    "TopicMetadataResponse_V1": ("topics", "brokers"),
+    "ClusterMetadataResponse": ("brokers",),
+    "DescribeClusterResponse": ("brokers",),
+}
+"""The lists that must not be empty, by the name of the response."""
+
+
+class EmptyResponseFilter:
+    """Finds the suspect responses of one broker to one request.
+
+    A response is suspect if it lists no topics, or no brokers, while the last plausible response listed some, or while
+    there was no plausible response yet. Consecutive suspect responses are a series. A response that comes at least
+    `CONFIRMED_AFTER` after the first one of its series is plausible.
+
+    Other brokers are not consulted, since a task of the Spark pipeline sees only one broker.
+    """
+
+    __slots__ = ("_empty", "suspect_since")
+
+    def __init__(self) -> None:
+        self.suspect_since: datetime | None = None
+        """When the current series of suspect responses began; None if the last response was plausible."""
+        self._empty: tuple[str, ...] | None = None
+
+    @property
+    def agreed_is_empty(self) -> bool:
+        """Whether the last plausible response listed no topics or no brokers."""
+        return bool(self._empty)
+
+    def is_suspect(self, message: Message, at: datetime) -> bool:
+        """Return whether a response is suspect, and remember it.
+
+        Args:
+            message: the response to a request for all topics (`requests_all_topics`).
+            at: the time of the poll.
+        """
+        empty = tuple([name for name in _LISTS.get(type(message).__name__, ()) if not getattr(message, name)])
+        if empty and (self._empty is None or not set(empty) <= set(self._empty)):
+            since = self.suspect_since
+            if since is None or at < since:
+                self.suspect_since = at
+                return True
+            if at - since < CONFIRMED_AFTER:
+                return True
+        self.suspect_since = None
+        self._empty = empty
+        return False
+
+
+def requests_all_topics(request: Message, version: int) -> bool:
+    """Return whether a request does not name topics, so that `EmptyResponseFilter` applies to its responses.
+
+    In version 0 of MetadataRequest an empty list stands for all topics, in later versions for none.
+    """
+    match type(request).__name__:
+        case "MetadataRequest":
+            topics = getattr(request, "topics", None)
+            return topics is None or (version == 0 and not topics)
+        case "TopicMetadataRequest" | "TopicMetadataRequest_V1":
+            return not getattr(request, "topic_names", ())
+        case _:
+            return True
+
+
+def payload_requests_all_topics(payload: bytes | None, dialect: str) -> bool:
+    """Return `requests_all_topics` of an encoded request, from its API key on.
+
+    A request that was not recorded, or cannot be decoded, is assumed to be for all topics.
+    """
+    if payload is None or len(payload) < 8:
+        return True
+    return _requests_all_topics(payload[:4] + bytes(4) + payload[8:], dialect)
+
+
+@lru_cache(maxsize=1000)
+def _requests_all_topics(payload: bytes, dialect: str) -> bool:
+    """Decode a request whose correlation id is 0."""
+    try:
+        request = frame.decode_request(payload, dialect).message
+    except KwireError:
+        return True
+    return requests_all_topics(request, unpack_from(">h", payload, 2)[0])

@@ -1,0 +1,146 @@
+"""Which empty responses are suspect."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire import frame
+from kwire.messages.kafka.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from kwire.messages.kafka.describe_configs import DescribeConfigsRequest
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
+from kwire.messages.kip4.structures import Broker
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1, TopicMetadataResponse_V1
+from kwire.metadata.plausibility import (
+    CONFIRMED_AFTER,
+    EmptyResponseFilter,
+    payload_requests_all_topics,
+    requests_all_topics,
+)
+from tests.metadata.responses import metadata, topic
+
+if TYPE_CHECKING:
+    from kwire.declare import Message
+
+BEGIN = datetime(2026, 11, 21, 10, tzinfo=UTC)
+FULL = metadata(topic("a"))
+NO_TOPICS = metadata()
+NO_BROKERS = metadata(topic("a"), brokers=())
+NOTHING = metadata(brokers=())
+
+
+def suspects(*responses: tuple[float, Message]) -> list[bool]:
+    """Return which responses, with their times in seconds, are suspect."""
+    responses_filter = EmptyResponseFilter()
+    return [responses_filter.is_suspect(message, BEGIN + timedelta(seconds=at)) for at, message in responses]
+
+
+def test_confirmation_takes_one_second() -> None:
+    assert timedelta(seconds=1) == CONFIRMED_AFTER
+
+
+@pytest.mark.parametrize("empty", [NO_TOPICS, NO_BROKERS, NOTHING], ids=["no topics", "no brokers", "nothing"])
+def test_empty_response_is_suspect_until_it_is_confirmed(empty: Message) -> None:
+    assert suspects((0, FULL), (0.2, empty), (0.4, empty), (1.199999, empty), (1.2, empty), (1.3, empty)) == [
+        False,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("empty", [NO_TOPICS, NO_BROKERS, NOTHING], ids=["no topics", "no brokers", "nothing"])
+def test_first_response_is_suspect_if_it_is_empty(empty: Message) -> None:
+    assert suspects((0, empty), (0.5, empty), (1, empty)) == [True, True, False]
+
+
+def test_plausible_response_ends_the_series() -> None:
+    assert suspects((0, NO_TOPICS), (0.9, FULL), (1.5, NO_TOPICS), (2.4, NO_TOPICS), (2.5, NO_TOPICS)) == [
+        True,
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_confirmed_empty_list_may_stay_empty_while_the_other_list_may_not() -> None:
+    assert suspects((0, NO_TOPICS), (1, NO_TOPICS), (2, NOTHING), (3, NOTHING), (4, NO_BROKERS)) == [
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_series_starts_again_if_the_clock_goes_back() -> None:
+    assert suspects((10, NO_TOPICS), (5, NO_TOPICS), (5.9, NO_TOPICS), (6, NO_TOPICS)) == [True, True, True, False]
+
+
+BROKER = Broker(node_id=1, host="h", port=1)
+
+
+@pytest.mark.parametrize(
+    ("response", "suspect"),
+    [
+        (TopicMetadataResponse_V1(brokers=(BROKER,), topics=()), True),
+        (ClusterMetadataResponse(error_code=0, brokers=()), True),
+        (ClusterMetadataResponse(error_code=0, brokers=(BROKER,)), False),
+        (
+            DescribeClusterResponse(
+                throttle_time_ms=0, error_code=0, error_message=None, cluster_id="c", controller_id=1, brokers=()
+            ),
+            True,
+        ),
+    ],
+    ids=["topics", "no brokers", "brokers", "described brokers"],
+)
+def test_other_responses_with_topics_or_brokers_are_covered(response: Message, suspect: bool) -> None:
+    assert suspects((0, response)) == [suspect]
+
+
+@pytest.mark.parametrize(
+    ("request_", "version", "expected"),
+    [
+        (MetadataRequest(topics=None), 12, True),
+        (MetadataRequest(topics=()), 0, True),
+        (MetadataRequest(topics=()), 1, False),
+        (MetadataRequest(topics=(MetadataRequestTopic(name="a"),)), 12, False),
+        (MetadataRequest(topics=(MetadataRequestTopic(name="a"),)), 0, False),
+        (DescribeClusterRequest(include_cluster_authorized_operations=False), 1, True),
+        (DescribeConfigsRequest(resources=()), 4, True),
+    ],
+    ids=["all", "all in version 0", "none", "named", "named in version 0", "cluster", "configs"],
+)
+def test_request_for_all_topics_is_recognized(request_: Message, version: int, expected: bool) -> None:
+    assert requests_all_topics(request_, version) is expected
+    for correlation_id in (1, 2):
+        payload = frame.encode_request(request_, version=version, correlation_id=correlation_id)[4:]
+        assert payload_requests_all_topics(payload, "kafka") is expected
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (TopicMetadataRequest_V1(topic_names=()), True),
+        (TopicMetadataRequest_V1(topic_names=("a",)), False),
+        (ClusterMetadataRequest(), True),
+    ],
+    ids=["all", "named", "cluster"],
+)
+def test_kip4_request_for_all_topics_is_recognized(request_: Message, expected: bool) -> None:
+    version = type(request_).versions.highest
+    assert requests_all_topics(request_, version) is expected
+    payload = frame.encode_request(request_, version=version, correlation_id=3)[4:]
+    assert payload_requests_all_topics(payload, "kip4") is expected
+
+
+@pytest.mark.parametrize("payload", [None, b"", b"\0\3\0\14\0\0\0\1garbage", b"\x7f\0\0\0\0\0\0\0"])
+def test_unknown_request_is_assumed_to_be_for_all_topics(payload: bytes | None) -> None:
+    assert payload_requests_all_topics(payload, "kafka")
