@@ -1,8 +1,7 @@
-"""What the benchmark messages say, as plain tuples that belong to no codec.
+"""The content of the benchmark messages as plain tuples, independent of any codec.
 
-Every peer's result is turned into these before anything is timed, and must be equal to what the generator made. A
-field that a version does not carry holds Kafka's default for it, so `at` gives the content as a reader of that
-version sees it.
+Before the timing, the result of every peer is converted to these tuples and compared with the generated content. A
+field that a version lacks has Kafka's default; `at` returns the content as it is in a version.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 NO_UUID = UUID(int=0)
-OPERATIONS_NOT_ASKED_FOR = -(2**31)
+OPERATIONS_NOT_REQUESTED = -(2**31)
 
 
 class Broker(NamedTuple):
@@ -37,7 +36,7 @@ class Topic(NamedTuple):
     topic_id: UUID
     is_internal: bool
     partitions: tuple[Partition, ...]
-    topic_authorized_operations: int = OPERATIONS_NOT_ASKED_FOR
+    topic_authorized_operations: int = OPERATIONS_NOT_REQUESTED
 
 
 class Metadata(NamedTuple):
@@ -48,10 +47,10 @@ class Metadata(NamedTuple):
     cluster_id: str | None
     controller_id: int
     topics: tuple[Topic, ...]
-    cluster_authorized_operations: int = OPERATIONS_NOT_ASKED_FOR
+    cluster_authorized_operations: int = OPERATIONS_NOT_REQUESTED
 
     def at(self, version: int) -> Metadata:
-        """What is left of it in a version."""
+        """Return the content in a version; fields that the version lacks have their defaults."""
         topics = tuple(
             topic._replace(
                 **absent(topic, version),
@@ -62,30 +61,30 @@ class Metadata(NamedTuple):
         return self._replace(**absent(self, version), topics=topics)
 
 
-class Carried(NamedTuple):
-    """In which versions a field is on the wire, and what it counts as in the others."""
+class VersionedField(NamedTuple):
+    """The versions that have a field, and its default in the others."""
 
     versions: range
-    otherwise: Any
+    default: Any
 
 
-CARRIED = {
-    "throttle_time_ms": Carried(range(3, 13), 0),
-    "cluster_id": Carried(range(2, 13), None),
-    "cluster_authorized_operations": Carried(range(8, 11), OPERATIONS_NOT_ASKED_FOR),
-    "topic_id": Carried(range(10, 13), NO_UUID),
-    "topic_authorized_operations": Carried(range(8, 13), OPERATIONS_NOT_ASKED_FOR),
-    "leader_epoch": Carried(range(7, 13), -1),
-    "offline_replicas": Carried(range(5, 13), ()),
+VERSIONED_FIELDS = {
+    "throttle_time_ms": VersionedField(range(3, 13), 0),
+    "cluster_id": VersionedField(range(2, 13), None),
+    "cluster_authorized_operations": VersionedField(range(8, 11), OPERATIONS_NOT_REQUESTED),
+    "topic_id": VersionedField(range(10, 13), NO_UUID),
+    "topic_authorized_operations": VersionedField(range(8, 13), OPERATIONS_NOT_REQUESTED),
+    "leader_epoch": VersionedField(range(7, 13), -1),
+    "offline_replicas": VersionedField(range(5, 13), ()),
 }
-"""The fields of MetadataResponse that not every version from 1 to 12 has."""
+"""The fields of MetadataResponse that some versions from 1 to 12 lack."""
 
 
 def absent(part: Metadata | Topic | Partition, version: int) -> dict[str, Any]:
-    """The fields of a part that a version lacks, with what they count as there."""
+    """Return the defaults of the fields that a version lacks."""
     return {
-        name: field.otherwise
-        for name, field in CARRIED.items()
+        name: field.default
+        for name, field in VERSIONED_FIELDS.items()
         if name in part._fields and version not in field.versions
     }
 

@@ -1,4 +1,4 @@
-"""A figure that has a target: what was reached, beside what was wanted at least and what is the goal."""
+"""A measured figure with its minimum and its goal."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of a report.
+    """One row of a table of figures.
 
-    ``unit`` follows the value ("x", "%", "s"); ``detail`` says what was measured against what, with the absolute
-    figures of this run, which mean nothing in another one.
+    Attributes:
+        unit: follows the value, such as "x", "%", or "s".
+        detail: what was measured, with the absolute values of this run, which are not comparable to other runs.
     """
 
     name: str
@@ -23,7 +24,7 @@ class Figure:
     detail: str = ""
 
     def verdict(self) -> Literal["goal", "met", "missed"]:
-        """Which of its two targets the value reaches."""
+        """Return whether the value reaches the goal, the minimum, or neither."""
 
         def good(target: float) -> bool:
             return self.value >= target if self.higher_is_better else self.value <= target

@@ -1,10 +1,10 @@
-"""The figures of everything that stands on the codec, in one table and one record.
+"""Measure everything that is built on the codec.
 
     python -m benches.figures [--quick] [--only TOPIC] [--record FILE]
 
-Every topic is a module of `benches` with ``run(quick) -> list[Figure]``. Each has a process of its own, so that one
-topic's heap, threads and Java machines are not another topic's neighbours. A topic that fails is named at the end and
-makes the exit code 1: a figure that was not measured was not reached.
+Prints a table and writes a record. Every topic is a module of `benches` with `run(quick) -> list[Figure]`, and runs in a
+process of its own, so that topics do not share heaps, threads, or JVMs. If a topic fails, it is named at the end and
+the exit code is 1.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from benches.tables import STYLES
 
 TOPICS = ("columns", "decoder", "polling", "capture", "spark", "zookeeper", "controller", "node", "cluster")
 LIMIT = 3 * 3600
-"""Seconds that one topic may take."""
+"""Time limit of a topic in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A run on paper."""
+    """The record of a run."""
 
     made: str
     commit: str
@@ -42,11 +42,19 @@ class Measured:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benches.figures", description="Measure what stands on the codec.")
-    parser.add_argument("--quick", action="store_true", help="small sizes and few rounds: a look, not a measurement")
-    parser.add_argument("--only", choices=TOPICS, action="append", help="this topic alone; may be given again")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="where to write (benches/records/figures-*.json)")
-    parser.add_argument("--json", choices=TOPICS, metavar="TOPIC", help="run one topic here, print its figures as JSON")
+    parser = argparse.ArgumentParser(
+        prog="python -m benches.figures", description="Measure everything that is built on the codec."
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="measure small sizes in few rounds, for a first impression"
+    )
+    parser.add_argument("--only", choices=TOPICS, action="append", help="measure this topic; repeatable")
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="write the record here [default: benches/records/figures-DATE.json]"
+    )
+    parser.add_argument(
+        "--json", choices=TOPICS, metavar="TOPIC", help="run one topic in this process and print its figures as JSON"
+    )
     given = parser.parse_args()
     if given.json:
         figures = import_module(f"benches.{given.json}").run(given.quick)
@@ -67,13 +75,13 @@ def main() -> None:
         console.print(table(topic, figures))
     file = given.record or RECORDS / f"figures-{now:%Y-%m-%d}{'-quick' if given.quick else ''}.json"
     file.write_bytes(msgspec.json.format(msgspec.json.encode(measured), indent=1) + b"\n")
-    console.print(f"Written to {file}")
+    console.print(f"wrote {file}")
     if failed:
         sys.exit(f"not measured: {', '.join(failed)}")
 
 
 def measure(topic: str, *, quick: bool) -> list[Figure] | None:
-    """One topic in a process of its own; None when it failed, and then its errors have been shown."""
+    """Run a topic in a process of its own; return None if it fails, after printing its errors."""
     command = [sys.executable, "-m", "benches.figures", "--json", topic, *(["--quick"] if quick else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, timeout=LIMIT, check=False)
     if done.returncode != 0:

@@ -1,7 +1,7 @@
-"""What it costs to import a codec: CPU time of fresh interpreters, less that of one that imports nothing.
+"""The cost of importing a codec: CPU time of a fresh interpreter, minus that of one that imports nothing.
 
-Interpreters are started in shuffled turns. Bytecode is cached, as it is for everybody who imports twice; a machine that
-forbids it (PYTHONDONTWRITEBYTECODE) would measure the compiler.
+Interpreters run in random order. Bytecode is cached, as in any second import; PYTHONDONTWRITEBYTECODE is removed from
+the environment, because the compiler would be measured otherwise.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Import:
     peer: str
     statement: str
     over_bare_ns: tuple[int, ...]
-    """CPU time beyond a bare interpreter's, round by round."""
+    """CPU time in addition to that of a bare interpreter, round by round."""
 
     @property
     def median_ns(self) -> float:
@@ -32,10 +32,10 @@ class Import:
 
 
 def take_turns(statements: Mapping[str, str], rounds: int, random: Random) -> list[Import]:
-    """Time the statement of every peer once a round."""
+    """Time the import statement of every peer once a round."""
     everything = {"": BARE, **statements}
     for statement in everything.values():
-        interpreter(statement)  # leaves bytecode behind, and the files in the system's cache
+        interpreter(statement)  # writes the bytecode and fills the page cache
     taken: dict[str, list[int]] = {peer: [] for peer in everything}
     for _ in range(rounds):
         for peer in random.sample(list(everything), len(everything)):
@@ -48,7 +48,7 @@ def take_turns(statements: Mapping[str, str], rounds: int, random: Random) -> li
 
 
 def interpreter(statement: str) -> int:
-    """CPU nanoseconds of an interpreter that runs one statement, from its start to its end."""
+    """Return the CPU nanoseconds of an interpreter that runs one statement, including its start and exit."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     process = os.posix_spawn(sys.executable, [sys.executable, "-c", statement], environment)
     _, status, usage = os.wait4(process, 0)

@@ -1,22 +1,19 @@
-"""Taking turns: how codecs are timed against one another.
+"""Interleaved timing of codecs.
 
-Rules of this file.
-
-* The clock is the CPU time of this thread. Neighbours on the machine still cost cache and frequency, so only ratios
-  within one run mean anything; and since they come and go, every round lets every codec run once, in shuffled order.
-* The collector is on, as programs have it. Objects that it tracks make it run while they are decoded; that is part of
-  their price. That it then also walks what the benchmark itself keeps alive would not be, so this is frozen.
-* A sample begins with a full collection, so that nobody inherits another's debts.
-* Memory is warm. CPython gives an arena back to the system as soon as nothing is left in it, so that where arenas
-  happen to end decides who has to fetch one again in every call. So something is left in enough of them. What it
-  costs to decode into cold memory is told beside the bytes held.
-* A result is kept until the clock has stopped, and then freed under a clock of its own. Messages of microseconds are
-  decoded a few at a time, because of what the clock itself costs. A few only, and as many for everybody: results that
-  nobody would have kept make the collector run, and outgrow the free lists, by which they cost up to half as much
-  again.
-* Decoding happens while nothing else is alive. Encoding cannot: every codec's message is alive all the time.
-* The content has to be gone by now. A hundred thousand tuples more would be the collector's work, and only some
-  codecs' loss.
+* The clock is the CPU time of this thread. Other processes still affect caches and frequency, so only ratios within a
+  run are meaningful. Every round times each codec once, in random order, so that disturbances affect all codecs.
+* The garbage collector is on, as in programs. Objects that it tracks cause collections while they are decoded, which
+  is part of their cost. Objects of the benchmark itself are frozen, so that collections do not traverse them.
+* Each sample starts with a full collection, so that a codec does not pay for the objects of another one.
+* Memory is warm. CPython returns an arena to the system as soon as it is empty, so the placement of arenas would decide
+  which codec has to allocate one again in every call. Small objects keep enough arenas alive. `memory.py` measures
+  decoding into cold memory.
+* A result is kept until the clock has stopped, and its deallocation is timed separately. Messages that take
+  microseconds are decoded in small groups because of the cost of the clock. All codecs use the same group size: more
+  live results cause more collections and exceed the free lists, which costs up to half as much again.
+* No other object is alive during decoding. During encoding, the messages of all codecs are alive.
+* The generated content is freed before timing: 100,000 more tuples would slow down the collector, and with it only some
+  of the codecs.
 """
 
 from __future__ import annotations
@@ -36,17 +33,17 @@ if TYPE_CHECKING:
 Operation: TypeAlias = Literal["decode", "encode", "validate"]
 
 SAMPLE_NS = 10_000_000
-"""A sample lasts about this long, in as many groups as it takes, or as long as one group."""
+"""The target duration of a sample, which has at least one group of calls."""
 WARM_MEMORY = 64 << 20
-"""Bytes, twice what the most wasteful codec needs for the largest message."""
+"""Bytes kept warm: twice what the least economical codec needs for the largest message."""
 ARENA = 1 << 20
 PIN = 400
-"""The size of an object that comes from an arena, as those beyond 512 bytes do not."""
+"""The size of an object in an arena; objects over 512 bytes are not allocated from arenas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """One codec at one operation on one payload."""
+    """One codec, one operation, and one payload."""
 
     peer: str
     operation: Operation
@@ -56,12 +53,12 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What one contestant took for one call, in nanoseconds and in the order of the rounds."""
+    """The times of one contestant in nanoseconds a call, in the order of the rounds."""
 
     peer: str
     operation: Operation
     calls: int
-    """In each sample."""
+    """Calls in each sample."""
     call_ns: tuple[float, ...]
     free_ns: tuple[float, ...]
 
@@ -75,16 +72,16 @@ class Samples:
 
     @property
     def spread(self) -> float:
-        """How far apart the quartiles are, as a share of the median."""
+        """The distance between the quartiles, relative to the median."""
         if len(self.call_ns) < 2:
             return 0.0
         lower, middle, upper = quantiles(self.call_ns, n=4, method="inclusive")
         return (upper - lower) / middle
 
 
-def take_turns(contestants: Sequence[Contestant], together: int, rounds: int, random: Random) -> list[Samples]:
-    """Time every contestant once a round, so many results of it alive together."""
-    shapes = {id(each): Shape.of(each, together) for each in contestants}
+def take_turns(contestants: Sequence[Contestant], group: int, rounds: int, random: Random) -> list[Samples]:
+    """Time every contestant once a round; `group` is the number of results that are alive at once."""
+    shapes = {id(each): Shape.of(each, group) for each in contestants}
     pins = pin_arenas()
     taken: dict[int, list[tuple[float, float]]] = {id(each): [] for each in contestants}
     gc.collect()
@@ -108,7 +105,7 @@ def take_turns(contestants: Sequence[Contestant], together: int, rounds: int, ra
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many calls make a sample."""
+    """The number of calls in a sample: groups of equal size."""
 
     group: int
     groups: int
@@ -119,20 +116,20 @@ class Shape:
 
     @classmethod
     def of(cls, contestant: Contestant, group: int) -> Shape:
-        """Found by trying, after a call that warms it up."""
+        """Determine the number of groups by a trial, after a warm-up call."""
         time_group(contestant, 1)
         lasts, _ = time_group(contestant, group)
         return cls(group, max(1, round(SAMPLE_NS / lasts)))
 
 
 def pin_arenas() -> list[bytes]:
-    """Small objects, one or more in each of as many arenas as the largest message needs."""
+    """Return small objects that keep as many arenas alive as the largest message needs."""
     objects = [bytes(PIN) for _ in range(WARM_MEMORY // PIN)]
     return objects[:: ARENA // PIN // 2]
 
 
 def sample(contestant: Contestant, shape: Shape) -> tuple[float, float]:
-    """Nanoseconds for one call, and for freeing its result."""
+    """Return the nanoseconds of one call, and of freeing its result."""
     gc.collect()
     call_ns = free_ns = 0
     for _ in range(shape.groups):
@@ -145,13 +142,13 @@ def sample(contestant: Contestant, shape: Shape) -> tuple[float, float]:
 
 @cache
 def clock_ns() -> int:
-    """What reading the clock costs."""
+    """Return the cost of reading the clock."""
     readings = [thread_time_ns() for _ in range(1001)]
     return round(median(later - earlier for earlier, later in pairwise(readings)))
 
 
 def time_group(contestant: Contestant, group: int) -> tuple[int, int]:
-    """Nanoseconds for all calls, and for freeing all results."""
+    """Return the nanoseconds of all calls, and of freeing all results."""
     call, argument = contestant.call, contestant.argument
     start = thread_time_ns()
     results = [call(argument) for _ in repeat(None, group)]

@@ -1,6 +1,6 @@
-"""A run on paper: every sample, what was measured with what, and on which machine.
+"""The record of a run: every sample, the versions of the peers, and the machine.
 
-Records are JSON, made to be kept and compared: the verdicts of a run can be worked out again from its record alone.
+Records are JSON files. Tables, verdicts, and charts are derived from a record alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Machine:
     system: str
     python: str
     load: tuple[float, float, float]
-    """How many processes wanted a core when the run began, over 1, 5 and 15 minutes."""
+    """Load averages over 1, 5, and 15 minutes at the start of the run."""
 
     @classmethod
     def here(cls) -> Machine:
@@ -43,13 +43,13 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """All that was timed on one workload."""
+    """The samples of one workload."""
 
     workload: Workload
     bytes: int
     samples: list[Samples]
     unable: dict[str, str]
-    """Who did not join, and why."""
+    """The peers that cannot process the workload, and why."""
 
     def find(self, peer: str, operation: Operation) -> Samples | None:
         return next((each for each in self.samples if (each.peer, each.operation) == (peer, operation)), None)
@@ -57,7 +57,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What holding one workload costs."""
+    """The memory of one decoded workload."""
 
     workload: Workload
     memory: list[Memory]
@@ -88,7 +88,7 @@ class Record:
 
     @classmethod
     def latest(cls) -> Record:
-        """The newest one in `benches/records`."""
+        """Load the newest record in `benches/records`."""
         files = sorted(RECORDS.glob("????-??-??*.json"))
         if not files:
             raise FileNotFoundError(f"no record in {RECORDS}: `make bench` writes one")
@@ -96,7 +96,7 @@ class Record:
 
 
 def processor() -> str:
-    """The model by which others can tell how their machine differs."""
+    """Return the model name of the processor."""
     details = Path("/proc/cpuinfo")
     if details.exists():
         for line in details.read_text().splitlines():
@@ -106,7 +106,7 @@ def processor() -> str:
 
 
 def commit() -> str:
-    """What was measured, with a + when files differed from it; empty outside of a repository."""
+    """Return the measured commit, with a + for uncommitted changes; empty outside of a repository."""
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty=+"],
         cwd=Path(__file__).parent,

@@ -1,8 +1,7 @@
-"""The newest record as a picture for the README: `python -m benches.report [RECORD] [--out FILE]`.
+"""Draw a record as the chart of the README: `python -m benches.report [RECORD] [--out FILE]`.
 
-Three panels on the largest message that was timed: decoding, encoding, and the bytes that a decoded message holds.
-Axes are linear and begin at zero, so that a bar twice as long is twice as much; every bar says its figure. Thin lines
-are the quartiles.
+The chart has three panels for the largest message: decoding, encoding, and the memory of a decoded message. Axes are
+linear and start at zero, every bar shows its value, and thin lines show the quartiles.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from benches.record import Held, Timing
 
 PICTURE = Path(__file__).parents[1] / "docs" / "benchmarks.svg"
-OURS, OTHERS, INK = "#1f6feb", "#b4bcc8", "#57606a"
-# Text stays text, and equal records give equal files.
+KWIRE_COLOR, PEER_COLOR, TEXT_COLOR = "#1f6feb", "#b4bcc8", "#57606a"
+# Keep text as text, and make the file reproducible.
 STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "kwire", "font.family": "sans-serif", "font.size": 10}
 
 
@@ -40,36 +39,36 @@ class Bar:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.report", description="Draw a record.")
-    parser.add_argument("record", nargs="?", type=Path, help="which one; the newest if not given")
-    parser.add_argument("--out", type=Path, default=PICTURE, help="an .svg or .png file (docs/benchmarks.svg)")
+    parser.add_argument("record", nargs="?", type=Path, help="the record to draw [default: the newest]")
+    parser.add_argument("--out", type=Path, default=PICTURE, help="an .svg or .png file [default: docs/benchmarks.svg]")
     given = parser.parse_args()
     record = Record.load(given.record) if given.record else Record.latest()
     given.out.parent.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
-        # Without a date, which would make every drawing a change.
+        # Without a date, so that the file only changes with the record.
         draw(record).savefig(given.out, metadata={"Date": None} if given.out.suffix == ".svg" else None)
-    print(f"{given.out} shows the record of {record.made}")
+    print(f"wrote {given.out} from the record of {record.made}")
 
 
 def draw(record: Record) -> Figure:
-    timing = widest(record)
+    timing = largest_timing(record)
     figure = Figure(figsize=(10, 3.4), layout="constrained")
     decode, encode, memory = figure.subplots(1, 3)
     version = timing.workload.version
-    panel(decode, f"decode v{version}, ns a partition", times(timing, "decode"))
-    panel(encode, f"encode v{version}, ns a partition", times(timing, "encode"))
+    draw_panel(decode, f"decode v{version}, ns a partition", times(timing, "decode"))
+    draw_panel(encode, f"encode v{version}, ns a partition", times(timing, "encode"))
     for each in record.held:
-        panel(memory, f"v{each.workload.version} held, bytes a partition", held(each))
+        draw_panel(memory, f"v{each.workload.version} held, bytes a partition", held(each))
     machine = record.machine
     figure.suptitle(f"MetadataResponse, {timing.workload.partitions:,} partitions", x=0.01, ha="left")
     where = f"{record.made[:10]}, {machine.python}, {machine.processor}"
-    how = f"CPU time, medians of {record.rounds} rounds taken in turns; msgspec reads the same content as MessagePack"
-    figure.supxlabel(f"{where}; {how}", fontsize=8, color=INK)
+    how = f"CPU time, medians of {record.rounds} interleaved rounds; msgspec decodes the same content as MessagePack"
+    figure.supxlabel(f"{where}; {how}", fontsize=8, color=TEXT_COLOR)
     return figure
 
 
-def widest(record: Record) -> Timing:
-    """The timing with the most partitions; of those with as many, the newest version that Kafka's placement made."""
+def largest_timing(record: Record) -> Timing:
+    """Return the timing with the most partitions, preferring Kafka-like placement and the newest version."""
     if not record.timings:
         raise SystemExit("the record has no timings")
     return max(
@@ -99,16 +98,16 @@ def held(held: Held) -> list[Bar]:
     return [Bar(peer, value, value, value) for peer, value in values.items()]
 
 
-def panel(axes: Axes, title: str, bars: list[Bar]) -> None:
+def draw_panel(axes: Axes, title: str, bars: list[Bar]) -> None:
     bars = sorted(bars, key=lambda bar: bar.value, reverse=True)
-    places = range(len(bars))
-    colours = [OURS if bar.label == "kwire" else OTHERS for bar in bars]
-    axes.barh(places, [bar.value for bar in bars], color=colours, height=0.7)
-    axes.hlines(places, [bar.lower for bar in bars], [bar.upper for bar in bars], color=INK, linewidth=1)
-    for place, bar in zip(places, bars, strict=True):
-        axes.annotate(f"{bar.value:,.0f}", (bar.upper, place), (4, 0), textcoords="offset points", va="center")
+    positions = range(len(bars))
+    colors = [KWIRE_COLOR if bar.label == "kwire" else PEER_COLOR for bar in bars]
+    axes.barh(positions, [bar.value for bar in bars], color=colors, height=0.7)
+    axes.hlines(positions, [bar.lower for bar in bars], [bar.upper for bar in bars], color=TEXT_COLOR, linewidth=1)
+    for position, bar in zip(positions, bars, strict=True):
+        axes.annotate(f"{bar.value:,.0f}", (bar.upper, position), (4, 0), textcoords="offset points", va="center")
     axes.set_title(title, loc="left", fontsize=10)
-    axes.set_yticks(places, [bar.label for bar in bars])
+    axes.set_yticks(positions, [bar.label for bar in bars])
     axes.tick_params(length=0)
     axes.set_xticks([])
     axes.margins(x=0.25)

@@ -2,8 +2,8 @@
 
     python -m benches.run [--quick] [--only WORKLOAD] [--record FILE]
 
-Prints what everything took, then our targets with what was reached, and writes a record with every sample. A codec
-whose answer differs from the generator's content is not timed: the run stops.
+Prints the times and the targets, and writes a record with every sample. The run stops if a codec decodes something
+other than the generated content.
 """
 
 from __future__ import annotations
@@ -41,28 +41,32 @@ SUITE = (
 )
 QUICK_SUITE = (Workload("a", 12), Workload("b", 12), Workload("kb", 1), Workload("v", 3))
 HELD = Workload("b", 1)
-"""The workload of which is told what it costs to hold."""
+"""The workload for which memory is measured."""
 
 SMALL = 10_000
-"""Bytes up to which a message takes too little time for the clock,"""
-TOGETHER = 16
-"""so that this many are decoded at a time."""
+"""Messages up to this size in bytes are decoded in groups, because a single call is too short for the clock."""
+GROUP_SIZE = 16
+"""Calls in such a group."""
 
 SLOW = ("aiokafka", "reference")
 LARGE = 10_000
-"""Partitions from which on the slow peers would need most of the run's time, and tell no more than on (a)."""
+"""Partitions from which on slow peers are skipped: they would take most of the run without new information."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.run", description="Measure kwire against other codecs.")
-    parser.add_argument("--quick", action="store_true", help="few workloads and rounds: a look, not a measurement")
-    parser.add_argument("--only", metavar="WORKLOAD", help='only workloads that begin so: "a", "b v12", "kb"')
-    parser.add_argument("--rounds", type=int, help=f"how often everything is timed ({ROUNDS}; quick {QUICK_ROUNDS})")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="where to write (benches/records/DATE.json)")
+    parser.add_argument(
+        "--quick", action="store_true", help="measure few workloads in few rounds, for a first impression"
+    )
+    parser.add_argument("--only", metavar="WORKLOAD", help='measure workloads that start with this: "a", "b v12", "kb"')
+    parser.add_argument("--rounds", type=int, help=f"number of rounds [default: {ROUNDS}, quick {QUICK_ROUNDS}]")
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="write the record here [default: benches/records/DATE.json]"
+    )
     given = parser.parse_args()
     suite = [each for each in (QUICK_SUITE if given.quick else SUITE) if chosen(each, given.only)]
     if not suite:
-        parser.error(f"no workload begins with {given.only!r}: {', '.join(map(str, SUITE))}")
+        parser.error(f"no workload starts with {given.only!r}: {', '.join(map(str, SUITE))}")
 
     console = Console()
     now = datetime.now(UTC)
@@ -92,27 +96,27 @@ def main() -> None:
 
     file = given.record or RECORDS / f"{now:%Y-%m-%d}{'-quick' if given.quick else ''}.json"
     record.save(file)
-    console.print(f"Every sample is in {file}")
+    console.print(f"wrote {file}")
 
 
 def chosen(workload: Workload, only: str | None) -> bool:
-    """Whole words: "k" chooses neither "ka" nor "kb"."""
+    """Return whether a workload starts with the words of `only`; "k" matches neither "ka" nor "kb"."""
     return only is None or f"{workload} ".startswith(f"{only} ")
 
 
 def installed(console: Console) -> dict[str, Peer]:
-    """The peers that are here; those that are not are named."""
+    """Return the installed peers, and print the missing ones."""
     peers = {}
     for module in PEERS:
         try:
             peers[module] = load(module)
         except ImportError as error:
-            console.print(f"[yellow]{module} does not take part: {error}[/]")
+            console.print(f"[yellow]{module} is not measured: {error}[/]")
     return peers
 
 
 def time(workload: Workload, peers: dict[str, Peer], rounds: int, random: Random) -> Timing:
-    """Check every peer's answer, then let them take turns."""
+    """Check the results of every peer, then time all peers in turns."""
     codecs: dict[str, tuple[Codec, bytes]] = {}
     unable: dict[str, str] = {}
     for module, peer in peers.items():
@@ -130,32 +134,32 @@ def time(workload: Workload, peers: dict[str, Peer], rounds: int, random: Random
     size = len(workload.body())
     forget_content()
 
-    together = 1 if size > SMALL else TOGETHER
+    group = 1 if size > SMALL else GROUP_SIZE
     decoding = [Contestant(name, "decode", codec.decode, payload) for name, (codec, payload) in codecs.items()]
     decoding += [
         Contestant(name, "validate", codec.validate, payload)
         for name, (codec, payload) in codecs.items()
         if codec.validate is not None
     ]
-    samples = take_turns(decoding, together, rounds, random)
+    samples = take_turns(decoding, group, rounds, random)
     encoding = [
         Contestant(name, "encode", codec.encode, codec.decode(payload)) for name, (codec, payload) in codecs.items()
     ]
-    samples += take_turns(encoding, together, rounds, random)
+    samples += take_turns(encoding, group, rounds, random)
     return Timing(workload, size, samples, unable)
 
 
 def check(peer: Peer, codec: Codec, payload: bytes, workload: Workload) -> None:
-    """Who is wrong may be as fast as he likes."""
+    """Stop the run if a peer decodes or encodes something else than the generated content."""
     decoded = codec.decode(payload)
     if codec.content(decoded) != workload.content():
-        sys.exit(f"{peer.name} reads something else than what {workload} says")
+        sys.exit(f"{peer.name} decodes {workload} to different content")
     if codec.encode(decoded) != payload:
-        sys.exit(f"{peer.name} writes something else than it read from {workload}")
+        sys.exit(f"{peer.name} encodes {workload} to different bytes")
 
 
 def forget_content() -> None:
-    """Leave the collector with nothing of the generator's."""
+    """Free the generated content, which the garbage collector would otherwise traverse."""
     workloads.content.cache_clear()
     gc.collect()
 

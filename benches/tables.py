@@ -1,4 +1,4 @@
-"""A record as tables for the terminal."""
+"""Tables of a record for the terminal."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def heading(record: Record) -> RenderableType:
     where = f"{machine.python}, {machine.processor}, {machine.cores} cores, load {machine.load[0]:.1f}"
     lines = [
         f"kwire {record.commit} on {where}",
-        f"CPU time, median of {record.rounds} rounds in shuffled order, ± half the distance between quartiles",
+        f"CPU time, median of {record.rounds} rounds in random order, ± half the interquartile range",
     ]
     if record.quick:
-        lines.append("A quick look: too few rounds to be quoted.")
+        lines.append("Quick run with few rounds: do not quote these numbers.")
     return Text("\n".join(lines))
 
 
 def timing(timing: Timing) -> RenderableType:
-    """Nanoseconds for a partition, or for a message that has none; how many times as fast kwire is."""
+    """Return the times of a partition, or of a message without partitions, and the ratios to kwire."""
     each = timing.workload.partitions or 1
     unit = "ns a partition" if timing.workload.partitions else "ns a message"
     table = Table(title=f"{timing.workload}: {timing.bytes:,} bytes, {unit}", title_justify="left")
     table.add_column("")
-    for column in ("decode", "kwire", "free", "with it", "encode", "kwire "):
+    for column in ("decode", "kwire", "free", "with free", "encode", "kwire "):
         table.add_column(column, justify="right", no_wrap=True)
     peers = list(dict.fromkeys(samples.peer for samples in timing.samples))
     for peer in peers:
@@ -67,7 +67,7 @@ def taken(timing: Timing, peer: str, operation: Operation, each: int) -> str:
 
 
 def with_spread(samples: Samples, each: int) -> str:
-    """Three digits are what a median of a dozen rounds is good for."""
+    """Format a time with three digits, the precision of a median of a dozen rounds."""
     taken = samples.median_ns / each
     return f"{taken:,.{0 if taken >= 100 else 1}f} ±{samples.spread / 2:3.0%}"
 
@@ -90,7 +90,7 @@ def times(timing: Timing, peer: str, operation: Operation, *, freeing: bool = Fa
 
 def held(held: Held) -> RenderableType:
     each = held.workload.partitions
-    table = Table(title=f"{held.workload}, while it is held; bytes and ns a partition", title_justify="left")
+    table = Table(title=f"{held.workload}, memory of a decoded message; bytes and ns a partition", title_justify="left")
     for column in ("", "bytes each", "resident", "peak", "cold decode, ns", "collection, ms", "idle, ms"):
         table.add_column(column, justify="right" if column else "left")
     for memory in held.memory:
@@ -107,7 +107,7 @@ def held(held: Held) -> RenderableType:
 
 
 def imports(imports: list[Import]) -> RenderableType:
-    table = Table(title="Import, CPU ms over a bare interpreter", title_justify="left")
+    table = Table(title="Import, CPU ms more than a bare interpreter", title_justify="left")
     table.add_column("")
     table.add_column("ms", justify="right")
     table.add_column("statement")
@@ -135,7 +135,7 @@ def targets(record: Record) -> RenderableType:
 
 
 def parts(figure: Figure) -> str:
-    """What it is the worst of; nothing when it is the only one."""
+    """Return the values of the workloads; an empty string if there is only one."""
     if len(figure.parts) < 2:
         return ""
     return ", ".join(f"{workload} {value:.3g}" for workload, value in figure.parts.items())

@@ -1,7 +1,6 @@
-"""What we mean to reach: each figure with what it must be at least, and what we want to be known for.
+"""Performance targets: for each figure, a minimum and a goal.
 
-A figure is worked out from a record alone, as a ratio of medians. One that covers several workloads is the worst of
-them.
+A figure is a ratio of medians, derived from a record alone. A figure of several workloads is that of the worst one.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ Verdict: TypeAlias = Literal["goal", "met", "missed", "not measured"]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What a record says to a target."""
+    """The value of a target in a record."""
 
     value: float | None
     parts: dict[str, float]
-    """Of which it is the worst, where there are several."""
+    """The values of the workloads, of which `value` is the worst."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def speed(
     other_operation: Operation | None = None,
     freeing: bool = False,
 ) -> Callable[[Record], Figure]:
-    """How many times as fast as another, at its worst over the chosen workloads."""
+    """Return a figure: the lowest ratio of another peer's time to kwire's over the chosen workloads."""
 
     def cost(timing: Timing, peer: str, operation: Operation) -> float | None:
         samples = timing.find(peer, operation)
@@ -78,7 +77,7 @@ def speed(
 
 
 def share_of_held(chosen: Callable[[Workload], bool], other: str) -> Callable[[Record], Figure]:
-    """Bytes that our message holds, as a share of another's."""
+    """Return a figure: the memory of a decoded message relative to another peer's."""
 
     def figure(record: Record) -> Figure:
         for held in record.held:
@@ -91,7 +90,7 @@ def share_of_held(chosen: Callable[[Workload], bool], other: str) -> Callable[[R
 
 
 def import_time(record: Record) -> Figure:
-    """Milliseconds that importing kwire takes."""
+    """Return the time of `import kwire` in milliseconds."""
     taken = next((each.median_ns / 1e6 for each in record.imports if each.peer == "kwire"), None)
     return Figure(taken, {})
 

@@ -12,8 +12,8 @@ from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 from typing_extensions import override
 
 from benches.content import (
-    CARRIED,
-    OPERATIONS_NOT_ASKED_FOR,
+    OPERATIONS_NOT_REQUESTED,
+    VERSIONED_FIELDS,
     ApiVersion,
     ApiVersions,
     Broker,
@@ -49,14 +49,14 @@ class KafkaPython(Peer):
 
 def field(part: Any, name: str, version: int) -> Any:
     """Return a field that this version may lack. Reading it would return kafka-python's own default."""
-    known = CARRIED[name]
-    return getattr(part, name) if version in known.versions else known.otherwise
+    known = VERSIONED_FIELDS[name]
+    return getattr(part, name) if version in known.versions else known.default
 
 
 def operations(part: Any) -> int:
     """Convert a set of bits, in which None means that the operations were not requested."""
     bits = part.authorized_operations
-    return OPERATIONS_NOT_ASKED_FOR if bits is None else sum(1 << bit for bit in bits)
+    return OPERATIONS_NOT_REQUESTED if bits is None else sum(1 << bit for bit in bits)
 
 
 def metadata(version: int, message: Any) -> Metadata:

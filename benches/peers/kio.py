@@ -15,7 +15,7 @@ from kio.serial import entity_reader, entity_writer
 from typing_extensions import override
 
 from benches.content import (
-    CARRIED,
+    VERSIONED_FIELDS,
     ApiVersion,
     ApiVersions,
     Broker,
@@ -67,7 +67,7 @@ def encode(write: Callable[[BytesIO, Any], None], message: Any) -> bytes:
 
 def field(part: Any, name: str) -> Any:
     """Return a field that the class of this version may lack."""
-    return getattr(part, name, CARRIED[name].otherwise)
+    return getattr(part, name, VERSIONED_FIELDS[name].default)
 
 
 def metadata(message: Any) -> Metadata:

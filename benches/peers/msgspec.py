@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from benches.content import CARRIED, ApiVersions, Metadata, TopicMetadata
+from benches.content import VERSIONED_FIELDS, ApiVersions, Metadata, TopicMetadata
 from benches.peers.peer import Codec, Peer
 
 if TYPE_CHECKING:
@@ -55,7 +55,11 @@ class Msgspec(Peer):
 def carried(kind: Any, version: int) -> dict[str, Any]:
     """Return the fields of a content type that a version has, with their types."""
     hints = get_type_hints(kind)
-    return {name: hint for name, hint in hints.items() if name not in CARRIED or version in CARRIED[name].versions}
+    return {
+        name: hint
+        for name, hint in hints.items()
+        if name not in VERSIONED_FIELDS or version in VERSIONED_FIELDS[name].versions
+    }
 
 
 @lru_cache
@@ -84,7 +88,7 @@ def plain(value: Any, hint: Any, version: int) -> Any:
         return tuple(plain(element, get_args(hint)[0], version) for element in value)
     if hasattr(hint, "_fields"):
         given = {name: plain(getattr(value, name), each, version) for name, each in carried(hint, version).items()}
-        return hint(**{name: CARRIED[name].otherwise for name in hint._fields if name not in given}, **given)
+        return hint(**{name: VERSIONED_FIELDS[name].default for name in hint._fields if name not in given}, **given)
     return UUID(bytes=value) if hint is UUID else value
 
 
