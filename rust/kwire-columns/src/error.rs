@@ -38,7 +38,7 @@ pub enum BatchError {
 impl fmt::Display for BatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLarge { bytes } => write!(f, "{bytes} bytes of frames: at most {MAX_BYTES} go into one batch"),
+            Self::TooLarge { bytes } => write!(f, "{bytes} bytes of frames: a batch takes at most {MAX_BYTES}"),
             Self::Arrow(error) => write!(f, "{error}"),
         }
     }

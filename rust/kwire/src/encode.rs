@@ -241,7 +241,7 @@ fn value<'s, S: Source<'s>, O: Sink>(kind: &Type, source: &mut S, node: S::Node,
                 if text.len() > MAX_STRING {
                     return Err(EncodeError::new(
                         EncodeKind::TooLong,
-                        format!("{} bytes, of which {MAX_STRING} can be said", text.len()),
+                        format!("{} bytes: a string has at most {MAX_STRING}", text.len()),
                     ));
                 }
                 put_length(*length, text.len(), false, out)?;
@@ -341,7 +341,7 @@ fn tags<'s, S: Source<'s>, O: Sink>(
     let unknown = entries(unknown)?;
     for (tag, _) in &unknown {
         if plan.tagged.binary_search_by_key(tag, |tagged| tagged.tag).is_ok() {
-            return Err(tag_clash(format!("tag {tag} is a declared field's")));
+            return Err(tag_clash(format!("tag {tag} belongs to a declared field")));
         }
     }
     let mut known = Vec::with_capacity(plan.tagged.len());
@@ -363,7 +363,7 @@ fn tags<'s, S: Source<'s>, O: Sink>(
         content.clear();
         source.buffer_changed();
         let written = value(&field.kind, source, held, &mut content).and_then(|()| {
-            let too_long = |_| EncodeError::new(EncodeKind::TooLong, "a tag holds less than 4 GiB");
+            let too_long = |_| EncodeError::new(EncodeKind::TooLong, "a tagged value must be smaller than 4 GiB");
             u32::try_from(content.len()).map_err(too_long)
         });
         source.buffer_changed();
@@ -399,7 +399,7 @@ fn is_default<'s, S: Source<'s>>(kind: &Type, source: &S, node: S::Node, default
 
 #[inline]
 fn put_length<O: Sink>(length: Length, count: usize, wide: bool, out: &mut O) -> Encoded<()> {
-    let too_long = || EncodeError::new(EncodeKind::TooLong, format!("{count} is more than its length can say"));
+    let too_long = || EncodeError::new(EncodeKind::TooLong, format!("{count} does not fit its length prefix"));
     let count = i32::try_from(count).map_err(|_| too_long())?;
     if length.compact {
         put_uvarint(out, count.unsigned_abs() + 1);
@@ -454,7 +454,7 @@ fn split_uvarint(bytes: &[u8]) -> Encoded<(u32, &[u8])> {
 fn malformed_tags() -> Box<EncodeError> {
     in_unknown_tags(EncodeError::new(
         EncodeKind::WrongType,
-        "these are no whole entries in ascending order",
+        "expected complete entries with ascending tags",
     ))
 }
 

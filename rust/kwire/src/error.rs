@@ -280,7 +280,7 @@ pub struct PlanError {
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "plan, character {}: {}", self.offset, self.reason)
+        write!(f, "invalid plan at byte {}: {}", self.offset, self.reason)
     }
 }
 

@@ -29,7 +29,7 @@ impl std::str::FromStr for Plan {
         parser.expect(" ")?;
         let root = parser.structure()?;
         if parser.position != text.len() {
-            return Err(parser.error("the plan ends here, the text goes on"));
+            return Err(parser.error("unexpected text after the plan"));
         }
         Ok(Self {
             name: name.into(),
@@ -75,7 +75,7 @@ impl<'t> Parser<'t> {
         if self.accept(what) {
             Ok(())
         } else {
-            Err(self.error(format!("{what:?} is wanted")))
+            Err(self.error(format!("expected {what:?}")))
         }
     }
 
@@ -96,7 +96,7 @@ impl<'t> Parser<'t> {
         let name = self.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
             self.position = start;
-            return Err(self.error("a name is wanted"));
+            return Err(self.error("expected a name"));
         }
         Ok(name)
     }
@@ -106,13 +106,13 @@ impl<'t> Parser<'t> {
         let digits = self.take_while(|byte| byte.is_ascii_digit());
         digits.parse().map_err(|_| {
             self.position = start;
-            self.error("a number that fits is wanted")
+            self.error(format!("expected a number of at most {} bits", 8 * size_of::<N>()))
         })
     }
 
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == MAX_DEPTH {
-            return Err(self.error(format!("types stand in each other more than {MAX_DEPTH} deep")));
+            return Err(self.error(format!("types are nested more than {MAX_DEPTH} deep")));
         }
         self.depth += 1;
         let parsed = parse(self);
@@ -127,7 +127,7 @@ impl<'t> Parser<'t> {
     fn structure_body(&mut self) -> Result<Struct> {
         let flexible = self.accept("<");
         if !flexible && !self.accept("{") {
-            return Err(self.error("\"{\" or \"<\" is wanted"));
+            return Err(self.error("expected \"{\" or \"<\""));
         }
         let end = if flexible { ">" } else { "}" };
         let index = self.structs;
@@ -136,7 +136,7 @@ impl<'t> Parser<'t> {
         let mut names = std::collections::HashSet::new();
         while !self.accept(end) {
             if !names.is_empty() && !self.accept(" ") {
-                return Err(self.error(format!("\" \" or {end:?} is wanted")));
+                return Err(self.error(format!("expected \" \" or {end:?}")));
             }
             let start = self.position;
             let mark = if self.accept("-") {
@@ -149,7 +149,7 @@ impl<'t> Parser<'t> {
             let name = self.name()?;
             if !names.insert(name) {
                 self.position = start;
-                return Err(self.error(format!("there is a field {name} already")));
+                return Err(self.error(format!("duplicate field {name}")));
             }
             let name: Arc<str> = name.into();
             if let Some(ignorable) = mark {
@@ -165,22 +165,22 @@ impl<'t> Parser<'t> {
             // absent.
             if !absent.is_empty() {
                 self.position = start;
-                return Err(self.error("fields of this version come before those that it lacks"));
+                return Err(self.error("fields of this version must precede absent fields"));
             }
             if self.accept("#") {
                 if !flexible {
-                    return Err(self.error("a struct in braces has no tags: write <>"));
+                    return Err(self.error("tagged field in a struct without tags: write <> instead of {}"));
                 }
                 let read = self.tagged(name)?;
                 if tagged.last().is_some_and(|before| before.tag >= read.tag) {
                     self.position = start;
-                    return Err(self.error("tags ascend"));
+                    return Err(self.error("tags must ascend"));
                 }
                 tagged.push(read);
             } else {
                 if !tagged.is_empty() {
                     self.position = start;
-                    return Err(self.error("fields without tags come before those with tags"));
+                    return Err(self.error("plain fields must precede tagged fields"));
                 }
                 self.expect(":")?;
                 let kind = self.kind()?;
@@ -207,14 +207,14 @@ impl<'t> Parser<'t> {
         let kind = self.kind()?;
         if matches!(kind, Type::Struct(_) | Type::Maybe(_)) {
             self.position = start;
-            return Err(self.error("a tagged field is neither a maybe nor a struct that cannot be null"));
+            return Err(self.error("a tagged field cannot be a maybe or a struct that is not nullable"));
         }
         self.expect("=")?;
         let start = self.position;
         let default = self.literal()?;
         if !agrees(&kind, &default) {
             self.position = start;
-            return Err(self.error(format!("this is no default for {kind}")));
+            return Err(self.error(format!("invalid default for {kind}")));
         }
         Ok(Tagged {
             tag,
@@ -254,7 +254,7 @@ impl<'t> Parser<'t> {
             let smallest = kind.smallest();
             if smallest == 0 {
                 self.position = inside;
-                return Err(self.error("elements without bytes: no count of them could be believed"));
+                return Err(self.error("array elements must take at least one byte"));
             }
             let length = Length {
                 compact: compact_array,
@@ -278,7 +278,7 @@ impl<'t> Parser<'t> {
             "bytes" => Ok(Type::Bytes(length)),
             _ => {
                 self.position = start;
-                Err(self.error(format!("{name} is no type")))
+                Err(self.error(format!("unknown type {name}")))
             }
         }
     }
@@ -307,7 +307,7 @@ impl<'t> Parser<'t> {
             return bytes
                 .try_into()
                 .map(Literal::Uuid)
-                .map_err(|_| self.error("a uuid has 16 bytes"));
+                .map_err(|_| self.error("a uuid must have 16 bytes"));
         }
         if self.accept("\"") {
             return self.text().map(Literal::Text);
@@ -325,7 +325,7 @@ impl<'t> Parser<'t> {
         };
         parsed.ok_or_else(|| {
             self.position = start;
-            self.error("a literal is wanted")
+            self.error("expected a literal")
         })
     }
 
@@ -335,7 +335,7 @@ impl<'t> Parser<'t> {
         self.expect("\"")?;
         let digits: Vec<u32> = inside.chars().filter_map(|digit| digit.to_digit(16)).collect();
         if !digits.len().is_multiple_of(2) {
-            return Err(self.error("hex digits come in pairs"));
+            return Err(self.error("odd number of hex digits"));
         }
         Ok(digits
             .chunks_exact(2)
@@ -352,10 +352,10 @@ impl<'t> Parser<'t> {
             if self.accept("\"") {
                 return String::from_utf16(&units)
                     .map(Into::into)
-                    .map_err(|_| self.error("half a surrogate pair"));
+                    .map_err(|_| self.error("unpaired surrogate"));
             }
             if !self.accept("\\") {
-                return Err(self.error("a printable ASCII character, an escape or the closing quote is wanted"));
+                return Err(self.error("expected a printable ASCII character, an escape, or the closing quote"));
             }
             let start = self.position;
             let escaped = self.rest().bytes().next();
@@ -374,11 +374,11 @@ impl<'t> Parser<'t> {
                         .filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
                     let unit = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok());
                     self.position += if unit.is_some() { 4 } else { 0 };
-                    unit.ok_or_else(|| self.error("four hex digits are wanted"))?
+                    unit.ok_or_else(|| self.error("expected four hex digits"))?
                 }
                 _ => {
                     self.position = start;
-                    return Err(self.error("no such escape"));
+                    return Err(self.error("unknown escape"));
                 }
             });
         }

@@ -202,7 +202,7 @@ impl<'v> Node<'v> {
         } else {
             EncodeKind::WrongType
         };
-        EncodeError::new(kind, format!("{wanted} is wanted"))
+        EncodeError::new(kind, format!("expected {wanted}"))
     }
 }
 

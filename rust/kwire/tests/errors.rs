@@ -288,5 +288,5 @@ fn encode_error_text() {
     );
     assert_eq!(error.to_string(), "a[0]: out_of_range: 128 does not fit 1 bytes");
     let error = assert_encode_error("{a:int8}", &structure([Value::Null]), EncodeKind::NullNotAllowed, "a");
-    assert_eq!(error.to_string(), "a: null_not_allowed: an integer is wanted");
+    assert_eq!(error.to_string(), "a: null_not_allowed: expected an integer");
 }

@@ -43,85 +43,81 @@ fn invalid_plans_of_the_document_have_the_documented_error() {
 
 #[test]
 fn errors_name_the_offset_of_the_mistake() {
-    const UNFINISHED: &str = "a printable ASCII character, an escape or the closing quote is wanted";
+    const UNFINISHED: &str = "expected a printable ASCII character, an escape, or the closing quote";
     for (text, offset, reason) in [
-        ("", 0, "a name is wanted"),
-        ("v0 {}", 2, "\" v\" is wanted"),
-        ("1Name v0 {}", 0, "a name is wanted"),
-        ("Name  v0 {}", 4, "\" v\" is wanted"),
-        ("Name v {}", 6, "a number that fits is wanted"),
-        ("Name v-1 {}", 6, "a number that fits is wanted"),
-        ("Name v0{}", 7, "\" \" is wanted"),
-        ("Name v0 int8", 8, "\"{\" or \"<\" is wanted"),
-        ("Name v0 {a}", 10, "\":\" is wanted"),
-        ("Name v0 {a:}", 11, "a name is wanted"),
-        ("Name v0 {a:int32?}", 16, "\" \" or \"}\" is wanted"),
-        ("Name v0 {a:Int32}", 11, "Int32 is no type"),
-        ("Name v0 {a:compact_int32}", 11, "compact_int32 is no type"),
-        ("Name v0 {a:[int8}", 16, "\"]\" is wanted"),
+        ("", 0, "expected a name"),
+        ("v0 {}", 2, "expected \" v\""),
+        ("1Name v0 {}", 0, "expected a name"),
+        ("Name  v0 {}", 4, "expected \" v\""),
+        ("Name v {}", 6, "expected a number of at most 16 bits"),
+        ("Name v-1 {}", 6, "expected a number of at most 16 bits"),
+        ("Name v0{}", 7, "expected \" \""),
+        ("Name v0 int8", 8, "expected \"{\" or \"<\""),
+        ("Name v0 {a}", 10, "expected \":\""),
+        ("Name v0 {a:}", 11, "expected a name"),
+        ("Name v0 {a:int32?}", 16, "expected \" \" or \"}\""),
+        ("Name v0 {a:Int32}", 11, "unknown type Int32"),
+        ("Name v0 {a:compact_int32}", 11, "unknown type compact_int32"),
+        ("Name v0 {a:[int8}", 16, "expected \"]\""),
         (
             "Name v0 {a:compact[{}]}",
             19,
-            "elements without bytes: no count of them could be believed",
+            "array elements must take at least one byte",
         ),
-        (
-            "Name v0 {a:[{b:{}}]}",
-            12,
-            "elements without bytes: no count of them could be believed",
-        ),
-        ("Name v0 {a:maybe(int8}", 21, "\")\" is wanted"),
-        ("Name v0 {a:int8", 15, "\" \" or \"}\" is wanted"),
-        ("Name v0 <a:int8}", 15, "\" \" or \">\" is wanted"),
-        ("Name v0 {a:int8 }", 16, "a name is wanted"),
-        ("Name v0 {a:int8  b:int8}", 16, "a name is wanted"),
-        ("Name v0 {a:int8 -a=0}", 16, "there is a field a already"),
+        ("Name v0 {a:[{b:{}}]}", 12, "array elements must take at least one byte"),
+        ("Name v0 {a:maybe(int8}", 21, "expected \")\""),
+        ("Name v0 {a:int8", 15, "expected \" \" or \"}\""),
+        ("Name v0 <a:int8}", 15, "expected \" \" or \">\""),
+        ("Name v0 {a:int8 }", 16, "expected a name"),
+        ("Name v0 {a:int8  b:int8}", 16, "expected a name"),
+        ("Name v0 {a:int8 -a=0}", 16, "duplicate field a"),
         (
             "Name v0 {-b=0 a:int8}",
             14,
-            "fields of this version come before those that it lacks",
+            "fields of this version must precede absent fields",
         ),
         (
             "Name v0 <b#0:int8=0 a:int8>",
             20,
-            "fields without tags come before those with tags",
+            "plain fields must precede tagged fields",
         ),
         (
             "Name v0 <~b=0 a#0:int8=0>",
             14,
-            "fields of this version come before those that it lacks",
+            "fields of this version must precede absent fields",
         ),
-        ("Name v0 <a#1:int8=0 b#0:int8=0>", 20, "tags ascend"),
-        ("Name v0 <a#1:int8=0 b#1:int8=0>", 20, "tags ascend"),
-        ("Name v0 <a#:int8=0>", 11, "a number that fits is wanted"),
-        ("Name v0 <a#0:int8>", 17, "\"=\" is wanted"),
-        ("Name v0 <a#0:bool=0>", 18, "this is no default for bool"),
-        ("Name v0 <a#0:float64=1>", 21, "this is no default for float64"),
-        ("Name v0 <a#0:uint16=-1>", 20, "this is no default for uint16"),
+        ("Name v0 <a#1:int8=0 b#0:int8=0>", 20, "tags must ascend"),
+        ("Name v0 <a#1:int8=0 b#1:int8=0>", 20, "tags must ascend"),
+        ("Name v0 <a#:int8=0>", 11, "expected a number of at most 32 bits"),
+        ("Name v0 <a#0:int8>", 17, "expected \"=\""),
+        ("Name v0 <a#0:bool=0>", 18, "invalid default for bool"),
+        ("Name v0 <a#0:float64=1>", 21, "invalid default for float64"),
+        ("Name v0 <a#0:uint16=-1>", 20, "invalid default for uint16"),
         (
             "Name v0 <a#0:compact_string=x\"\">",
             28,
-            "this is no default for compact_string",
+            "invalid default for compact_string",
         ),
         (
             "Name v0 <a#0:compact[int8]=null>",
             27,
-            "this is no default for compact[int8]",
+            "invalid default for compact[int8]",
         ),
-        ("Name v0 <a#0:<>?={}>", 17, "this is no default for <>?"),
-        ("Name v0 {-a}", 11, "\"=\" is wanted"),
-        ("Name v0 {-a=}", 12, "a literal is wanted"),
-        ("Name v0 {-a=1-1}", 12, "a literal is wanted"),
-        ("Name v0 {-a=[1]}", 12, "a literal is wanted"),
+        ("Name v0 <a#0:<>?={}>", 17, "invalid default for <>?"),
+        ("Name v0 {-a}", 11, "expected \"=\""),
+        ("Name v0 {-a=}", 12, "expected a literal"),
+        ("Name v0 {-a=1-1}", 12, "expected a literal"),
+        ("Name v0 {-a=[1]}", 12, "expected a literal"),
         ("Name v0 {-a=\"}", 14, UNFINISHED),
         ("Name v0 {-a=\"\u{2603}\"}", 13, UNFINISHED),
-        ("Name v0 {-a=\"\\x\"}", 14, "no such escape"),
-        ("Name v0 {-a=\"\\u12\"}", 15, "four hex digits are wanted"),
-        ("Name v0 {-a=\"\\u\u{2603}\"}", 15, "four hex digits are wanted"),
-        ("Name v0 {-a=\"\\ud800x\"}", 21, "half a surrogate pair"),
-        ("Name v0 {-a=x\"0\"}", 16, "hex digits come in pairs"),
-        ("Name v0 {-a=x\"0g\"}", 15, "\"\\\"\" is wanted"),
-        ("Name v0 {-a=u\"\"}", 15, "a uuid has 16 bytes"),
-        ("Name v0 {}\n", 10, "the plan ends here, the text goes on"),
+        ("Name v0 {-a=\"\\x\"}", 14, "unknown escape"),
+        ("Name v0 {-a=\"\\u12\"}", 15, "expected four hex digits"),
+        ("Name v0 {-a=\"\\u\u{2603}\"}", 15, "expected four hex digits"),
+        ("Name v0 {-a=\"\\ud800x\"}", 21, "unpaired surrogate"),
+        ("Name v0 {-a=x\"0\"}", 16, "odd number of hex digits"),
+        ("Name v0 {-a=x\"0g\"}", 15, "expected \"\\\"\""),
+        ("Name v0 {-a=u\"\"}", 15, "a uuid must have 16 bytes"),
+        ("Name v0 {}\n", 10, "unexpected text after the plan"),
     ] {
         assert_eq!(parse_error(text), (offset, reason.to_owned()), "{text}");
     }
@@ -130,7 +126,7 @@ fn errors_name_the_offset_of_the_mistake() {
 #[test]
 fn error_text() {
     let error = "Name v0 {a:int33}".parse::<Plan>().expect_err("int33");
-    assert_eq!(error.to_string(), "plan, character 11: int33 is no type");
+    assert_eq!(error.to_string(), "invalid plan at byte 11: unknown type int33");
 }
 
 #[test]
@@ -146,13 +142,13 @@ fn deep_nesting_is_rejected() {
         nested(20).parse::<Plan>().expect("20 are not too deep");
         for text in [nested(10_000), format!("Name v0 {}", opening.repeat(10_000))] {
             let (offset, reason) = parse_error(&text);
-            assert_eq!(reason, "types stand in each other more than 64 deep");
+            assert_eq!(reason, "types are nested more than 64 deep");
             assert!(offset < 1_000, "noticed as soon as it is too deep");
         }
     }
     for array in ["[", "compact[", "maybe("] {
         let (_, reason) = parse_error(&format!("Name v0 {{a:{}", array.repeat(10_000)));
-        assert_eq!(reason, "types stand in each other more than 64 deep");
+        assert_eq!(reason, "types are nested more than 64 deep");
     }
 }
 
@@ -161,10 +157,7 @@ fn nesting_of_64_is_the_maximum() {
     let arrays = |depth: usize| format!("Name v0 {{a:{}int8{}}}", "[".repeat(depth), "]".repeat(depth));
     // The message and the innermost type count as well.
     arrays(62).parse::<Plan>().expect("64 in all");
-    assert_eq!(
-        parse_error(&arrays(63)).1,
-        "types stand in each other more than 64 deep"
-    );
+    assert_eq!(parse_error(&arrays(63)).1, "types are nested more than 64 deep");
 }
 
 const EVERYTHING: &str = concat!(
