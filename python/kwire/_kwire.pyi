@@ -1,22 +1,22 @@
-"""The engine of `kwire`, written in Rust. Use it only through that package."""
+"""The engine behind `kwire`, written in Rust. It is public only through that package."""
 
 from collections.abc import Sequence
 from typing import Any, final
 
 from kwire.declare import Message, Struct
 
-__all__ = ["Batch", "Columns", "KnownRequests", "Memory", "Plan", "Schema", "adopt"]
+__all__ = ["Batch", "Columns", "Memory", "Plan", "ResponseCache", "Schema", "adopt"]
 
 @final
 class Plan:
-    """A compiled plan of one version of a message.
+    """A message in one version, ready to decode and encode.
 
     Args:
-        text: the plan, in the grammar of `docs/plans.md`.
-        structs: the class of each struct in the order in which the text opens them, with the defaults of absent fields.
+        text: a plan in the grammar of `docs/plans.md`.
+        structs: the class and the defaults of absent fields for each struct, in the order in which the plan opens them.
 
     Raises:
-        ValueError: the text is not a plan.
+        ValueError: the text is not a valid plan.
     """
 
     def __new__(cls, text: str, structs: Sequence[tuple[type[Struct], dict[str, Any]]]) -> Plan: ...
@@ -24,75 +24,103 @@ class Plan:
     def text(self) -> str:
         """The text of the plan."""
     def decode(self, data: bytes | bytearray | memoryview) -> Any:
-        """Decode a body to an instance of the first class. Raises DecodeError."""
+        """Decode a bytes-like object to an instance of the first struct's class.
+
+        Raises:
+            DecodeError: the bytes are invalid.
+        """
     def encode(self, message: Message) -> bytes:
-        """Encode a message. Raises EncodeError."""
+        """Encode a message.
+
+        Raises:
+            EncodeError: a value cannot be encoded.
+        """
     def validate(self, data: bytes | bytearray | memoryview) -> None:
-        """Check a body. Raises DecodeError."""
+        """Check a bytes-like object without building objects.
+
+        Raises:
+            DecodeError: the bytes are invalid.
+        """
 
 @final
 class Memory:
-    """The state of a decoder between frames.
+    """The state of a decoder between two frames.
 
-    `keys` has the key fields of each struct in the order in which the plan opens them.
+    Args:
+        plan: the plan of the message.
+        keys: the names of the key fields of each struct, in the order in which the plan opens them.
     """
 
     def __new__(cls, plan: Plan, keys: list[list[str]]) -> Memory: ...
     def decode(self, data: bytes | bytearray | memoryview) -> Any:
-        """Decode a body. Raises DecodeError and keeps the state."""
+        """Decode a bytes-like object, reusing the previous message.
+
+        Raises:
+            DecodeError: the bytes are invalid. The last valid frame is kept.
+        """
     def reset(self) -> None:
         """Forget the last frame."""
     def changes(self) -> tuple[tuple[str, ...], dict[str, Any], Any] | None:
-        """Return the changes of the last valid frame, or None for the first frame.
+        """Return what the last valid frame changed, or None if it was the first.
 
-        The changes are the names of changed fields, the changes of arrays of structs by name (added, removed, pairs of
-        changed, moved), and the previous message if tagged fields changed, else None.
+        Returns:
+            The names of the fields that differ; the differences of arrays of structs by name (added, removed, pairs of
+            changed, moved); and the previous message if its tag section differs, else None.
         """
     @property
     def size(self) -> int:
-        """The size of the state in bytes, without the last two messages."""
+        """The number of bytes held besides the last two messages."""
 
 @final
-class KnownRequests:
-    """Prepared responses to known requests, which are found by their bytes without decoding."""
+class ResponseCache:
+    """A cache of prepared responses, looked up by the bytes of the request. Nothing is decoded."""
 
-    def __new__(cls) -> KnownRequests: ...
+    def __new__(cls) -> ResponseCache: ...
     def insert(self, request: bytes, body: bytes, label: object) -> bool:
-        """Store the response body of a request, both without their sizes, and a label that is returned with it.
+        """Store the response body for a request, both without size prefix. `label` is returned with the response.
 
-        Returns False without storing it if the request has less than 8 or more than 260 bytes.
+        Returns False and stores nothing if the request has less than 8 or more than 260 bytes.
         """
     def clear(self) -> None:
         """Remove all responses."""
     def __len__(self) -> int: ...
-    def answer(self, received: bytes, start: int, at_most: int) -> tuple[bytes, int, int, Any] | None:
-        """Return the response frames for a run of equal requests at `start`.
+    def get(self, received: bytes, start: int, max_bytes: int) -> tuple[bytes, int, int, Any] | None:
+        """Return the responses to the request at `start` and to the frames after it that repeat it.
 
-        Returns the frames, the end of the run, its number of requests, and the label, or None if the first request is
-        unknown or incomplete. `at_most` limits the bytes of responses after the first.
+        The responses have the correlation ids of their requests and take at most `max_bytes`, unless a single one is
+        larger.
+
+        Returns:
+            The response frames, where the requests end, the number of requests, and the label; or None if the request
+            is incomplete or not in the cache.
         """
 
 @final
 class Columns:
-    """A compiled conversion of one version of a message to Arrow columns.
+    """The Arrow columns of one message in one version.
 
     Args:
         plan: the plan of the body.
-        header: the plan of the header before each body, or None.
-        shape: a plan with the untagged fields of all versions in declaration order.
-        defaults: a plan of absent fields for each struct of `shape`, in the order in which it opens them.
+        header: the plan of what precedes each body, if anything.
+        shape: a plan with every field of every version in the order of declaration, none of them tagged.
+        defaults: a plan of absent fields for each struct of the shape, in the order in which its text opens them.
         rows: the path to the rows.
 
     Raises:
-        NoSuchRows: the path does not lead to an array of structs.
+        NoSuchRows: the path does not lead to an array.
     """
 
     def __new__(cls, plan: str, header: str | None, shape: str, defaults: list[str], rows: str) -> Columns: ...
     @property
     def schema(self) -> Schema:
-        """The schema of the batches."""
+        """The schema of batches."""
     def batch(self, frames: Any) -> Batch:
-        """Convert bytes-like objects and None, or binary Arrow data. Raises BatchTooLarge or TypeError."""
+        """Decode bytes-like objects and None, or binary Arrow data, into a batch.
+
+        Raises:
+            BatchTooLarge: the frames have more than 2 GiB.
+            TypeError: the frames have another type.
+        """
 
 @final
 class Batch:
@@ -106,11 +134,11 @@ class Batch:
     def column_names(self) -> list[str]: ...
     @property
     def nbytes(self) -> int:
-        """The size of the data in bytes."""
+        """The memory that the batch holds in bytes."""
     @property
     def schema(self) -> Schema: ...
     def __len__(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -126,5 +154,9 @@ class Schema:
 def adopt(cls: type[Struct], names: tuple[str, ...]) -> bool:
     """Remove the garbage collector header from a class without instances, and give it native equality and hash.
 
-    Returns False and leaves the class unchanged if it needs the header. `names` are its fields in order.
+    Returns False and does nothing if the class requires the header.
+
+    Args:
+        cls: the class.
+        names: the names of its fields, in order.
     """

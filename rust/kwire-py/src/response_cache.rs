@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 /// A cache of prepared responses, looked up by the bytes of the request.
-#[pyclass(module = "kwire._kwire", name = "KnownRequests")]
+#[pyclass(module = "kwire._kwire")]
 pub(crate) struct ResponseCache {
     responses: kwire_response_cache::ResponseCache<Py<PyAny>>,
 }
@@ -48,17 +48,16 @@ impl ResponseCache {
     }
 
     /// Return the responses to the request at `start` and its repetitions, None if it is not in the cache.
-    #[pyo3(name = "answer")]
     fn get<'py>(
         &self,
         py: Python<'py>,
         received: &[u8],
         start: usize,
-        at_most: usize,
+        max_bytes: usize,
     ) -> PyResult<Option<Responses<'py>>> {
         let Some(hit) = received
             .get(start..)
-            .and_then(|frames| self.responses.get(frames, at_most))
+            .and_then(|frames| self.responses.get(frames, max_bytes))
         else {
             return Ok(None);
         };

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kwire
-from kwire import frame
-from kwire._kwire import KnownRequests
+from kwire import _kwire, frame
 from kwire.cluster.controller.backend import Outcome
 from kwire.cluster.node.listener import CloseReason, ConnectedClient, InvalidRequest, Listener
 from kwire.cluster.node.metrics import Metrics
@@ -278,14 +277,14 @@ def test_cached_labels_are_garbage_collected() -> None:
     class Label:
         """A label that refers to the cache that holds it."""
 
-        def __init__(self, known: KnownRequests) -> None:
-            self.known = known
+        def __init__(self, cache: _kwire.ResponseCache) -> None:
+            self.cache = cache
 
-    known = KnownRequests()
-    label = Label(known)
-    assert known.insert(bytes(8), b"body", label)
+    cache = _kwire.ResponseCache()
+    label = Label(cache)
+    assert cache.insert(bytes(8), b"body", label)
     alive = weakref.ref(label)
-    del known, label
+    del cache, label
     gc.collect()
 
     assert alive() is None
@@ -293,11 +292,11 @@ def test_cached_labels_are_garbage_collected() -> None:
 
 @pytest.mark.parametrize("start", [0, 1, 20, 2**62])
 def test_offset_beyond_the_received_bytes_finds_nothing(start: int) -> None:
-    known = KnownRequests()
+    cache = _kwire.ResponseCache()
     request = request_frame(ClusterMetadataRequest(), 0, 1)
-    assert known.insert(request[4:], b"", None)
+    assert cache.insert(request[4:], b"", None)
 
-    assert (known.answer(request, start, 0) is not None) == (start == 0)
-    assert not known.insert(bytes(7), b"", None)
-    assert not known.insert(bytes(261), b"", None)
-    assert len(known) == 1
+    assert (cache.get(request, start, 0) is not None) == (start == 0)
+    assert not cache.insert(bytes(7), b"", None)
+    assert not cache.insert(bytes(261), b"", None)
+    assert len(cache) == 1

@@ -13,8 +13,7 @@ from struct import Struct, unpack_from
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from kwire import frame
-from kwire._kwire import KnownRequests
+from kwire import _kwire, frame
 from kwire.cluster.node.apis import DIALECT, api_versions, find_handler
 from kwire.cluster.node.listener import CloseReason, InvalidRequest
 from kwire.cluster.node.logs import bound, logger
@@ -57,7 +56,7 @@ class RequestDispatcher:
         self._metadata = node.metadata
         self._metrics = metrics
         self._from_memory = metrics.from_memory
-        self._cache = KnownRequests()
+        self._cache = _kwire.ResponseCache()
         """Responses by request, each labeled with the client id and the name of the request class."""
         self._cached_at = node.metadata.changes
 
@@ -78,7 +77,7 @@ class RequestDispatcher:
         """
         if self._cached_at != self._metadata.changes:
             self._clear_cache()
-        found = self._cache.answer(received, start, at_most)
+        found = self._cache.get(received, start, at_most)
         if found is None:
             return None
         responses, stop, requests, (client.client_id, name) = found
