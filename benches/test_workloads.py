@@ -114,12 +114,12 @@ def test_mixed_lags_affect_a_third_of_all_replicas_and_no_leader() -> None:
     assert all(partition.replicas_lag[0] == (partition.leader, 0) for partition in partitions)
 
 
-def test_a_version_that_is_not_made_is_refused() -> None:
-    with pytest.raises(ValueError, match="a is made in versions 1 to 12, not 13"):
+def test_unknown_versions_are_rejected() -> None:
+    with pytest.raises(ValueError, match="a has versions 1 to 12, not 13"):
         Workload("a", 13)
 
 
-def test_varints_have_seven_bits_a_byte_lowest_first() -> None:
+def test_unsigned_varints_encode_seven_bits_per_byte() -> None:
     worked = {0: "00", 127: "7f", 128: "8001", 300: "ac02", 2**32 - 1: "ffffffff0f"}
 
     assert {value: wire.unsigned_varint(value).hex() for value in worked} == worked
