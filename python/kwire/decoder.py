@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 from kwire.codec import compiled, decode
 from kwire.declare.introspect import check_version, fields, key
 from kwire.declare.plan_text import plan_source
+from kwire.declare.representation import short_value
 from kwire.declare.unknown_tags import NO_TAGS
 from kwire.declare.wire_types import ArrayType, NullableType, StructType
 
@@ -51,6 +52,9 @@ class ArrayChanges(NamedTuple):
     changed: tuple[tuple[Any, Any], ...]
     moved: bool
 
+    def __repr__(self) -> str:
+        return short_value(self)
+
 
 class Changes(NamedTuple):
     """The changes of a message since the last one; true if there are any.
@@ -65,6 +69,9 @@ class Changes(NamedTuple):
 
     def __bool__(self) -> bool:
         return self.first or bool(self.fields)
+
+    def __repr__(self) -> str:
+        return short_value(self)
 
 
 class Decoder(Generic[M]):

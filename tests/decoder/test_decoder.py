@@ -415,3 +415,13 @@ def test_kip4_topics_are_matched_by_name_and_nested_parts_are_kept() -> None:
     assert [one is other for one, other in zip(first.partitions, second.partitions, strict=True)] == [True, False, True]
     assert second.partitions[1].replicas_lag[0] is first.partitions[1].replicas_lag[0]
     assert decoder.changed.arrays["topics"].changed == ((first, second),)
+
+
+def test_repr_of_changes_is_bounded() -> None:
+    told = Told()
+
+    told(metadata(*(topic(f"topic-{number}") for number in range(1000))))
+
+    assert "added=<1000 MetadataResponseTopic>" in repr(told.changed)
+    assert repr(told.changed).startswith("Changes(first=True, fields=(")
+    assert len(repr(told.changed)) < 3000

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from kwire.declare.representation import short_value
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -57,6 +59,10 @@ class Poll(NamedTuple, Generic[M]):
     api_version: int = -1
     request: bytes | None = None
     controller_id: int | None = None
+
+    def __repr__(self) -> str:
+        """Return the fields with shortened messages, events, and bytes."""
+        return short_value(self)
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ def full_repr(message: Struct) -> str:
 
 
 def short_value(value: object) -> str:
-    """Return the bounded form of any value that a field can hold."""
+    """Return the bounded form of a value: of a field, or a named tuple or dict of such values."""
     return _Writer(MAX_LENGTH).value(value)
 
 
@@ -55,7 +55,10 @@ class _Writer:
 
     def value(self, value: object) -> str:
         if isinstance(value, tuple):
-            return self.array(value)
+            names = getattr(value, "_fields", None)
+            return self.array(value) if names is None else self.named_tuple(value, names)
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{key!r}: {self.value(each)}" for key, each in value.items()) + "}"
         if hasattr(type(value), "__kwire_fields__"):
             return self.struct(value) if self.left is None or self.left > 0 else f"<{type(value).__qualname__}>"
         if isinstance(value, UnknownTags):
@@ -78,6 +81,10 @@ class _Writer:
             return f"<{len(values)} {_element_name(values)}>"
         elements = [self.value(value) for value in values]
         return f"({', '.join(elements)}{',' if len(elements) == 1 else ''})"
+
+    def named_tuple(self, values: tuple[object, ...], names: tuple[str, ...]) -> str:
+        parts = [f"{name}={self.value(value)}" for name, value in zip(names, values, strict=True)]
+        return f"{type(values).__qualname__}({', '.join(parts)})"
 
     def spend(self, characters: int) -> None:
         if self.left is not None:
