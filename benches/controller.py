@@ -4,7 +4,7 @@
 
 kazoo is used in its fastest way: pipelined, on the same znodes of the same server. Both sides take turns. A creation
 ends when three brokers have received the leaders, by a function call; `benches.node` includes the network. A failover
-starts after the session of the previous controller has ended. The measure is wall time; ratios are medians over all turns.
+starts after the session of the previous controller has ended. The measure is wall time, as the median over all turns.
 """
 
 from __future__ import annotations

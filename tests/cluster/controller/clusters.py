@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.controller import Controller
+from kwire.cluster.controller.errors import NotController
 from kwire.cluster.controller.settings import ControllerSettings
 from kwire.cluster.node.metadata_cache import MetadataCache
 from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration
@@ -116,12 +117,20 @@ class Cluster:
         """Wait until the controller has nothing to do and all brokers have the current metadata."""
         while True:
             controller = await self.wait_elected()
-            await asyncio.sleep(0)
-            await controller.drain()
-            if controller.queue_size == 0 and not self.unreachable:
-                await eventually(lambda one=controller: not any(one.pending_updates.values()) or not one.is_active)  # type: ignore[misc] # mypy knows no defaults of lambdas
-                if controller.is_active and controller.queue_size == 0:
-                    return controller
+            try:
+                await controller.drain()
+            except NotController:  # another controller is being elected
+                continue
+            if not self.unreachable:
+                await eventually(lambda one=controller: not any(one.pending_updates.values()) or not one.is_active)  # type: ignore[misc] # mypy does not infer lambda defaults
+            if self.unreachable or not self._is_idle(controller):
+                await asyncio.sleep(0)
+            else:
+                return controller
+
+    def _is_idle(self, controller: Controller) -> bool:
+        has_work = controller.queue_size or any(controller.pending_updates.values())
+        return controller.is_active and not has_work and not self.memory.has_pending_deliveries
 
     # Data in ZooKeeper
 

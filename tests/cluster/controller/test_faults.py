@@ -212,8 +212,6 @@ async def run_with_fault(
             acknowledged = False
         if fault is None:
             await cluster.wait_idle()
-            await asyncio.sleep(0.01)
-            await cluster.wait_idle()
         else:
             await asyncio.sleep(0)
         if fault is expire_session:
@@ -223,8 +221,6 @@ async def run_with_fault(
             if victim.store.state == "expired":  # restart the broker with a new session
                 await cluster.kill(victim.id)
                 await cluster.start(victim.id)
-        await cluster.wait_idle()
-        await asyncio.sleep(0)
         await cluster.wait_idle()
         cluster.memory.inject_fault = None
         check_complete(cluster)

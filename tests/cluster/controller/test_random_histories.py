@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from kwire.cluster.controller.errors import NotController
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.memory_store import InjectedFault
+from kwire.cluster.zookeeper.operations import SessionState
 from kwire.cluster.zookeeper.topics import DeletionMarker
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from tests.cluster.controller.clusters import assignment, cluster_of, creation, reassignment
@@ -153,13 +154,15 @@ class History:
 
     async def _recover(self) -> None:
         """Restart brokers that failed because of a fault, and wait until the controller is idle."""
-        for _ in range(3):
-            await asyncio.sleep(0.002)
-            for broker in list(self.cluster.brokers.values()):
-                if broker.store.state == "expired":
-                    await self.cluster.kill(broker.id)
-                    await self.cluster.start(broker.id)
+        while True:
             await self.cluster.wait_idle()
+            brokers = self.cluster.brokers.values()
+            expired = [broker.id for broker in brokers if broker.store.state == SessionState.EXPIRED]
+            if not expired:
+                break
+            for broker_id in expired:
+                await self.cluster.kill(broker_id)
+                await self.cluster.start(broker_id)
         self.cluster.memory.inject_fault = None
 
     async def check(self) -> None:

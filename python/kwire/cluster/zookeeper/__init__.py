@@ -3,7 +3,7 @@
 `connect` opens a `Store` over a ZooKeeper ensemble (requires kazoo), `MemoryZooKeeper` is an ensemble in memory, and
 `EmbeddedZooKeeper` starts a server (requires Java).
 
-Every znode class has `path(...)`, `encode()`, and `decode(data, path)`, which raises `ZnodeError` with the path and key.
+Every znode class has `path(...)`, `encode()`, and `decode(data, path)`, which raises `ZnodeError` with path and key.
 Unknown keys are kept in `unknown` and written back.
 
 Sources: "Kafka data structures in Zookeeper", KIP-584, Kafka 3.9.

@@ -117,6 +117,11 @@ class MemoryZooKeeper:
         """Return the data of all znodes by path."""
         return {path: self.tree.get(path).data for path in self.tree.paths()}
 
+    @property
+    def has_pending_deliveries(self) -> bool:
+        """Whether responses, watch events, or states have not reached their sessions yet."""
+        return any(session.has_pending_deliveries for session in self._sessions.values())
+
     # For the sessions
 
     def is_alive(self, session_id: int) -> bool:
@@ -213,6 +218,11 @@ class MemoryStore:
     def is_connected(self) -> bool:
         """Whether the server sees a connection."""
         return self._connected
+
+    @property
+    def has_pending_deliveries(self) -> bool:
+        """Whether responses, watch events, or states have not been delivered yet."""
+        return bool(self._in_flight)
 
     def disconnect(self) -> None:
         """End the connection. Responses in flight are lost, although their writes are applied, and all watches end."""
