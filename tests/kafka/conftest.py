@@ -1,4 +1,4 @@
-"""One real broker of each version for all tests of this folder, started once: 3.9.1 with ZooKeeper, 4.4.0 with KRaft."""
+"""One real broker of each version for the tests of this folder: 3.9.1 with ZooKeeper, 4.4.0 with KRaft."""
 
 from __future__ import annotations
 

@@ -27,64 +27,56 @@ PARTITIONS = 6
 VICTIM = 3
 
 
-def is_complete(view: object) -> bool:
+def is_complete(message: object) -> bool:
     """Return whether a response lists all partitions of the topic with all replicas in sync."""
-    assert isinstance(view, MetadataResponse)
-    partitions = [partition for topic in view.topics for partition in topic.partitions]
+    assert isinstance(message, MetadataResponse)
+    partitions = [partition for topic in message.topics for partition in topic.partitions]
     return len(partitions) == PARTITIONS and all(len(partition.isr_nodes) == 3 for partition in partitions)
 
 
 @pytest.mark.parametrize("kafka", [Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
 async def test_killed_broker_fails_polls_leaves_and_returns(kafka: type[Cluster], tmp_path: Path) -> None:
     polls: list[Poll[Any]] = []
-    killed: list[int] = []
-    started: list[int] = []
 
-    async def watch(cluster: Cluster, administrator: Administrator, capture: Capture) -> None:
-        async with Poller(cluster.bootstrap, interval=0.1, timeout=10.0, capture=capture) as poller:
+    def is_listed_by_every_broker(_: Poll[Any]) -> bool:
+        """Check all brokers, because the administrator has waited for only one of them."""
+        messages = {poll.broker_id: poll.message for poll in polls}
+        return len(messages) == 3 and all(map(is_complete, messages.values()))
 
-            async def until(done: Callable[[Poll[Any]], bool]) -> None:
-                async with asyncio.timeout(60):
-                    async for poll in poller:
-                        polls.append(poll)
-                        if done(poll):
-                            return
+    def is_reported_by_survivors(event: type[object], since: int) -> Callable[[Poll[Any]], bool]:
+        def check(_: Poll[Any]) -> bool:
+            reporting = {poll.broker_id for poll in polls[since:] for each in poll.events if isinstance(each, event)}
+            return reporting >= {1, 2}
 
-            def every_broker_reported(event: type[object], since: int) -> Callable[[Poll[Any]], bool]:
-                def done(_: Poll[Any]) -> bool:
-                    reporting = {
-                        poll.broker_id for poll in polls[since:] for each in poll.events if isinstance(each, event)
-                    }
-                    return reporting >= {1, 2}
+        return check
 
-                return done
-
-            def every_broker_lists_the_topic(_: Poll[Any]) -> bool:
-                """All brokers, because the administrator has checked only one of them."""
-                views = {poll.broker_id: poll.message for poll in polls}
-                return len(views) == 3 and all(map(is_complete, views.values()))
-
-            await asyncio.to_thread(administrator.create, "watched", PARTITIONS, 3)
-            await until(every_broker_lists_the_topic)
-            killed.append(len(polls))
-            await asyncio.to_thread(cluster.brokers[VICTIM - 1].kill)
-            await until(every_broker_reported(BrokerLeft, killed[0]))
-            started.append(len(polls))
-            await asyncio.to_thread(cluster.brokers[VICTIM - 1].start)
-            await until(every_broker_reported(IsrExpanded, started[0]))
+    async def poll_until(poller: Poller[Any], done: Callable[[Poll[Any]], bool]) -> None:
+        async with asyncio.timeout(60):
+            async for poll in poller:
+                polls.append(poll)
+                if done(poll):
+                    return
 
     with kafka(brokers=3, config=SHORT_SESSION[kafka]) as cluster, Capture(tmp_path) as capture:
-        await watch(cluster, Administrator(cluster), capture)
+        async with Poller(cluster.bootstrap, interval=0.1, timeout=10.0, capture=capture) as poller:
+            await asyncio.to_thread(Administrator(cluster).create, "watched", PARTITIONS, 3)
+            await poll_until(poller, is_listed_by_every_broker)
+            killed = len(polls)
+            await asyncio.to_thread(cluster.brokers[VICTIM - 1].kill)
+            await poll_until(poller, is_reported_by_survivors(BrokerLeft, killed))
+            started = len(polls)
+            await asyncio.to_thread(cluster.brokers[VICTIM - 1].start)
+            await poll_until(poller, is_reported_by_survivors(IsrExpanded, started))
 
     failed = [poll for poll in polls if poll.error is not None]
     assert {poll.broker_id for poll in failed} == {VICTIM}
-    left = [poll for poll in polls[: started[0]] if BrokerLeft(VICTIM) in poll.events]
+    left = [poll for poll in polls[:started] if BrokerLeft(VICTIM) in poll.events]
     assert {poll.broker_id for poll in left} == {1, 2}
     # After its start a broker of 4.4.0 may report the cluster before its own registration is replicated to it.
-    left_again = [poll for poll in polls[started[0] :] if BrokerLeft(VICTIM) in poll.events]
+    left_again = [poll for poll in polls[started:] if BrokerLeft(VICTIM) in poll.events]
     assert {poll.broker_id for poll in left_again} <= {VICTIM}
     assert failed[0].polled_at < left[0].polled_at
-    reported_by_1 = [each for poll in polls[killed[0] :] if poll.broker_id == 1 for each in poll.events]
+    reported_by_1 = [each for poll in polls[killed:] if poll.broker_id == 1 for each in poll.events]
     # 3.9.1 may report partitions without a leader first, so the previous leader is not always known.
     moved = {each.partition: each for each in reported_by_1 if isinstance(each, LeaderMoved) and each.after != VICTIM}
     assert len(moved) == PARTITIONS / 3
