@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import click
 from mkdocs.structure.files import File, InclusionLevel
 
-from kwire.cli.documentation import documented, purpose
+from kwire.cli.field_documentation import documented_fields
 from kwire.cli.program import program
+from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import FAMILIES, every
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
-    from kwire.cli.documentation import Documented
+    from kwire.cli.field_documentation import DocumentedField
     from kwire.declare import Message
 
 
@@ -78,14 +79,14 @@ def _message_page(module: str, classes: list[type[Message]]) -> Iterator[str]:
     yield f"# {module.replace('_', ' ').title()}\n"
     for cls in classes:
         yield f"## {cls.__name__}\n"
-        yield f"{purpose(cls)}\n"
+        yield f"{docstring(cls)}\n"
         yield f"API key {cls.api_key}, versions {cls.versions}, `{cls.__module__}`\n"
         yield "| field | type | versions | default | |\n|---|---|---|---|---|"
-        yield from _field_rows(documented(cls), depth=0)
+        yield from _field_rows(documented_fields(cls), depth=0)
         yield ""
 
 
-def _field_rows(entries: list[Documented], depth: int) -> Iterator[str]:
+def _field_rows(entries: list[DocumentedField], depth: int) -> Iterator[str]:
     for entry in entries:
         indent = "&nbsp;" * 4 * depth
         text = " ".join([entry.text.replace("\n", " "), *(f"({remark})" for remark in entry.remarks)]).replace(
@@ -93,7 +94,7 @@ def _field_rows(entries: list[Documented], depth: int) -> Iterator[str]:
         )
         default = f"`{entry.default}`" if entry.default else ""
         yield f"| {indent}`{entry.field.name}` | `{entry.type}` | {entry.versions} | {default} | {_cell(text)} |"
-        yield from _field_rows(entry.inside, depth + 1)
+        yield from _field_rows(entry.inner, depth + 1)
 
 
 # Commands
