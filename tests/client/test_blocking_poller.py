@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_polls_are_read_one_after_the_other(tmp_path: Path) -> None:
+def test_polls_are_read_in_order(tmp_path: Path) -> None:
     with (
         FakeCluster(2, topics=3, partitions=2) as cluster,
         Capture(tmp_path) as capture,
@@ -33,7 +33,7 @@ def test_polls_are_read_one_after_the_other(tmp_path: Path) -> None:
     assert sum(1 for _ in replay(tmp_path)) == poller.statistics.polls
 
 
-def test_one_may_wait_for_a_while_only() -> None:
+def test_read_times_out() -> None:
     with (
         FakeCluster(1, topics=3) as cluster,
         BlockingPoller(cluster.bootstrap, interval=3600.0, timeout=60.0) as poller,
@@ -42,18 +42,18 @@ def test_one_may_wait_for_a_while_only() -> None:
         assert poller.read(0.05) is None
 
 
-def test_it_says_when_it_is_not_running() -> None:
+def test_poller_that_is_not_running_is_an_error() -> None:
     poller = BlockingPoller("127.0.0.1:1")
     with pytest.raises(RuntimeError, match="not running"):
         next(poller)
     with pytest.raises(RuntimeError, match="not running"):
         poller.read(1.0)
     with poller:
-        assert poller.read(10.0) is not None  # nobody listens: silence is data
+        assert poller.read(10.0) is not None  # refused connections are polls with an error
     assert "kwire-poller" not in threads()
 
 
-def test_an_iteration_ends_with_the_block_also_in_another_thread() -> None:
+def test_iteration_in_another_thread_ends_with_the_block() -> None:
     with FakeCluster(1, topics=3) as cluster, ThreadPoolExecutor(2) as readers:
         with BlockingPoller(cluster.bootstrap, interval=3600.0, timeout=60.0) as poller:
             assert next(poller).error is None
@@ -67,7 +67,7 @@ def test_an_iteration_ends_with_the_block_also_in_another_thread() -> None:
         assert poller.read(1.0) is None
 
 
-def test_it_polls_once() -> None:
+def test_poller_can_be_used_only_once() -> None:
     poller = BlockingPoller("127.0.0.1:1")
     with poller:
         with pytest.raises(RuntimeError, match="can be used only once"), poller:

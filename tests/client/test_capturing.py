@@ -1,4 +1,4 @@
-"""Whatever brokers answer, everything is in the capture: answers, what was no answer, and silence."""
+"""Everything is captured: responses, invalid responses, and failed polls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from kwire.protocol import (
     WrongCorrelation,
 )
 from kwire.testing import FakeCluster, Misbehavior
-from tests.client.polling import INTERVAL, TIMEOUT, answered, comes_true, failed, run, until, until_all
+from tests.client.polling import INTERVAL, TIMEOUT, failed, succeeded, until, until_all
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,27 +82,23 @@ def check(polls: list[Poll[Any]], rows: list[Row]) -> None:
                     assert (row.kind, len(row.frame)) == ("same", len(poll.payload))
 
 
-def test_a_quiet_cluster_and_a_change(cluster: FakeCluster, tmp_path: Path) -> None:
-    async def work(capture: Capture) -> list[Poll[Any]]:
+async def test_unchanged_and_changed_responses_are_captured(cluster: FakeCluster, tmp_path: Path) -> None:
+    with Capture(tmp_path) as capture:
         async with poller(cluster, capture) as polling:
-            polls = await until(polling, answered, 12)
+            polls = await until(polling, succeeded, 12)
             cluster.move_leader("topic-00000", 0, 2)
             cluster.shuffle_metadata()
-            polls += await until(polling, answered, 12)
-            return polls + await read_all(polling)
-
-    with Capture(tmp_path) as capture:
-        polls = run(work(capture))
+            polls += await until(polling, succeeded, 12)
+            polls = polls + await read_all(polling)
     check(polls, list(replay(tmp_path)))
 
 
 @pytest.mark.parametrize("misbehavior", Misbehavior)
-def test_every_misbehaviour_is_a_typed_error_and_nothing_is_lost(
+async def test_every_misbehavior_is_a_typed_error_and_is_captured(
     cluster: FakeCluster, tmp_path: Path, misbehavior: Misbehavior
 ) -> None:
-    """The others are asked on meanwhile, and the broker over a new connection."""
-
-    async def work(capture: Capture) -> list[Poll[Any]]:
+    """Other brokers are still polled, and this broker over a new connection."""
+    with Capture(tmp_path) as capture:
         async with poller(cluster, capture) as polling:
             polls = await until_all(polling, ALL)
             cluster.misbehave(2, misbehavior)
@@ -110,57 +107,47 @@ def test_every_misbehaviour_is_a_typed_error_and_nothing_is_lost(
             assert polls[-1].broker_id == 2
             assert type(fault) is FAULTS[misbehavior]
             assert (polls[-1].payload is not None) == isinstance(fault, InvalidResponse)
-            polls += await until_all(polling, ALL, answered)
+            polls += await until_all(polling, ALL, succeeded)
             assert all(not poll.events for poll in polls)
-            return polls + await read_all(polling)
-
-    with Capture(tmp_path) as capture:
-        polls = run(work(capture))
+            polls = polls + await read_all(polling)
     check(polls, list(replay(tmp_path)))
     greetings = [seen for seen in cluster.requests(2) if seen.api_key == 18 and seen.client_id == "kwire-poller"]
     assert len(greetings) >= 4  # two for each connection: version 5, then 4
 
 
 @pytest.mark.parametrize("misbehavior", Misbehavior)
-def test_the_next_broker_is_asked(cluster: FakeCluster, tmp_path: Path, misbehavior: Misbehavior) -> None:
-    async def work(capture: Capture) -> list[Poll[Any]]:
+async def test_next_broker_is_polled_after_a_misbehavior(
+    cluster: FakeCluster, tmp_path: Path, misbehavior: Misbehavior
+) -> None:
+    with Capture(tmp_path) as capture:
         async with poller(cluster, capture, brokers="one") as polling:
-            polls = await until(polling, answered, 2)
+            polls = await until(polling, succeeded, 2)
             asked = polls[-1].broker_id
             cluster.misbehave(asked, misbehavior)
             polls += await until(polling, failed)
             assert type(polls[-1].error) is FAULTS[misbehavior]
-            polls += await until(polling, answered)
+            polls += await until(polling, succeeded)
             assert polls[-1].endpoint != polls[-2].endpoint or misbehavior is Misbehavior.NO_RESPONSE
-            return polls + await read_all(polling)
-
-    with Capture(tmp_path) as capture:
-        polls = run(work(capture))
+            polls = polls + await read_all(polling)
     check(polls, list(replay(tmp_path)))
 
 
-def test_silence_is_kept_as_long_as_it_lasts(cluster: FakeCluster, tmp_path: Path) -> None:
-    async def work(capture: Capture) -> list[Poll[Any]]:
+async def test_failed_polls_are_captured(cluster: FakeCluster, tmp_path: Path) -> None:
+    with Capture(tmp_path) as capture:
         async with poller(cluster, capture) as polling:
             polls = await until_all(polling, ALL)
             cluster.stop_broker(3, fence=False)
             polls += await until(polling, failed, 4)
-            return polls + await read_all(polling)
-
-    with Capture(tmp_path) as capture:
-        polls = run(work(capture))
+            polls = polls + await read_all(polling)
     assert isinstance([poll for poll in polls if failed(poll)][-1].error, ConnectFailed)
     check(polls, list(replay(tmp_path)))
 
 
-def test_nobody_needs_to_read(cluster: FakeCluster, tmp_path: Path) -> None:
-    async def work(capture: Capture) -> int:
+async def test_polls_are_captured_without_a_reader(cluster: FakeCluster, tmp_path: Path) -> None:
+    with Capture(tmp_path) as capture:
         async with poller(cluster, capture, queue_size=1) as polling:
             await polling.run(1.0)
-        return polling.statistics.polls
-
-    with Capture(tmp_path) as capture:
-        polls = run(work(capture))
+        polls = polling.statistics.polls
     assert polls > 20
     assert sum(1 for _ in replay(tmp_path)) == polls
 
@@ -177,50 +164,43 @@ class SlowDisk(Capture):
         return super().append(row, message)
 
 
-def test_polls_go_on_while_the_disk_is_busy(cluster: FakeCluster, tmp_path: Path) -> None:
-    async def work(capture: SlowDisk) -> list[Poll[Any]]:
-        async with poller(cluster, capture) as polling:
-            polls = await until(polling, answered, 20)
-            capture.let.set()
-            return polls + await read_all(polling)
-
+async def test_polling_continues_while_the_disk_is_busy(cluster: FakeCluster, tmp_path: Path) -> None:
     with SlowDisk(tmp_path) as capture:
-        polls = run(work(capture))
+        async with poller(cluster, capture) as polling:
+            polls = await until(polling, succeeded, 20)
+            capture.let.set()
+            polls = polls + await read_all(polling)
     check(polls, list(replay(tmp_path)))
 
 
-def test_and_wait_when_too_much_waits_for_it(
+async def test_polling_waits_when_too_many_bytes_wait_for_the_disk(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kwire.client.capture_thread.MAX_WAITING_BYTES", 10_000)
 
-    async def work(capture: SlowDisk) -> list[Poll[Any]]:
+    with SlowDisk(tmp_path) as capture:
         async with poller(cluster, capture) as polling:
-            await comes_true(lambda: polling.statistics.bytes >= 10_000)
+            await eventually(lambda: polling.statistics.bytes >= 10_000)
             await asyncio.sleep(0.5)
             assert polling.statistics.bytes < 20_000
             capture.let.set()
-            polls = await until(polling, answered, 20)
-            return polls + await read_all(polling)
-
-    with SlowDisk(tmp_path) as capture:
-        polls = run(work(capture))
+            polls = await until(polling, succeeded, 20)
+            polls = polls + await read_all(polling)
     check(polls, list(replay(tmp_path)))
 
 
-def test_what_was_polled_is_captured_also_when_the_end_is_cancelled_again_and_again(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+async def test_polls_are_captured_if_the_close_is_cancelled(cluster: FakeCluster, tmp_path: Path) -> None:
     polls: list[Poll[Any]] = []
 
-    async def work(capture: SlowDisk) -> None:
+    with SlowDisk(tmp_path) as capture:
+
         async def read() -> None:
             async with poller(cluster, capture) as polling:
                 async for poll in polling:
                     polls.append(poll)  # noqa: PERF401  one by one: it is cancelled
 
         reading = asyncio.create_task(read())
-        await comes_true(lambda: len(polls) >= 20)
+        await eventually(lambda: len(polls) >= 20)
         for _ in range(3):
             reading.cancel()
             await asyncio.sleep(0.05)
@@ -229,9 +209,6 @@ def test_what_was_polled_is_captured_also_when_the_end_is_cancelled_again_and_ag
         with pytest.raises(asyncio.CancelledError):
             await reading
         assert waits
-
-    with SlowDisk(tmp_path) as capture:
-        run(work(capture))
         assert capture.next_row >= len(polls)
     rows = list(replay(tmp_path))
     assert {(poll.broker_id, poll.polled_at) for poll in polls} <= {(row.broker_id, row.polled_at) for row in rows}
@@ -247,31 +224,27 @@ class FullDisk(SlowDisk):
         return super().append(row, message)
 
 
-def test_a_capture_that_fails_ends_the_polling_with_its_error(cluster: FakeCluster, tmp_path: Path) -> None:
-    async def work(capture: Capture) -> None:
+async def test_error_of_the_capture_ends_the_polling(cluster: FakeCluster, tmp_path: Path) -> None:
+    with FullDisk(tmp_path) as capture:
+        capture.let.set()
         with pytest.raises(CaptureWriteError):
             async with poller(cluster, capture) as polling:
                 await until(polling, failed)
-
-    with FullDisk(tmp_path) as capture:
-        capture.let.set()
-        run(work(capture))
     assert sum(1 for _ in replay(tmp_path)) == 3
 
 
-def test_one_that_fails_while_a_cancelled_end_waits_for_it_is_the_cause(cluster: FakeCluster, tmp_path: Path) -> None:
-    async def work(capture: FullDisk) -> None:
-        async with poller(cluster, capture) as polling:
-            await comes_true(lambda: polling.statistics.polls >= 4)
-            closing = asyncio.create_task(polling.close())
-            await asyncio.sleep(0)
-            closing.cancel()
-            capture.let.set()
-            with pytest.raises(asyncio.CancelledError) as cancelled:
-                await closing
-            assert isinstance(cancelled.value.__cause__, CaptureWriteError)
+async def test_error_of_the_capture_is_the_cause_of_a_cancelled_close(cluster: FakeCluster, tmp_path: Path) -> None:
+    with FullDisk(tmp_path) as capture:
+        polling = poller(cluster, capture)
+        await polling.__aenter__()
+        await eventually(lambda: polling.statistics.polls >= 4)
+        closing = asyncio.create_task(polling.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        capture.let.set()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await closing
+        assert isinstance(cancelled.value.__cause__, CaptureWriteError)
+        for close in (polling.close(), polling.__aexit__(None, None, None)):
             with pytest.raises(CaptureWriteError):
-                await polling.close()
-
-    with FullDisk(tmp_path) as capture, pytest.raises(CaptureWriteError):
-        run(work(capture))
+                await close

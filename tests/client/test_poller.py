@@ -1,4 +1,4 @@
-"""Polling a cluster that changes: what is told, and how often."""
+"""Polls of a cluster that changes, and their pace."""
 
 from __future__ import annotations
 
@@ -26,33 +26,30 @@ from tests.client.polling import (
     ALL,
     INTERVAL,
     TOPIC,
-    answered,
-    comes_true,
-    differs,
+    events_of,
     failed,
+    has_events,
     poller,
-    run,
-    told,
+    succeeded,
     until,
     until_all,
 )
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kwire.client import MetadataEvent, Poll
+    from kwire.client import MetadataEvent
 
 
-# What a poll is.
+# Fields of a poll
 
 
-def test_every_broker_tells_the_whole_cluster(cluster: FakeCluster) -> None:
-    async def work() -> list[Poll[Any]]:
-        async with poller(cluster) as polling:
-            return await until_all(polling, ALL)
-
+async def test_every_broker_reports_the_whole_cluster(cluster: FakeCluster) -> None:
     began = datetime.now(UTC)
-    for poll in run(work()):
+    async with poller(cluster) as polling:
+        polls = await until_all(polling, ALL)
+    for poll in polls:
         assert poll.message == cluster.state.metadata()
         assert poll.cluster_id == cluster.state.cluster_id
         assert poll.endpoint == cluster.endpoint(poll.broker_id)
@@ -69,40 +66,34 @@ def test_every_broker_tells_the_whole_cluster(cluster: FakeCluster) -> None:
         assert asked == MetadataRequest(topics=None, allow_auto_topic_creation=False)
 
 
-def test_nothing_new_is_the_same(cluster: FakeCluster) -> None:
-    async def work() -> list[Poll[Any]]:
-        async with poller(cluster) as polling:
-            await until_all(polling, ALL)
-            cluster.shuffle_metadata()
-            return await until(polling, lambda poll: poll.same, 6)
-
-    polls = run(work())
-    assert told(polls) == []
+async def test_poll_without_a_change_is_the_same(cluster: FakeCluster) -> None:
+    async with poller(cluster) as polling:
+        await until_all(polling, ALL)
+        cluster.shuffle_metadata()
+        polls = await until(polling, lambda poll: poll.same, 6)
+    assert events_of(polls) == []
     assert all(poll.same for poll in polls)
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_whatever_version_the_brokers_know(version: int) -> None:
-    async def work(cluster: FakeCluster) -> Poll[Any]:
-        async with poller(cluster) as polling:
-            return (await until(polling, answered))[-1]
-
+async def test_every_version_of_metadata_is_supported(version: int) -> None:
     with FakeCluster(2, topics=3, partitions=2) as cluster:
         cluster.set_api_versions(3, 0, version)
-        poll = run(work(cluster))
+        async with poller(cluster) as polling:
+            poll = (await until(polling, succeeded))[-1]
         assert poll.api_version == version
-        assert poll.controller_id == (None if version == 0 else 1)  # version 0 does not tell it
+        assert poll.controller_id == (None if version == 0 else 1)  # version 0 does not have it
         message: Any = poll.message
         assert [topic.name for topic in message.topics] == list(cluster.state.topics)
         assert [broker.node_id for broker in message.brokers] == [1, 2]
 
 
-# Differences.
+# Events
 
 """Of three partitions; broker 1 leads the first, 2 the second, 3 the third."""
 
 
-def made_anew(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
+def recreated(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
     before = cluster.state.topics[TOPIC].topic_id
     cluster.recreate_topic(TOPIC, 5)
     return (TopicRecreated(TOPIC, before, cluster.state.topics[TOPIC].topic_id, 5),)
@@ -148,41 +139,35 @@ def ruled_by_another(cluster: FakeCluster) -> tuple[MetadataEvent, ...]:
 
 
 @pytest.mark.parametrize(
-    "change", [made, deleted, made_anew, extended, led_by_another, out_of_sync, reassigned, ruled_by_another]
+    "change", [made, deleted, recreated, extended, led_by_another, out_of_sync, reassigned, ruled_by_another]
 )
-def test_every_broker_tells_a_change_once(
+async def test_every_broker_reports_a_change_once(
     cluster: FakeCluster, change: Callable[[FakeCluster], tuple[MetadataEvent, ...]]
 ) -> None:
-    async def work() -> None:
+    async with poller(cluster) as polling:
+        await until_all(polling, ALL)
+        expected = change(cluster)
+        polls = await until_all(polling, ALL, has_events)
+        polls += await until_all(polling, ALL)
+        for broker_id in ALL:
+            assert events_of([poll for poll in polls if poll.broker_id == broker_id]) == list(expected)
+
+
+async def test_controller_moves_are_not_reported_with_kraft() -> None:
+    with FakeCluster(3, topics=2, kraft=True) as cluster:
         async with poller(cluster) as polling:
-            await until_all(polling, ALL)
-            expected = change(cluster)
-            polls = await until_all(polling, ALL, differs)
-            polls += await until_all(polling, ALL)
-            for broker_id in ALL:
-                assert told([poll for poll in polls if poll.broker_id == broker_id]) == list(expected)
-
-    run(work())
-
-
-def test_the_controller_is_not_told_to_move_where_answers_name_anybody() -> None:
-    async def work(cluster: FakeCluster) -> None:
-        async with poller(cluster) as polling:
-            polls = await until(polling, answered, 30)
+            polls = await until(polling, succeeded, 30)
             assert len({poll.controller_id for poll in polls}) > 1
-            assert told(polls) == []
+            assert events_of(polls) == []
             assert sum(poll.same for poll in polls) == 27
 
-    with FakeCluster(3, topics=2, kraft=True) as cluster:
-        run(work(cluster))
 
-
-def test_unchanged_parts_of_an_answer_are_the_objects_of_the_last() -> None:
-    async def work(cluster: FakeCluster) -> None:
+async def test_unchanged_parts_of_a_response_are_the_same_objects() -> None:
+    with FakeCluster(3, topics=12, partitions=3) as cluster:
         async with poller(cluster, brokers="one") as polling:
-            [first] = await until(polling, answered)
+            [first] = await until(polling, succeeded)
             cluster.move_leader(TOPIC, 1, 3)
-            second = (await until(polling, differs))[-1]
+            second = (await until(polling, has_events))[-1]
             assert second.changed is not None
             changes = second.changed.arrays["topics"]
             assert [after.name for _, after in changes.changed] == [TOPIC]
@@ -192,73 +177,55 @@ def test_unchanged_parts_of_an_answer_are_the_objects_of_the_last() -> None:
             same = [topic.name for topic in two.topics if before[topic.name] is topic]
             assert sorted(same) == sorted(before.keys() - {TOPIC})
 
-    with FakeCluster(3, topics=12, partitions=3) as cluster:
-        run(work(cluster))
-
 
 # Pace.
 
 
-def test_a_slow_reader_makes_polling_wait(cluster: FakeCluster) -> None:
-    async def work() -> None:
-        async with poller(cluster, queue_size=4, timeout=20.0) as polling:
-            await comes_true(lambda: polling.statistics.polls >= 4)
-            await asyncio.sleep(0.5)
-            waited = polling.statistics.polls
-            assert 4 <= waited <= 7  # four in the queue, one in each hand
-            assert polling.statistics.longest_queue == 4
-            await until(polling, answered, 12)
-            assert polling.statistics.late > 0
-            assert polling.statistics.dropped == 0
-
-    run(work())
+async def test_slow_reader_delays_polling(cluster: FakeCluster) -> None:
+    async with poller(cluster, queue_size=4, timeout=20.0) as polling:
+        await eventually(lambda: polling.statistics.polls >= 4)
+        await asyncio.sleep(0.5)
+        waited = polling.statistics.polls
+        assert 4 <= waited <= 7  # four in the queue, one in each hand
+        assert polling.statistics.longest_queue == 4
+        await until(polling, succeeded, 12)
+        assert polling.statistics.late > 0
+        assert polling.statistics.dropped == 0
 
 
-def test_or_lets_the_oldest_go(cluster: FakeCluster) -> None:
-    async def work() -> None:
-        async with poller(cluster, queue_size=4, overflow="drop") as polling:
-            await comes_true(lambda: polling.statistics.polls > 20)
-            statistics = polling.statistics
-            assert statistics.dropped == statistics.polls - 4
-            polls = await until(polling, answered, 4)
-            assert all(poll.same for poll in polls)
-
-    run(work())
+async def test_slow_reader_loses_the_oldest_polls(cluster: FakeCluster) -> None:
+    async with poller(cluster, queue_size=4, overflow="drop") as polling:
+        await eventually(lambda: polling.statistics.polls > 20)
+        statistics = polling.statistics
+        assert statistics.dropped == statistics.polls - 4
+        polls = await until(polling, succeeded, 4)
+        assert all(poll.same for poll in polls)
 
 
-def test_counters_count(cluster: FakeCluster) -> None:
-    async def work() -> None:
-        async with poller(cluster) as polling:
-            polls = await until(polling, answered, 20)
-            cluster.stop_broker(1)
-            polls += await until(polling, failed, 2)
-            await polling.close()
-            polls += [poll async for poll in polling]
-            statistics = polling.statistics
-            assert statistics.polls == len(polls)
-            assert statistics.same == sum(poll.same for poll in polls)
-            assert statistics.errors == sum(map(failed, polls))
-            assert statistics.bytes == sum(len(poll.payload or b"") for poll in polls)
-
-    run(work())
+async def test_statistics_count_polls(cluster: FakeCluster) -> None:
+    async with poller(cluster) as polling:
+        polls = await until(polling, succeeded, 20)
+        cluster.stop_broker(1)
+        polls += await until(polling, failed, 2)
+        await polling.close()
+        polls += [poll async for poll in polling]
+        statistics = polling.statistics
+        assert statistics.polls == len(polls)
+        assert statistics.same == sum(poll.same for poll in polls)
+        assert statistics.errors == sum(map(failed, polls))
+        assert statistics.bytes == sum(len(poll.payload or b"") for poll in polls)
 
 
-def test_after_the_end_nobody_is_connected(cluster: FakeCluster) -> None:
-    async def work() -> None:
-        async with poller(
-            cluster, requests=[PolledRequest(broker_configs(), INTERVAL, separate_connection=True)]
-        ) as polling:
-            await until_all(polling, ALL, lambda poll: poll.api_key == 32)
-            assert [cluster.connection_count(n) for n in sorted(ALL)] == [2, 2, 2]
-        await comes_true(lambda: not any(cluster.connection_count(n) for n in ALL))
-
-    run(work())
+async def test_close_closes_all_connections(cluster: FakeCluster) -> None:
+    async with poller(
+        cluster, requests=[PolledRequest(broker_configs(), INTERVAL, separate_connection=True)]
+    ) as polling:
+        await until_all(polling, ALL, lambda poll: poll.api_key == 32)
+        assert [cluster.connection_count(n) for n in sorted(ALL)] == [2, 2, 2]
+    await eventually(lambda: not any(cluster.connection_count(n) for n in ALL))
 
 
-def test_a_first_answer_does_not_wait_for_the_interval() -> None:
-    async def work(cluster: FakeCluster) -> None:
+async def test_first_poll_does_not_wait_for_the_interval() -> None:
+    with FakeCluster(3, topics=3) as cluster:
         async with Poller(cluster.bootstrap, interval=3600.0) as polling:
             await until_all(polling, ALL)
-
-    with FakeCluster(3, topics=3) as cluster:
-        run(work(cluster))

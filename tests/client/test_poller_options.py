@@ -1,4 +1,4 @@
-"""What a poller refuses before it asks anybody."""
+"""Options that a poller rejects before it sends a request."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 
 from kwire.client import PolledRequest, Poller, topic_configs
 from kwire.testing import FakeCluster
-from tests.client.polling import answered, poller, run, until
+from tests.client.polling import poller, succeeded, until
 
 
-def test_somebody_must_be_asked() -> None:
+def test_bootstrap_is_required() -> None:
     with pytest.raises(ValueError, match="no bootstrap server"):
         Poller("")
 
@@ -34,25 +34,25 @@ NAN, INFINITY = float("nan"), float("inf")
         ("dialect", "foo"),
     ],
 )
-def test_an_option_that_means_nothing_is_refused_by_its_name(option: str, value: Any) -> None:
+def test_invalid_option_is_rejected_by_name(option: str, value: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=f"^{option} is {value!r}: it must be "):
         Poller("127.0.0.1:1", **{option: value})
 
 
-@pytest.mark.parametrize("ask", [PolledRequest(topic_configs(), 0), PolledRequest(topic_configs(), 1, brokers="some")])  # type: ignore[arg-type]  # the mistake
-def test_so_is_one_of_a_further_request(ask: PolledRequest) -> None:
+@pytest.mark.parametrize(
+    "request_",
+    [PolledRequest(topic_configs(), 0), PolledRequest(topic_configs(), 1, brokers="some")],  # type: ignore[arg-type]
+)
+def test_invalid_option_of_a_further_request_is_rejected(request_: PolledRequest) -> None:
     with pytest.raises(ValueError, match="of a request is "):
-        Poller("127.0.0.1:1", requests=[ask])
+        Poller("127.0.0.1:1", requests=[request_])
 
 
-def test_a_poller_polls_once(cluster: FakeCluster) -> None:
-    async def work() -> None:
-        async with poller(cluster) as polling:
-            await until(polling, answered)
-            with pytest.raises(RuntimeError, match="can be used only once"):
-                await polling.__aenter__()
-            await until(polling, answered)
+async def test_poller_can_be_used_only_once(cluster: FakeCluster) -> None:
+    async with poller(cluster) as polling:
+        await until(polling, succeeded)
         with pytest.raises(RuntimeError, match="can be used only once"):
             await polling.__aenter__()
-
-    run(work())
+        await until(polling, succeeded)
+    with pytest.raises(RuntimeError, match="can be used only once"):
+        await polling.__aenter__()

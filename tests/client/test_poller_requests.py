@@ -1,4 +1,4 @@
-"""What a poller asks beside the metadata, each in its own time."""
+"""Further requests of a poller, each with its own interval."""
 
 from __future__ import annotations
 
@@ -12,30 +12,27 @@ from kwire.messages.kafka.describe_cluster import DescribeClusterRequest, Descri
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from kwire.metadata.events import ConfigChanged
 from kwire.testing import FakeCluster
-from tests.client.polling import ALL, INTERVAL, TOPIC, differs, failed, poller, run, told, until, until_all
+from tests.client.polling import ALL, INTERVAL, TOPIC, events_of, failed, has_events, poller, until, until_all
 
 
-def test_settings_are_asked_at_their_own_pace_and_their_changes_told(cluster: FakeCluster) -> None:
-    async def work() -> None:
-        requests = [
-            PolledRequest(topic_configs(), 2 * INTERVAL, brokers="one"),
-            PolledRequest(broker_configs(), INTERVAL, separate_connection=True),
-        ]
-        async with poller(cluster, requests=requests) as polling:
-            await until_all(polling, ALL, lambda poll: poll.api_key == 32)
-            await until(polling, lambda poll: isinstance(poll.message, DescribeConfigsResponse), 9)
-            cluster.set_config("retention.ms", "5", topic=TOPIC)
-            cluster.set_config("log.retention.ms", "7", broker=2)
-            cluster.set_config("log.retention.ms", "8")
-            polls = await until_all(polling, ALL, differs)
-            polls += await until(polling, lambda poll: poll.api_key == 32, 9)
-            by_all = ConfigChanged("broker", "", "log.retention.ms", None, "8", None, 3)
-            found = told(polls)
-            assert found.count(ConfigChanged("topic", TOPIC, "retention.ms", None, "5", None, 1)) == 1
-            assert found.count(ConfigChanged("broker", "2", "log.retention.ms", None, "7", None, 2)) == 1
-            assert found.count(by_all) == 3
-
-    run(work())
+async def test_configs_are_polled_at_their_own_interval(cluster: FakeCluster) -> None:
+    requests = [
+        PolledRequest(topic_configs(), 2 * INTERVAL, brokers="one"),
+        PolledRequest(broker_configs(), INTERVAL, separate_connection=True),
+    ]
+    async with poller(cluster, requests=requests) as polling:
+        await until_all(polling, ALL, lambda poll: poll.api_key == 32)
+        await until(polling, lambda poll: isinstance(poll.message, DescribeConfigsResponse), 9)
+        cluster.set_config("retention.ms", "5", topic=TOPIC)
+        cluster.set_config("log.retention.ms", "7", broker=2)
+        cluster.set_config("log.retention.ms", "8")
+        polls = await until_all(polling, ALL, has_events)
+        polls += await until(polling, lambda poll: poll.api_key == 32, 9)
+        by_all = ConfigChanged("broker", "", "log.retention.ms", None, "8", None, 3)
+        found = events_of(polls)
+        assert found.count(ConfigChanged("topic", TOPIC, "retention.ms", None, "5", None, 1)) == 1
+        assert found.count(ConfigChanged("broker", "2", "log.retention.ms", None, "7", None, 2)) == 1
+        assert found.count(by_all) == 3
     names = [
         [query.resource_name for query in seen.message.resources]
         for seen in cluster.requests()
@@ -45,43 +42,34 @@ def test_settings_are_asked_at_their_own_pace_and_their_changes_told(cluster: Fa
     assert ["2", ""] in names
 
 
-def test_any_request_can_be_asked(cluster: FakeCluster) -> None:
-    async def work() -> None:
-        requests = [
-            (DescribeClusterRequest(include_cluster_authorized_operations=False), INTERVAL),
-            (ApiVersionsRequest(client_software_name="me", client_software_version="1"), INTERVAL),
-        ]
-        async with poller(cluster, requests=requests) as polling:
-            polls = await until_all(polling, ALL, lambda poll: poll.api_key == 60)
-            polls += await until_all(polling, ALL, lambda poll: poll.api_key == 18 and poll.same)
-            [described, *_] = [poll for poll in polls if poll.api_key == 60]
-            assert isinstance(described.message, DescribeClusterResponse)
-            assert described.message.cluster_id == cluster.state.cluster_id
-            assert told(polls) == []
-
-    run(work())
+async def test_any_request_can_be_polled(cluster: FakeCluster) -> None:
+    requests = [
+        (DescribeClusterRequest(include_cluster_authorized_operations=False), INTERVAL),
+        (ApiVersionsRequest(client_software_name="me", client_software_version="1"), INTERVAL),
+    ]
+    async with poller(cluster, requests=requests) as polling:
+        polls = await until_all(polling, ALL, lambda poll: poll.api_key == 60)
+        polls += await until_all(polling, ALL, lambda poll: poll.api_key == 18 and poll.same)
+        [described, *_] = [poll for poll in polls if poll.api_key == 60]
+        assert isinstance(described.message, DescribeClusterResponse)
+        assert described.message.cluster_id == cluster.state.cluster_id
+        assert events_of(polls) == []
 
 
-def test_a_request_that_a_broker_cannot_be_asked_is_an_error_of_that_request(cluster: FakeCluster) -> None:
-    async def work() -> None:
-        too_new = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
-        cluster.set_api_versions(60, 0, 1, broker_id=1)
-        async with poller(cluster, requests=[(too_new, INTERVAL)]) as polling:
-            polls = await until_all(polling, ALL, lambda poll: poll.api_key == 60)
-            polls += await until_all(polling, ALL, lambda poll: poll.api_key == 3)
-            assert {(poll.broker_id, poll.api_key) for poll in polls if failed(poll)} == {(1, 60)}
-
-    run(work())
+async def test_unsupported_request_is_an_error_of_that_request(cluster: FakeCluster) -> None:
+    too_new = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
+    cluster.set_api_versions(60, 0, 1, broker_id=1)
+    async with poller(cluster, requests=[(too_new, INTERVAL)]) as polling:
+        polls = await until_all(polling, ALL, lambda poll: poll.api_key == 60)
+        polls += await until_all(polling, ALL, lambda poll: poll.api_key == 3)
+        assert {(poll.broker_id, poll.api_key) for poll in polls if failed(poll)} == {(1, 60)}
 
 
-def test_a_mistake_in_what_makes_a_request_is_raised_to_the_reader(cluster: FakeCluster) -> None:
+async def test_error_of_a_request_factory_is_raised_to_the_reader(cluster: FakeCluster) -> None:
     def make(metadata: object, broker_id: int) -> Any:
         del metadata
         raise LookupError(broker_id)
 
-    async def work() -> None:
-        async with poller(cluster, requests=[(make, INTERVAL)]) as polling:
-            with pytest.raises(LookupError):
-                await until(polling, failed)
-
-    run(work())
+    async with poller(cluster, requests=[(make, INTERVAL)]) as polling:
+        with pytest.raises(LookupError):
+            await until(polling, failed)
