@@ -29,7 +29,7 @@ OWNER = (
 
 @contextmanager
 def running_owner(folder: Path, seconds: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Start an owner that shares the lock with a program of that many seconds; yield its process and the program's id."""
+    """Start an owner that shares its lock with a `sleep` program; yield its process and the program's id."""
     with subprocess.Popen(
         [sys.executable, "-c", OWNER, str(folder), seconds], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as owner:

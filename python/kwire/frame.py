@@ -243,8 +243,9 @@ def _supported(dialect: str, api_key: int) -> str:
 class Splitter:
     """Split a stream that arrives in chunks of any size into payloads.
 
-    Besides the current chunk, at most one incomplete frame is buffered, so `max_size` + 4 bytes. A negative or too large
-    size is rejected as soon as its four bytes have arrived; the stream ends there, and everything after it is rejected.
+    Besides the current chunk, at most one incomplete frame is buffered, so `max_size` + 4 bytes. A negative or too
+    large size is rejected as soon as its four bytes have arrived; the stream ends there, and everything after it is
+    rejected.
 
     Args:
         max_size: the largest payload in bytes.

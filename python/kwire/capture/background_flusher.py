@@ -1,7 +1,7 @@
 """The background thread of a writer, which syncs the open tail and rolls finished ones.
 
-Only this thread closes descriptors, so none is closed while it is being synced. Errors are kept for the writer to raise.
-A tail that cannot be rolled is kept and retried after the next one.
+Only this thread closes descriptors, so none is closed while it is being synced. Errors are kept for the writer to
+raise. A tail that cannot be rolled is kept and retried after the next one.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def _has_controller_id(cls: type[Message], version: int) -> bool:
 
 
 def is_equivalent(before: Message, after: Message) -> bool:
-    """Return whether two responses differ at most in their controller and in the order of elements with a declared key."""
+    """Return whether two responses differ at most in their controller and in the order of keyed elements."""
     if type(before) is not type(after):
         return False
     if hasattr(after, "controller_id"):

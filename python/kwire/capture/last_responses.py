@@ -49,7 +49,7 @@ class _RequestState(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The state of `LastResponses` at some time. Responses in it may change their element order, but not their content."""
+    """A state of `LastResponses`. Its responses may change the order of their elements, but not their content."""
 
     requests: dict[RequestKey, _RequestState]
     clusters: dict[tuple[int, str], str]

@@ -59,8 +59,8 @@ def read(
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows of a capture as batches of `SCHEMA`.
 
-    Rows of a segment are sorted by time; segments follow in the order of appending. Around the boundary of two segments,
-    rows of different brokers may be out of order by the time that appending them took.
+    Rows of a segment are sorted by time; segments follow in the order of appending. Around the boundary of two
+    segments, rows of different brokers may be out of order by the time that appending them took.
 
     Args:
         folder: the capture.

@@ -1,8 +1,8 @@
 """The open tail of a capture: an Arrow IPC stream that grows by complete batches.
 
 A batch is written by one call. If the call fails, the writer truncates what it left behind, so a tail ends with a
-complete batch unless the process or the machine died during the call. Readers accept a batch only if it is complete, its
-checksum matches, and Arrow validates its offsets and strings. Everything after the first invalid batch is torn.
+complete batch unless the process or the machine died during the call. Readers accept a batch only if it is complete,
+its checksum matches, and Arrow validates its offsets and strings. Everything after the first invalid batch is torn.
 """
 
 from __future__ import annotations

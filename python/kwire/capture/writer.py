@@ -57,8 +57,8 @@ class _Savepoint(NamedTuple):
 class Capture:
     """Append polls to a capture.
 
-    Threads may share one writer. A row survives the death of the process once `append` has returned, and a power failure
-    after at most `sync_seconds`.
+    Threads may share one writer. A row survives the death of the process once `append` has returned, and a power
+    failure after at most `sync_seconds`.
 
     Args:
         folder: the capture; created if it does not exist.

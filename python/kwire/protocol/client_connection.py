@@ -1,8 +1,9 @@
 """The client side of one connection, without I/O.
 
-Requests may be sent before earlier ones are answered. Responses arrive in the order of the requests, and the correlation
-id is checked. The first request is ApiVersions in kwire's highest version. A broker that does not support that version
-responds in version 0 with error 35 (UNSUPPORTED_VERSION) and the versions it supports, and the request is sent again.
+Requests may be sent before earlier ones are answered. Responses arrive in the order of the requests, and the
+correlation id is checked. The first request is ApiVersions in kwire's highest version. A broker that does not support
+that version responds in version 0 with error 35 (UNSUPPORTED_VERSION) and the versions it supports, and the request is
+sent again.
 
     connection = ClientConnection(endpoint)
     sent = connection.request_api_versions()                # write sent.frame

@@ -1,7 +1,7 @@
 """Split a stream into frames with few copies, for responses of up to 100 MB.
 
-The caller gets a buffer, reads into it, and reports how many bytes arrived. Each byte is copied once, from the buffer to
-the returned payload; the start of an incomplete frame is moved to the front once per read. The buffer grows with the
+The caller gets a buffer, reads into it, and reports how many bytes arrived. Each byte is copied once, from the buffer
+to the returned payload; the start of an incomplete frame is moved to the front once per read. The buffer grows with the
 data that has arrived, to at most four times that and never beyond the frame, whatever size a frame claims.
 `kwire.frame.Splitter` does the same for chunks that were read elsewhere.
 """

@@ -1,7 +1,7 @@
 """The state of a fake cluster and its transitions.
 
-A state is immutable. Every transition returns a new state that shares what did not change. Topics and partitions are the
-structs of Kafka's Metadata response, so that tests can compare them with what a client received.
+A state is immutable. Every transition returns a new state that shares what did not change. Topics and partitions are
+the structs of Kafka's Metadata response, so that tests can compare them with what a client received.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class ClusterState:
         return self.with_partition(name, _replace(self.partition(name, index), isr_nodes=tuple(isr)))
 
     def with_replicas(self, name: str, index: int, replicas: Sequence[int]) -> ClusterState:
-        """Reassign a partition at once. The leader stays if it remains in sync; otherwise the first live replica leads."""
+        """Reassign a partition. The leader stays if it remains in sync; otherwise the first live replica leads."""
         before = self.partition(name, index)
         fresh = self.new_partition(index, replicas)
         keeps_leader = before.leader_id in fresh.isr_nodes

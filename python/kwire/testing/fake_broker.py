@@ -1,8 +1,8 @@
 """One broker of a fake cluster: its socket, connections, responses, and misbehavior.
 
 Everything runs in the thread of the cluster's event loop. A broker behaves like Kafka where clients can observe it: it
-processes the requests of a connection in order, closes the connection on an unsupported API key or version, and responds
-to an unsupported version of ApiVersions in version 0 with error 35.
+processes the requests of a connection in order, closes the connection on an unsupported API key or version, and
+responds to an unsupported version of ApiVersions in version 0 with error 35.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
     @given(strategies.messages(MetadataResponse, version=12))
     def test_cache_accepts_any_response(response): ...
 
-`kwire.encode` accepts every generated message: numbers are in range, nulls appear only where the version allows them, and
-fields that the version lacks have their default. Boundary values are as likely as all others.
+`kwire.encode` accepts every generated message: numbers are in range, nulls appear only where the version allows them,
+and fields that the version lacks have their default. Boundary values are as likely as all others.
 """
 
 from __future__ import annotations
