@@ -218,7 +218,18 @@ def test_help_shows_fields_and_no_hooks() -> None:
     assert "Response, API key 3, versions 0-13, flexible 9+." in shown
     assert "cluster_id: nullable[string], v2+, default None" in shown
     assert field_texts(MetadataResponse)["cluster_id"].splitlines()[0] in shown
-    for hook in ("__kwire_", "__dataclass", "__post_init__", "__rich_repr__", "__signature__", "__match_args__"):
+    assert "topics: tuple[kwire.messages.kafka.metadata.MetadataResponseTopic, ...]" in shown
+    for hook in (
+        "_first_construction",
+        "Interval",
+        "__annotations__",
+        "__kwire_",
+        "__dataclass",
+        "__post_init__",
+        "__rich_repr__",
+        "__signature__",
+        "__match_args__",
+    ):
         assert hook not in shown
 
 

@@ -22,12 +22,12 @@ ACCEPTED_BY_JAVA = [mutant for mutant in mutants() if mutant.json is not None]
 
 def decode_error(codec: Codec, mutant: Mutant) -> DecodeError | None:
     """Return the error of `decode`, which must equal that of `validate`, or None."""
-    by_decode, by_validate = (refusal_of(call, mutant) for call in (codec.decode, codec.validate))
+    by_decode, by_validate = (error_of(call, mutant) for call in (codec.decode, codec.validate))
     assert (by_decode and by_decode.args) == (by_validate and by_validate.args), mutant.name
     return by_decode
 
 
-def refusal_of(call: Callable[..., object], mutant: Mutant) -> DecodeError | None:
+def error_of(call: Callable[..., object], mutant: Mutant) -> DecodeError | None:
     try:
         call(message_class(mutant.message), mutant.body, version=mutant.version)
     except DecodeError as error:

@@ -54,11 +54,11 @@ def _bounds(lowest: int, highest: int) -> Any:
 
 
 @cache
-def hint(type: WireType) -> Any:
+def hint(type: WireType, *, bounds: bool = True) -> Any:
     """Return the Python type hint of a wire type: `int` with its bounds, `tuple[Broker, ...]`, or `str | None`."""
     match type:
         case Primitive(is_integer=True, lowest=int(lowest), highest=int(highest)):
-            return Annotated[int, _bounds(lowest, highest)]
+            return Annotated[int, _bounds(lowest, highest)] if bounds else int
         case Primitive(name="bool"):
             return bool
         case Primitive(name="float64"):
@@ -70,9 +70,9 @@ def hint(type: WireType) -> Any:
         case BytesType():
             return bytes
         case ArrayType(element=element):
-            return tuple[hint(element), ...]  # type: ignore[misc]  # made at run time
+            return tuple[hint(element, bounds=bounds), ...]  # type: ignore[misc]  # made at run time
         case NullableType(inner=inner) | MaybeType(inner=inner):
-            return hint(inner) | None
+            return hint(inner, bounds=bounds) | None
         case StructType(struct=struct):
             return struct
     raise TypeError(f"{type!r} has no hint")
@@ -160,7 +160,7 @@ def signature(cls: type[Struct]) -> inspect.Signature:
             f.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if f.default is MISSING else f.default,
-            annotation=hint(f.type),
+            annotation=hint(f.type, bounds=False),
         )
         for f in fields(cls)
     ]

@@ -23,11 +23,13 @@ _RESERVED = frozenset(("unknown_tags",))
 _RESERVED_IN_MESSAGES = frozenset(("unknown_tags", "api_key", "versions", "flexible"))
 _HOOKS = frozenset(
     (
+        "__annotations__",
         "__copy__",
         "__dataclass_fields__",
         "__dataclass_params__",
         "__deepcopy__",
         "__match_args__",
+        "__orig_bases__",
         "__post_init__",
         "__reduce__",
         "__rich_repr__",
@@ -220,11 +222,15 @@ _native_adopt: Any = None
 
 
 def _first_construction(self: Any, /, **values: Any) -> None:
-    """Replace itself with the real constructor of `type(self)` when the first instance is created."""
+    """Create an instance from keyword arguments."""
+    # Replaces itself with the real constructor of the class, for which this is the first instance.
     from kwire.declare.constructor import make_constructor
 
     make_constructor(type(self))
     self.__init__(**values)
+
+
+_first_construction.__name__ = "__init__"  # as help() shows it
 
 
 class _DataclassFields:
