@@ -223,6 +223,18 @@ def test_shell_completion_completes_message_names() -> None:
     assert done.code == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [("kwire re", ["replay", "report"]), ("kwire decode --re", ["--request", "--response"]), ("kwire no", ["node"])],
+    ids=["command", "option", "command of an extra"],
+)
+def test_shell_completion_completes_commands_and_options(words: str, completions: list[str]) -> None:
+    done = run(_KWIRE_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(words.count(" ")))
+
+    assert done.out.split() == [f"plain,{each}" for each in completions]
+    assert done.code == 0
+
+
 def test_commands_do_not_share_option_objects() -> None:
     """Shared options are created for each command, so that a change in one does not affect others."""
     parameters = [cast("Any", command(name)).params for name in COMMANDS]

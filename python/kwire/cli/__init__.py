@@ -10,7 +10,8 @@
 | `program` | the list of subcommands, exit codes |
 | `options` | options that several subcommands share |
 | `input_sources`, `frame_input` | arguments, files, and stdin; their frames |
-| `frames`, `frame_json` | headers and bodies of frames; frames as JSON |
+| `frames`, `frame_json`, `summary` | headers and bodies of frames; frames as JSON; counts of frames |
+| `recorded_rows` | rows of captures and of Parquet files of frames |
 | `message_names` | lookup of messages by name |
 | `hexdump`, `value_labels`, `error_rendering` | annotated hex dumps, names of values, errors |
 | `tables`, `field_tables`, `colors` | output on terminals |
