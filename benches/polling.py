@@ -1,11 +1,11 @@
-"""What a poll costs, beside librdkafka's.
+"""The cost of a poll, compared with librdkafka.
 
     python -m benches.polling [--quick]
 
-The cluster of workload (b), 30 brokers and 5,000 topics of 20 partitions, is a process of its own, which has the bytes
-of its answer ready: what is measured is the client. Both clients are given one address. The first snapshot is timed on
-the wall from nothing (no client, no connection) to all topics as Python objects. CPU is that of the whole process, the
-threads of librdkafka included; what is freed is freed by whoever made it, but outside the timed part where he lets us.
+The cluster of workload (b) has 30 brokers and 5,000 topics of 20 partitions. It runs in a process of its own and has the
+bytes of its response ready, so that the client is measured. Both clients get one address. The first snapshot is wall time,
+from no client and no connection to all topics as Python objects. CPU time is that of the whole process, with the threads
+of librdkafka. Memory is freed outside the measured part where the client permits it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ BROKERS, TOPICS, PARTITIONS = 30, 5_000, 20
 ROUNDS, QUICK_ROUNDS = 15, 3
 SHARE = 0.01
 INTERVAL = 0.3
-"""Seconds between two polls that are measured: enough for the cluster to change in between."""
+"""Seconds between two measured polls: enough for the cluster to change in between."""
 
 
 def run(quick: bool) -> list[Figure]:
-    """Both figures."""
+    """Measure both figures."""
     rounds = QUICK_ROUNDS if quick else ROUNDS
     with Cluster() as cluster:
         first = first_snapshots(cluster, rounds)
@@ -65,7 +65,7 @@ def run(quick: bool) -> list[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Medians. ``quiet``: of polls that found nothing new."""
+    """Medians. `quiet`: of polls without a change."""
 
     kwire: float
     confluent: float
@@ -73,18 +73,18 @@ class Seconds:
 
 
 def first_snapshots(cluster: Cluster, rounds: int) -> Seconds:
-    """New clients, in turns."""
+    """Measure new clients, in random order."""
     taken: dict[Callable[[str], int], list[float]] = {kwire_snapshot: [], confluent_snapshot: []}
     random = Random(0)
-    for contestant in taken:
-        if contestant(cluster.endpoint) != TOPICS:
-            sys.exit(f"{contestant.__name__} does not see all topics")
+    for client in taken:
+        if client(cluster.endpoint) != TOPICS:
+            sys.exit(f"{client.__name__} does not see all topics")
     for _ in range(rounds):
-        for contestant in random.sample(list(taken), len(taken)):
+        for client in random.sample(list(taken), len(taken)):
             gc.collect()
             began = perf_counter()
-            contestant(cluster.endpoint)
-            taken[contestant].append(perf_counter() - began)
+            client(cluster.endpoint)
+            taken[client].append(perf_counter() - began)
     return Seconds(median(taken[kwire_snapshot]), median(taken[confluent_snapshot]))
 
 
@@ -106,7 +106,7 @@ def confluent_snapshot(endpoint: str) -> int:
 
 
 async def changing_polls(cluster: Cluster, rounds: int) -> Seconds:
-    """Two clients that stay, asked in turns: the cluster changes before each of their polls, and then once does not."""
+    """Measure two connected clients in turns: polls after a change, and for kwire also polls without a change."""
     from confluent_kafka import admin
 
     from kwire.client import Poller
@@ -123,7 +123,7 @@ async def changing_polls(cluster: Cluster, rounds: int) -> Seconds:
             poll = await anext(poller)
             kwire_cpu.append(process_time() - began)
             if len({getattr(each, "topic", None) for each in poll.events}) < SHARE * TOPICS:
-                sys.exit(f"only {len(poll.events)} differences are seen")
+                sys.exit(f"only {len(poll.events)} events are reported")
             began = process_time()
             poll = await anext(poller)
             quiet_cpu.append(process_time() - began)
@@ -131,20 +131,20 @@ async def changing_polls(cluster: Cluster, rounds: int) -> Seconds:
                 sys.exit("a poll without change is not the same")
             cluster.move_random_leaders()
             began = process_time()
-            answer = confluent.list_topics(timeout=60)
+            listing = confluent.list_topics(timeout=60)
             confluent_cpu.append(process_time() - began)
-            del answer
-            await anext(poller)  # what changed for the other
+            del listing
+            await anext(poller)  # the change for the other client
     return Seconds(median(kwire_cpu), median(confluent_cpu), median(quiet_cpu))
 
 
 class Cluster:
-    """The process that answers."""
+    """The process of the cluster."""
 
     def __enter__(self) -> Self:
         command = [sys.executable, "-m", "benches.polling", "--serve"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.endpoint = self._says()
+        self.endpoint = self._read_line()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -155,19 +155,19 @@ class Cluster:
         self._process.stdout.close()
 
     def move_random_leaders(self) -> None:
-        """Let one partition of one topic in a hundred have another leader, and have the new answer ready."""
+        """Move the leader of one partition in 1 % of the topics, and wait until the new response is ready."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
-        self._says()
+        self._read_line()
 
-    def _says(self) -> str:
+    def _read_line(self) -> str:
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
 
 
 def serve() -> None:
-    """Be the cluster until nobody writes any more."""
+    """Run the cluster until standard input ends."""
     from kwire.testing import FakeCluster
 
     names = topic_names()
@@ -176,12 +176,12 @@ def serve() -> None:
         print(cluster.endpoint(1), flush=True)
         for _ in sys.stdin:
             cluster.move_random_leaders(SHARE)
-            kwire_snapshot(cluster.endpoint(1))  # once, so that the bytes are ready
+            kwire_snapshot(cluster.endpoint(1))  # so that the bytes of the response are ready
             print("disturbed", flush=True)
 
 
 def topic_names() -> list[str]:
-    """As long as those of workload (b)."""
+    """Return names of the length of those in workload (b)."""
     from benches import workloads
 
     return workloads.topic_names(Random(1), TOPICS)
@@ -189,8 +189,8 @@ def topic_names() -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.polling", description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few rounds: a look, not a measurement")
-    parser.add_argument("--serve", action="store_true", help="be the cluster that is polled")
+    parser.add_argument("--quick", action="store_true", help="run few rounds, for a first impression")
+    parser.add_argument("--serve", action="store_true", help="run the polled cluster")
     given = parser.parse_args()
     if given.serve:
         serve()

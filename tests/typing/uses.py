@@ -9,6 +9,7 @@ from typing import ClassVar, assert_type
 from uuid import UUID
 
 import kwire
+from kwire.client import BlockingPoller, Poll, PolledRequest, Poller, topic_configs
 from kwire.declare import (
     Message,
     Request,
@@ -29,6 +30,9 @@ from kwire.declare import (
     uuid,
     zero,
 )
+from kwire.messages.kafka.describe_configs import DescribeConfigsResponse
+from kwire.messages.kafka.metadata import MetadataResponse
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataResponse_V1
 from kwire.messages import kafka
 from kwire.messages.kafka import MetadataRequest, MetadataResponse, api_versions
 from kwire.messages.kafka.metadata import MetadataRequestTopic, MetadataResponseTopic
@@ -151,3 +155,30 @@ assert_type(UpdateFeaturesRequest.api_key, int)
 # Field documentation, and the unshortened repr.
 documented = {f.name: f.metadata["doc"] for f in fields(metadata)}
 assert_type(kwire.full_repr(metadata), str)
+
+# A poller knows the type of its messages, by the dialect or by an annotation.
+
+
+async def poll_metadata() -> None:
+    async with Poller("broker-1:9092", dialect="kafka") as poller:
+        assert_type(poller, Poller[MetadataResponse])
+        async for poll in poller:
+            assert_type(poll, Poll[MetadataResponse])
+            if poll.message is not None:
+                assert_type(poll.message.topics[0].name, str | None)
+    async with Poller("broker-1:9092", dialect="kip4", interval=5.0) as drafts:
+        async for draft in drafts:
+            assert_type(draft.message, TopicMetadataResponse_V1 | None)
+    async with Poller("broker-1:9092") as detected:
+        assert_type(detected, Poller[MetadataResponse | TopicMetadataResponse_V1])
+    requests = [PolledRequest(topic_configs(), 60.0)]
+    both: Poller[MetadataResponse | DescribeConfigsResponse] = Poller("broker-1:9092", requests=requests)
+    async with both:
+        async for each in both:
+            assert_type(each.message, MetadataResponse | DescribeConfigsResponse | None)
+
+
+def poll_without_asyncio() -> None:
+    with BlockingPoller("broker-1:9092", dialect="kafka") as poller:
+        for poll in poller:
+            assert_type(poll.message, MetadataResponse | None)

@@ -55,7 +55,8 @@ class Poller(Generic[M]):
     exponential backoff, and their failed polls are reported; a broker that is listed again is polled at once.
 
     The type parameter is the type of `Poll.message`: MetadataResponse for Kafka, TopicMetadataResponse_V1 for KIP-4.
-    With `requests` it is not known; state it as in `Poller[MetadataResponse | DescribeConfigsResponse](...)`.
+    With `requests` it is Any, unless a variable is annotated, as in
+    `poller: Poller[MetadataResponse | DescribeConfigsResponse] = Poller(...)`.
 
     Args:
         bootstrap: bootstrap servers, as one comma-separated string or several `host:port` strings.

@@ -80,7 +80,7 @@ class EmptyResponseFilter:
 def requests_all_topics(request: Message, version: int) -> bool:
     """Return whether a request does not name topics, so that `EmptyResponseFilter` applies to its responses.
 
-    In version 0 of MetadataRequest an empty list stands for all topics, in later versions for none.
+    In version 0 of MetadataRequest an empty list requests all topics, in later versions no topics.
     """
     match type(request).__name__:
         case "MetadataRequest":
@@ -104,7 +104,7 @@ def payload_requests_all_topics(payload: bytes | None, dialect: str) -> bool:
 
 @lru_cache(maxsize=1000)
 def _requests_all_topics(payload: bytes, dialect: str) -> bool:
-    """Decode a request whose correlation id is 0."""
+    """Decode a request with the correlation id 0, so that equal requests have one entry in the cache."""
     try:
         request = frame.decode_request(payload, dialect).message
     except KwireError:
