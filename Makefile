@@ -9,7 +9,7 @@ QUICK := --ignore=tests/kafka --ignore=tests/release --ignore=tests/spark --igno
 PURE := --package kwire --package kwire-columns --package kwire-response-cache
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
-.PHONY: help setup demo test test-kafka test-release coverage miri soak lint docs bench bench-native bench-report fuzz wheel
+.PHONY: help setup demo test test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -39,6 +39,9 @@ soak: setup ## run 1,000 random histories of a cluster with faults, and real pro
 
 coverage: setup ## run the tests of the package in one process each and fail below the coverage in pyproject.toml
 	$(BIN)/python -m pytest $(QUICK) --numprocesses=auto --cov --cov-report=term:skip-covered
+
+stubs: setup ## write the names of the messages for type checkers (python/kwire/messages/*/__init__.pyi)
+	$(BIN)/python -m kwire.messages.stubs
 
 docs: setup ## build the documentation site into site/; a broken link or reference is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

@@ -22,6 +22,7 @@ WITH_PYTHON = [page for page in (README, *PAGES) if blocks(page, "python")]
 def test_interactive_examples_print_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "tests").symlink_to(ROOT / "tests")  # some pages read recordings
     monkeypatch.chdir(tmp_path)
     run_interactive(page)
 
@@ -34,7 +35,7 @@ def test_examples_pass_mypy_strict(tmp_path: Path) -> None:
 
     run = subprocess.run(
         [
-            sys.executable, "-m", "mypy", "--config-file=", "--strict", "--no-error-summary", "--cache-dir",
+            sys.executable, "-m", "mypy", "--config-file=", "--strict", "--disable-error-code=import-untyped", "--no-error-summary", "--cache-dir",
             str(ROOT / ".mypy_cache"), *sorted(map(str, tmp_path.glob("*.py"))),
         ],
         cwd=ROOT / "python", capture_output=True, text=True, check=False,

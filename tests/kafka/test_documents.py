@@ -1,0 +1,42 @@
+"""Programs in the documentation that need a real broker."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from kwire.client import Connection
+from kwire.messages.kafka.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from tests.docs.pages import DOCS, README, programs
+
+if TYPE_CHECKING:
+    from kwire.testing.kafka import Cluster
+
+
+async def test_the_quota_page_sets_the_quota(cluster: Cluster) -> None:
+    [program] = programs(DOCS / "how-to" / "quotas.md")
+    program = program.replace("localhost:9092", cluster.bootstrap.partition(",")[0])
+
+    run = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert (run.stdout, run.stderr) == ("[(0, None)]\n", "")
+    user = ComponentData(entity_type="user", match_type=0, match="batch")
+    async with await Connection.open(cluster.bootstrap.partition(",")[0]) as connection:
+        response = await connection.send(DescribeClientQuotasRequest(components=(user,), strict=False))
+    assert response.entries is not None
+    [entry] = response.entries
+    assert {value.key: value.value for value in entry.values} == {"producer_byte_rate": 1_048_576.0}
+
+
+def test_the_first_example_of_the_readme_polls_a_real_broker(cluster: Cluster) -> None:
+    """One poll without an error is enough: the events are tested with a fake cluster."""
+    program = programs(README)[0].replace("localhost:9092", cluster.bootstrap)
+    program += "        break\nprint(poll.error, poll.broker_id > 0, poll.message is not None)\n"
+
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+
+    assert (run.stdout, run.stderr) == ("None True True\n", "")
