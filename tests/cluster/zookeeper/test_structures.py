@@ -59,7 +59,7 @@ class Sample(NamedTuple):
 
 SAMPLES = [
     Sample(
-        "page: topic",
+        "wiki: topic",
         TopicRegistration.path("foo"),
         b'{"version": 1, "partitions": {"0": [0, 1, 3] } }',
         TopicRegistration({0: (0, 1, 3)}),
@@ -72,7 +72,7 @@ SAMPLES = [
         TopicRegistration({0: (1, 2)}, uuid.UUID("431072b8-c622-4095-9462-371d6cb3bc28")),
     ),
     Sample(
-        "page: partition",
+        "wiki: partition",
         PartitionState.path("foo", 0),
         b'{ "version": 1, "isr": [0,1], "leader": 0, "controller_epoch": 1, "leader_epoch": 0 }',
         PartitionState(leader=0, leader_epoch=0, isr=(0, 1), controller_epoch=1),
@@ -84,19 +84,19 @@ SAMPLES = [
         PartitionState(leader=1, leader_epoch=0, isr=(1, 2), controller_epoch=1),
     ),
     Sample(
-        "Kafka 3.2: partition led uncleanly",
+        "Kafka 3.2: partition recovering from an unclean election",
         PartitionState.path("foo", 0),
         b'{"controller_epoch":4,"leader":1,"version":1,"leader_epoch":9,"isr":[1],"leader_recovery_state":1}',
         PartitionState(leader=1, leader_epoch=9, isr=(1,), controller_epoch=4, recovering=True),
     ),
     Sample(
-        "page: broker of 0.8",
+        "wiki: broker of 0.8",
         BrokerRegistration.path(0),
         b'{ "version": 1, "host": "192.168.1.148", "port": 9092, "jmx_port": 9999 }',
         BrokerRegistration((BrokerEndpoint("PLAINTEXT", "192.168.1.148", 9092),), jmx_port=9999, version=1),
     ),
     Sample(
-        "page: broker of 0.9, with the colons that are missing there",
+        "wiki: broker of 0.9, with its missing colons added",
         BrokerRegistration.path(0),
         b'{ "version":2, "host":"localhost", "port":9092, "jmx_port":9999, "timestamp":"2233345666",'
         b'"endpoints": ["PLAINTEXT://host1:9092", "SSL://host1:9093"] }',
@@ -108,7 +108,7 @@ SAMPLES = [
         ),
     ),
     Sample(
-        "page: broker of 0.10",
+        "wiki: broker of 0.10",
         BrokerRegistration.path(0),
         b'{ "version":3, "host":"localhost", "port":9092, "jmx_port":9999, "timestamp":"2233345666",'
         b'"endpoints": ["PLAINTEXT://host1:9092", "SSL://host1:9093"], "rack": "us-east-1c" }',
@@ -152,8 +152,8 @@ SAMPLES = [
         b'"timestamp":"1795219333912"}',
         BrokerRegistration((BrokerEndpoint("PLAINTEXT", "127.0.0.1", 19091),), timestamp=1795219333912),
     ),
-    Sample("page: controller epoch", ControllerEpoch.path(), b"7", ControllerEpoch(7)),
-    Sample("page: controller", ActiveController.path(), b"3", ActiveController(3)),
+    Sample("wiki: controller epoch", ControllerEpoch.path(), b"7", ControllerEpoch(7)),
+    Sample("wiki: controller", ActiveController.path(), b"3", ActiveController(3)),
     Sample(
         "Kafka 0.8: controller",
         ActiveController.path(),
@@ -167,19 +167,19 @@ SAMPLES = [
         ActiveController(1, 1795219334002, -1),
     ),
     Sample(
-        "page: consumer of topics",
+        "wiki: consumer with a static subscription",
         ConsumerRegistration.path("g", "c"),
         b'{ "version": 1, "pattern": "static", "subscription": {"topic1": 1, "topic2": 2} }',
         ConsumerRegistration("static", {"topic1": 1, "topic2": 2}),
     ),
     Sample(
-        "page: consumer of a white list",
+        "wiki: consumer with a white list",
         ConsumerRegistration.path("g", "c"),
         b'{ "version": 1, "pattern": "white_list", "subscription": {"abc": 1}}',
         ConsumerRegistration("white_list", {"abc": 1}),
     ),
     Sample(
-        "page: consumer of a black list",
+        "wiki: consumer with a black list",
         ConsumerRegistration.path("g", "c"),
         b'{ "version": 1, "pattern": "black_list", "subscription": {"abc": 1}}',
         ConsumerRegistration("black_list", {"abc": 1}),
@@ -190,79 +190,79 @@ SAMPLES = [
         b'{"version":1,"subscription":{"t":2},"pattern":"static","timestamp":"1579041366882"}',
         ConsumerRegistration("static", {"t": 2}, 1579041366882),
     ),
-    Sample("page: owner", ConsumerOwner.path("g", "t", 0), b"g_host-1-0", ConsumerOwner("g_host-1-0")),
-    Sample("page: offset", ConsumerOffset.path("g", "t", 0), b"42", ConsumerOffset(42)),
+    Sample("wiki: owner", ConsumerOwner.path("g", "t", 0), b"g_host-1-0", ConsumerOwner("g_host-1-0")),
+    Sample("wiki: offset", ConsumerOffset.path("g", "t", 0), b"42", ConsumerOffset(42)),
     Sample("page, comment: offset", ConsumerOffset.path("g", "t", 0), b'{"offset": 42}', ConsumerOffset(42)),
     Sample(
-        "page: reassignment",
+        "wiki: reassignment",
         ReassignPartitions.path(),
         b'{ "version": 1, "partitions": [ { "topic": "Foo", "partition": 1, "replicas": [0, 1, 3] } ] }',
         ReassignPartitions((PartitionReassignment("Foo", 1, (0, 1, 3)),)),
     ),
     Sample(
-        "page: preferred election",
+        "wiki: preferred replica election",
         PreferredReplicaElection.path(),
         b'{ "version": 1, "partitions": [ { "topic": "Foo", "partition": 1 }, { "topic": "Bar", "partition": 0 } ] }',
         PreferredReplicaElection((TopicPartition("Foo", 1), TopicPartition("Bar", 0))),
     ),
-    Sample("page: deletion", DeletionMarker.path("foo"), b"", DeletionMarker("foo")),
+    Sample("wiki: deletion", DeletionMarker.path("foo"), b"", DeletionMarker("foo")),
     Sample(
-        "page: settings of a topic",
+        "wiki: configs of a topic",
         EntityConfig.path("topics", "foo"),
         b'{ "version": 1, "config": { "config.a": "x", "config.b": "y" } }',
         EntityConfig({"config.a": "x", "config.b": "y"}),
     ),
     Sample(
-        "Kafka 3.9.1: settings of a topic",
+        "Kafka 3.9.1: configs of a topic",
         EntityConfig.path("topics", "foo"),
         b'{"version":1,"config":{"retention.ms":"5000"}}',
         EntityConfig({"retention.ms": "5000"}),
     ),
     Sample(
-        "page: change of 0.8.1",
+        "wiki: config change of 0.8.1",
         ConfigChangeNotification.path(7),
         b'"topic_name"',
         ConfigChangeNotification("topics/topic_name"),
     ),
     Sample(
-        "page: change of 0.9",
+        "wiki: config change of 0.9",
         ConfigChangeNotification.path(7),
         b'{"version" : 1, "entity_type":"clients", "entity_name" : "client_id"}',
         ConfigChangeNotification("clients/client_id"),
     ),
     Sample(
-        "Kafka 3.9.1: change",
+        "Kafka 3.9.1: config change",
         ConfigChangeNotification.path(7),
         b'{"version":2,"entity_path":"topics/foo"}',
         ConfigChangeNotification("topics/foo"),
     ),
     Sample(
-        "Kafka 0.9: ISR",
+        "Kafka 0.9: ISR change",
         IsrChangeNotification.path(3),
         b'{"version":1,"partitions":[{"topic":"foo","partition":0}]}',
         IsrChangeNotification((TopicPartition("foo", 0),)),
     ),
     Sample(
-        "page: access control list",
+        "wiki: access control list",
         ResourceAcls.path("Topic", "foo"),
         b'{"version": 1, "acls": [ { "host":"host1", "permissionType": "Allow","operation": "Read",'
         b'"principal": "User:alice"}]}',
         ResourceAcls((AclEntry("User:alice", "Allow", "Read", "host1"),)),
     ),
     Sample(
-        "Kafka 3.9.1: note of a list",
+        "Kafka 3.9.1: ACL change",
         AclChangeNotification.path("literal", 1),
         b"TOPIC:i2",
         AclChangeNotification("Topic", "i2"),
     ),
     Sample(
-        "Kafka 1.0: note of a list",
+        "Kafka 1.0: ACL change",
         AclChangeNotification.path("literal", 1),
         b"Topic:i1",
         AclChangeNotification("Topic", "i1"),
     ),
     Sample(
-        "Kafka 3.9.1: note of a list of prefixed names",
+        "Kafka 3.9.1: change of a prefixed ACL",
         AclChangeNotification.path("prefixed", 1),
         b'{"version":1,"resourceType":"TOPIC","name":"i-pref-","patternType":"PREFIXED"}',
         AclChangeNotification("Topic", "i-pref-", "prefixed"),
@@ -274,7 +274,7 @@ SAMPLES = [
         ClusterId("E618TkrETQ6jWU3bwxWn-w"),
     ),
     Sample(
-        "KIP-584: features, with levels of 1 and the brace that is missing there",
+        "KIP-584: features, with levels of 1 and its missing brace added",
         FeaturesZnode.path(),
         b'{"version":0,"status":1,"features":{"group_coordinator":{"min_version_level":1,"max_version_level":3},'
         b'"consumer_offsets_topic_schema":{"min_version_level":1,"max_version_level":4}}}',
@@ -287,7 +287,7 @@ SAMPLES = [
         ),
     ),
     Sample(
-        "Kafka: failed directory",
+        "Kafka: failed log directory",
         LogDirEventNotification.path(0),
         b'{"version":1,"broker":3,"event":1}',
         LogDirEventNotification(3),
@@ -339,14 +339,14 @@ def test_partition_state_is_encoded_byte_for_byte_as_in_kafka() -> None:
 
 @pytest.mark.parametrize("sample", JSON_SAMPLES, ids=by_source)
 def test_unknown_keys_are_kept_and_written_back(sample: Sample) -> None:
-    strange = {"z": [1.5, None, {"deep": "\u00e9\ud800"}], "large": 10**30, "": True}
-    data = json.dumps(json.loads(sample.data) | strange).encode()
+    unknown = {"z": [1.5, None, {"deep": "\u00e9\ud800"}], "large": 10**30, "": True}
+    data = json.dumps(json.loads(sample.data) | unknown).encode()
 
     decoded = type(sample.expected).decode(data, sample.path)
 
     assert decoded != sample.expected
     written = json.loads(decoded.encode())
-    assert {key: written[key] for key in strange} == strange
+    assert {key: written[key] for key in unknown} == unknown
     assert type(sample.expected).decode(decoded.encode(), sample.path) == decoded
 
 
@@ -488,7 +488,7 @@ def test_data_that_break_a_parser_are_an_error(cls: Any, data: bytes) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b' \n{"version":1,"config":{"a":"x"}} and what follows',  # Jackson reads only the first value
+        b' \n{"version":1,"config":{"a":"x"}} and more',  # Jackson reads only the first value
         b'{"config":{"a":"old"},"config":{"a":"x"}}',  # the last of several equal keys counts
         '{"config":{"a":"x"}}'.encode("utf-16"),  # Jackson detects the encoding
         '\ufeff{"config":{"a":"x"}}'.encode(),
@@ -498,22 +498,22 @@ def test_json_is_decoded_as_by_jackson(data: bytes) -> None:
     assert EntityConfig.decode(data) == EntityConfig({"a": "x"})
 
 
-def test_no_path_is_that_of_real_kafkas_features() -> None:
-    """Real brokers act upon /feature: there is no code that could build it."""
+def test_no_class_has_the_feature_path_of_kafka() -> None:
+    """Kafka brokers act upon /feature, so no code builds this path."""
     for cls in CLASSES:
         arguments = {"topic": "t", "partition": 0, "group": "g", "consumer": "c", "broker_id": 1, "name": "n"}
         arguments |= {"entity_type": "topics", "resource_type": "Topic"}
         path: Callable[..., str] = cls.path
-        wanted = path.__code__.co_varnames[: path.__code__.co_argcount]
-        built = path(**{name: value for name, value in arguments.items() if name in wanted})
+        parameters = path.__code__.co_varnames[: path.__code__.co_argcount]
+        built = path(**{name: value for name, value in arguments.items() if name in parameters})
         assert re.match(r"/feature(/|$)", built) is None, cls
     package = Path(kwire.cluster.zookeeper.__file__).parent.parent
     literal = re.compile(r"""["']/feature["'/]""")
     found = [file.name for file in package.rglob("*.py") if literal.search(file.read_text(encoding="utf-8"))]
-    assert found == ["store.py"]  # which refuses it
+    assert found == ["store.py"]  # which rejects it
 
 
-def test_every_class_says_where_it_is() -> None:
+def test_samples_cover_the_path_of_every_class() -> None:
     assert [sample.path for sample in SAMPLES if sample.path.startswith("/")] == [sample.path for sample in SAMPLES]
     assert {sample.path for sample in SAMPLES} >= {
         "/brokers/topics/foo", "/brokers/topics/foo/partitions/0/state", "/brokers/ids/0", "/controller_epoch",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.node.logs import logger
+from kwire.cluster.zookeeper.operations import SessionState
 from kwire.messages.kip4.admin import AdminRequest, AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.protocol.endpoint import Endpoint
@@ -64,7 +65,7 @@ async def request_controlled_shutdown(node: NodeServices, timeout: float) -> Non
             while True:
                 session = node.metadata_updates.session
                 assert session is not None
-                if session.store.state != "connected":
+                if session.store.state != SessionState.CONNECTED:
                     log.warning("skipping controlled shutdown", reason="no connection to ZooKeeper")
                     return
                 if await _request(node, session.broker_epoch):

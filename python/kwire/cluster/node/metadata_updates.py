@@ -13,7 +13,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
-from kwire.cluster.zookeeper import ActiveController, ControllerEpoch, StoreError, ZnodeError
+from kwire.cluster.zookeeper import ActiveController, ControllerEpoch, SessionState, StoreError, ZnodeError
 from kwire.cluster.zookeeper.errors import ConnectionLost
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -76,7 +76,7 @@ async def is_current_controller(store: Store, broker_id: int, epoch: int) -> boo
     Raises:
         ConnectionLost: the session is suspended.
     """
-    if store.state == "suspended":
+    if store.state == SessionState.SUSPENDED:
         raise ConnectionLost(ControllerEpoch.path())
     await store.sync(ControllerEpoch.path())  # the server we are connected to may lag behind the election
     controller, controller_epoch = await store.get_many([ActiveController.path(), ControllerEpoch.path()])

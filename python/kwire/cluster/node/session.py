@@ -17,13 +17,13 @@ from kwire.cluster.node.logs import logger
 from kwire.cluster.node.registration import register
 from kwire.cluster.node.topic_configs import TopicConfigWatcher
 from kwire.cluster.zookeeper.errors import ConnectionLost
+from kwire.cluster.zookeeper.operations import SessionState
 
 if TYPE_CHECKING:
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.node.settings import NodeSettings
     from kwire.cluster.zookeeper import Store
-    from kwire.cluster.zookeeper.operations import SessionState
 
 CHECK_SECONDS = 1.0
 
@@ -90,9 +90,9 @@ class NodeSession:
             return
 
     def _state_changed(self, state: SessionState) -> None:
-        if state == "suspended":
+        if state == SessionState.SUSPENDED:
             log.warning("connection to ZooKeeper lost")
-        elif state in {"expired", "closed"}:
+        elif state in {SessionState.EXPIRED, SessionState.CLOSED}:
             self._ended.set()
 
 
