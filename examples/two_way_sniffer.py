@@ -7,8 +7,9 @@ The sniffer is a TCP proxy. Start it with the broker's address and a free local 
     kafka-topics.sh --bootstrap-server localhost:9999 --list
 
 Clients reconnect to the addresses that Metadata responses list. So that they stay with the sniffer, it replaces the
-broker's address in these responses by its own; traffic to other brokers is not shown. Everything else is forwarded
-unchanged, whether or not it can be decoded. TLS cannot be decoded.
+broker's address in these responses by its own, provided that the broker advertises the address that you gave. Traffic
+to other brokers is not shown. Everything else is forwarded unchanged, whether or not it can be decoded. TLS cannot be
+decoded.
 """
 
 from __future__ import annotations
