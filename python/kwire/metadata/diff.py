@@ -14,7 +14,7 @@ from kwire.decoder import by_key
 from kwire.metadata.fields import (
     UNKNOWN_TOPIC,
     PartitionFields,
-    partition_fields,
+    partition_fields_of,
     partitions_by_index,
     topic_error_code,
     topic_name,
@@ -107,18 +107,23 @@ def partition_changes(
         after: the topic now.
         recreated: whether these are two topics with the same name, so that no partition is the same as before.
     """
-    old = {} if before is None else partitions_by_index(before)
+    fields = partition_fields_of(after)
     new = partitions_by_index(after)
+    if before is None:
+        for index, partition in new.items():
+            yield index, None, fields(partition)
+        return
+    old, old_fields = partitions_by_index(before), partition_fields_of(before)
     for index, partition in new.items():
         known = old.get(index)
         if known is None or recreated:
-            yield index, None, partition_fields(partition)
+            yield index, None, fields(partition)
         elif known is not partition and known != partition:
-            yield index, partition_fields(known), partition_fields(partition)
+            yield index, old_fields(known), fields(partition)
     if old.keys() - new.keys():
         for index, known in old.items():
             if index not in new:
-                yield index, partition_fields(known), None
+                yield index, old_fields(known), None
 
 
 def is_same(changes: Changes) -> bool:
