@@ -251,12 +251,12 @@ class TestVersions:
 
     def test_null_is_rejected_in_versions_before_nullable_since(self) -> None:
         assert to_json(Changing(owner=None), version=2)["owner"] is None
-        for refused in (
+        for convert in (
             lambda: to_json(Changing(owner=None), version=1),
             lambda: from_json(Changing, {"form": [], "owner": None}, version=1),
         ):
             with pytest.raises(EncodeError) as caught:
-                refused()
+                convert()
             assert (caught.value.kind, caught.value.path) == ("null_not_allowed", ("owner",))
 
     def test_unknown_tags_are_left_out(self) -> None:

@@ -39,7 +39,7 @@ class Bare(Struct):
 
 
 BROKER = MetadataResponseBroker(node_id=1, host="h", port=9092)
-ANSWER = MetadataResponse(
+RESPONSE = MetadataResponse(
     brokers=(BROKER,),
     topics=(
         MetadataResponseTopic(
@@ -67,7 +67,7 @@ def test_structs_are_dataclasses() -> None:
     assert dataclasses.asdict(BROKER) == AS_DICT
     assert dataclasses.astuple(BROKER) == (1, "h", 9092, None)
     assert dataclasses.replace(BROKER, port=1).port == 1
-    assert dataclasses.asdict(ANSWER)["topics"][0]["partitions"][0]["replica_nodes"] == (1,)
+    assert dataclasses.asdict(RESPONSE)["topics"][0]["partitions"][0]["replica_nodes"] == (1,)
 
 
 def test_dataclass_fields_have_type_and_default() -> None:
@@ -135,7 +135,7 @@ def test_pydantic_checks_ranges() -> None:
     assert schema["properties"]["node_id"]["minimum"] == -(1 << 31)
 
 
-@pytest.mark.parametrize("value", [ANSWER, EVERYTHING], ids=["answer", "everything"])
+@pytest.mark.parametrize("value", [RESPONSE, EVERYTHING], ids=["response", "everything"])
 def test_pydantic_round_trip(value: Any) -> None:
     adapter: Any = pydantic.TypeAdapter(type(value))
     assert adapter.validate_json(adapter.dump_json(value)) == value
@@ -153,7 +153,7 @@ def test_pydantic_model_can_hold_structs() -> None:
 # msgspec
 
 
-@pytest.mark.parametrize("value", [ANSWER, EVERYTHING], ids=["answer", "everything"])
+@pytest.mark.parametrize("value", [RESPONSE, EVERYTHING], ids=["response", "everything"])
 def test_msgspec_round_trip(value: Any) -> None:
     for module in (msgspec.json, msgspec.msgpack):
         assert module.decode(module.encode(value), type=type(value)) == value
@@ -174,7 +174,7 @@ def test_cattrs_round_trip() -> None:
     assert cattrs.structure(AS_DICT, MetadataResponseBroker) == BROKER
     converter = cattrs.Converter()
     converter.register_structure_hook(UUID, lambda value, _: value)
-    assert converter.structure(converter.unstructure(ANSWER), MetadataResponse) == ANSWER
+    assert converter.structure(converter.unstructure(RESPONSE), MetadataResponse) == RESPONSE
 
 
 # rich
@@ -191,8 +191,8 @@ def test_rich_leaves_out_defaults() -> None:
 
 
 def test_pprint_breaks_a_message_into_lines() -> None:
-    assert pprint.pformat(ANSWER, width=60).startswith("MetadataResponse(throttle_time_ms=0,\n")
-    assert len(pprint.pformat(ANSWER, width=60).splitlines()) > 10
+    assert pprint.pformat(RESPONSE, width=60).startswith("MetadataResponse(throttle_time_ms=0,\n")
+    assert len(pprint.pformat(RESPONSE, width=60).splitlines()) > 10
 
 
 # Documentation

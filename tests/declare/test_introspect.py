@@ -55,11 +55,16 @@ def test_defaults_are_resolved_to_values() -> None:
 
 
 def test_describe_returns_class_keywords() -> None:
-    asked, answer = describe(AskRequest), describe(AskResponse)
-    assert (asked.name, asked.api_key, asked.kind, asked.response) == ("AskRequest", 900, "request", "AskResponse")
-    assert (answer.kind, answer.response, answer.dialects) == ("response", None, ("kafka", "kip4"))
-    assert asked.dialects == ("kafka",)
-    assert [asked.is_flexible(version) for version in range(4)] == [False, False, True, True]
+    request, response = describe(AskRequest), describe(AskResponse)
+    assert (request.name, request.api_key, request.kind, request.response) == (
+        "AskRequest",
+        900,
+        "request",
+        "AskResponse",
+    )
+    assert (response.kind, response.response, response.dialects) == ("response", None, ("kafka", "kip4"))
+    assert request.dialects == ("kafka",)
+    assert [request.is_flexible(version) for version in range(4)] == [False, False, True, True]
 
 
 def test_header_version_follows_from_the_message() -> None:

@@ -55,9 +55,9 @@ def struct(**body: Any) -> Callable[[], Any]:
     ],
 )
 def test_invalid_options_are_rejected(options: dict[str, Any], reason: str) -> None:
-    declaration, name, said = declaration_error(struct(good=(int8,), bad=(int32, field(**options))))
+    declaration, name, reason_given = declaration_error(struct(good=(int8,), bad=(int32, field(**options))))
     assert (declaration, name) == ("Wrong", "bad")
-    assert reason in said
+    assert reason in reason_given
 
 
 @pytest.mark.parametrize("name", ["unknown_tags", "_hidden"])
@@ -98,9 +98,9 @@ def message(**keywords: Any) -> Callable[[], Any]:
     ],
 )
 def test_invalid_class_keywords_are_rejected(keywords: dict[str, Any], reason: str) -> None:
-    declaration, name, said = declaration_error(message(**keywords))
+    declaration, name, reason_given = declaration_error(message(**keywords))
     assert (declaration, name) == ("Wrong", None)
-    assert reason in said
+    assert reason in reason_given
 
 
 def test_struct_with_versions_is_rejected() -> None:
@@ -136,9 +136,9 @@ WRONG_TYPES: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("wire", "reason"), [row[1:] for row in WRONG_TYPES], ids=[row[0] for row in WRONG_TYPES])
 def test_types_without_wire_format_are_rejected(wire: Any, reason: str) -> None:
     wrong = struct(good=(int8,), bad=(wire,))()
-    declaration, name, said = declaration_error(lambda: fields(wrong))
+    declaration, name, reason_given = declaration_error(lambda: fields(wrong))
     assert (declaration, name) == ("Wrong", "bad")
-    assert reason in said
+    assert reason in reason_given
 
 
 WRONG_OPTIONS: list[tuple[str, Any, Any, str]] = [
@@ -153,9 +153,9 @@ WRONG_OPTIONS: list[tuple[str, Any, Any, str]] = [
 )
 def test_options_that_do_not_fit_the_type_are_rejected(wire: Any, options: Any, reason: str) -> None:
     wrong = struct(bad=(wire, options))()
-    declaration, name, said = declaration_error(lambda: fields(wrong))
+    declaration, name, reason_given = declaration_error(lambda: fields(wrong))
     assert (declaration, name) == ("Wrong", "bad")
-    assert reason in said
+    assert reason in reason_given
 
 
 WRONG_DEFAULTS: list[tuple[str, Any, Any]] = [
@@ -185,9 +185,9 @@ WRONG_DEFAULTS: list[tuple[str, Any, Any]] = [
 def test_defaults_of_a_wrong_type_are_rejected(wire: Any, default: Any) -> None:
     for written in (default, field(default=default)):
         wrong = struct(bad=(wire, written))()
-        declaration, name, said = declaration_error(lambda wrong=wrong: fields(wrong))  # type: ignore[misc]  # bound early
+        declaration, name, reason_given = declaration_error(lambda wrong=wrong: fields(wrong))  # type: ignore[misc]  # bound early
         assert (declaration, name) == ("Wrong", "bad")
-        assert said.startswith(f"default={default!r}: ")
+        assert reason_given.startswith(f"default={default!r}: ")
 
 
 class Ring(Struct):
@@ -245,11 +245,11 @@ def test_every_use_of_a_wrong_declaration_raises() -> None:
 
 
 def test_request_can_name_a_response_that_is_declared_later() -> None:
-    class Ask(Request["Answer"], api_key=900, versions="0-3", flexible="2+"):
+    class FirstRequest(Request["LaterResponse"], api_key=900, versions="0-3", flexible="2+"):
         what: declare.string
 
-    class Answer(Message, api_key=900, versions="0-3", flexible="2+"):
+    class LaterResponse(Message, api_key=900, versions="0-3", flexible="2+"):
         that: declare.string
 
-    assert describe(Ask).response == "Answer"
-    assert describe(Ask).kind == "request"
+    assert describe(FirstRequest).response == "LaterResponse"
+    assert describe(FirstRequest).kind == "request"

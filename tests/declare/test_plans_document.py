@@ -197,5 +197,5 @@ def test_texts_outside_the_grammar_are_rejected(sentence: str, data: st.DataObje
 
 @pytest.mark.parametrize("reason", BEYOND_THE_GRAMMAR.pattern.split("|"))
 def test_document_lists_the_reasons_beyond_the_grammar(reason: str) -> None:
-    said = PAGE.replace("at most 64 deep", "types are nested more than 64 deep")
-    assert re.search(reason, said), reason
+    error = PAGE.replace("at most 64 deep", "types are nested more than 64 deep")
+    assert re.search(reason, error), reason

@@ -55,7 +55,7 @@ def metadata(
     return MetadataResponse(brokers=tuple(map(broker, brokers)), controller_id=controller_id, topics=topics)
 
 
-class Told:
+class MessageDecoder:
     """A decoder that is given messages instead of bytes."""
 
     def __init__(self, version: int = 12) -> None:
@@ -77,30 +77,30 @@ class Told:
 
 
 def test_equal_frame_returns_the_same_message() -> None:
-    told = Told()
-    first = told(metadata(topic("a"), topic("b")))
+    decoder = MessageDecoder()
+    first = decoder(metadata(topic("a"), topic("b")))
 
-    assert told(metadata(topic("a"), topic("b"))) is first
-    assert told.changed == NOTHING
-    assert not told.changed
+    assert decoder(metadata(topic("a"), topic("b"))) is first
+    assert decoder.changed == NOTHING
+    assert not decoder.changed
 
 
 def test_other_controller_keeps_topics_and_brokers() -> None:
-    told = Told()
-    first = told(metadata(topic("a"), topic("b")))
+    decoder = MessageDecoder()
+    first = decoder(metadata(topic("a"), topic("b")))
 
-    second = told(metadata(topic("a"), topic("b"), controller_id=2))
+    second = decoder(metadata(topic("a"), topic("b"), controller_id=2))
 
     assert second.topics is first.topics
     assert second.brokers is first.brokers
-    assert told.changed == Changes(first=False, fields=("controller_id",), arrays={})
+    assert decoder.changed == Changes(first=False, fields=("controller_id",), arrays={})
 
 
 def test_unchanged_parts_around_and_inside_a_changed_topic_are_kept() -> None:
-    told = Told()
-    first = told(metadata(topic("a"), topic("b", 1, 2, 3), topic("c")))
+    decoder = MessageDecoder()
+    first = decoder(metadata(topic("a"), topic("b", 1, 2, 3), topic("c")))
 
-    second = told(metadata(topic("a"), topic("b", 1, 9, 3), topic("c")))
+    second = decoder(metadata(topic("a"), topic("b", 1, 9, 3), topic("c")))
 
     assert second.topics[0] is first.topics[0]
     assert second.topics[2] is first.topics[2]
@@ -108,90 +108,90 @@ def test_unchanged_parts_around_and_inside_a_changed_topic_are_kept() -> None:
     assert second.topics[1].name is first.topics[1].name
     before, after = first.topics[1].partitions, second.topics[1].partitions
     assert [one is other for one, other in zip(before, after, strict=True)] == [True, False, True]
-    [array] = told.changed.arrays.values()
+    [array] = decoder.changed.arrays.values()
     assert array.changed == ((first.topics[1], second.topics[1]),)
     assert (array.added, array.removed, array.moved) == ((), (), False)
 
 
 @pytest.mark.parametrize("gone", [(0,), (3,), (9,), (3, 4), (0, 1, 2), (2, 4, 6), (8, 9)])
 def test_other_topics_are_kept_when_topics_are_removed_and_added(gone: tuple[int, ...]) -> None:
-    told = Told()
+    decoder = MessageDecoder()
     topics = [topic(f"topic-{number}") for number in range(10)]
-    first = told(metadata(*topics))
+    first = decoder(metadata(*topics))
 
-    second = told(metadata(*(each for number, each in enumerate(topics) if number not in gone)))
+    second = decoder(metadata(*(each for number, each in enumerate(topics) if number not in gone)))
 
     assert [id(each) for each in second.topics] == [
         id(each) for number, each in enumerate(first.topics) if number not in gone
     ]
-    assert told.changed.arrays["topics"].removed == tuple(first.topics[number] for number in gone)
+    assert decoder.changed.arrays["topics"].removed == tuple(first.topics[number] for number in gone)
 
-    third = told(metadata(*topics))
+    third = decoder(metadata(*topics))
 
     assert all(
         one is other
         for number, (one, other) in enumerate(zip(first.topics, third.topics, strict=True))
         if number not in gone
     )
-    assert told.changed.arrays["topics"].added == tuple(third.topics[number] for number in gone)
+    assert decoder.changed.arrays["topics"].added == tuple(third.topics[number] for number in gone)
 
 
 def test_reordered_topics_are_kept() -> None:
-    told = Told()
+    decoder = MessageDecoder()
     topics = [topic(f"topic-{number}") for number in range(10)]
-    first = told(metadata(*topics))
+    first = decoder(metadata(*topics))
 
-    second = told(metadata(*reversed(topics)))
+    second = decoder(metadata(*reversed(topics)))
 
     assert all(one is other for one, other in zip(first.topics, reversed(second.topics), strict=True))
-    assert told.changed.arrays["topics"] == ((), (), (), True)
+    assert decoder.changed.arrays["topics"] == ((), (), (), True)
 
 
 def test_topics_with_a_common_prefix_are_different() -> None:
-    told = Told(version=1)
-    told(metadata(topic("a", 1), topic("ab", 1)))
+    decoder = MessageDecoder(version=1)
+    decoder(metadata(topic("a", 1), topic("ab", 1)))
 
-    assert [each.name for each in told(metadata(topic("ab", 1), topic("a", 1))).topics] == ["ab", "a"]
-    assert [len(each.partitions) for each in told(metadata(topic("a", 1, 1), topic("ab", 1))).topics] == [2, 1]
+    assert [each.name for each in decoder(metadata(topic("ab", 1), topic("a", 1))).topics] == ["ab", "a"]
+    assert [len(each.partitions) for each in decoder(metadata(topic("a", 1, 1), topic("ab", 1))).topics] == [2, 1]
 
 
 def test_topics_with_the_same_name_are_matched_by_position() -> None:
-    told = Told()
-    told(metadata(topic("a", 1), topic("a", 2), topic(None, 3), topic(None, 4)))
+    decoder = MessageDecoder()
+    decoder(metadata(topic("a", 1), topic("a", 2), topic(None, 3), topic(None, 4)))
 
-    told(metadata(topic("a", 2), topic("a", 1), topic(None, 4), topic("a", 1), topic(None, 3)))
+    decoder(metadata(topic("a", 2), topic("a", 1), topic(None, 4), topic("a", 1), topic(None, 3)))
 
 
 # What changed
 
 
 def test_first_message_is_all_new() -> None:
-    told = Told()
-    assert told.changed == NOTHING
+    decoder = MessageDecoder()
+    assert decoder.changed == NOTHING
 
-    first = told(metadata(topic("a")))
+    first = decoder(metadata(topic("a")))
 
-    assert told.changed.first
-    assert told.changed
-    assert told.changed.arrays["topics"].added == first.topics
+    assert decoder.changed.first
+    assert decoder.changed
+    assert decoder.changed.arrays["topics"].added == first.topics
 
-    told.decoder.reset()
-    told(metadata(topic("a")))
-    assert told.changed.first
+    decoder.decoder.reset()
+    decoder(metadata(topic("a")))
+    assert decoder.changed.first
 
 
 def test_invalid_frame_keeps_the_last_valid_message() -> None:
-    told = Told()
-    first = told(metadata(topic("a"), topic("b")))
+    decoder = MessageDecoder()
+    first = decoder(metadata(topic("a"), topic("b")))
     body = kwire.encode(metadata(topic("a"), topic("b", 9)), version=12)
 
     with pytest.raises(kwire.DecodeError, match="truncated"):
-        told.decoder.decode(body[:-3])
+        decoder.decoder.decode(body[:-3])
 
-    assert told.changed == NOTHING
-    second = told(metadata(topic("a"), topic("b", 9)))
+    assert decoder.changed == NOTHING
+    second = decoder(metadata(topic("a"), topic("b", 9)))
     assert second.topics[0] is first.topics[0]
-    assert told.changed.arrays["topics"].changed == ((first.topics[1], second.topics[1]),)
+    assert decoder.changed.arrays["topics"].changed == ((first.topics[1], second.topics[1]),)
 
 
 def test_changes_include_tagged_fields() -> None:
@@ -211,25 +211,25 @@ def test_changes_include_tagged_fields() -> None:
 
 
 def test_changes_include_unknown_tags() -> None:
-    told = Told()
-    told(metadata(topic("a")))
+    decoder = MessageDecoder()
+    decoder(metadata(topic("a")))
 
-    tagged = told(dataclasses.replace(metadata(topic("a")), unknown_tags={5: b"x"}))
+    tagged = decoder(dataclasses.replace(metadata(topic("a")), unknown_tags={5: b"x"}))
 
-    assert told.changed == Changes(first=False, fields=("unknown_tags",), arrays={})
-    assert told.changed
-    told(tagged)
-    assert told.changed == NOTHING
-    told(metadata(topic("a")))
-    assert told.changed.fields == ("unknown_tags",)
+    assert decoder.changed == Changes(first=False, fields=("unknown_tags",), arrays={})
+    assert decoder.changed
+    decoder(tagged)
+    assert decoder.changed == NOTHING
+    decoder(metadata(topic("a")))
+    assert decoder.changed.fields == ("unknown_tags",)
 
 
 def test_first_message_changes_include_unknown_tags() -> None:
-    told = Told()
+    decoder = MessageDecoder()
 
-    told(dataclasses.replace(metadata(topic("a")), unknown_tags={5: b"x"}))
+    decoder(dataclasses.replace(metadata(topic("a")), unknown_tags={5: b"x"}))
 
-    assert told.changed.fields[-1] == "unknown_tags"
+    assert decoder.changed.fields[-1] == "unknown_tags"
 
 
 def test_decoder_rejects_other_classes_and_versions() -> None:
@@ -394,7 +394,7 @@ def test_kip4_topics_are_matched_by_name_and_nested_parts_are_kept() -> None:
             )
             for index in range(3)
         )
-        told = TopicMetadata_V1(
+        decoder = TopicMetadata_V1(
             topic_error_code=0,
             topic_name="orders",
             partitions=parts,
@@ -403,7 +403,7 @@ def test_kip4_topics_are_matched_by_name_and_nested_parts_are_kept() -> None:
         others = (
             TopicMetadata_V1(topic_error_code=3, topic_name=name, partitions=(), config_entries=()) for name in extra
         )
-        return TopicMetadataResponse_V1(brokers=(), topics=(*others, told))
+        return TopicMetadataResponse_V1(brokers=(), topics=(*others, decoder))
 
     decoder = kwire.Decoder(TopicMetadataResponse_V1, version=1)
     first = decoder.decode(kwire.encode(message(0), version=1)).topics[0]
@@ -418,10 +418,10 @@ def test_kip4_topics_are_matched_by_name_and_nested_parts_are_kept() -> None:
 
 
 def test_repr_of_changes_is_bounded() -> None:
-    told = Told()
+    decoder = MessageDecoder()
 
-    told(metadata(*(topic(f"topic-{number}") for number in range(1000))))
+    decoder(metadata(*(topic(f"topic-{number}") for number in range(1000))))
 
-    assert "added=<1000 MetadataResponseTopic>" in repr(told.changed)
-    assert repr(told.changed).startswith("Changes(first=True, fields=(")
-    assert len(repr(told.changed)) < 3000
+    assert "added=<1000 MetadataResponseTopic>" in repr(decoder.changed)
+    assert repr(decoder.changed).startswith("Changes(first=True, fields=(")
+    assert len(repr(decoder.changed)) < 3000

@@ -9,11 +9,11 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "decoder.md"
 
 
 def test_examples_print_the_documented_output() -> None:
-    said: list[str] = []
+    output: list[str] = []
     text = PAGE.read_text(encoding="utf-8")
     examples = doctest.DocTestParser().get_doctest(text, {"__name__": "page"}, PAGE.name, None, None)
 
-    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(examples, out=said.append)
+    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(examples, out=output.append)
 
     assert result.attempted > 4
-    assert result.failed == 0, "".join(said)
+    assert result.failed == 0, "".join(output)

@@ -95,14 +95,14 @@ def decoding(case: Greedy, size: int) -> Callable[[], object]:
 def decoding_in_vain(case: Greedy, size: int) -> Callable[[], object]:
     body = case.body(size)[:-1]
 
-    def refuse() -> None:
+    def reject() -> None:
         try:
             kwire.decode(case.cls, body, version=case.version)
         except kwire.DecodeError:
             return
         raise AssertionError("its last byte is missing")
 
-    return refuse
+    return reject
 
 
 def validating(case: Greedy, size: int) -> Callable[[], object]:

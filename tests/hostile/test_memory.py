@@ -92,6 +92,6 @@ def cost(type: WireType, version: int) -> int:
         case Primitive(name=name):
             return LARGEST.get(name, 32)
         case StructType(struct=struct):
-            standing = [f for f in fields(struct) if f.tag is None and f.in_version(version)]
-            return struct.__basicsize__ + sum(cost(f.type, version) for f in standing)
+            present = [f for f in fields(struct) if f.tag is None and f.in_version(version)]
+            return struct.__basicsize__ + sum(cost(f.type, version) for f in present)
     return 0

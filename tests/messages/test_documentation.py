@@ -80,8 +80,8 @@ def test_modules_and_classes_have_docstrings(path: Path) -> None:
 def test_fields_say_more_than_their_names(path: Path) -> None:
     for declaration in declarations(path):
         for name, text in documented_fields(declaration):
-            told = words(text) - words(name) - words(declaration.name)
-            assert len(told) > 1, f"{declaration.name}.{name} only says: {text!r}"
+            added = words(text) - words(name) - words(declaration.name)
+            assert len(added) > 1, f"{declaration.name}.{name} only says: {text!r}"
 
 
 def test_repeating_the_name_is_not_documentation() -> None:

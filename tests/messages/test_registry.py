@@ -145,11 +145,11 @@ def test_every_request_has_a_response_of_its_key_and_versions(request_class: typ
     facts = describe(request_class)
     assert facts.response is not None
     for dialect in facts.dialects:
-        answer = describe(find(dialect, name=facts.response))
+        response = describe(find(dialect, name=facts.response))
 
-        assert answer.kind == "response"
-        assert (answer.api_key, answer.versions) == (facts.api_key, facts.versions)
-        assert dialect in answer.dialects
+        assert response.kind == "response"
+        assert (response.api_key, response.versions) == (facts.api_key, facts.versions)
+        assert dialect in response.dialects
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -172,7 +172,7 @@ def test_headers_come_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "asked", "text"),
+    ("dialect", "arguments", "text"),
     [
         ("kafka", {"api_key": 9999, "kind": "request"}, "dialect kafka has no request with key 9999"),
         ("kafka", {"api_key": 1000, "kind": "request"}, "dialect kafka has no request with key 1000"),
@@ -188,15 +188,15 @@ def test_headers_come_last() -> None:
     ],
     ids=["key", "key of another dialect", "version", "gap", "name", "name of another dialect", "name of Kafka's"],
 )
-def test_unknown_messages_raise_a_descriptive_error(dialect: str, asked: dict[str, object], text: str) -> None:
+def test_unknown_messages_raise_a_descriptive_error(dialect: str, arguments: dict[str, object], text: str) -> None:
     with pytest.raises(UnknownMessage) as caught:
-        find(dialect, **asked)  # type: ignore[arg-type]  # names and numbers
+        find(dialect, **arguments)  # type: ignore[arg-type]  # names and numbers
 
     assert str(caught.value) == text
     assert isinstance(caught.value, KwireError)
     assert isinstance(caught.value, LookupError)
     assert caught.value.dialect == dialect
-    assert {name: getattr(caught.value, name) for name in asked} == asked
+    assert {name: getattr(caught.value, name) for name in arguments} == arguments
 
 
 def test_unknown_dialect_is_rejected() -> None:
@@ -220,10 +220,10 @@ def test_find_does_not_return_structs() -> None:
         find("kip4", name="TopicMetadata")
 
 
-@pytest.mark.parametrize("asked", [{}, {"api_key": 3}, {"kind": "request"}, {"version": 3}], ids=str)
-def test_find_with_missing_arguments_raises_type_error(asked: dict[str, object]) -> None:
+@pytest.mark.parametrize("arguments", [{}, {"api_key": 3}, {"kind": "request"}, {"version": 3}], ids=str)
+def test_find_with_missing_arguments_raises_type_error(arguments: dict[str, object]) -> None:
     with pytest.raises(TypeError, match="api_key= and kind="):
-        find("kafka", **asked)  # type: ignore[arg-type]  # as above
+        find("kafka", **arguments)  # type: ignore[arg-type]  # as above
 
 
 def test_unknown_attribute_of_a_package_raises_attribute_error_with_a_suggestion() -> None:

@@ -88,7 +88,7 @@ CASES = [
         CreateTopicRequest(topic_name="t", replica_assignment="1:2,2:1"),
     ),
     Case(
-        "create topic, asked of a broker that is not the controller",
+        "create topic, sent to a broker that is not the controller",
         1,
         "00 16 01 00 38 54 61 72 67 65 74 20 62 72 6f 6b 65 72 20 28 69 64 3d 31 29 20 69 73 20 6e 6f 74 20 73 65 72 76"
         "69 6e 67 20 61 20 63 6f 6e 74 72 6f 6c 6c 65 72 27 73 20 72 6f 6c 65 2e",
@@ -157,9 +157,9 @@ CASES = [
             )
         ),
     ),
-    Case("answer to a batch of creations", 2, STARTED_BODY, CreateTopicResponse_V2(topics=STARTED)),
-    Case("answer to a batch of alterations", 2, STARTED_BODY, AlterTopicResponse_V2(topics=STARTED)),
-    Case("answer to a batch of deletions", 2, STARTED_BODY, DeleteTopicResponse_V2(topics=STARTED)),
+    Case("response to a batch of creations", 2, STARTED_BODY, CreateTopicResponse_V2(topics=STARTED)),
+    Case("response to a batch of alterations", 2, STARTED_BODY, AlterTopicResponse_V2(topics=STARTED)),
+    Case("response to a batch of deletions", 2, STARTED_BODY, DeleteTopicResponse_V2(topics=STARTED)),
     Case(
         "topic metadata with lag and settings",
         1,

@@ -142,7 +142,7 @@ def test_few_frames_are_excepted() -> None:
     assert Counter(excepted().values()) == {
         "api not declared": 24,
         "version not declared": 6,
-        "answered in version 0": 2,
+        "response in version 0": 2,
         "surplus bytes": 2,
     }
     assert len(exchanges()) == 1926
@@ -159,23 +159,23 @@ def test_frames_of_undeclared_versions_are_rejected() -> None:
     for exchange in exceptions("version not declared"):
         with pytest.raises(frame.UnsupportedRequest) as caught:
             frame.decode_request(exchange.request)
-        asked = caught.value.header
-        assert (asked.request_api_key, asked.request_api_version) == (18, 99)
+        header = caught.value.header
+        assert (header.request_api_key, header.request_api_version) == (18, 99)
         cls = messages.find("kafka", name="ApiVersionsResponse")
-        answer = frame.decode_response(exchange.response, cls, version=5)
-        assert (answer.version, answer.correlation_id) == (0, asked.correlation_id)
-        assert written_response(answer) == sized(exchange.response)
+        response = frame.decode_response(exchange.response, cls, version=5)
+        assert (response.version, response.correlation_id) == (0, header.correlation_id)
+        assert written_response(response) == sized(exchange.response)
 
 
 def test_api_versions_responses_in_version_0() -> None:
     """The response is not in the requested version."""
-    for exchange in exceptions("answered in version 0"):
+    for exchange in exceptions("response in version 0"):
         request = frame.decode_request(exchange.request)
         assert written_request(request) == sized(exchange.request)
-        answer: Any = frame.decode_response(exchange.response, response_class(exchange), version=exchange.version)
-        assert answer.version == 0 < exchange.version
-        assert answer.message.error_code == 35
-        assert written_response(answer) == sized(exchange.response)
+        response: Any = frame.decode_response(exchange.response, response_class(exchange), version=exchange.version)
+        assert response.version == 0 < exchange.version
+        assert response.message.error_code == 35
+        assert written_response(response) == sized(exchange.response)
 
 
 def test_surplus_bytes_of_requests_are_kept_apart() -> None:
@@ -184,8 +184,8 @@ def test_surplus_bytes_of_requests_are_kept_apart() -> None:
         request = frame.decode_request(exchange.request)
         assert request.surplus == bytes.fromhex("010000")
         assert written_request(request) == sized(exchange.request.removesuffix(request.surplus))
-        answer = frame.decode_response(exchange.response, response_class(exchange), version=exchange.version)
-        assert written_response(answer) == sized(exchange.response)
+        response = frame.decode_response(exchange.response, response_class(exchange), version=exchange.version)
+        assert written_response(response) == sized(exchange.response)
 
 
 def test_splitter_splits_a_stream_of_all_payloads() -> None:

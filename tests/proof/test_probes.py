@@ -58,13 +58,13 @@ STRICTER = {
 LAXER = "tag 0 at a version where it is not defined (UpdateMetadataRequest v6, type is v7+? no tags: unknown)"
 """The probe that Java rejects and kwire accepts: in version 6, a tag of version 7 is an unknown tag."""
 
-asked = [probe for probe in probes() if probe.version in message_class(probe.message).versions]
-each_probe = pytest.mark.parametrize("probe", asked, ids=[probe.question for probe in asked])
+used = [probe for probe in probes() if probe.version in message_class(probe.message).versions]
+each_probe = pytest.mark.parametrize("probe", used, ids=[probe.question for probe in used])
 
 
 def test_every_probe_is_used() -> None:
     assert len(probes()) == 86
-    assert set(STRICTER) | {LAXER} <= {probe.question for probe in asked}
+    assert set(STRICTER) | {LAXER} <= {probe.question for probe in used}
     assert set(STRICTER.values()) == set(REASONS)
 
 
@@ -90,7 +90,7 @@ def test_kwire_agrees_with_java_except_for_listed_reasons(codec: Codec, probe: P
 
 @through_both
 def test_undeclared_versions_are_rejected(codec: Codec) -> None:
-    beyond = [probe for probe in probes() if probe not in asked]
+    beyond = [probe for probe in probes() if probe not in used]
     assert {probe.version for probe in beyond} == {-1, 99}
     for probe in beyond:
         with pytest.raises(
@@ -103,7 +103,7 @@ def test_undeclared_versions_are_rejected(codec: Codec) -> None:
 def test_values_that_java_rejects_are_rejected(codec: Codec) -> None:
     """Two values that Java writes are rejected too: a lone surrogate, and an unknown tag with a known number."""
 
-    def refused(message: RequestHeader | ApiVersionsResponse, version: int) -> str:
+    def encode_error(message: RequestHeader | ApiVersionsResponse, version: int) -> str:
         with pytest.raises(EncodeError) as caught:
             codec.encode(message, version=version)
         return caught.value.kind
@@ -112,12 +112,12 @@ def test_values_that_java_rejects_are_rejected(codec: Codec) -> None:
         return RequestHeader(request_api_key=3, request_api_version=1, correlation_id=7, client_id=client_id)
 
     assert len(codec.encode(header("a" * 32767), version=1)) == 32777
-    assert refused(header("a" * 32768), 1) == "too_long"
-    assert refused(header("a\ud800b"), 1) == "invalid_utf8"
+    assert encode_error(header("a" * 32768), 1) == "too_long"
+    assert encode_error(header("a\ud800b"), 1) == "invalid_utf8"
 
     def tagged(tag: int) -> ApiVersionsResponse:
         return ApiVersionsResponse(error_code=0, api_keys=(), unknown_tags={tag: b"\x01"})
 
-    assert refused(tagged(9), 1) == "tag_clash"
-    assert refused(tagged(3), 3) == "tag_clash"
+    assert encode_error(tagged(9), 1) == "tag_clash"
+    assert encode_error(tagged(3), 3) == "tag_clash"
     assert codec.encode(tagged(9), version=3).endswith(bytes.fromhex("01 09 01 01"))

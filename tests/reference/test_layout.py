@@ -70,8 +70,8 @@ def test_smallest_value_has_the_minimum_size(cls: Any, version: int) -> None:
 
 
 def smallest_instance(cls: Any, version: int) -> Any:
-    standing = [f for f in fields(cls) if f.in_version(version) and f.tag is None]
-    given = {f.name: smallest_value(f.type, version, f.nullable_in(version)) for f in standing}
+    present = [f for f in fields(cls) if f.in_version(version) and f.tag is None]
+    given = {f.name: smallest_value(f.type, version, f.nullable_in(version)) for f in present}
     return cls(**given)
 
 
@@ -103,12 +103,12 @@ class EmptyAtFirst(Struct):
 
 def errors_of_layout_and_plan(cls: Any, version: int) -> list[tuple[str, str | None]]:
     """Return the class and field of the errors of the layout and the plan."""
-    blamed = []
-    for work_out in (layout_of, codec._compile):
+    found = []
+    for create in (layout_of, codec._compile):
         with pytest.raises(DeclarationError) as caught:
-            work_out(cls, version)
-        blamed.append((caught.value.declaration, caught.value.field))
-    return blamed
+            create(cls, version)
+        found.append((caught.value.declaration, caught.value.field))
+    return found
 
 
 def test_arrays_of_empty_elements_are_rejected() -> None:

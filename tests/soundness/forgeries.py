@@ -76,7 +76,7 @@ def encoded_with_evil_equality(lies: str) -> str:
     try:
         kwire.encode(message, version=1)
     except kwire.EncodeError as error:
-        return f"refused at {error.path}"
+        return f"rejected at {error.path}"
     return "encoded"
 
 

@@ -21,29 +21,29 @@ def child(name: str, *arguments: str) -> str:
 
 
 def test_empty_object_is_rejected_by_encode() -> None:
-    with pytest.raises(EncodeError) as refusal:
+    with pytest.raises(EncodeError) as caught:
         kwire.encode(object.__new__(Tree), version=1)
-    assert refusal.value.kind == "wrong_type"
-    assert refusal.value.path == ("leaves",)
+    assert caught.value.kind == "wrong_type"
+    assert caught.value.path == ("leaves",)
 
 
 def test_nested_empty_object_is_rejected_with_its_path() -> None:
     message = Tree(leaves=(Leaf(),))
     object.__setattr__(message, "leaves", (Leaf(), object.__new__(Leaf)))
-    with pytest.raises(EncodeError) as refusal:
+    with pytest.raises(EncodeError) as caught:
         kwire.encode(message, version=1)
-    assert refusal.value.kind == "wrong_type"
-    assert refusal.value.path == ("leaves", 1, "number")
+    assert caught.value.kind == "wrong_type"
+    assert caught.value.path == ("leaves", 1, "number")
 
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_unset_slot_is_rejected_with_its_name(name: str) -> None:
     message = full_tree()
     object.__delattr__(message, name)
-    with pytest.raises(EncodeError) as refusal:
+    with pytest.raises(EncodeError) as caught:
         kwire.encode(message, version=1)
-    assert refusal.value.kind == "wrong_type"
-    assert refusal.value.path == (name,)
+    assert caught.value.kind == "wrong_type"
+    assert caught.value.path == (name,)
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -53,10 +53,10 @@ def test_unset_slot_is_rejected_with_its_name(name: str) -> None:
 def test_foreign_value_is_rejected_with_its_name(name: str, forged: object) -> None:
     message = full_tree()
     object.__setattr__(message, name, forged)
-    with pytest.raises(EncodeError) as refusal:
+    with pytest.raises(EncodeError) as caught:
         kwire.encode(message, version=1)
-    assert refusal.value.kind == "wrong_type"
-    assert refusal.value.path == (name,)
+    assert caught.value.kind == "wrong_type"
+    assert caught.value.path == (name,)
 
 
 def test_unset_slots_can_be_compared_and_hashed() -> None:
@@ -96,10 +96,10 @@ def test_exception_of_a_forged_equality_propagates() -> None:
 def test_foreign_value_in_an_absent_field_is_not_the_default() -> None:
     message = Ages(items=(Aged(),))
     object.__setattr__(message.items[0], "old", object())
-    with pytest.raises(EncodeError) as refusal:
+    with pytest.raises(EncodeError) as caught:
         kwire.encode(message, version=1)
-    assert refusal.value.kind == "not_in_version"
-    assert refusal.value.path == ("items", 0, "old")
+    assert caught.value.kind == "not_in_version"
+    assert caught.value.path == ("items", 0, "old")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -120,7 +120,7 @@ def test_forged_struct_of_another_class_is_rejected(form: str) -> None:
 
 @pytest.mark.parametrize("lies", ["equal", "different"])
 def test_encode_does_not_call_a_forged_equality(lies: str) -> None:
-    assert child("encoded_with_evil_equality", lies) in ("encoded", "refused at ('items', 0, 'old')")
+    assert child("encoded_with_evil_equality", lies) in ("encoded", "rejected at ('items', 0, 'old')")
 
 
 def test_forged_equality_can_clear_the_compared_structs() -> None:

@@ -93,6 +93,6 @@ def test_shared_objects_are_freed_by_the_last_thread() -> None:
         return len({hash(tree) for tree in mine} | {hash(tree.home) for tree in mine})
 
     with ThreadPoolExecutor(THREADS) as pool:
-        answers = pool.map(work, range(THREADS))
+        results = pool.map(work, range(THREADS))
         shared.clear()
-        assert all(answer in (0, 2) for answer in answers)
+        assert all(result in (0, 2) for result in results)

@@ -142,7 +142,7 @@ def read_rest(source: Input) -> bytes:
     return source.take(source.end - source.position, source.position)
 
 
-def refuse_unbelievable(source: Input, start: int, wanted: int) -> None:
+def reject_excessive_count(source: Input, start: int, wanted: int) -> None:
     """Reject a count if that many elements of minimum size do not fit in the remaining input."""
     left = source.end - source.position
     if wanted > left:
@@ -218,7 +218,7 @@ class Readers:
             count = read_count(source)
             if count == 0:
                 return NO_TAGS
-            refuse_unbelievable(source, start, count * 2)
+            reject_excessive_count(source, start, count * 2)
             unknown = bytearray()
             highest = -1
             for _ in range(count):
@@ -302,7 +302,7 @@ class Readers:
             count = read_count(source)
             if count is None:
                 return None
-            refuse_unbelievable(source, start, count * smallest)
+            reject_excessive_count(source, start, count * smallest)
             path = source.path
             path.append(0)
             elements = []
@@ -324,7 +324,7 @@ class Readers:
             count = read_count(source)
             if count is None:
                 return None
-            refuse_unbelievable(source, start, count * size)
+            reject_excessive_count(source, start, count * size)
             position = source.position
             source.position = position + count * size
             return unpack_from(f">{count}{code}", source.data, position)

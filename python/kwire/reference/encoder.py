@@ -102,7 +102,7 @@ class Writers:
             for placed in layout.present
         ]
         absent = [(f.name, getter(getattr(struct, f.name)), f.default) for f in layout.absent if not f.ignorable]
-        refuse_unknown = None if layout.flexible else refuse_tags(layout)
+        reject_unknown = None if layout.flexible else reject_tags(layout)
         write_tags = self.tag_section(layout) if layout.flexible else None
 
         def write_struct(output: Output, value: Any) -> None:
@@ -113,8 +113,8 @@ class Writers:
             for name, get, default in absent:
                 path[-1] = name
                 reject_loss(output, get(value), default, layout.version)
-            if refuse_unknown is not None:
-                refuse_unknown(output, value)
+            if reject_unknown is not None:
+                reject_unknown(output, value)
             try:
                 for name, get, write in present:
                     path[-1] = name
@@ -240,7 +240,7 @@ def entries_of(output: Output, raw: bytes) -> list[tuple[int, bytes]]:
     return entries
 
 
-def refuse_tags(layout: Layout) -> Write:
+def reject_tags(layout: Layout) -> Write:
     def write_no_tags(output: Output, value: Any) -> None:
         output.path[-1] = "unknown_tags"
         if raw_tags(output, value):
