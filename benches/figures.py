@@ -2,9 +2,9 @@
 
     python -m benches.figures [--quick] [--only TOPIC] [--record FILE]
 
-Prints a table and writes a record. Every topic is a module of `benches` with `run(quick) -> list[Figure]`, and runs in a
-process of its own, so that topics do not share heaps, threads, or JVMs. If a topic fails, it is named at the end and
-the exit code is 1.
+Prints a table and writes a record. Every topic is a module of `benches` with `run(quick) -> list[Figure]`, and runs
+in a process of its own, so that topics do not share heaps, threads, or JVMs. If a topic fails, it is named at the end
+and the exit code is 1.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.cli.tables import Column
+from kwire.cli.tables import TableColumn
 from kwire.cli.value_labels import API_KEYS, value_label, value_text
 from kwire.declare.introspect import fields
 from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, Primitive, StructType
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 class FieldTable(NamedTuple):
     title: str
-    columns: list[Column]
+    columns: list[TableColumn]
     rows: list[list[str]]
 
 
@@ -42,7 +42,9 @@ def field_tables(message: Message, version: int, dialect: str) -> Iterator[Field
     """Return the tables of a message in `version`."""
     simple = list(_simple(type(message), version))
     rows = [[path_text(path), _cell(path, _value(message, path), dialect)] for path, _ in simple]
-    yield FieldTable(f"{type(message).__name__} v{version}", [Column("field"), Column("value", folds=True)], rows)
+    yield FieldTable(
+        f"{type(message).__name__} v{version}", [TableColumn("field"), TableColumn("value", folds=True)], rows
+    )
     yield from _array_tables([_Located((), message)], type(message), version, dialect)
 
 
@@ -55,14 +57,14 @@ def _array_tables(parents: list[_Located], struct: Any, version: int, dialect: s
             continue
         title = f"{path_text(_without_indexes((*parents[0].at, *path)))} ({len(elements)})"
         rows = [[path_text(at), *(_cell(name, _value(each, name), dialect) for name in names)] for at, each in elements]
-        yield FieldTable(title, [Column("at"), *(_column(name, f) for name, f in simple)], rows)
+        yield FieldTable(title, [TableColumn("at"), *(_column(name, f) for name, f in simple)], rows)
         yield from _array_tables(elements, element, version, dialect)
 
 
-def _column(name: Path, f: Field) -> Column:
+def _column(name: Path, f: Field) -> TableColumn:
     bare = _bare(f.type)
     has_names = f.name.endswith("error_code") or f.name in API_KEYS
-    return Column(path_text(name), isinstance(bare, Primitive) and bare.is_integer and not has_names, folds=True)
+    return TableColumn(path_text(name), isinstance(bare, Primitive) and bare.is_integer and not has_names, folds=True)
 
 
 def _elements(parents: Iterable[_Located], path: Path) -> Iterator[_Located]:

@@ -110,7 +110,7 @@ def read_bytes(source: BufferedReader, input_format: InputFormat | None) -> byte
 
 
 def from_hex(text: str) -> bytes:
-    """Decode hex digits, which may have blanks, colons, commas, dashes, or line ends between them and 0x before them."""
+    """Decode hex digits with an optional 0x, and with blanks, colons, commas, dashes, or line ends between them."""
     digits = _SEPARATORS.sub("", text.strip().removeprefix("0x").removeprefix("0X"))
     invalid = re.search(r"[^0-9a-fA-F]", digits)
     if invalid is not None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 GAP = "  "
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column; `number` aligns it to the right, `folds` lets cells wrap on a narrow terminal."""
 
     title: str
@@ -21,7 +21,7 @@ class Column(NamedTuple):
     folds: bool = False
 
 
-def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], paint: Paint) -> None:
+def print_table(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint) -> None:
     """Print a table to stdout."""
     if sys.stdout.isatty():
         _print_with_rich(columns, rows, paint)
@@ -30,7 +30,7 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], paint:
             print(line)
 
 
-def plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def plain_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Return the lines of a plain text table, the column titles first."""
     titles = [column.title for column in columns]
     widths = [max(map(len, cells)) for cells in zip(titles, *rows, strict=True)]
@@ -42,7 +42,7 @@ def plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Ite
         yield GAP.join(cells).rstrip()
 
 
-def _print_with_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]], paint: Paint) -> None:
+def _print_with_rich(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table

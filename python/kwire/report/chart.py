@@ -25,7 +25,7 @@ from kwire.report.phrasing import (
 )
 
 if TYPE_CHECKING:
-    from kwire.report.cluster_history import BrokerHistory, ClusterHistory, Incident
+    from kwire.report.cluster_history import BrokerHistory, ClusterHistory, ReportedIncident
 
 VERMILION, ORANGE, GREEN, BLUE, SKY, PINK, GRAY = (
     "#D55E00",
@@ -167,7 +167,7 @@ def _lanes(history: ClusterHistory) -> list[str]:
     return [*lanes, *(each for each in OTHER_LANES if each in used)] or ["none"]
 
 
-def _lane(incident: Incident) -> str:
+def _lane(incident: ReportedIncident) -> str:
     """Return the lane of an incident."""
     if incident.kind == "controller_moved":
         return "controller"

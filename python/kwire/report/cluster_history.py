@@ -26,8 +26,8 @@ __all__ = [
     "ClusterHistory",
     "ConfigChange",
     "ConfigDrift",
-    "Incident",
     "MissingGold",
+    "ReportedIncident",
     "read_histories",
 ]
 
@@ -63,7 +63,7 @@ class MissingGold(KwireError):
 
 
 @dataclass(frozen=True, slots=True)
-class Incident:
+class ReportedIncident:
     """A row of gold's `incidents`. `ended` is None while the incident lasts; `caused_by` is the id of another one."""
 
     id: str
@@ -169,7 +169,7 @@ class ClusterHistory:
     now: dict[str, int] = field(default_factory=dict)
     partition_counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     unhealthy: list[tuple[str, int, str, int]] = field(default_factory=list)
-    incidents: list[Incident] = field(default_factory=list)
+    incidents: list[ReportedIncident] = field(default_factory=list)
     leader_moves: dict[str, int] = field(default_factory=dict)
     leader_moves_over_time: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     most_moved: list[tuple[str, int, int]] = field(default_factory=list)
@@ -380,7 +380,7 @@ def _read_incidents(history: ClusterHistory, folder: Path) -> None:
     for row in _rows(history, folder, "incidents", "began_at", ends="ended_at"):
         ended = None if row["ended_at"] is None else micros_of(row["ended_at"])
         history.incidents.append(
-            Incident(
+            ReportedIncident(
                 row["incident_id"],
                 row["kind"],
                 row["cause"],

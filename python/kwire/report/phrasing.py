@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.report.cluster_history import ClusterHistory, Incident
+    from kwire.report.cluster_history import ClusterHistory, ReportedIncident
 
 OUTAGES = {
     "broker_killed": "was killed or crashed",
@@ -49,7 +49,7 @@ class IncidentGroup(Enum):
     CONFIGS = "configs"
 
 
-def incident_group(incident: Incident) -> IncidentGroup:
+def incident_group(incident: ReportedIncident) -> IncidentGroup:
     """Return the category of an incident."""
     if incident.kind in OUTAGES or incident.kind == "replica_lagging":
         return IncidentGroup.OUTAGE
@@ -58,7 +58,7 @@ def incident_group(incident: Incident) -> IncidentGroup:
     return IncidentGroup.CONFIGS if incident.kind == "config_changed" else IncidentGroup.ADMINISTRATION
 
 
-def incident_title(incident: Incident) -> str:
+def incident_title(incident: ReportedIncident) -> str:
     """Describe an incident in a few words."""
     kind, count = incident.kind, incident.partitions
     if kind in OUTAGES or kind in RECOVERIES:
@@ -88,23 +88,23 @@ def incident_title(incident: Incident) -> str:
     return upper_first(kind.replace("_", " "))
 
 
-def _new_controller(incident: Incident) -> str:
+def _new_controller(incident: ReportedIncident) -> str:
     return incident.attributes.get("to", "?" if incident.broker is None else str(incident.broker))
 
 
-def _changed_configs(incident: Incident, topics: str) -> str:
+def _changed_configs(incident: ReportedIncident, topics: str) -> str:
     if incident.attributes.get("scope") == "cluster":
         return "The cluster's default configs changed"
     return f"Configs of {lower_first(topics)} changed" if incident.topic_count else "Configs changed"
 
 
-def _topics(incident: Incident) -> str:
+def _topics(incident: ReportedIncident) -> str:
     if incident.topic_count == 1 and incident.topics:
         return f"Topic {incident.topics[0]}"
     return pluralize(incident.topic_count, "topic")
 
 
-def incident_impact(incident: Incident) -> str:
+def incident_impact(incident: ReportedIncident) -> str:
     """Describe what an incident affected, the most serious effect first."""
     effects = [
         (incident.offline, "without a leader"),

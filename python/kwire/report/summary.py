@@ -24,7 +24,7 @@ from kwire.report.phrasing import (
 )
 
 if TYPE_CHECKING:
-    from kwire.report.cluster_history import BrokerHistory, ClusterHistory, Incident
+    from kwire.report.cluster_history import BrokerHistory, ClusterHistory, ReportedIncident
 
 UNFAIR_SHARE = 1.5
 """Mention a broker if it leads this many times its fair share of partitions, or less than the inverse."""
@@ -67,7 +67,7 @@ def summarize(history: ClusterHistory) -> ClusterSummary:
     return ClusterSummary(Level.OK, "Nothing is wrong now.", (_all_in_sync(history), *_last_outage(history), *notes))
 
 
-def _critical_headline(history: ClusterHistory, broker_outages: list[Incident]) -> str:
+def _critical_headline(history: ClusterHistory, broker_outages: list[ReportedIncident]) -> str:
     """Name the brokers that are down, then the affected partitions."""
     affected = _affected_partitions(history)
     if not broker_outages:
@@ -94,7 +94,9 @@ def _affected_partitions(history: ClusterHistory) -> str:
     )
 
 
-def _warning_headline(history: ClusterHistory, open_outages: list[Incident], unreachable: list[BrokerHistory]) -> str:
+def _warning_headline(
+    history: ClusterHistory, open_outages: list[ReportedIncident], unreachable: list[BrokerHistory]
+) -> str:
     """List everything that needs attention while all partitions still have a leader."""
     under_replicated, electing = history.now["under_replicated"], history.now["electing"]
     parts = [_unreachable(unreachable, history)] if unreachable else []
@@ -139,7 +141,7 @@ def _last_outage(history: ClusterHistory) -> tuple[str, ...]:
     return (f"Last outage: {what}, resolved {format_duration(history.ended - last.ended)} before the last poll.",)
 
 
-def _is_outage(incident: Incident) -> bool:
+def _is_outage(incident: ReportedIncident) -> bool:
     return incident_group(incident) is IncidentGroup.OUTAGE
 
 

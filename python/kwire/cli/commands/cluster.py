@@ -63,8 +63,8 @@ def cluster() -> None:
 def up(nodes: int, data: Path | None, assignments: tuple[str, ...], ready_file: Path | None) -> int:
     """Start a cluster, and run it until Ctrl-C or SIGTERM.
 
-    FILE contains the address of ZooKeeper, and the id, host, port, and process id of each node. A cluster in an existing
-    DIR keeps its topics and ports.
+    FILE contains the address of ZooKeeper, and the id, host, port, and process id of each node. A cluster in an
+    existing DIR keeps its topics and ports.
 
     \b
     Examples:
@@ -122,8 +122,8 @@ def up(nodes: int, data: Path | None, assignments: tuple[str, ...], ready_file: 
 def start_node(node_id: int, data: Path) -> int:
     """Restart a node that was killed or stopped.
 
-    DIR is the data directory of a running `kwire cluster up`. The node runs in the background, at its own port, and ends
-    with its cluster.
+    DIR is the data directory of a running `kwire cluster up`. The node runs in the background, at its own port, and
+    ends with its cluster.
     """
     require("kazoo", "node")
     from kwire.testing.cluster_file import ClusterFile, InvalidClusterFile

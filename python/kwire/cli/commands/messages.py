@@ -14,7 +14,7 @@ from kwire.cli.field_documentation import documented_fields
 from kwire.cli.frame_json import json_text
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
 from kwire.cli.options import color_option, complete_message, output_option
-from kwire.cli.tables import GAP, Column, print_table
+from kwire.cli.tables import GAP, TableColumn, print_table
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import every
@@ -78,12 +78,12 @@ def _print_list(dialect: str | None, version: int | None, output: str, paint: Pa
         print(json_text([_facts(cls) for cls in listed], indent=2))
         return
     columns = [
-        Column("key", number=True),
-        Column("message"),
-        Column("kind"),
-        Column("versions"),
-        Column("flexible"),
-        Column("dialects"),
+        TableColumn("key", number=True),
+        TableColumn("message"),
+        TableColumn("kind"),
+        TableColumn("versions"),
+        TableColumn("flexible"),
+        TableColumn("dialects"),
     ]
     rows = []
     for cls in listed:
@@ -146,7 +146,7 @@ def _pages(cls: type[Message], version: int | None, paint: Paint) -> Iterator[st
 
 def _field_lines(rows: list[_Row], width: int, paint: Paint) -> Iterator[str]:
     titles = ("field", "type", "versions", "default")
-    widths = [max(len(title), *(len(row[place]) for row in rows)) for place, title in enumerate(titles)]
+    widths = [max(len(title), *(len(row[index]) for row in rows)) for index, title in enumerate(titles)]
     text_at = sum(widths) + len(GAP) * len(widths)
     has_room = width - text_at >= MIN_TEXT_WIDTH
     meaning = ("meaning",) if has_room else ()
@@ -154,8 +154,8 @@ def _field_lines(rows: list[_Row], width: int, paint: Paint) -> Iterator[str]:
         "title", GAP.join(f"{title:{size}}" for title, size in zip((*titles, *meaning), (*widths, 0), strict=False))
     )
     for *cells, text in rows:
-        name, spelled, *rest = (f"{cell:{size}}" for cell, size in zip(cells, widths, strict=True))
-        facts = GAP.join((name, paint("type", spelled), *rest))
+        name, field_type, *rest = (f"{cell:{size}}" for cell, size in zip(cells, widths, strict=True))
+        facts = GAP.join((name, paint("type", field_type), *rest))
         if has_room:
             first, *more = textwrap.wrap(text, width - text_at) or [""]
             yield f"{facts}{GAP}{first}".rstrip()
