@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 from kwire.cluster.controller.backend import Outcome
+from kwire.cluster.zookeeper import MemoryZooKeeper
 from tests.cluster.controller.clusters import cluster_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "controller.md"
 
 
-async def test_examples_run() -> None:
+def examples() -> dict[str, Any]:
+    """Return the names that the code blocks of the page define."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    lifecycle, request = blocks
-    async with cluster_of(2) as cluster:
-        await _run(lifecycle, {"store": cluster.memory.session(), "send": cluster.send})
-
-        names = await _run(request, {"controller": cluster.active})
-        assert names["outcomes"] == [Outcome("orders")]
-
-
-async def _run(code: str, names: dict[str, object]) -> dict[str, object]:
-    pending = eval(compile(code, str(PAGE), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
-    if inspect.iscoroutine(pending):
-        await pending
+    assert len(blocks) == 2
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
     return names
+
+
+async def test_example_runs_a_controller() -> None:
+    memory = MemoryZooKeeper()
+    store = memory.session()
+
+    await examples()["run_controller"](store)
+
+    assert memory.snapshot()["/controller_epoch"] == b"1"
+    assert not memory.tree.exists("/controller")
+    await store.close()
+
+
+async def test_example_creates_a_topic() -> None:
+    async with cluster_of(2) as cluster:
+        assert await examples()["create_orders"](cluster.active) == [Outcome("orders")]
+        assert cluster.topics() == ["orders"]
