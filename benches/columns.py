@@ -61,7 +61,10 @@ def against_msgspec(version: int, rounds: int) -> list[Figure]:
     taken = {samples.peer: samples for samples in take_turns(contestants, 1, rounds, Random(0))}
     msgspec, own = (taken[name].median_ns / workload.partitions for name in ("msgspec", "columns"))
     msgspec_freed, own_freed = (taken[name].median_free_ns / workload.partitions for name in ("msgspec", "columns"))
-    detail = f"ns per partition, and to free it: columns {own:.1f} + {own_freed:.1f}, msgspec {msgspec:.1f} + {msgspec_freed:.1f}"
+    detail = (
+        f"ns per partition, and to free it: columns {own:.1f} + {own_freed:.1f}, "
+        f"msgspec {msgspec:.1f} + {msgspec_freed:.1f}"
+    )
     return [Figure(f"columns, {workload}, x msgspec's decode to objects", msgspec / own, "x", 7, 15, True, detail)]
 
 

@@ -82,7 +82,8 @@ def history(folder: Path, day: History) -> list[Figure]:
     share = day.polls / DAY.polls * day.topics / DAY.topics  # a quick run has a share of the target
     detail = (
         f"{day.polls:,} frames, {day.states / 1e6:.0f} M partition states, capture {size / 1e6:,.0f} MB; "
-        f"silver {busy.output['silver']:.1f} s, gold {busy.output['gold']:.1f} s, CPU {busy.cpu:.0f} s; {busy.output['rows']}"
+        f"silver {busy.output['silver']:.1f} s, gold {busy.output['gold']:.1f} s, CPU {busy.cpu:.0f} s; "
+        f"{busy.output['rows']}"
     )
     # CPU time with the start of the JVM, since the duration depends on other processes.
     more = quiet.cpu / busy.cpu * 100 - 100

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.eventually import eventually_sync
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -29,9 +31,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "768m",
-        # With little data, optimizing compilation takes longer than running the queries.
+        # With little data, optimizing and compiling queries takes longer than running them.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.codegen.wholeStage": "false",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -51,16 +54,46 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def recorded_gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a folder with silver and gold of the recordings, of worse polls of them, and of the documented example."""
+    """Return a folder with silver and gold of the recordings, of worse polls of them, and of the documented example.
+
+    It is built once and shared by the worker processes of pytest-xdist. Tests only read it.
+    """
+    from kwire.folder_lock import FolderInUse, FolderLock
     from kwire.spark import gold
     from tests.spark import gold_example, recorded
 
-    out = tmp_path_factory.mktemp("recorded")
-    recorded.write_silver([*recorded.versions(), *gold_example.rows()], out)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        gold.build(spark, str(out))
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "recorded-gold"
+    shared.mkdir(exist_ok=True)
+    out, complete = shared / "out", shared / "complete"
+
+    def lock() -> FolderLock | None:
+        try:
+            return FolderLock(shared)
+        except FolderInUse:
+            return None
+
+    held = eventually_sync(lock, "the build in another process", within=500)
+    assert held is not None
+    try:
+        if not complete.exists():
+            recorded.write_silver([*recorded.versions(), *gold_example.rows()], out)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+                gold.build(spark, str(out))
+            complete.touch()
+    finally:
+        held.release()
     return str(out)
+
+
+@pytest.fixture
+def one_shuffle_partition(spark: SparkSession) -> Iterator[None]:
+    """Run the queries of a test with one shuffle partition, which is faster for a handful of rows."""
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", str(before))
 
 
 @pytest.fixture(autouse=True)

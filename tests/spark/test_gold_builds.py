@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from kwire.capture import Row
 
+pytestmark = pytest.mark.usefixtures("one_shuffle_partition")
+
 
 def test_single_poll_makes_gold_in_folder_with_special_characters(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = Pipeline(spark, str(tmp_path / "a [1] {x} 5 %20 # ü"))

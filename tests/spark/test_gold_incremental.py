@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from kwire.spark import gold
 from kwire.spark.gold import config_changes, days, state
 from kwire.spark.pipeline import Pipeline
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kwire.capture.rows import Row
+
+pytestmark = pytest.mark.usefixtures("one_shuffle_partition")
 
 HOUR = datetime(2026, 11, 21, 5, tzinfo=UTC)
 

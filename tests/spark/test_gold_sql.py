@@ -87,7 +87,10 @@ def test_broker_load_equals_intervals(spark: SparkSession, recorded_gold: str) -
     loads = in_spark(
         spark,
         recorded_gold,
-        "SELECT cluster_id, broker_id, leaders_at_end FROM broker_load WHERE leaders_at_end > 0 ORDER BY cluster_id, broker_id",
+        """
+        SELECT cluster_id, broker_id, leaders_at_end FROM broker_load
+        WHERE leaders_at_end > 0 ORDER BY cluster_id, broker_id
+        """,
     )
     assert loads == counted
     shares = in_spark(
