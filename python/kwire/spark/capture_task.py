@@ -52,12 +52,12 @@ class CaptureTask(NamedTuple):
         found = segments(folder)
         first = row if matches(found, fingerprint) else 0
         wanted = [segment for segment, stop in zip(found, _stops(found), strict=True) if stop > first]
+        damaged: dict[Segment, str] = {}
         try:
             if not self._any_late(wanted, first):
                 entries, stop = self.task.ingest_segments(folder, first)
                 newest = fingerprint_of(wanted) or fingerprint
                 return [*entries, CaptureProgress(folder, first, stop, newest, in_place=True)]
-            damaged: dict[Segment, str] = {}
         except FileNotFoundError:
             raise
         except (UnreadableCapture, OSError, pa.ArrowException):
