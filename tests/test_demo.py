@@ -77,6 +77,11 @@ RUNS = (("frames",), ("polls",), ("recording", "cluster"))
 """The parts that run in one process; parts with Spark share a session, which takes long to start."""
 
 
+TIMEOUT = 1_100
+"""Seconds for one process on a busy machine."""
+
+
+@pytest.mark.timeout(TIMEOUT + 60)
 @pytest.mark.parametrize("parts", RUNS, ids="+".join)
 async def test_demo_prints_its_results_and_cleans_up(parts: tuple[str, ...], tmp_path: Path) -> None:
     pages, scratch = tmp_path / "pages", tmp_path / "scratch"
@@ -91,7 +96,7 @@ async def test_demo_prints_its_results_and_cleans_up(parts: tuple[str, ...], tmp
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(540):
+    async with asyncio.timeout(TIMEOUT):
         out, err = (stream.decode() for stream in await process.communicate())
 
     assert process.returncode == 0, err
