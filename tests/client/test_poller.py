@@ -183,13 +183,14 @@ async def test_unchanged_parts_of_a_response_are_the_same_objects() -> None:
 
 async def test_slow_reader_delays_polling(cluster: FakeCluster) -> None:
     async with poller(cluster, queue_size=4, timeout=20.0) as polling:
-        await eventually(lambda: polling.statistics.polls >= 4)
-        await asyncio.sleep(0.5)
-        waited = polling.statistics.polls
-        assert 4 <= waited <= 7  # four in the queue, one in each hand
+        in_flight = 4 + len(ALL)  # four in the queue, and one that each broker's task holds
+        await eventually(lambda: polling.statistics.polls == in_flight)
         assert polling.statistics.longest_queue == 4
-        await until(polling, succeeded, 12)
-        assert polling.statistics.late > 0
+        await asyncio.sleep(3 * INTERVAL)  # makes the next polls late
+        for read in range(1, 13):
+            await anext(polling)
+            assert polling.statistics.polls <= in_flight + read
+        await eventually(lambda: polling.statistics.late > 0)
         assert polling.statistics.dropped == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from kwire.metadata.events import (
     IsrExpanded,
     LeaderMoved,
     OfflineReplicasChanged,
+    TopicAdded,
     TopicRemoved,
 )
 from kwire.protocol import ConnectFailed, NoCommonVersion
@@ -120,8 +122,28 @@ async def test_deletion_of_all_topics_is_reported(cluster: FakeCluster) -> None:
         await until_all(polling, ALL)
         cluster.delete_topics(*cluster.state.topics)
         polls = await until_all(polling, ALL, has_events)
-        assert {type(difference) for difference in events_of(polls)} == {TopicRemoved}
+        assert {type(event) for event in events_of(polls)} == {TopicRemoved}
         assert len(events_of(polls)) == 36
+
+
+async def test_new_cluster_without_topics_is_accepted_after_a_second() -> None:
+    with FakeCluster(2) as cluster:
+        async with poller(cluster) as polling:
+            polls = await until_all(polling, {1, 2}, lambda poll: not poll.suspect)
+            for broker_id in (1, 2):
+                times = [poll.polled_at for poll in polls if poll.broker_id == broker_id]
+                assert times[-1] - times[0] >= timedelta(seconds=1)
+            cluster.create_topic("new")
+            polls += await until_all(polling, {1, 2}, has_events)
+            assert events_of(polls) == [TopicAdded("new", cluster.state.topics["new"].topic_id, 1)] * 2
+
+
+async def test_polling_one_broker_of_a_cluster_without_topics_learns_about_the_others() -> None:
+    with FakeCluster(2) as cluster:
+        async with poller(cluster, brokers="one", bootstrap=cluster.endpoint(1)) as polling:
+            await until(polling, lambda poll: not poll.suspect)
+            cluster.stop_broker(1)
+            await until(polling, lambda poll: poll.broker_id == 2 and succeeded(poll))
 
 
 @pytest.mark.parametrize(
@@ -130,10 +152,10 @@ async def test_deletion_of_all_topics_is_reported(cluster: FakeCluster) -> None:
 async def test_invalid_advertised_address_fails_polls_of_that_broker_only(
     cluster: FakeCluster, host: str, port: int
 ) -> None:
-    told = cluster.state
+    state = cluster.state
     unusable = MetadataResponseBroker(node_id=9, host=host, port=port)
     for broker_id in ALL:
-        cluster.freeze_metadata(broker_id, replace(told, brokers=(*told.brokers, unusable)))
+        cluster.freeze_metadata(broker_id, replace(state, brokers=(*state.brokers, unusable)))
     async with poller(cluster) as polling:
         polls = await until(polling, failed, 2)
         polls += await until_all(polling, ALL, succeeded)
@@ -162,7 +184,7 @@ async def test_failed_bootstrap_is_reported_and_retried(cluster: FakeCluster) ->
 
 
 async def test_bootstrap_servers_are_used_again_when_all_brokers_fail() -> None:
-    """The cluster was moved: what the old brokers listed is of no use any more."""
+    """The cluster was moved: what the old brokers listed is useless now."""
     with FakeCluster(1, cluster_id="old") as old, FakeCluster(1, cluster_id="new") as new:
         async with Poller(f"{old.bootstrap},{new.bootstrap}", interval=INTERVAL, longest_pause=0.2) as polling:
             while polling.broker_ids != (1,):  # whichever was asked first
