@@ -26,7 +26,7 @@ from kwire.declare.wire_types import (
     int32,
 )
 from kwire.errors import DecodeError
-from kwire.reference.formats import FORMATS, LONGEST_STRING, uvarint
+from kwire.reference.formats import FORMATS, MAX_STRING_LENGTH, uvarint
 from kwire.reference.layout import Layout, layout_of
 
 TYPE_CHECKING = False
@@ -271,7 +271,7 @@ class Readers:
             length = read_length(source)
             if length is None:
                 return None
-            if length > LONGEST_STRING:
+            if length > MAX_STRING_LENGTH:
                 raise source.fault("too_long", start)
             try:
                 return source.take(length, start).decode()

@@ -28,7 +28,7 @@ from kwire.declare.wire_types import (
 )
 from kwire.errors import DecodeError, EncodeError
 from kwire.reference.decoder import Input, read_rest, read_sized, read_uvarint
-from kwire.reference.formats import FORMATS, LARGEST_COUNT, LONGEST_STRING, uvarint
+from kwire.reference.formats import FORMATS, LARGEST_COUNT, MAX_STRING_LENGTH, uvarint
 from kwire.reference.layout import Layout, layout_of
 
 TYPE_CHECKING = False
@@ -361,8 +361,8 @@ def string(write_length: Write, nullable: bool) -> Write:
             encoded = str.encode(value)
         except UnicodeEncodeError:
             raise output.fault("invalid_utf8", "the string has a lone surrogate") from None
-        if len(encoded) > LONGEST_STRING:
-            raise output.fault("too_long", f"{len(encoded)} bytes of UTF-8 exceed the maximum of {LONGEST_STRING}")
+        if len(encoded) > MAX_STRING_LENGTH:
+            raise output.fault("too_long", f"{len(encoded)} bytes of UTF-8 exceed the maximum of {MAX_STRING_LENGTH}")
         write_length(output, len(encoded))
         output.data += encoded
 

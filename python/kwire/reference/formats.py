@@ -14,7 +14,7 @@ FORMATS = {
 }
 """The format code of each type in the `struct` module, except uuid."""
 
-LONGEST_STRING = 0x7FFF
+MAX_STRING_LENGTH = 0x7FFF
 """The maximum length of a string in UTF-8 bytes: the largest int16, also for compact strings."""
 
 LARGEST_COUNT = 0x7FFF_FFFF

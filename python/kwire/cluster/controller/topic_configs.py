@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cluster.controller.errors import AdminError
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.strings import LONGEST_STRING, can_be_a_setting
+from kwire.messages.kip4.strings import MAX_STRING_LENGTH, is_encodable_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -115,8 +115,8 @@ def check_configs(configs: Mapping[str, str]) -> None:
         if config is None:
             raise _error(f"unknown topic config {key[:100]!r}")
         _check_value(key, value, config)
-        if not can_be_a_setting(key, value):
-            raise _error(f"{key} is too long: key, '=', and value have more than {LONGEST_STRING:,} bytes")
+        if not is_encodable_config(key, value):
+            raise _error(f"{key} is too long: key, '=', and value have more than {MAX_STRING_LENGTH:,} bytes")
     check_compaction_lag(configs)
 
 

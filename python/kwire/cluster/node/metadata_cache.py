@@ -19,7 +19,7 @@ from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper.brokers import MAX_HOST_LENGTH
 from kwire.codec import encode
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.strings import can_be_a_setting, can_be_a_string
+from kwire.messages.kip4.strings import is_encodable_config, is_encodable_string
 from kwire.messages.kip4.structures import Broker, ConfigEntry
 from kwire.messages.kip4.topic_metadata import PartitionMetadata, TopicMetadata, TopicMetadataResponse
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as PartitionMetadata_V1
@@ -113,7 +113,7 @@ class MetadataCache:
 
     def set_configs(self, topic: str, configs: Mapping[str, str]) -> None:
         """Set the configs that a topic overrides. Configs that no response can carry are skipped."""
-        valid = {key: value for key, value in configs.items() if can_be_a_setting(key, value)}
+        valid = {key: value for key, value in configs.items() if is_encodable_config(key, value)}
         for key in configs.keys() - valid:  # written to ZooKeeper by another program
             length = len(configs[key])
             log.error(
@@ -223,7 +223,7 @@ class MetadataCache:
 
 def is_usable_host(name: str) -> bool:
     """Return whether `name` has a valid length for a host and fits in a string of the protocol."""
-    return len(name) <= MAX_HOST_LENGTH and can_be_a_string(name)
+    return len(name) <= MAX_HOST_LENGTH and is_encodable_string(name)
 
 
 def lags(state: UpdateMetadataPartitionState) -> tuple[ReplicaLag, ...]:

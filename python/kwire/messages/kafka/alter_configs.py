@@ -4,7 +4,7 @@ Configs that are not listed are reset to their defaults, so concurrent changes o
 IncrementalAlterConfigs (KIP-339) changes single keys; prefer it if the broker supports it.
 
 Versions:
-    1  throttled clients are answered at once and must wait themselves (KIP-219)
+    1  throttled responses are sent at once, and the client must wait (KIP-219)
     2  flexible
 """
 

@@ -4,7 +4,7 @@ The response does not wait for the data to move. DescribeLogDirs shows the futur
 one.
 
 Versions:
-    1  throttled clients are answered at once and must wait themselves (KIP-219)
+    1  throttled responses are sent at once, and the client must wait (KIP-219)
     2  flexible
 """
 
@@ -63,5 +63,5 @@ class AlterReplicaLogDirPartitionResult(Struct):
     partition_index: int32
     """The index of the partition within its topic."""
     error_code: int16
-    """0; 9 no replica on the broker yet (the directory is remembered); 31 not authorized; 56 disk error; 57 unknown
+    """0; 9 no replica on the broker yet (the broker stores the directory); 31 not authorized; 56 disk error; 57 unknown
     directory."""

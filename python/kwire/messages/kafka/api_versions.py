@@ -6,7 +6,7 @@ always has response header version 0.
 
 Versions:
     1  throttle time
-    2  throttled clients are answered at once and must wait themselves (KIP-219)
+    2  throttled responses are sent at once, and the client must wait (KIP-219)
     3  flexible; name of the client software (KIP-511); features of node and cluster (KIP-584)
     4  features can start at level 0 (KAFKA-17011, Kafka 3.9)
     5  the client names the node it wants to reach (KIP-1242, Kafka 4.4)

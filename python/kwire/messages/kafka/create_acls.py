@@ -1,7 +1,7 @@
 """CreateAcls (key 30): create access control entries (KIP-140, Kafka 0.11).
 
 Versions:
-    1  prefixed resource patterns (KIP-290, Kafka 2.0); throttled clients are answered at once (KIP-219)
+    1  prefixed resource patterns (KIP-290, Kafka 2.0); throttled responses are sent at once (KIP-219)
     2  flexible
     3  users as resources, for delegation tokens of other users (KIP-373)
 """

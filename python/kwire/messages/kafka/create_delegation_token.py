@@ -1,7 +1,7 @@
 """CreateDelegationToken (key 38): create a temporary credential, for example for worker processes (KIP-48, Kafka 1.1).
 
 Versions:
-    1  throttled clients are answered at once and must wait themselves (KIP-219)
+    1  throttled responses are sent at once, and the client must wait (KIP-219)
     2  flexible
     3  tokens for other users (KIP-373, Kafka 3.3)
 """

@@ -1,7 +1,7 @@
 """CreatePartitions (key 37): increase the number of partitions of topics (KIP-195, Kafka 1.0).
 
 Versions:
-    1  throttled clients are answered at once and must wait themselves (KIP-219)
+    1  throttled responses are sent at once, and the client must wait (KIP-219)
     2  flexible
     3  error 89 if the controller mutation quota is exceeded (KIP-599)
 """

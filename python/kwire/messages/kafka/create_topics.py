@@ -5,7 +5,7 @@ The controller handles the request. Other brokers of a ZooKeeper cluster return 
 Versions:
     1  validate only; error messages
     2  throttle time
-    3  throttled clients are answered at once and must wait themselves (KIP-219)
+    3  throttled responses are sent at once, and the client must wait (KIP-219)
     4  default partition count and replication factor (KIP-464, Kafka 2.4)
     5  flexible; configs of the created topics (KIP-525)
     6  error 89 if the controller mutation quota is exceeded (KIP-599)

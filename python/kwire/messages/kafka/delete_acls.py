@@ -3,7 +3,7 @@
 CreateAcls lists the numbers of resource types, operations, and permissions. In a filter, 1 matches any.
 
 Versions:
-    1  prefixed resource patterns (KIP-290, Kafka 2.0); throttled clients are answered at once (KIP-219)
+    1  prefixed resource patterns (KIP-290, Kafka 2.0); throttled responses are sent at once (KIP-219)
     2  flexible
     3  users as resources (KIP-373)
 """

@@ -1,7 +1,7 @@
 """DeleteGroups (key 42): delete groups without members, including their committed offsets (KIP-229, Kafka 1.1).
 
 Versions:
-    1  throttled clients are answered at once and must wait themselves (KIP-219)
+    1  throttled responses are sent at once, and the client must wait (KIP-219)
     2  flexible
     3  error messages (Kafka 4.4)
 """

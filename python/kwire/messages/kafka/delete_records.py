@@ -3,7 +3,7 @@
 The leader of each partition handles the request and rejects compacted topics.
 
 Versions:
-    1  throttled clients are answered at once and must wait themselves (KIP-219)
+    1  throttled responses are sent at once, and the client must wait (KIP-219)
     2  flexible
 """
 

@@ -2,7 +2,7 @@
 
 Versions:
     1  throttle time
-    2  throttled clients are answered at once and must wait themselves (KIP-219)
+    2  throttled responses are sent at once, and the client must wait (KIP-219)
     3  error 73 if topic deletion is disabled
     4  flexible
     5  error messages; error 89 if the controller mutation quota is exceeded (KIP-599, Kafka 2.7)

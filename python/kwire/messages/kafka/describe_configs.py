@@ -3,7 +3,7 @@
 
 Versions:
     1  sources and synonyms instead of `is_default` (KIP-226, Kafka 1.1)
-    2  throttled clients are answered at once and must wait themselves (KIP-219)
+    2  throttled responses are sent at once, and the client must wait (KIP-219)
     3  types and documentation (KIP-569, Kafka 2.6)
     4  flexible
 """

@@ -5,7 +5,7 @@ Consumers, Connect workers, and others use it. ConsumerGroupDescribe describes g
 
 Versions:
     1  throttle time
-    2  throttled clients are answered at once and must wait themselves (KIP-219)
+    2  throttled responses are sent at once, and the client must wait (KIP-219)
     3  authorized operations (KIP-430, Kafka 2.3)
     4  static members (KIP-345, Kafka 2.4)
     5  flexible

@@ -1,7 +1,7 @@
 """DescribeLogDirs (key 35): the log directories of a broker and the size of their replicas (KIP-113, Kafka 1.0).
 
 Versions:
-    1  throttled clients are answered at once and must wait themselves (KIP-219)
+    1  throttled responses are sent at once, and the client must wait (KIP-219)
     2  flexible
     3  top-level error code; before, clients without authorization got an empty response
     4  size and free space of the volumes (KIP-827, Kafka 3.3)

@@ -1,7 +1,7 @@
 """ExpireDelegationToken (key 40): change the expiry time of a delegation token (KIP-48, Kafka 1.1).
 
 Versions:
-    1  throttled clients are answered at once and must wait themselves (KIP-219)
+    1  throttled responses are sent at once, and the client must wait (KIP-219)
     2  flexible (KIP-482)
 """
 

@@ -2,7 +2,7 @@
 
 Versions:
     1  transactional ids; throttle time; error messages (KIP-98, Kafka 0.11)
-    2  throttled clients are answered at once and must wait themselves (KIP-219)
+    2  throttled responses are sent at once, and the client must wait (KIP-219)
     3  flexible (KIP-482)
     4  several keys in one request (KIP-699, Kafka 3.0)
     5  the client supports error 120: abort the transaction (KIP-890)

@@ -2,7 +2,7 @@
 
 Versions:
     1  throttle time
-    2  throttled clients are answered at once and must wait themselves (KIP-219)
+    2  throttled responses are sent at once, and the client must wait (KIP-219)
     3  flexible (KIP-482)
     4  group states (KIP-518, Kafka 2.6)
     5  group types (KIP-848, Kafka 3.8)

@@ -3,7 +3,7 @@
 Versions:
      1  one offset with its timestamp, instead of start offsets of log segments (KIP-79, Kafka 0.10.1)
      2  isolation level; throttle time (KIP-98, Kafka 0.11)
-     3  throttled clients are answered at once and must wait themselves (KIP-219)
+     3  throttled responses are sent at once, and the client must wait (KIP-219)
      4  leader epochs (KIP-320, Kafka 2.1)
      5  the client supports error 78: the new leader does not know the offset yet (KIP-207, Kafka 2.2)
      6  flexible (KIP-482)

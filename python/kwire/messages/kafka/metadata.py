@@ -8,7 +8,7 @@ Versions:
      3  throttle time
      4  automatic topic creation can be disabled (KIP-204)
      5  offline replicas (KIP-112)
-     6  throttled clients are answered at once and must wait themselves (KIP-219)
+     6  throttled responses are sent at once, and the client must wait (KIP-219)
      7  leader epochs (KIP-320, Kafka 2.1)
      8  authorized operations (KIP-430, Kafka 2.3)
      9  flexible (KIP-482)

@@ -4,7 +4,7 @@ Versions:
      1  stored by the coordinator instead of ZooKeeper; member of the group
      2  retention time for the request instead of a timestamp for each offset
      3  throttle time
-     4  throttled clients are answered at once and must wait themselves (KIP-219)
+     4  throttled responses are sent at once, and the client must wait (KIP-219)
      5  no retention time: offsets are kept as long as the group is active (KIP-211, Kafka 2.1)
      6  leader epochs (KIP-320, Kafka 2.1)
      7  static members (KIP-345, Kafka 2.3)

@@ -4,7 +4,7 @@ Versions:
      1  stored by the coordinator instead of ZooKeeper
      2  null requests all topics; top-level error code (KIP-88, Kafka 0.10.2)
      3  throttle time
-     4  throttled clients are answered at once and must wait themselves (KIP-219)
+     4  throttled responses are sent at once, and the client must wait (KIP-219)
      5  leader epochs (KIP-320, Kafka 2.1)
      6  flexible (KIP-482)
      7  stable offsets only, on request (KIP-447, Kafka 2.5)

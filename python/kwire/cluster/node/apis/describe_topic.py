@@ -15,7 +15,7 @@ from kwire.messages.kip4.describe_topic import (
     TopicPartitionDetails,
 )
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.strings import can_be_a_setting
+from kwire.messages.kip4.strings import is_encodable_config
 from kwire.messages.kip4.structures import ConfigEntry
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ async def handle(request: DescribeTopicRequest, context: RequestContext) -> Desc
 
 
 def _describe(topic: Topic, version: int) -> TopicDescription:
-    configs = {key: value for key, value in topic.config.items() if can_be_a_setting(key, value)}
+    configs = {key: value for key, value in topic.config.items() if is_encodable_config(key, value)}
     for key in topic.config.keys() - configs:  # written to ZooKeeper by another program
         log.error("skipping a config that no protocol string can hold", topic=topic.name, key=ascii(key[:100]))
     entries = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(configs.items()))
