@@ -45,7 +45,7 @@ def candidates() -> list[Path]:
 
 
 def cpythons() -> dict[str, Path]:
-    """Return an interpreter for each version: released CPythons from 3.11 on, neither free-threaded nor debug builds."""
+    """Return an interpreter for each version: released CPythons from 3.11 on, in ordinary builds with the GIL."""
     found: dict[str, Path] = {}
     for python in candidates():
         about = subprocess.run([python, "-I", "-c", ABOUT], capture_output=True, text=True, check=False)
