@@ -1,10 +1,10 @@
-"""Our own figures over time, by pytest-benchmark: what a change to the engine did, on one machine.
+"""Speed of the engine over time, by pytest-benchmark: the effect of a change on one machine.
 
     python -m pytest benches/test_speed.py --benchmark-autosave        before
     python -m pytest benches/test_speed.py --benchmark-compare         after
 
-The timer is the CPU time of this thread, so a busy neighbour costs less than it would on the wall. Against other codecs
-this says nothing, since nobody takes turns here: `python -m benches.run` does that.
+The timer is the CPU time of this thread, so that other processes disturb it less than wall-clock time. To compare kwire
+with other codecs, use `python -m benches.run`, where they take turns.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def check(path: Path, python: str) -> subprocess.CompletedProcess[str]:
-    """Run the check on a machine whose programs are those in ``path``."""
+    """Run the check with `path` as the only folder of programs."""
     return subprocess.run(
         ["/bin/sh", ROOT / "scripts" / "check_machine.sh"],
         cwd=ROOT,

@@ -47,7 +47,7 @@ FORGERIES: dict[str, Callable[[Any], None]] = {
     "topics are a list": put("topics", lambda message: list(message.topics)),
     "topics are fewer": put("topics", lambda message: message.topics[:1]),
     "topics are gone": remove("topics"),
-    "topics are none": put("topics", lambda _: None),
+    "topics are None": put("topics", lambda _: None),
     "not a topic": put("topics", lambda _: ("a", 1, None)),
     "partitions are a list": in_a_topic(put("partitions", lambda _: [1, 2, 3])),
     "partitions are fewer": in_a_topic(put("partitions", lambda _: ())),

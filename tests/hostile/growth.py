@@ -158,7 +158,7 @@ PLANS: dict[str, Callable[[int], str]] = {
     "tagged fields": lambda size: f"Long v0 <{' '.join(f'f{index}#{index}:int8=0' for index in range(size // 20))}>",
     "structs": lambda size: f"Long v0 {{{' '.join(f'f{index}:[{{a:[int8]}}]' for index in range(size // 20))}}}",
     "a text": lambda size: 'Long v0 {-a="' + "\\u2603" * (size // 6) + '"}',
-    "a number that is none": lambda size: "Long v0 {-a=" + "1" * size + "}",
+    "an invalid number": lambda size: "Long v0 {-a=" + "1" * size + "}",
 }
 
 WORKS: dict[str, Work] = {

@@ -104,7 +104,7 @@ def test_topics_are_added_and_removed() -> None:
     assert events_of(before, after) == (TopicAdded("b", OTHER_ID, 1), TopicRemoved("a", ID))
 
 
-def test_zero_topic_id_is_none() -> None:
+def test_zero_topic_id_becomes_null() -> None:
     assert events_of(metadata(), metadata(topic("a", id=UUID(int=0)))) == (TopicAdded("a", None, 1),)
 
 

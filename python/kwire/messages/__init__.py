@@ -106,7 +106,7 @@ def resolve(package: str, name: str) -> Any:
 
     Raises:
         AttributeError: the package has no such message.
-        ImportError: as AttributeError, in a `from` import, whose own error would not suggest a name.
+        ImportError: as AttributeError, in a `from` import: Python's own error would not suggest a name.
     """
     module = _import(f"{package}.{module_name(name)}") if name[:1].isupper() else None
     if module is not None and hasattr(module, name):

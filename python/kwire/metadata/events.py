@@ -76,7 +76,7 @@ class BrokerChanged(MetadataEvent):
 
 @dataclass(frozen=True, slots=True)
 class ControllerMoved(MetadataEvent):
-    """Another broker is the controller; -1 is no controller.
+    """Another broker is the controller; -1 stands for none.
 
     This event does not occur with KRaft, where responses name any live broker as the controller.
     """

@@ -238,7 +238,7 @@ class StateBuilder:
             self._forget_config_requests(state)
 
     def _seed_config_request(self, row: Row) -> None:
-        """Remember the response to a DescribeConfigs request whose configs are known already."""
+        """Remember the response to a DescribeConfigs request with configs that are already known."""
         message = self._decode(row)
         key = row.request_key
         self._last[key] = _LastResponse(row, message)

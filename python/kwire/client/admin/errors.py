@@ -21,7 +21,7 @@ class AdminError(KwireError):
         item: the topic or tool; empty for the whole request.
         text: a description of the error.
         attempts: how often the request was sent. After the first attempt, the error may be the result of an earlier
-            one: a topic that already exists may have been created by the attempt whose response was lost.
+            one: a topic that already exists may have been created by an attempt that lost its response.
     """
 
     def __init__(self, code: int, item: str, text: str | None = None, attempts: int = 1) -> None:

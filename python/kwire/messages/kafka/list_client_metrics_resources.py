@@ -1,6 +1,6 @@
 """ListClientMetricsResources (key 74): the names of client metrics subscriptions (KIP-1000, Kafka 3.7).
 
-Kafka 4.1 renamed it to ListConfigResources, whose version 0 has the same bytes.
+Kafka 4.1 renamed it to ListConfigResources; version 0 of both has the same bytes.
 """
 
 from __future__ import annotations

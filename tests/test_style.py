@@ -1,0 +1,98 @@
+"""Text is plain English: phrases that the style guide rules out are not used (CONTRIBUTING.md, "Text and names").
+
+A regular expression finds only some of them. An exception needs a reason in `ALLOWED`.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import tokenize
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+
+PHRASES = {
+    "ritual heading": r"\bRules of this (file|package|module)\b",
+    "'is no X' as a predicate": r"(?<![Tt]here )\b(?:is|are|was|were) no (?!longer\b|more than\b|different\b)",
+    "'none' as a predicate": r"(?<![Tt]here )\b(?:is|are|was|were) none\b",
+    "anew": r"\banew\b",
+    "tell for report": r"\b(?:told|tells|teller|tellers)\b",
+    "whose": r"\bwhose\b",
+    "thereby": r"\b(?:thereby|therein|whereof|hitherto)\b",
+    "he for a broker": r"\b(?:[Hh]e|[Hh]is|[Hh]im)\b",
+    "believe for agree": r"\b(?:belief|believe[ds]?)\b",
+    "asked on": r"\basked on\b",
+    "nobody, somebody": r"\b(?:[Nn]obody|[Ss]omebody|[Aa]nybody)\b",
+    "shall": r"\bshall\b",
+    "ours": r"\bours\b",
+    "'What is X, is Y'": r"(?:^|\. )What [^.,]{3,60}, (?:is|are)\b",
+    "the first first": r"\bthe (\w+) \1\b(?<!that that)",
+    "British spelling": r"\b(?:colour|behaviour|honour|favour|neighbour|spelt|catalogue)\w*",
+}
+
+ALLOWED: dict[str, dict[str, str]] = {
+    "rust/": {"whose": "of structs, fields, and plans, where it has no short substitute"},
+    "tests/cluster/zookeeper/test_configs.py": {"nobody, somebody": "a user of that name"},
+    "tests/test_style.py": {"*": "contains the phrases"},
+}
+"""File or folder -> phrase (or `*`) -> reason."""
+
+SUFFIXES = {".md", ".py", ".pyi", ".rs", ".sh", ".toml", ".yml"}
+
+
+@cache
+def lines() -> tuple[tuple[Path, int, str], ...]:
+    """Return every line of text with its file and number."""
+    return tuple((path, number, line) for path in documents() for number, line in prose(path))
+
+
+def documents() -> Iterator[Path]:
+    """Yield the text files that git tracks, except data and the license."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in sorted(filter(None, listed.split("\0"))):
+        path = ROOT / name
+        if path.suffix in SUFFIXES and "data" not in path.parts and path.exists():
+            yield path
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of text in a file: comments, strings, and names of tests; all lines of a document."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix in {".py", ".pyi"}:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type in {tokenize.COMMENT, tokenize.STRING}:
+                for offset, line in enumerate(token.string.split("\n")):
+                    yield token.start[0] + offset, line
+        for match in re.finditer(r"^\s*(?:async )?def (test_\w+)", source, flags=re.MULTILINE):
+            yield source.count("\n", 0, match.start(1)) + 1, match[1].replace("_", " ")
+    elif path.suffix == ".rs":
+        for number, line in enumerate(source.split("\n"), 1):
+            if "//" in line:
+                yield number, line[line.index("//") :]
+    else:
+        yield from enumerate(source.split("\n"), 1)
+
+
+def is_allowed(path: Path, phrase: str) -> bool:
+    name = path.relative_to(ROOT).as_posix()
+    return any(name.startswith(place) and (phrase in reasons or "*" in reasons) for place, reasons in ALLOWED.items())
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_text_is_plain(phrase: str) -> None:
+    pattern = re.compile(PHRASES[phrase])
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path, number, line in lines()
+        if pattern.search(line) and not is_allowed(path, phrase)
+    ]
+    assert found == []
