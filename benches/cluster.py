@@ -1,4 +1,4 @@
-"""Time to create topics on a cluster of real processes, compared with plain kazoo writing the same znodes, and with Kafka.
+"""Time to create topics on a cluster of real processes, compared with plain kazoo and with Kafka.
 
     python -m benches.cluster [--quick]
 

@@ -260,7 +260,7 @@ def state(topic: int, partition: int) -> UpdateMetadataPartitionState:
 
 
 def large(rounds: int) -> Figure:
-    """Measure the node's CPU time for the response minus the bare server's for the same bytes, in copies of the bytes."""
+    """Measure the node's CPU time for a response beyond the bare server's, in copies of the bytes."""
     request = frame.encode_request(TopicMetadataRequest_V1(topic_names=()), version=1, correlation_id=7, client_id="b")
     node = Server(serve_node)
     response = request_once(node.port, request)

@@ -2,9 +2,9 @@
 
     python -m benches.zookeeper [--quick]
 
-kazoo is used in its fastest way: pipelined, with all requests sent before the first response is awaited. Both sides take
-turns on the same znodes of the same server. The measure is wall time, because most of it is spent in other threads and
-in the server. Ratios are medians over all turns.
+kazoo is used in its fastest way: pipelined, with all requests sent before the first response is awaited. Both sides
+take turns on the same znodes of the same server. The measure is wall time, because most of it is spent in other threads
+and in the server. Ratios are medians over all turns.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A node that kills itself with SIGKILL before its n-th write to ZooKeeper; it runs instead of `kwire node`.
 
 Only the store of the node is replaced. Writes are counted while the file `armed` exists in the folder of the node. It
-contains n, or 0 for counting only; the count is in the file `counted`. If `settled` follows n, the process waits for the
-results of earlier writes; otherwise these are in flight when it dies.
+contains n, or 0 for counting only; the count is in the file `counted`. If `settled` follows n, the process waits for
+the results of earlier writes; otherwise these are in flight when it dies.
 """
 
 from __future__ import annotations

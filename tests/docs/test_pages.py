@@ -35,8 +35,8 @@ def test_examples_pass_mypy_strict(tmp_path: Path) -> None:
 
     run = subprocess.run(
         [
-            sys.executable, "-m", "mypy", "--config-file=", "--strict", "--disable-error-code=import-untyped", "--no-error-summary", "--cache-dir",
-            str(ROOT / ".mypy_cache"), *sorted(map(str, tmp_path.glob("*.py"))),
+            sys.executable, "-m", "mypy", "--config-file=", "--strict", "--disable-error-code=import-untyped",
+            "--no-error-summary", "--cache-dir", str(ROOT / ".mypy_cache"), *sorted(map(str, tmp_path.glob("*.py"))),
         ],
         cwd=ROOT / "python", capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -270,8 +270,8 @@ class ConfigChanged(MetadataEvent):
         key: the name of the config.
         before: the value before; None if there was none, or if it is sensitive.
         after: the value now.
-        before_source: the config source: 1 topic, 2 broker, 3 default of all brokers, 4 configuration file, 5 default; None
-            if the config was not reported, -1 if the version does not have the source.
+        before_source: the config source: 1 topic, 2 broker, 3 default of all brokers, 4 configuration file, 5 default;
+            None if the config was not reported, -1 if the version does not have the source.
         after_source: the config source now.
     """
 

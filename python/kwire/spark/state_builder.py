@@ -246,7 +246,7 @@ class StateBuilder:
         self._state(row).requested_resources[key] = {resource_of(result) for result in message.results}
 
     def _forget_config_requests(self, state: BrokerState) -> None:
-        """Bound the memory: a poller that requests the configs of all topics sends another request for each new topic."""
+        """Bound the memory: a request for the configs of all topics differs after each new topic."""
         requested = state.requested_resources
         while len(requested) >= CONFIG_REQUESTS:
             oldest = next(iter(requested))

@@ -1,8 +1,8 @@
 """A local cluster: ZooKeeper and nodes as real processes, for tests, demos, and `kwire cluster up`.
 
 A node that was killed or stopped is restarted at its own port. All processes end when the process that started the
-cluster ends. A folder belongs to one cluster at a time: it is locked before anything is written to it, until the last of
-these processes has ended.
+cluster ends. A folder belongs to one cluster at a time: it is locked before anything is written to it, until the last
+of these processes has ended.
 
 The folder contains `cluster.json` (the addresses), `zookeeper/`, and a `NodeFolder` for each node.
 """

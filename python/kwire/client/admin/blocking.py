@@ -1,4 +1,4 @@
-"""An admin client for programs without asyncio. Its methods run those of `AdminClient` in a thread with an event loop."""
+"""An admin client for programs without asyncio: `AdminClient` in a thread with an event loop."""
 
 from __future__ import annotations
 

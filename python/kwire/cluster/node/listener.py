@@ -300,7 +300,7 @@ class ServerConnection(asyncio.Protocol):
         return 4 + size if 0 <= size <= self._limits.frame else 4
 
     def _process(self, data: bytes) -> int:
-        """Answer the complete frames in `data` until a limit pauses reading, and return the number of bytes processed."""
+        """Answer complete frames until a limit pauses reading, and return the number of bytes processed."""
         position = 0
         try:
             while not self._paused and not self._finishing:

@@ -91,7 +91,7 @@ def _check_host_name(host: str) -> None:
 
 
 def is_wildcard(host: str) -> bool:
-    """Return whether `host` means all addresses of the machine, which a server can listen on but no client connect to."""
+    """Return whether `host` stands for all addresses of the machine, to which clients cannot connect."""
     try:
         return ip_address(host).is_unspecified
     except ValueError:

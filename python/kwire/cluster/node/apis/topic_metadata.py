@@ -1,4 +1,4 @@
-"""TopicMetadata, key 3: version 0 creates unknown topics if `auto.create.topics.enable` is set, version 1 never does."""
+"""TopicMetadata, key 3. Version 0 creates unknown topics if `auto.create.topics.enable` is set."""
 
 from __future__ import annotations
 
