@@ -12,11 +12,13 @@ import pytest
 
 from kwire.spark import gold
 from kwire.spark.tables import as_markdown
+from tests.docs.pages import as_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAGE = (Path(__file__).parents[2] / "docs" / "gold.md").read_text()
+DOCUMENT = Path(__file__).parents[2] / "docs" / "gold.md"
+PAGE = DOCUMENT.read_text()
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -97,3 +99,14 @@ def test_broker_load_equals_intervals(spark: SparkSession, recorded_gold: str) -
         spark, recorded_gold, "SELECT round(sum(leader_share) / count(*), 6) FROM broker_load GROUP BY cluster_id, `at`"
     )
     assert set(shares) == {(1.0,)}
+
+
+def test_examples_run(recorded_gold: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = as_module(DOCUMENT)
+    assert "/data/kafka" in code
+
+    exec(compile(code.replace("/data/kafka", recorded_gold), str(DOCUMENT), "exec"), {})
+
+    shown = capsys.readouterr().out
+    assert shown.count("leader_epoch") == 2
+    assert "only showing top 20 rows" in shown

@@ -47,6 +47,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "spark.executor.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
         "spark.sql.shuffle.partitions 2\n"
         "spark.sql.adaptive.enabled false\n"
+        "spark.sql.codegen.factoryMode NO_CODEGEN\n"
         "spark.sql.codegen.wholeStage false\n"
         "spark.ui.enabled false\n"
     )

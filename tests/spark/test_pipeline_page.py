@@ -1,12 +1,20 @@
-"""docs/pipeline.md lists the tables of silver as they are declared."""
+"""docs/pipeline.md lists the tables of silver as they are declared, and its examples run."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from kwire.capture import Capture
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.tables import as_markdown
 from kwire.spark.writing import date_of
+from tests.docs.pages import as_module
+from tests.spark.recorded import RECORDINGS, bronze
+
+if TYPE_CHECKING:
+    import pytest
+    from pyspark.sql import SparkSession
 
 PAGE = Path(__file__).parents[2] / "docs" / "pipeline.md"
 
@@ -28,3 +36,28 @@ def test_files_are_partitioned_by_date_in_utc() -> None:
     assert date_of(0) == "1970-01-01"
     assert date_of(86_399_999_999) == "1970-01-01"
     assert date_of(86_400_000_000) == "1970-01-02"
+
+
+def test_examples_run(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Capture(tmp_path / "capture") as capture:
+        capture.append_many(bronze("kraft44-public")[:60])
+    recording = str(RECORDINGS / "kraft44-public.parquet")
+    spark.read.parquet(recording).limit(100).createOrReplaceTempView("frames")
+    code = as_module(PAGE)
+    for path, real in (
+        ("/data/kafka", tmp_path / "out"),
+        ("/captures/prod", tmp_path / "capture"),
+        ("frames.parquet", recording),
+    ):
+        assert path in code
+        code = code.replace(path, str(real))
+    names: dict[str, Any] = {}
+
+    exec(compile(code, str(PAGE), "exec"), names)
+    names["query"].processAllAvailable()
+    names["query"].stop()
+
+    output = capsys.readouterr().out
+    assert "polls 60 rows; 0 bad frames" in output
+    assert "leader_epoch" in output
+    assert names["pipeline"].table("polls").count() > 60
