@@ -1,6 +1,6 @@
 """Kafka's JSON form of messages.
 
-`tests/data/vectors.jsonl.xz` holds bodies of every message and the documents of Kafka's JsonConverter classes for them.
+`tests/data/vectors*.jsonl.xz` hold bodies of every message and the documents of Kafka's JsonConverter classes for them.
 """
 
 from __future__ import annotations
@@ -358,10 +358,11 @@ class TestReading:
 def vectors() -> dict[str, list[dict[str, Any]]]:
     """The vectors of Kafka's Java classes by message name."""
     found: dict[str, list[dict[str, Any]]] = {}
-    with lzma.open(Path(__file__).parent / "data" / "vectors.jsonl.xz") as lines:
-        for line in lines:
-            vector = json.loads(line)
-            found.setdefault(vector["message"], []).append(vector)
+    for name in ("vectors.jsonl.xz", "vectors-4.4.jsonl.xz"):
+        with lzma.open(Path(__file__).parent / "data" / name) as lines:
+            for line in lines:
+                vector = json.loads(line)
+                found.setdefault(vector["message"], []).append(vector)
     return found
 
 

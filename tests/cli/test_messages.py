@@ -17,7 +17,7 @@ def test_all_messages_are_listed() -> None:
 
     assert title.split() == ["key", "message", "kind", "versions", "flexible", "dialects"]
     assert len(rows) == len(messages.every())
-    assert "   3  MetadataResponse                        response  0-13      9+        kafka" in rows
+    assert "   3  MetadataResponse                               response  0-13      9+        kafka" in rows
 
 
 def test_dialect_option_lists_its_messages() -> None:
@@ -25,7 +25,7 @@ def test_dialect_option_lists_its_messages() -> None:
 
     assert len(rows) == len(messages.every("kip4"))
     assert "1006  AdminRequest                            request   0                   kip4" in rows
-    assert "      RequestHeader                           header    1-2       2+        kafka, kip4" in rows
+    assert "      RequestHeader                           header    0-2       2+        kafka, kip4" in rows
 
 
 def test_json_output_lists_messages() -> None:

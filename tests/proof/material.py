@@ -1,6 +1,7 @@
 """Test data: bytes written by Kafka's Java classes, and frames of real clients and brokers.
 
-The archives in `tests/data` are read once per process.
+The archives in `tests/data` are read once per process. `vectors.jsonl` and `mutants.jsonl` have the admin and metadata
+messages, `vectors-4.4.jsonl` and `mutants-4.4.jsonl` the others, with fewer cases for each version.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Exchange(NamedTuple):
 def vectors() -> dict[str, list[Vector]]:
     """Return all vectors by message."""
     found: dict[str, list[Vector]] = {}
-    for entry in _lines("vectors.jsonl"):
+    for entry in (*_lines("vectors.jsonl"), *_lines("vectors-4.4.jsonl")):
         tags = frozenset(
             (each["path"], each["tag"], bytes.fromhex(each["data"])) for each in entry.get("unknown_tags", ())
         )
@@ -100,7 +101,7 @@ def vectors() -> dict[str, list[Vector]]:
 
 @cache
 def mutants() -> list[Mutant]:
-    return [_mutant(entry) for entry in _lines("mutants.jsonl")]
+    return [_mutant(entry) for entry in (*_lines("mutants.jsonl"), *_lines("mutants-4.4.jsonl"))]
 
 
 def _mutant(entry: Any) -> Mutant:

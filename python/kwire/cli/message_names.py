@@ -85,5 +85,5 @@ def _find_by_key_or_name(name: str, dialect: str, kind: Kind | None) -> type[Mes
 
 def _api_name(cls: type[Message]) -> str:
     """Return the name of a message's API."""
-    kind = describe(cls).kind
-    return cls.__name__.partition("_")[0].removesuffix(kind.capitalize())
+    stem = cls.__name__.partition("_")[0]
+    return stem if cls.api_key < 0 else stem.removesuffix(describe(cls).kind.capitalize())

@@ -73,7 +73,8 @@ class Message(Struct):
     flexible: ClassVar[VersionRange | None]
     __kwire_response__: ClassVar[str | None]
     __kwire_dialects__: ClassVar[tuple[str, ...]]
-    __kwire_header_version__: ClassVar[int | None]
+    __kwire_header_version__: ClassVar[int | dict[int, int] | None]
+    __kwire_is_header__: ClassVar[bool]
     __kwire_plans__: ClassVar[dict[int, Any]]
 
     def __init_subclass__(
@@ -83,7 +84,8 @@ class Message(Struct):
         versions: str = ...,
         flexible: str = ...,
         dialect: str | tuple[str, ...] = ...,
-        header_version: int = ...,
+        header_version: int | dict[int, int] = ...,
+        header: bool = ...,
         key: str | tuple[str, ...] = ...,
         weakref: bool = ...,
     ) -> None: ...

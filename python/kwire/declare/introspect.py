@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 class MessageFacts:
     """The class keywords of a message.
 
-    `kind` is `"request"`, `"response"`, or `"header"`. `response` is the name of a request's response class, else None.
+    `kind` is `"request"`, `"response"`, `"header"`, or `"data"` for a message without an API key that other messages or
+    records contain. `response` is the name of a request's response class, else None.
     """
 
     __slots__ = ("_header_version", "api_key", "dialects", "flexible", "kind", "name", "response", "versions")
@@ -48,21 +49,26 @@ class MessageFacts:
         self.flexible: VersionRange | None = cls.flexible
         self.dialects: tuple[str, ...] = cls.__kwire_dialects__
         self.response: str | None = cls.__kwire_response__
-        self.kind: Literal["request", "response", "header"]
+        self.kind: Literal["request", "response", "header", "data"]
         if self.response is not None:
             self.kind = "request"
+        elif cls.__kwire_is_header__:
+            self.kind = "header"
         else:
-            self.kind = "header" if cls.api_key < 0 else "response"
-        self._header_version: int | None = cls.__kwire_header_version__
+            self.kind = "data" if cls.api_key < 0 else "response"
+        self._header_version: int | dict[int, int] | None = cls.__kwire_header_version__
 
     def is_flexible(self, version: int) -> bool:
         """Return whether `version` has compact lengths and tagged fields."""
         return self.flexible is not None and version in self.flexible
 
     def header_version(self, version: int) -> int:
-        """Return the version of the header before `version`: 1 or 2 for requests, 0 or 1 for responses."""
-        if self._header_version is not None:
-            return self._header_version
+        """Return the version of the header before `version`: 0 to 2 for requests, 0 or 1 for responses."""
+        fixed = self._header_version
+        if isinstance(fixed, dict):
+            fixed = fixed.get(version)
+        if fixed is not None:
+            return fixed
         return int(self.is_flexible(version)) + (self.kind == "request")
 
 

@@ -69,8 +69,8 @@ class _ClassDocumentation:
 
 
 class StructMeta(type):
-    # Class keywords of messages: api_key, versions, flexible, dialect, and header_version. Class keywords of every
-    # struct: `key` names the fields that identify an element of an unordered array (Kafka's mapKey),
+    # Class keywords of messages: api_key, versions, flexible, dialect, header_version, and header. Class keywords of
+    # every struct: `key` names the fields that identify an element of an unordered array (Kafka's mapKey),
     # and `weakref=True` allows weak references to instances.
 
     __kwire_fields__: tuple[Declared, ...]
@@ -87,7 +87,8 @@ class StructMeta(type):
         versions: str | None = None,
         flexible: str | None = None,
         dialect: str | tuple[str, ...] | None = None,
-        header_version: int | None = None,
+        header_version: int | dict[int, int] | None = None,
+        header: bool | None = None,
         key: str | tuple[str, ...] | None = None,
         weakref: bool = False,
     ) -> StructMeta:
@@ -105,7 +106,7 @@ class StructMeta(type):
             # Every class gets its own: otherwise a derived class would run the constructor of its base.
             namespace["__init__"] = _first_construction
         self = super().__new__(cls, name, bases, namespace)
-        keywords = (api_key, versions, flexible, dialect, header_version)
+        keywords = (api_key, versions, flexible, dialect, header_version, header)
         if keywords != (None,) * len(keywords):
             _declare_message(self, *keywords)
         elif hasattr(self, "__kwire_plans__"):
@@ -185,7 +186,8 @@ def _declare_message(
     versions: str | None,
     flexible: str | None,
     dialect: str | tuple[str, ...] | None,
-    header_version: int | None,
+    header_version: int | dict[int, int] | None,
+    header: bool | None,
 ) -> None:
     """Check the class keywords of a message and store them on the class."""
     name = cls.__name__
@@ -208,6 +210,7 @@ def _declare_message(
     declare("flexible", flexible_range)
     cls.__kwire_dialects__ = (dialect,) if isinstance(dialect, str) else dialect or ("kafka",)
     cls.__kwire_header_version__ = header_version
+    cls.__kwire_is_header__ = bool(header)
     cls.__kwire_plans__ = {}
 
 

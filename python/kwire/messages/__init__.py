@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message
 
-    Kind: TypeAlias = Literal["request", "response", "header"]
+    Kind: TypeAlias = Literal["request", "response", "header", "data"]
     Index: TypeAlias = dict[tuple[str, int, str], list[type[Message]]]
 
 FAMILIES = ("kafka", "kip4", "kip584")
@@ -69,7 +69,7 @@ def find(
         dialect: `"kafka"` or `"kip4"`.
         api_key: the key of the API.
         version: a version that the class declares; by default, the class with the newest versions is returned.
-        kind: `"request"`, `"response"`, or `"header"`.
+        kind: `"request"`, `"response"`, `"header"`, or `"data"`.
         name: the name of the class, such as `"MetadataResponse"`.
 
     Raises:
@@ -82,7 +82,7 @@ def find(
         return _find_by_name(dialect, name)
     if api_key is None or kind is None:
         raise TypeError("find() needs name=, or api_key= and kind=")
-    candidates = _index().get((dialect, api_key, kind), ())
+    candidates = _index().get((dialect, api_key, kind), ()) if api_key >= 0 else ()
     for cls in candidates:
         if version is None or version in cls.versions:
             return cls
@@ -90,15 +90,15 @@ def find(
 
 
 def every(dialect: str | None = None) -> tuple[type[Message], ...]:
-    """Return every declared message of one or all dialects, sorted by key, kind, and newest version; headers last."""
-    from kwire.declare.introspect import describe
+    """Return every declared message of one or all dialects, sorted by key, kind, and newest version.
 
+    Messages without a key are last: data, then headers.
+    """
     found: dict[type[Message], None] = {}
     for key in sorted(_index()):
         if dialect is None or key[0] == dialect:
             found.update(dict.fromkeys(_index()[key]))
-    headers = [cls for cls in found if describe(cls).kind == "header"]
-    return (*(cls for cls in found if cls not in headers), *headers)
+    return (*(cls for cls in found if cls.api_key >= 0), *(cls for cls in found if cls.api_key < 0))
 
 
 def resolve(package: str, name: str) -> Any:

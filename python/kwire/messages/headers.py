@@ -3,6 +3,7 @@
 The version of a header is not negotiated. It follows from the message (`describe(cls).header_version(version)`).
 
 Versions of the request header:
+    0  only for ControlledShutdown version 0, which Kafka 4.0 removed
     1  for messages that are not flexible
     2  for flexible messages: adds tagged fields (KIP-482)
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 from kwire.declare import Message, field, int16, int32, nullable, string
 
 
-class RequestHeader(Message, versions="1-2", flexible="2+", dialect=("kafka", "kip4")):
+class RequestHeader(Message, versions="0-2", flexible="2+", dialect=("kafka", "kip4"), header=True):
     """The header of every request."""
 
     request_api_key: int16
@@ -25,12 +26,12 @@ class RequestHeader(Message, versions="1-2", flexible="2+", dialect=("kafka", "k
     """The version of that API, used for both the request and its response."""
     correlation_id: int32
     """An id chosen by the client, which the response repeats. Responses are sent in the order of the requests."""
-    client_id: nullable[string] = field(compact=False)
+    client_id: nullable[string] = field(since=1, default="", ignorable=True, compact=False)
     """The client id (`client.id`) for logs, metrics, and quotas; None if not set. Its length is an int16 in version 2
     too, so that a broker can always parse it."""
 
 
-class ResponseHeader(Message, versions="0-1", flexible="1+", dialect=("kafka", "kip4")):
+class ResponseHeader(Message, versions="0-1", flexible="1+", dialect=("kafka", "kip4"), header=True):
     """The header of every response."""
 
     correlation_id: int32

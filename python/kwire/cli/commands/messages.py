@@ -98,7 +98,7 @@ def _facts(cls: type[Message]) -> dict[str, Any]:
     facts = describe(cls)
     return {
         "name": facts.name,
-        "key": None if facts.kind == "header" else facts.api_key,
+        "key": facts.api_key if facts.api_key >= 0 else None,
         "kind": facts.kind,
         "versions": str(facts.versions),
         "flexible": str(facts.flexible) if facts.flexible else None,

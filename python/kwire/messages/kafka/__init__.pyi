@@ -1,9 +1,20 @@
 # Written by `python -m kwire.messages.stubs`.
 
+from kwire.messages.kafka.aborted_txn import AbortedTxn as AbortedTxn
+from kwire.messages.kafka.add_offsets_to_txn import AddOffsetsToTxnRequest as AddOffsetsToTxnRequest
+from kwire.messages.kafka.add_offsets_to_txn import AddOffsetsToTxnResponse as AddOffsetsToTxnResponse
+from kwire.messages.kafka.add_partitions_to_txn import AddPartitionsToTxnRequest as AddPartitionsToTxnRequest
+from kwire.messages.kafka.add_partitions_to_txn import AddPartitionsToTxnResponse as AddPartitionsToTxnResponse
+from kwire.messages.kafka.add_raft_voter import AddRaftVoterRequest as AddRaftVoterRequest
+from kwire.messages.kafka.add_raft_voter import AddRaftVoterResponse as AddRaftVoterResponse
+from kwire.messages.kafka.allocate_producer_ids import AllocateProducerIdsRequest as AllocateProducerIdsRequest
+from kwire.messages.kafka.allocate_producer_ids import AllocateProducerIdsResponse as AllocateProducerIdsResponse
 from kwire.messages.kafka.alter_client_quotas import AlterClientQuotasRequest as AlterClientQuotasRequest
 from kwire.messages.kafka.alter_client_quotas import AlterClientQuotasResponse as AlterClientQuotasResponse
 from kwire.messages.kafka.alter_configs import AlterConfigsRequest as AlterConfigsRequest
 from kwire.messages.kafka.alter_configs import AlterConfigsResponse as AlterConfigsResponse
+from kwire.messages.kafka.alter_partition import AlterPartitionRequest as AlterPartitionRequest
+from kwire.messages.kafka.alter_partition import AlterPartitionResponse as AlterPartitionResponse
 from kwire.messages.kafka.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest as AlterPartitionReassignmentsRequest,
 )
@@ -12,6 +23,12 @@ from kwire.messages.kafka.alter_partition_reassignments import (
 )
 from kwire.messages.kafka.alter_replica_log_dirs import AlterReplicaLogDirsRequest as AlterReplicaLogDirsRequest
 from kwire.messages.kafka.alter_replica_log_dirs import AlterReplicaLogDirsResponse as AlterReplicaLogDirsResponse
+from kwire.messages.kafka.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest as AlterShareGroupOffsetsRequest,
+)
+from kwire.messages.kafka.alter_share_group_offsets import (
+    AlterShareGroupOffsetsResponse as AlterShareGroupOffsetsResponse,
+)
 from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest as AlterUserScramCredentialsRequest,
 )
@@ -20,8 +37,31 @@ from kwire.messages.kafka.alter_user_scram_credentials import (
 )
 from kwire.messages.kafka.api_versions import ApiVersionsRequest as ApiVersionsRequest
 from kwire.messages.kafka.api_versions import ApiVersionsResponse as ApiVersionsResponse
+from kwire.messages.kafka.assign_replicas_to_dirs import AssignReplicasToDirsRequest as AssignReplicasToDirsRequest
+from kwire.messages.kafka.assign_replicas_to_dirs import AssignReplicasToDirsResponse as AssignReplicasToDirsResponse
+from kwire.messages.kafka.begin_quorum_epoch import BeginQuorumEpochRequest as BeginQuorumEpochRequest
+from kwire.messages.kafka.begin_quorum_epoch import BeginQuorumEpochResponse as BeginQuorumEpochResponse
+from kwire.messages.kafka.broker_heartbeat import BrokerHeartbeatRequest as BrokerHeartbeatRequest
+from kwire.messages.kafka.broker_heartbeat import BrokerHeartbeatResponse as BrokerHeartbeatResponse
+from kwire.messages.kafka.broker_registration import BrokerRegistrationRequest as BrokerRegistrationRequest
+from kwire.messages.kafka.broker_registration import BrokerRegistrationResponse as BrokerRegistrationResponse
 from kwire.messages.kafka.consumer_group_describe import ConsumerGroupDescribeRequest as ConsumerGroupDescribeRequest
 from kwire.messages.kafka.consumer_group_describe import ConsumerGroupDescribeResponse as ConsumerGroupDescribeResponse
+from kwire.messages.kafka.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatResponse as ConsumerGroupHeartbeatResponse,
+)
+from kwire.messages.kafka.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest as ConsumerGroupHeartbeatRequest
+from kwire.messages.kafka.consumer_protocol_assignment import ConsumerProtocolAssignment as ConsumerProtocolAssignment
+from kwire.messages.kafka.consumer_protocol_subscription import (
+    ConsumerProtocolSubscription as ConsumerProtocolSubscription,
+)
+from kwire.messages.kafka.control_record_type_schema import ControlRecordTypeSchema as ControlRecordTypeSchema
+from kwire.messages.kafka.controlled_shutdown import ControlledShutdownRequest as ControlledShutdownRequest
+from kwire.messages.kafka.controlled_shutdown import ControlledShutdownResponse as ControlledShutdownResponse
+from kwire.messages.kafka.controller_registration import (
+    ControllerRegistrationResponse as ControllerRegistrationResponse,
+)
+from kwire.messages.kafka.controller_registration import ControllerRegistrationRequest as ControllerRegistrationRequest
 from kwire.messages.kafka.create_acls import CreateAclsRequest as CreateAclsRequest
 from kwire.messages.kafka.create_acls import CreateAclsResponse as CreateAclsResponse
 from kwire.messages.kafka.create_delegation_token import CreateDelegationTokenRequest as CreateDelegationTokenRequest
@@ -30,12 +70,21 @@ from kwire.messages.kafka.create_partitions import CreatePartitionsRequest as Cr
 from kwire.messages.kafka.create_partitions import CreatePartitionsResponse as CreatePartitionsResponse
 from kwire.messages.kafka.create_topics import CreateTopicsRequest as CreateTopicsRequest
 from kwire.messages.kafka.create_topics import CreateTopicsResponse as CreateTopicsResponse
+from kwire.messages.kafka.default_principal_data import DefaultPrincipalData as DefaultPrincipalData
 from kwire.messages.kafka.delete_acls import DeleteAclsRequest as DeleteAclsRequest
 from kwire.messages.kafka.delete_acls import DeleteAclsResponse as DeleteAclsResponse
 from kwire.messages.kafka.delete_groups import DeleteGroupsRequest as DeleteGroupsRequest
 from kwire.messages.kafka.delete_groups import DeleteGroupsResponse as DeleteGroupsResponse
 from kwire.messages.kafka.delete_records import DeleteRecordsRequest as DeleteRecordsRequest
 from kwire.messages.kafka.delete_records import DeleteRecordsResponse as DeleteRecordsResponse
+from kwire.messages.kafka.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest as DeleteShareGroupOffsetsRequest,
+)
+from kwire.messages.kafka.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsResponse as DeleteShareGroupOffsetsResponse,
+)
+from kwire.messages.kafka.delete_share_group_state import DeleteShareGroupStateRequest as DeleteShareGroupStateRequest
+from kwire.messages.kafka.delete_share_group_state import DeleteShareGroupStateResponse as DeleteShareGroupStateResponse
 from kwire.messages.kafka.delete_topics import DeleteTopicsRequest as DeleteTopicsRequest
 from kwire.messages.kafka.delete_topics import DeleteTopicsResponse as DeleteTopicsResponse
 from kwire.messages.kafka.describe_acls import DescribeAclsRequest as DescribeAclsRequest
@@ -60,6 +109,12 @@ from kwire.messages.kafka.describe_producers import DescribeProducersRequest as 
 from kwire.messages.kafka.describe_producers import DescribeProducersResponse as DescribeProducersResponse
 from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest as DescribeQuorumRequest
 from kwire.messages.kafka.describe_quorum import DescribeQuorumResponse as DescribeQuorumResponse
+from kwire.messages.kafka.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest as DescribeShareGroupOffsetsRequest,
+)
+from kwire.messages.kafka.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsResponse as DescribeShareGroupOffsetsResponse,
+)
 from kwire.messages.kafka.describe_topic_partitions import (
     DescribeTopicPartitionsRequest as DescribeTopicPartitionsRequest,
 )
@@ -76,18 +131,47 @@ from kwire.messages.kafka.describe_user_scram_credentials import (
 )
 from kwire.messages.kafka.elect_leaders import ElectLeadersRequest as ElectLeadersRequest
 from kwire.messages.kafka.elect_leaders import ElectLeadersResponse as ElectLeadersResponse
+from kwire.messages.kafka.end_quorum_epoch import EndQuorumEpochRequest as EndQuorumEpochRequest
+from kwire.messages.kafka.end_quorum_epoch import EndQuorumEpochResponse as EndQuorumEpochResponse
+from kwire.messages.kafka.end_txn import EndTxnRequest as EndTxnRequest
+from kwire.messages.kafka.end_txn import EndTxnResponse as EndTxnResponse
+from kwire.messages.kafka.end_txn_marker import EndTxnMarker as EndTxnMarker
+from kwire.messages.kafka.envelope import EnvelopeRequest as EnvelopeRequest
+from kwire.messages.kafka.envelope import EnvelopeResponse as EnvelopeResponse
 from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenRequest as ExpireDelegationTokenRequest
 from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenResponse as ExpireDelegationTokenResponse
 from kwire.messages.kafka.find_coordinator import FindCoordinatorRequest as FindCoordinatorRequest
 from kwire.messages.kafka.find_coordinator import FindCoordinatorResponse as FindCoordinatorResponse
+from kwire.messages.kafka.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest as GetTelemetrySubscriptionsRequest,
+)
+from kwire.messages.kafka.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsResponse as GetTelemetrySubscriptionsResponse,
+)
+from kwire.messages.kafka.heartbeat import HeartbeatRequest as HeartbeatRequest
+from kwire.messages.kafka.heartbeat import HeartbeatResponse as HeartbeatResponse
 from kwire.messages.kafka.incremental_alter_configs import (
     IncrementalAlterConfigsRequest as IncrementalAlterConfigsRequest,
 )
 from kwire.messages.kafka.incremental_alter_configs import (
     IncrementalAlterConfigsResponse as IncrementalAlterConfigsResponse,
 )
+from kwire.messages.kafka.init_producer_id import InitProducerIdRequest as InitProducerIdRequest
+from kwire.messages.kafka.init_producer_id import InitProducerIdResponse as InitProducerIdResponse
+from kwire.messages.kafka.initialize_share_group_state import (
+    InitializeShareGroupStateRequest as InitializeShareGroupStateRequest,
+)
+from kwire.messages.kafka.initialize_share_group_state import (
+    InitializeShareGroupStateResponse as InitializeShareGroupStateResponse,
+)
+from kwire.messages.kafka.join_group import JoinGroupRequest as JoinGroupRequest
+from kwire.messages.kafka.join_group import JoinGroupResponse as JoinGroupResponse
+from kwire.messages.kafka.k_raft_version_record import KRaftVersionRecord as KRaftVersionRecord
 from kwire.messages.kafka.leader_and_isr import LeaderAndIsrRequest as LeaderAndIsrRequest
 from kwire.messages.kafka.leader_and_isr import LeaderAndIsrResponse as LeaderAndIsrResponse
+from kwire.messages.kafka.leader_change_message import LeaderChangeMessage as LeaderChangeMessage
+from kwire.messages.kafka.leave_group import LeaveGroupRequest as LeaveGroupRequest
+from kwire.messages.kafka.leave_group import LeaveGroupResponse as LeaveGroupResponse
 from kwire.messages.kafka.list_client_metrics_resources import (
     ListClientMetricsResourcesRequest as ListClientMetricsResourcesRequest,
 )
@@ -116,17 +200,64 @@ from kwire.messages.kafka.offset_delete import OffsetDeleteRequest as OffsetDele
 from kwire.messages.kafka.offset_delete import OffsetDeleteResponse as OffsetDeleteResponse
 from kwire.messages.kafka.offset_fetch import OffsetFetchRequest as OffsetFetchRequest
 from kwire.messages.kafka.offset_fetch import OffsetFetchResponse as OffsetFetchResponse
+from kwire.messages.kafka.offset_for_leader_epoch import OffsetForLeaderEpochRequest as OffsetForLeaderEpochRequest
+from kwire.messages.kafka.offset_for_leader_epoch import OffsetForLeaderEpochResponse as OffsetForLeaderEpochResponse
+from kwire.messages.kafka.push_telemetry import PushTelemetryRequest as PushTelemetryRequest
+from kwire.messages.kafka.push_telemetry import PushTelemetryResponse as PushTelemetryResponse
+from kwire.messages.kafka.read_share_group_state import ReadShareGroupStateRequest as ReadShareGroupStateRequest
+from kwire.messages.kafka.read_share_group_state import ReadShareGroupStateResponse as ReadShareGroupStateResponse
+from kwire.messages.kafka.read_share_group_state_summary import (
+    ReadShareGroupStateSummaryRequest as ReadShareGroupStateSummaryRequest,
+)
+from kwire.messages.kafka.read_share_group_state_summary import (
+    ReadShareGroupStateSummaryResponse as ReadShareGroupStateSummaryResponse,
+)
+from kwire.messages.kafka.remove_raft_voter import RemoveRaftVoterRequest as RemoveRaftVoterRequest
+from kwire.messages.kafka.remove_raft_voter import RemoveRaftVoterResponse as RemoveRaftVoterResponse
 from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenRequest as RenewDelegationTokenRequest
 from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenResponse as RenewDelegationTokenResponse
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest as SaslAuthenticateRequest
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateResponse as SaslAuthenticateResponse
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest as SaslHandshakeRequest
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeResponse as SaslHandshakeResponse
+from kwire.messages.kafka.share_acknowledge import ShareAcknowledgeRequest as ShareAcknowledgeRequest
+from kwire.messages.kafka.share_acknowledge import ShareAcknowledgeResponse as ShareAcknowledgeResponse
+from kwire.messages.kafka.share_fetch import ShareFetchRequest as ShareFetchRequest
+from kwire.messages.kafka.share_fetch import ShareFetchResponse as ShareFetchResponse
+from kwire.messages.kafka.share_group_describe import ShareGroupDescribeRequest as ShareGroupDescribeRequest
+from kwire.messages.kafka.share_group_describe import ShareGroupDescribeResponse as ShareGroupDescribeResponse
+from kwire.messages.kafka.share_group_heartbeat import ShareGroupHeartbeatRequest as ShareGroupHeartbeatRequest
+from kwire.messages.kafka.share_group_heartbeat import ShareGroupHeartbeatResponse as ShareGroupHeartbeatResponse
+from kwire.messages.kafka.snapshot_footer_record import SnapshotFooterRecord as SnapshotFooterRecord
+from kwire.messages.kafka.snapshot_header_record import SnapshotHeaderRecord as SnapshotHeaderRecord
 from kwire.messages.kafka.stop_replica import StopReplicaRequest as StopReplicaRequest
 from kwire.messages.kafka.stop_replica import StopReplicaResponse as StopReplicaResponse
+from kwire.messages.kafka.streams_group_describe import StreamsGroupDescribeRequest as StreamsGroupDescribeRequest
+from kwire.messages.kafka.streams_group_describe import StreamsGroupDescribeResponse as StreamsGroupDescribeResponse
+from kwire.messages.kafka.streams_group_heartbeat import StreamsGroupHeartbeatRequest as StreamsGroupHeartbeatRequest
+from kwire.messages.kafka.streams_group_heartbeat import StreamsGroupHeartbeatResponse as StreamsGroupHeartbeatResponse
+from kwire.messages.kafka.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateRequest as StreamsGroupTopologyDescriptionUpdateRequest,
+)
+from kwire.messages.kafka.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateResponse as StreamsGroupTopologyDescriptionUpdateResponse,
+)
+from kwire.messages.kafka.sync_group import SyncGroupRequest as SyncGroupRequest
+from kwire.messages.kafka.sync_group import SyncGroupResponse as SyncGroupResponse
+from kwire.messages.kafka.txn_offset_commit import TxnOffsetCommitRequest as TxnOffsetCommitRequest
+from kwire.messages.kafka.txn_offset_commit import TxnOffsetCommitResponse as TxnOffsetCommitResponse
 from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest as UnregisterBrokerRequest
 from kwire.messages.kafka.unregister_broker import UnregisterBrokerResponse as UnregisterBrokerResponse
+from kwire.messages.kafka.unregister_controller import UnregisterControllerRequest as UnregisterControllerRequest
+from kwire.messages.kafka.unregister_controller import UnregisterControllerResponse as UnregisterControllerResponse
 from kwire.messages.kafka.update_features import UpdateFeaturesRequest as UpdateFeaturesRequest
 from kwire.messages.kafka.update_features import UpdateFeaturesResponse as UpdateFeaturesResponse
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest as UpdateMetadataRequest
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse as UpdateMetadataResponse
+from kwire.messages.kafka.vote import VoteRequest as VoteRequest
+from kwire.messages.kafka.vote import VoteResponse as VoteResponse
+from kwire.messages.kafka.voters_record import VotersRecord as VotersRecord
+from kwire.messages.kafka.write_share_group_state import WriteShareGroupStateRequest as WriteShareGroupStateRequest
+from kwire.messages.kafka.write_share_group_state import WriteShareGroupStateResponse as WriteShareGroupStateResponse
+from kwire.messages.kafka.write_txn_markers import WriteTxnMarkersRequest as WriteTxnMarkersRequest
+from kwire.messages.kafka.write_txn_markers import WriteTxnMarkersResponse as WriteTxnMarkersResponse

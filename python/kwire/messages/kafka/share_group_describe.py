@@ -1,0 +1,90 @@
+"""ShareGroupDescribe (key 77): the state of share groups (KIP-932, Kafka 4.0).
+
+The coordinator of each group responds.
+
+Versions:
+    0  early access, removed in Kafka 4.1
+    1  first stable version
+"""
+
+from __future__ import annotations
+
+from kwire.declare import Message, Request, Struct, array, int16, int32, nullable, string, uuid
+
+
+class ShareGroupDescribeRequest(Request["ShareGroupDescribeResponse"], api_key=77, versions="0-1", flexible="0+"):
+    """Describes share groups of a coordinator."""
+
+    group_ids: array[string]
+    """The groups to describe, all coordinated by the receiving broker."""
+    include_authorized_operations: bool
+    """Whether to include the operations that the client is authorized for on each group."""
+
+
+class ShareGroupDescribeResponse(Message, api_key=77, versions="0-1", flexible="0+"):
+    """The described groups."""
+
+    throttle_time_ms: int32
+    """The time in milliseconds that the client must wait because of a quota, or 0."""
+    groups: array[DescribedGroup]
+    """The described groups, one for each group of the request."""
+
+
+class DescribedGroup(Struct):
+    """A share group and its members."""
+
+    error_code: int16
+    """0; 14 or 15 retry; 16 not the coordinator; 29 or 30 not authorized; 69 group not found."""
+    error_message: nullable[string] = None
+    """The error message; None on success."""
+    group_id: string
+    """The group id, set by `group.id` of its members."""
+    group_state: string
+    """`Empty`, `Stable`, or `Dead`; empty on error."""
+    group_epoch: int32
+    """The epoch of the group, which increases whenever members, subscriptions, or partitions change."""
+    assignment_epoch: int32
+    """The group epoch that the present assignment was computed for."""
+    assignor_name: string
+    """The server-side assignor, for example `simple`."""
+    members: array[Member]
+    """The members of the group; empty on error."""
+    authorized_operations: int32 = -2147483648
+    """The authorized operations as a bit field of ACL operations; -2147483648 if not requested."""
+
+
+class Member(Struct):
+    """A member of the group."""
+
+    member_id: string
+    """The member id, a random uuid that the consumer chose."""
+    rack_id: nullable[string] = None
+    """The rack of the consumer (`client.rack`), or None if not configured."""
+    member_epoch: int32
+    """The assignment epoch that the member has reached."""
+    client_id: string
+    """The client id from the request header (`client.id`)."""
+    client_host: string
+    """The address of the last connection, preceded by `/`."""
+    subscribed_topic_names: array[string]
+    """The topics subscribed to by name, in no particular order."""
+    assignment: Assignment
+    """The partitions that the member reads."""
+
+
+class Assignment(Struct):
+    """A set of partitions."""
+
+    topic_partitions: array[TopicPartitions]
+    """The partitions by topic; empty if nothing is assigned."""
+
+
+class TopicPartitions(Struct):
+    """The assigned partitions of a topic."""
+
+    topic_id: uuid
+    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    topic_name: string
+    """The name of the topic at the time of the response."""
+    partitions: array[int32]
+    """The partition indexes within the topic."""
