@@ -23,8 +23,9 @@ def stub_path(family: str) -> Path:
 def stub(family: str) -> str:
     """Return the text of the stub of a package."""
     package = f"{messages.__name__}.{family}"
-    imports = [_import_line(f"{package}.{module_name(name)}", name) for name in names(package)]
-    return "\n".join([f"# Written by `python -m {__spec__.name}`.", "", *sorted(imports), ""])
+    messages_by_module = sorted((module_name(name), name) for name in names(package))
+    imports = [_import_line(f"{package}.{module}", name) for module, name in messages_by_module]
+    return "\n".join([f"# Written by `python -m {__spec__.name}`.", "", *imports, ""])
 
 
 def _import_line(module: str, name: str) -> str:

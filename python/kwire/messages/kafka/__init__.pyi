@@ -47,10 +47,10 @@ from kwire.messages.kafka.broker_registration import BrokerRegistrationRequest a
 from kwire.messages.kafka.broker_registration import BrokerRegistrationResponse as BrokerRegistrationResponse
 from kwire.messages.kafka.consumer_group_describe import ConsumerGroupDescribeRequest as ConsumerGroupDescribeRequest
 from kwire.messages.kafka.consumer_group_describe import ConsumerGroupDescribeResponse as ConsumerGroupDescribeResponse
+from kwire.messages.kafka.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest as ConsumerGroupHeartbeatRequest
 from kwire.messages.kafka.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse as ConsumerGroupHeartbeatResponse,
 )
-from kwire.messages.kafka.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest as ConsumerGroupHeartbeatRequest
 from kwire.messages.kafka.consumer_protocol_assignment import ConsumerProtocolAssignment as ConsumerProtocolAssignment
 from kwire.messages.kafka.consumer_protocol_subscription import (
     ConsumerProtocolSubscription as ConsumerProtocolSubscription,
@@ -58,10 +58,10 @@ from kwire.messages.kafka.consumer_protocol_subscription import (
 from kwire.messages.kafka.control_record_type_schema import ControlRecordTypeSchema as ControlRecordTypeSchema
 from kwire.messages.kafka.controlled_shutdown import ControlledShutdownRequest as ControlledShutdownRequest
 from kwire.messages.kafka.controlled_shutdown import ControlledShutdownResponse as ControlledShutdownResponse
+from kwire.messages.kafka.controller_registration import ControllerRegistrationRequest as ControllerRegistrationRequest
 from kwire.messages.kafka.controller_registration import (
     ControllerRegistrationResponse as ControllerRegistrationResponse,
 )
-from kwire.messages.kafka.controller_registration import ControllerRegistrationRequest as ControllerRegistrationRequest
 from kwire.messages.kafka.create_acls import CreateAclsRequest as CreateAclsRequest
 from kwire.messages.kafka.create_acls import CreateAclsResponse as CreateAclsResponse
 from kwire.messages.kafka.create_delegation_token import CreateDelegationTokenRequest as CreateDelegationTokenRequest
