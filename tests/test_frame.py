@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from kwire.messages.kip4.list_topics import ListTopicsRequest
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kwire.declare import Message
 
 ALL_TOPICS = MetadataRequest(topics=None)
@@ -60,6 +63,49 @@ def test_payloads_are_bytes_like(wrap: Any) -> None:
     assert frame.decode_request(wrap(payload)).message == ALL_TOPICS
     response = payload_of(frame.encode_response(NO_TOPICS, version=9, correlation_id=7))
     assert frame.decode_response(wrap(response), MetadataResponse, version=9).message == NO_TOPICS
+
+
+def interleaved(payload: bytes) -> memoryview:
+    """Return a view with gaps between the bytes."""
+    return memoryview(bytes(each for byte in payload for each in (byte, 0)))[::2]
+
+
+def foreign(payload: bytes) -> memoryview:
+    """Return a view with a format that `memoryview.cast` does not know."""
+    return memoryview((ctypes.c_uint16.__ctype_be__ * (len(payload) // 2)).from_buffer_copy(payload))
+
+
+VIEWS: dict[str, Callable[[bytes], Any]] = {
+    "signed": lambda payload: memoryview(payload).cast("b"),
+    "characters": lambda payload: memoryview(payload).cast("c"),
+    "of 2 bytes": lambda payload: memoryview(payload).cast("H"),
+    "of 4 bytes": lambda payload: memoryview(payload).cast("I"),
+    "two-dimensional": lambda payload: memoryview(payload).cast("B", [len(payload) // 4, 4]),
+    "interleaved": interleaved,
+    "foreign": foreign,
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_payloads_are_views_of_any_items(view: Callable[[bytes], Any]) -> None:
+    request = frame.encode_request(MetadataRequest(topics=None), version=1, correlation_id=9, client_id="to")[4:]
+    assert len(request) == 16
+    assert frame.decode_request(view(request)) == frame.decode_request(request)
+    with pytest.raises(DecodeError) as of_bytes:
+        frame.decode_request(request[:8])
+    with pytest.raises(DecodeError) as of_view:
+        frame.decode_request(view(request[:8]))
+    assert str(of_view.value) == str(of_bytes.value)
+
+    supported = ApiVersionsResponse(error_code=0, api_keys=())
+    response = frame.encode_response(supported, version=3, correlation_id=9)[4:]
+    assert len(response) == 12
+    assert frame.decode_response(view(response), ApiVersionsResponse, version=3).message == supported
+
+    rejected = ApiVersionsResponse(error_code=35, api_keys=(ApiVersion(api_key=18, min_version=0, max_version=0),))
+    response = frame.encode_response(rejected, version=0, correlation_id=9)[4:]
+    assert len(response) == 16
+    assert frame.decode_response(view(response), ApiVersionsResponse, version=3) == (9, 0, rejected)
 
 
 def test_dialect_selects_the_message_of_a_key() -> None:

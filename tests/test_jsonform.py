@@ -422,3 +422,11 @@ def forged(message: Everything, name: str, value: object) -> Everything:
     copy: Any = replace(message)
     getattr(type(copy), name).__set__(copy, value)
     return copy  # type: ignore[no-any-return]  # Any, because the type is immutable for type checkers
+
+
+@pytest.mark.parametrize("key", [None, 1, True, b"topics", ("a",)])
+def test_keys_that_are_not_names_are_rejected(key: Any) -> None:
+    with pytest.raises(EncodeError) as caught:
+        from_json(Everything, {key: 1}, version=0)
+    assert caught.value.kind == "wrong_type"
+    assert str(caught.value) == f"wrong_type: expected names as keys, found {key!r}"

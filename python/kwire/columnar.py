@@ -106,6 +106,7 @@ def columns(
         UnsupportedVersion: the class does not declare `version`.
         NoSuchRows: `rows` does not name an array of structs.
         BatchTooLarge: the frames have more than 2 GiB in total.
+        ImportError: the compiled module of kwire is not installed.
         TypeError: a frame is not bytes-like.
     """
     if isinstance(frames, (bytes, bytearray, memoryview)):
@@ -132,16 +133,24 @@ def _compiled(cls: type[Message], version: int, rows: str, *, header: bool) -> C
     key = (cls, version, rows, header)
     found = _cache.get(key)
     if found is None:
-        from kwire._kwire import Columns
-
+        compile_columns = _columns_class()
         text, defaults = _shape(cls)
-        found = Columns(
+        found = compile_columns(
             plan_source(cls, version).text, _header_plan(cls, version) if header else None, text, defaults, rows
         )
         if len(_cache) >= _CACHE_SIZE:
             _cache.clear()
         _cache[key] = found
     return found
+
+
+def _columns_class() -> type[Columns]:
+    try:
+        from kwire._kwire import Columns
+    except ImportError as error:
+        reason = f"kwire.columns needs the compiled module kwire._kwire, and it cannot be imported: {error}"
+        raise ImportError(reason, name="kwire._kwire") from error
+    return Columns
 
 
 def _header_plan(cls: type[Message], version: int) -> str:

@@ -13,8 +13,9 @@ from kwire.codec import compiled, decode
 from kwire.declare.introspect import check_version, fields, key
 from kwire.declare.plan_text import plan_source
 from kwire.declare.representation import short_value
+from kwire.declare.struct import comparable
 from kwire.declare.unknown_tags import NO_TAGS
-from kwire.declare.wire_types import ArrayType, NullableType, StructType
+from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, StructType, WireType, float64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Decoder(Generic[M]):
         for before, after in decoder.changed.arrays["topics"].changed: ...
     """
 
-    __slots__ = ("_changed", "_cls", "_last", "_memory", "version")
+    __slots__ = ("_before", "_changed", "_cls", "_last", "_memory", "version")
 
     def __init__(self, cls: type[M], *, version: int) -> None:
         """Create a decoder of one version of a message.
@@ -98,6 +99,7 @@ class Decoder(Generic[M]):
         self._cls = cls
         self.version = version
         self._memory = _memory(cls, version)
+        self._before: M | None = None
         self._last: M | None = None
         self._changed: Changes | None = None
 
@@ -108,6 +110,7 @@ class Decoder(Generic[M]):
             DecodeError: the bytes are not a valid body.
         """
         self._changed = None
+        self._before = self._last
         self._last = self._memory.decode(data)
         return self._last
 
@@ -121,24 +124,25 @@ class Decoder(Generic[M]):
     def reset(self) -> None:
         """Forget the last message: the next one is a first message."""
         self._memory.reset()
-        self._last = self._changed = None
+        self._before = self._last = self._changed = None
 
     def _changes(self) -> Changes:
-        if self._last is None:
+        before, last = self._before, self._last
+        if last is None:
             return Changes(first=False, fields=(), arrays={})
+        if before is None:
+            return compare(None, last)
         found = self._memory.changes()
         if found is None:
-            return compare(None, self._last)
-        names, arrays, message_before = found
-        array_changes = {name: ArrayChanges(*changes) for name, changes in arrays.items()}
-        if message_before is not None:
-            # The engine only reports that the tagged fields differ, not which of them.
-            declared = fields(self._cls)
-            tagged = _compare(message_before, self._last, [field for field in declared if field.tag is not None])
-            differing = {*names, *tagged.fields}
-            names = tuple(name for name in (*(field.name for field in declared), UNKNOWN_TAGS) if name in differing)
-            array_changes |= tagged.arrays
-        return Changes(first=False, fields=names, arrays=array_changes)
+            return compare(before, last)
+        # The engine compares bytes, and equal values can have different bytes, such as a length with a longer varint.
+        # It does not report which tagged fields differ.
+        names, arrays, message_with_other_tags = found
+        declared = fields(self._cls)
+        candidates = [
+            f for f in declared if f.name in names or (message_with_other_tags is not None and f.tag is not None)
+        ]
+        return _compare(before, last, candidates, {name: ArrayChanges(*changes) for name, changes in arrays.items()})
 
 
 def compare(before: M | None, after: M) -> Changes:
@@ -146,20 +150,42 @@ def compare(before: M | None, after: M) -> Changes:
     return _compare(before, after, fields(type(after)))
 
 
-def _compare(before: M | None, after: M, declared: Iterable[Field]) -> Changes:
-    """Return the changes in the given fields and in the unknown tags."""
+def _compare(
+    before: M | None, after: M, declared: Iterable[Field], by_bytes: Mapping[str, ArrayChanges] | None = None
+) -> Changes:
+    """Return the changes in the given fields and in the unknown tags.
+
+    Args:
+        before: the message before, or None.
+        after: the message.
+        declared: the fields to compare.
+        by_bytes: the changes of arrays that are known from comparing bytes.
+    """
     names, arrays = [], {}
     for field in declared:
         new = getattr(after, field.name)
         old = None if before is None else getattr(before, field.name)
-        if before is not None and (old is new or old == new):
+        if before is not None and (
+            old is new or old == new or (_holds_floats(field.type) and comparable(old) == comparable(new))
+        ):
             continue
         names.append(field.name)
         if _is_array_of_structs(field.type):
-            arrays[field.name] = _compare_arrays(old or (), new or ())
+            known = by_bytes.get(field.name) if by_bytes else None
+            arrays[field.name] = _differing(known, old or (), new or ())
     if after.unknown_tags != (NO_TAGS if before is None else before.unknown_tags):
         names.append(UNKNOWN_TAGS)
     return Changes(before is None, tuple(names), arrays)
+
+
+def _differing(by_bytes: ArrayChanges | None, before: tuple[Struct, ...], after: tuple[Struct, ...]) -> ArrayChanges:
+    """Return the changes of an array without elements that are equal although their bytes differ."""
+    if by_bytes is None:
+        return _compare_arrays(before, after)
+    removed = {_key_of(element) for element in by_bytes.removed}
+    if any(_key_of(element) in removed for element in by_bytes.added):
+        return _compare_arrays(before, after)  # the keys may be equal although their bytes differ
+    return by_bytes._replace(changed=tuple([pair for pair in by_bytes.changed if pair[0] != pair[1]]))
 
 
 def by_key(elements: Iterable[Struct]) -> dict[object, Any]:
@@ -172,17 +198,49 @@ def by_key(elements: Iterable[Struct]) -> dict[object, Any]:
     return found
 
 
+def _key_of(element: Struct) -> tuple[Any, ...]:
+    return tuple([getattr(element, name) for name in key(type(element))])
+
+
 def _compare_arrays(before: tuple[Struct, ...], after: tuple[Struct, ...]) -> ArrayChanges:
-    old, new = by_key(before), by_key(after)
-    common = [each for each in new if each in old]
-    positions = {each: position for position, each in enumerate(old)}
-    order = [positions[each] for each in common]
+    """Return the changes of an array. Elements with the same key are paired as the engine pairs them.
+
+    The next element is expected behind the last one that was found. If another one is there, the first element with the
+    same key is taken, unless it is paired already. Elements without a key are paired by position.
+    """
+    first_of_key: dict[tuple[Any, ...], int] = {}
+    keys = [_key_of(element) for element in before]
+    for position, each in enumerate(keys):
+        first_of_key.setdefault(each, position)
+    free = [True] * len(before)
+    added, changed, order = [], [], []
+    expected = 0
+    for element in after:
+        wanted = _key_of(element)
+        found: int | None = expected
+        if not (expected < len(before) and free[expected] and keys[expected] == wanted):
+            found = first_of_key.get(wanted) if wanted else None
+        if found is None or not free[found]:
+            added.append(element)
+            continue
+        free[found] = False
+        expected = found + 1
+        order.append(found)
+        if before[found] != element:
+            changed.append((before[found], element))
     return ArrayChanges(
-        added=tuple(element for each, element in new.items() if each not in old),
-        removed=tuple(element for each, element in old.items() if each not in new),
-        changed=tuple((old[each], new[each]) for each in common if old[each] != new[each]),
+        added=tuple(added),
+        removed=tuple([element for element, unpaired in zip(before, free, strict=True) if unpaired]),
+        changed=tuple(changed),
         moved=order != sorted(order),
     )
+
+
+def _holds_floats(type: WireType) -> bool:
+    """Return whether a value can be or contain a NaN outside of structs, which compare NaN by its bits themselves."""
+    while isinstance(type, (ArrayType, NullableType, MaybeType)):
+        type = type.element if isinstance(type, ArrayType) else type.inner
+    return type == float64
 
 
 def _is_array_of_structs(type: object) -> bool:
@@ -202,24 +260,17 @@ def _memory(cls: type[Message], version: int) -> Memory:
 
 
 class ObjectComparison:
-    """The last two messages, decoded completely and compared as objects; used without the engine."""
+    """Decodes complete messages, which the decoder compares as objects; used without the engine."""
 
     def __init__(self, cls: type[Message], version: int) -> None:
         self._cls = cls
         self._version = version
-        self._before: Message | None = None
-        self._last: Message | None = None
 
     def decode(self, data: BytesLike) -> Message:
-        self._before = self._last
-        self._last = decode(self._cls, data, version=self._version)
-        return self._last
+        return decode(self._cls, data, version=self._version)
 
     def reset(self) -> None:
-        self._before = self._last = None
+        """Do nothing."""
 
-    def changes(self) -> tuple[tuple[str, ...], dict[str, Any], Any] | None:
-        if self._before is None or self._last is None:
-            return None
-        found = compare(self._before, self._last)
-        return found.fields, dict(found.arrays), None
+    def changes(self) -> None:
+        """Return None: the changes are not known."""

@@ -168,6 +168,7 @@ def decode_request(payload: BytesLike, dialect: str = "kafka") -> Request:
         UnsupportedRequest: the version is not declared; the error has the header.
         kwire.messages.UnknownMessage: the API key is not declared.
     """
+    payload = _octets(payload)
     if len(payload) < 4:
         decode(RequestHeader, payload, version=1)  # raises the DecodeError
     api_key, version = unpack_from(">hh", payload)
@@ -202,6 +203,7 @@ def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Respon
         UnsupportedVersion: the class has no such version.
     """
     check_version(cls, version)
+    payload = _octets(payload)
     header, start = _read_header(ResponseHeader, payload, describe(cls).header_version(version))
     body = memoryview(payload)[start:]
     try:
@@ -214,6 +216,16 @@ def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Respon
         except DecodeError as error:
             fault = _in_payload(error, start)
     raise fault
+
+
+def _octets(payload: BytesLike) -> BytesLike:
+    """Return a payload whose items are bytes; a memoryview can have larger items, or gaps between them."""
+    if not isinstance(payload, memoryview) or (payload.format == "B" and payload.ndim == 1 and payload.c_contiguous):
+        return payload
+    try:
+        return payload.cast("B")
+    except TypeError:  # not contiguous, or of a format that has no cast, such as "<i"
+        return payload.tobytes()
 
 
 def _read_header(cls: type[M], payload: BytesLike, version: int) -> tuple[M, int]:

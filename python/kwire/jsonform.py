@@ -139,6 +139,8 @@ def _read_struct(document: Any, declared: Any, version: int, path: Path) -> Any:
         raise _wrong_type(document, StructType(declared), path)
     present = {f.json_name: f for f in fields(declared) if f.in_version(version)}
     for name in document:
+        if not isinstance(name, str):
+            raise EncodeError("wrong_type", path, f"expected names as keys, found {name!r}")
         if name not in present:
             known = any(f.json_name == name for f in fields(declared))
             reason = (

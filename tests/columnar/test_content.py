@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kwire
 from kwire import encode
+from kwire.declare import Message, int32
 from kwire.testing import strategies
 from tests.columnar.expected import array_paths, assert_columns_are_right
 from tests.proof.material import message_class, mutants, vectors
@@ -61,3 +64,13 @@ def cases(draw: DrawFn) -> tuple[Any, int, str, list[bytes | None]]:
 def test_columns_of_random_messages_equal_decoded_objects(case: tuple[Any, int, str, list[bytes | None]]) -> None:
     cls, version, rows, frames = case
     assert_columns_are_right(cls, frames, version, rows)
+
+
+def test_missing_engine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fresh(Message, versions="0"):
+        number: int32 = 0
+
+    monkeypatch.setitem(sys.modules, "kwire._kwire", None)
+    with pytest.raises(ImportError, match=r"kwire\.columns needs the compiled module kwire\._kwire") as caught:
+        kwire.columns(Fresh, [], version=0, rows="")
+    assert caught.value.name == "kwire._kwire"

@@ -319,6 +319,59 @@ def test_pickles(protocol: int) -> None:
     assert again.unknown_tags == {1: b"a", 5: b""}
 
 
+def redeclared(monkeypatch: pytest.MonkeyPatch, made: Any, **body: Any) -> Any:
+    """Pickle an instance of `Pickled`, declare the class again with other fields, and load the pickle."""
+    pickled = pickle.dumps(made)
+    metaclass: Any = type(Struct)
+    cls = metaclass("Pickled", (Struct,), {"__module__": __name__, "__qualname__": "Pickled", **body})
+    monkeypatch.setattr(sys.modules[__name__], "Pickled", cls)
+    return pickle.loads(pickled)
+
+
+class Pickled(Struct):
+    first: int32
+    second: int32 = 2
+
+
+PICKLED = Pickled(first=1, second=3, unknown_tags={9: b"z"})
+
+
+def test_pickle_survives_another_order_of_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    again = redeclared(monkeypatch, PICKLED, __annotations__={"second": int32, "first": int32})
+    assert (again.first, again.second, again.unknown_tags) == (1, 3, {9: b"z"})
+
+
+def test_pickle_gives_new_fields_their_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    annotations = {"first": int32, "new": int32, "second": int32}
+    again = redeclared(monkeypatch, PICKLED, __annotations__=annotations, new=7)
+    assert (again.first, again.new, again.second, again.unknown_tags) == (1, 7, 3, {9: b"z"})
+
+
+def test_pickle_without_a_required_field_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    annotations = {"first": int32, "second": int32, "new": int32}
+    with pytest.raises(EncodeError) as caught:
+        redeclared(monkeypatch, PICKLED, __annotations__=annotations)
+    assert str(caught.value) == "new: wrong_type: Pickled requires this field, and the pickle does not have it"
+
+
+@pytest.mark.parametrize("remaining", [{"first": int32}, {"first": int32, "third": int32}])
+def test_pickle_with_an_unknown_field_is_rejected(monkeypatch: pytest.MonkeyPatch, remaining: Any) -> None:
+    with pytest.raises(EncodeError) as caught:
+        redeclared(monkeypatch, PICKLED, __annotations__=remaining)
+    assert caught.value.path == ("second",)
+    assert "Pickled has no such field" in str(caught.value)
+
+
+def test_pickle_with_a_value_of_another_type_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EncodeError, match="second: wrong_type: expected a str, found int"):
+        redeclared(monkeypatch, PICKLED, __annotations__={"first": int32, "second": string})
+
+
+def test_pickle_holds_the_names_once_for_each_class() -> None:
+    pickled = pickle.dumps([Pickled(first=number) for number in range(100)])
+    assert pickled.count(b"first") == pickled.count(b"second") == 1
+
+
 def test_replace() -> None:
     from dataclasses import replace
 

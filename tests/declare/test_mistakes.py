@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire import DeclarationError, KwireError, declare
+import kwire
+from kwire import DeclarationError, KwireError, declare, reference
 from kwire.declare import Message, Request, Struct, field, zero
 from kwire.declare.introspect import describe, fields
 from kwire.declare.wire_types import array, float64, int8, int32, maybe, nullable, string, uint16, uuid
@@ -253,3 +254,53 @@ def test_request_can_name_a_response_that_is_declared_later() -> None:
 
     assert describe(FirstRequest).response == "LaterResponse"
     assert describe(FirstRequest).kind == "request"
+
+
+METACLASS: Any = type(Struct)
+
+
+def nested_arrays(depth: int) -> Any:
+    wire: Any = int32
+    for _ in range(depth):
+        wire = array[wire]
+    return wire
+
+
+def nested_structs(depth: int) -> Any:
+    inner: Any = int32
+    for _ in range(depth):
+        inner = METACLASS("Nested", (Struct,), {"__module__": __name__, "__annotations__": {"inner": inner}})
+    return inner
+
+
+def nested_message(wire: Any) -> Any:
+    body = {"__module__": __name__, "__annotations__": {"value": wire}}
+    return METACLASS("Deep", (Message,), body, versions="0")
+
+
+@pytest.mark.parametrize("wire", [nested_arrays(62), nested_structs(31), array[maybe[nested_structs(30)]]])
+def test_types_can_be_nested_64_deep(wire: Any) -> None:
+    deep = nested_message(wire)
+    for codec in (kwire, reference):
+        with pytest.raises(kwire.DecodeError):
+            codec.decode(deep, b"", version=0)
+
+
+@pytest.mark.parametrize(
+    ("wire", "where"),
+    [
+        (nested_arrays(63), "Deep.value"),
+        (nested_arrays(100_000), "Deep.value"),
+        (nullable[nested_arrays(63)], "Deep.value"),
+        (maybe[nested_arrays(62)], "Deep.value"),
+        (nested_structs(32), "Nested.inner"),
+        (nested_structs(3_000), "Nested.inner"),
+        (array[maybe[nested_structs(31)]], "Nested.inner"),
+    ],
+    ids=["arrays", "many arrays", "nullable", "maybe", "structs", "many structs", "mixed"],
+)
+@pytest.mark.parametrize("codec", [kwire, reference])
+def test_types_nested_deeper_are_rejected(codec: Any, wire: Any, where: str) -> None:
+    with pytest.raises(kwire.DeclarationError) as caught:
+        codec.decode(nested_message(wire), b"", version=0)
+    assert str(caught.value) == f"{where}: types are nested more than 64 deep"

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kwire
+from kwire.declare import Message, array, float64
 from kwire.decoder import Changes, compare
 from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey
 from kwire.messages.kafka.metadata import (
@@ -163,6 +164,44 @@ def test_topics_with_the_same_name_are_matched_by_position() -> None:
 
 
 # What changed
+
+
+@given(
+    st.lists(st.lists(st.builds(topic, st.sampled_from("ab"), st.integers(1, 3)), max_size=5), min_size=2, max_size=4)
+)
+def test_duplicate_keys_are_paired_as_in_an_object_comparison(history: list[list[MetadataResponseTopic]]) -> None:
+    decoder = MessageDecoder()
+    before = None
+    for some in history:
+        read = decoder(metadata(*some))
+        assert decoder.changed == compare(before, read)
+        before = read
+
+
+def test_equal_values_with_other_bytes_are_not_changes() -> None:
+    decoder = kwire.Decoder(MetadataResponse, version=12)
+    body = kwire.encode(metadata(topic("a"), topic("b")), version=12)
+    name, longer_name = b"\x02a", b"\x82\x00a"
+    assert body.count(name) == 1
+    first = decoder.decode(body)
+
+    assert decoder.decode(body.replace(name, longer_name)) == first
+    assert decoder.changed == NOTHING
+
+    other = decoder.decode(kwire.encode(metadata(topic("a"), topic("b", 9)), version=12))
+    assert decoder.changed.fields == ("topics",)
+    assert decoder.changed.arrays["topics"] == ((), (), ((first.topics[1], other.topics[1]),), False)
+
+
+def test_equal_nan_is_not_a_change() -> None:
+    class Load(Message, versions="0"):
+        load: float64
+        loads: array[float64] = ()
+
+    nan = float("nan")
+    body = kwire.encode(Load(load=nan, loads=(nan,)), version=0)
+    first, second = kwire.decode(Load, body, version=0), kwire.decode(Load, body, version=0)
+    assert compare(first, second) == NOTHING
 
 
 def test_first_message_is_all_new() -> None:

@@ -115,9 +115,14 @@ def fields(cls: type[Struct]) -> tuple[Field, ...]:
     if resolved is None:
         resolved = tuple(_resolve(cls, declared) for declared in cls.__kwire_fields__)
         _reject_shared_names(cls, resolved)
-        _reject_recursion(cls, resolved, (cls,))
+        _reject_recursion(cls, resolved, (cls,), 1)
         cls.__kwire_resolved__ = resolved
     return resolved
+
+
+MAX_DEPTH = 64
+"""The maximum nesting of structs, arrays, and maybes in a plan. Kafka's messages need 9."""
+_TOO_DEEP = f"types are nested more than {MAX_DEPTH} deep"
 
 
 def key(cls: type[Struct]) -> tuple[str, ...]:
@@ -141,6 +146,8 @@ def _resolve(cls: type[Struct], declared: Any) -> Field:
         type = wire_type(hint)
     except TypeError as error:
         raise wrong(str(error)) from None
+    if _levels(type) >= MAX_DEPTH:
+        raise wrong(_TOO_DEEP)  # first, because the functions for types call themselves
     problem = _type_problem(type)
     if problem is None and options.tag is not None:
         problem = _tag_problem(type)
@@ -269,11 +276,33 @@ def _reject_shared_names(cls: type[Struct], resolved: tuple[Field, ...]) -> None
                 raise DeclarationError(cls.__name__, later.name, reason)
 
 
-def _reject_recursion(cls: type[Struct], resolved: tuple[Field, ...], trail: tuple[StructClass, ...]) -> None:
+def _levels(type: WireType) -> int:
+    """Return how deep a type is nested in a plan, without the fields of a struct inside."""
+    levels = 1
+    while True:
+        match type:
+            case ArrayType(element=inner) | MaybeType(inner=inner):
+                levels += 1
+                type = inner
+            case NullableType(inner=inner):
+                type = inner
+            case StructType():
+                return levels + 1
+            case _:
+                return levels
+
+
+def _reject_recursion(
+    cls: type[Struct], resolved: tuple[Field, ...], trail: tuple[StructClass, ...], depth: int
+) -> None:
+    """Reject structs that contain themselves, and types that are nested too deep for a plan."""
     for f in resolved:
+        inner_depth = depth + _levels(f.type)
+        if inner_depth > MAX_DEPTH:
+            raise DeclarationError(cls.__name__, f.name, _TOO_DEEP)
         for struct in structs_in(f.type):
             if struct in trail:
                 chain = " -> ".join(s.__name__ for s in (*trail, struct))
                 raise DeclarationError(cls.__name__, f.name, f"structs cannot contain themselves: {chain}")
             nested = tuple(_resolve(struct, declared) for declared in struct.__kwire_fields__)
-            _reject_recursion(struct, nested, (*trail, struct))
+            _reject_recursion(struct, nested, (*trail, struct), inner_depth)

@@ -13,7 +13,7 @@ from kwire.declare.field import MISSING, NO_OPTIONS, Options
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags, unknown_tags
 from kwire.declare.versions import VersionRange
 from kwire.declare.wire_types import WireType
-from kwire.errors import DeclarationError
+from kwire.errors import DeclarationError, EncodeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class StructMeta(type):
     # and `weakref=True` allows weak references to instances.
 
     __kwire_fields__: tuple[Declared, ...]
+    __kwire_names__: tuple[str, ...]
     __kwire_key__: tuple[str, ...]
     __doc__ = _ClassDocumentation()
 
@@ -100,6 +101,7 @@ class StructMeta(type):
             extra += ("__weakref__",)
         namespace["__slots__"] = own + extra
         namespace["__kwire_fields__"] = declared
+        namespace["__kwire_names__"] = tuple([d.name for d in declared])
         if key is not None:
             namespace["__kwire_key__"] = _key(name, declared, (key,) if isinstance(key, str) else key)
         if bases:
@@ -217,7 +219,7 @@ def _declare_message(
 def _adopt(cls: StructMeta, declared: tuple[Declared, ...]) -> None:
     """Pass the class to the native object layer, if available, before it has instances."""
     if _native_adopt is not None and declared:
-        _native_adopt(cls, tuple(d.name for d in declared))
+        _native_adopt(cls, cls.__kwire_names__)
 
 
 _native_adopt: Any = None
@@ -326,8 +328,12 @@ class Struct(metaclass=StructMeta):
         return self
 
     def __reduce__(self) -> Any:
-        values = tuple(getattr(self, d.name) for d in type(self).__kwire_fields__)
-        return _unpickle, (type(self), values, tuple(self.unknown_tags.items()))
+        # Pickle stores the tuple of names once for each class, because all instances share it.
+        cls = type(self)
+        names = cls.__kwire_names__
+        values = tuple([getattr(self, name) for name in names])
+        tags = self.unknown_tags
+        return _unpickle, (cls, names, values, () if tags is NO_TAGS else tuple(tags.items()))
 
 
 def _generated_repr() -> None:
@@ -388,17 +394,18 @@ for _base in (Struct, Message):
 
 def _comparison_key(instance: Any) -> tuple[object, ...]:
     """Return every field and the unknown tags, with each NaN replaced by its bits."""
-    values = [_comparable(getattr(instance, d.name)) for d in type(instance).__kwire_fields__]
+    values = [comparable(getattr(instance, d.name)) for d in type(instance).__kwire_fields__]
     return (*values, instance.unknown_tags)
 
 
-def _comparable(value: object) -> object:
+def comparable(value: object) -> object:
+    """Return the value of a field with each NaN replaced by its bits, so that equal values are equal."""
     if isinstance(value, float) and value != value:  # noqa: PLR0124  NaN
         from struct import pack
 
         return pack(">d", value)
     if isinstance(value, tuple):
-        return tuple([_comparable(item) for item in value])
+        return tuple([comparable(item) for item in value])
     return value
 
 
@@ -408,9 +415,31 @@ def _raise_frozen(text: str) -> None:
     raise FrozenInstanceError(text)
 
 
-def _unpickle(cls: StructMeta, values: tuple[Any, ...], tags: tuple[tuple[int, bytes], ...]) -> Any:
-    names = [d.name for d in cls.__kwire_fields__]
-    return cls(**dict(zip(names, values, strict=True)), unknown_tags=dict(tags))
+def _unpickle(
+    cls: StructMeta, names: tuple[str, ...], values: tuple[Any, ...], tags: tuple[tuple[int, bytes], ...]
+) -> Any:
+    """Create an instance from pickled fields, whose class can have gained or lost fields since.
+
+    Raises:
+        EncodeError: the class has no such field, requires a field that is not in the pickle, or rejects a value.
+    """
+    if names != cls.__kwire_names__:
+        _check_pickled_names(cls, names)
+    return cls(**dict(zip(names, values, strict=True)), unknown_tags=dict(tags) if tags else NO_TAGS)
+
+
+def _check_pickled_names(cls: Any, names: tuple[str, ...]) -> None:
+    from kwire.declare.introspect import fields
+
+    known = {f.name: f for f in fields(cls)}
+    for name in names:
+        if name not in known:
+            reason = f"{cls.__name__} has no such field, but the pickle has: it was written with another declaration"
+            raise EncodeError("not_in_version", (name,), reason)
+    for name, f in known.items():
+        if name not in names and f.default is MISSING:
+            reason = f"{cls.__name__} requires this field, and the pickle does not have it"
+            raise EncodeError("wrong_type", (name,), reason)
 
 
 __all__ = ["MISSING", "Message", "Request", "Struct", "StructMeta", "UnknownTags", "unknown_tags"]

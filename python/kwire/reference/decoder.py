@@ -10,6 +10,7 @@ from struct import Struct as Format
 from struct import unpack_from
 from uuid import UUID
 
+from kwire.declare.introspect import check_version
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags
 from kwire.declare.wire_types import (
     ArrayType,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
     """Decode the body of a message, like `kwire.decode`."""
+    if type(version) is not int or not isinstance(cls, type):
+        check_version(cls, version)  # True and 1.0 equal 1, so the cache would find them
     readers = cls.__dict__.get("__kwire_readers__")
     if readers is None:
         readers = cls.__kwire_readers__ = {}  # type: ignore[attr-defined]  # a cache of this module

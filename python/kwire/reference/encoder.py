@@ -1,18 +1,21 @@
 """Encoder of the reference codec.
 
 For each field, a function that writes its type is created once. Constructors reject invalid values, but slots can be
-set without them, so every value is checked again.
+set without them, so every value is checked again. A slot can hold any object, so no method of a value or of its class
+is called: types are checked with `is_a`, and subclasses of str, bytes, and tuple are read through the base class.
 """
 
 from __future__ import annotations
 
+from itertools import repeat
+from operator import is_
 from struct import Struct as Format
 from struct import error as struct_error
 from struct import pack
 from uuid import UUID
 
 from kwire.declare import Struct
-from kwire.declare.introspect import fields
+from kwire.declare.introspect import check_version, fields
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags
 from kwire.declare.wire_types import (
     ArrayType,
@@ -45,6 +48,10 @@ if TYPE_CHECKING:
 def encode(message: Message, *, version: int) -> bytes:
     """Encode the body of a message, like `kwire.encode`."""
     cls: Any = type(message)
+    if type(version) is not int or is_a(message, type):
+        if is_a(message, type):
+            raise TypeError(f"message: expected an instance, found the class {_type_name(message)}")
+        check_version(cls, version)
     writers = cls.__dict__.get("__kwire_writers__")
     if writers is None:
         writers = cls.__kwire_writers__ = {}
@@ -72,12 +79,25 @@ class Output:
         """Return the error for a value of a wrong type."""
         if value is None:
             return self.fault("null_not_allowed", f"expected {wanted}, found None")
-        found = "nothing" if value is UNSET else type(value).__name__
+        found = "nothing" if value is UNSET else _type_name(type(value))
         return self.fault("wrong_type", f"expected {wanted}, found {found}")
 
 
 UNSET = object()
 """The value of a slot that is not set."""
+
+
+_type_name = type.__dict__["__name__"].__get__
+"""Return the name of a type. `type(value).__name__` would run a property of a metaclass."""
+
+
+def is_a(value: object, cls: type) -> bool:
+    """Return whether the type of a value is `cls` or derived from it.
+
+    `isinstance` would read the `__class__` of the value, which can be a property that runs code and returns any class,
+    and accept classes that are registered with an ABC.
+    """
+    return type.__subclasscheck__(cls, type(value))
 
 
 class Writers:
@@ -106,7 +126,7 @@ class Writers:
         write_tags = self.tag_section(layout) if layout.flexible else None
 
         def write_struct(output: Output, value: Any) -> None:
-            if not isinstance(value, struct):
+            if not is_a(value, struct):
                 raise output.wrong_type(f"a {struct.__name__}", value)
             path = output.path
             path.append("")
@@ -151,7 +171,7 @@ class Writers:
                 content = get(value)
                 output.data = bytearray()
                 write(output, content)
-                if not is_default(content, default):
+                if not is_written_default(content, default):
                     entries.append((tag, uvarint(tag) + uvarint(len(output.data)) + output.data))
             path.pop()
             output.data = section
@@ -215,12 +235,26 @@ def raw_tags(output: Output, value: Any) -> bytes:
     unknown = _get_unknown_tags(value)
     if unknown is NO_TAGS:
         return b""
-    if not isinstance(unknown, UnknownTags):
+    if not is_a(unknown, UnknownTags):
         raise output.wrong_type("UnknownTags", unknown)
     raw = _get_raw(unknown)
-    if not isinstance(raw, bytes):
+    if not is_a(raw, bytes):
         raise output.wrong_type("bytes", raw)
-    return raw
+    return exact_bytes(raw)
+
+
+def exact_bytes(value: bytes) -> bytes:
+    """Return the content of an instance of bytes or of a subclass."""
+    return value if type(value) is bytes else bytes.__getitem__(value, slice(None))
+
+
+def exact_tuple(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the elements of an instance of tuple or of a subclass."""
+    return value if type(value) is tuple else tuple.__getitem__(value, slice(None))
+
+
+_uuid: Any = UUID
+_get_uuid_number = getter(_uuid.int)
 
 
 def entries_of(output: Output, raw: bytes) -> list[tuple[int, bytes]]:
@@ -262,23 +296,26 @@ def is_default(value: Any, default: Any) -> bool:
     """
     if value is default:
         return True
-    if isinstance(value, bool):
+    if value is True or value is False:
         return False
     match default:
         case bool():
             return False
         case int():
-            return isinstance(value, int) and int.__eq__(value, default)
+            return is_a(value, int) and int.__eq__(value, default)
         case float():
-            return isinstance(value, float) and _pack_float(value) == _pack_float(default)
+            return is_a(value, float) and _pack_float(value) == _pack_float(default)
         case str():
-            return isinstance(value, str) and str.__eq__(value, default)
+            return is_a(value, str) and str.__eq__(value, default)
         case bytes():
-            return isinstance(value, bytes) and bytes.__eq__(value, default)
+            return is_a(value, bytes) and bytes.__eq__(value, default)
         case tuple():
-            return isinstance(value, tuple) and not tuple.__len__(value)
+            return is_a(value, tuple) and not tuple.__len__(value)
         case UUID():
-            return type(value) is UUID and value == default
+            if type(value) is not UUID:
+                return False
+            number = _get_uuid_number(value)
+            return type(number) is int and number == default.int
         case Struct():
             names = [*(f.name for f in fields(type(default))), "unknown_tags"]
             members = [getter(getattr(type(default), name)) for name in names]
@@ -286,11 +323,18 @@ def is_default(value: Any, default: Any) -> bool:
     return False
 
 
+def is_written_default(value: Any, default: Any) -> bool:
+    """Return whether a value that has been written equals the default. Uuids of any class compare by their number."""
+    if isinstance(default, UUID):
+        return int.__eq__(_get_uuid_number(value), default.int)
+    return is_default(value, default)
+
+
 def integer(type: Primitive) -> Write:
     pack_one = Format(">" + FORMATS[type.name]).pack
 
     def write_integer(output: Output, value: Any) -> None:
-        if not isinstance(value, int) or value is True or value is False:
+        if not is_a(value, int) or value is True or value is False:
             raise output.wrong_type("an int", value)
         try:
             output.data += pack_one(value)
@@ -306,7 +350,7 @@ def integers(element: Primitive) -> Write:
     write_one_by_one = elements(integer(element))
 
     def write_integers(output: Output, value: Any) -> None:
-        if set(map(type, value)) <= {int}:
+        if all(map(is_, map(type, value), repeat(int))):
             try:
                 output.data += pack(f">{len(value)}{code}", *value)
             except struct_error:
@@ -330,7 +374,7 @@ def elements(write_element: Write) -> Write:
 
 
 def write_bool(output: Output, value: Any) -> None:
-    if not isinstance(value, bool):
+    if value is not True and value is not False:
         raise output.wrong_type("True or False", value)
     output.data += b"\x01" if value else b"\x00"
 
@@ -339,15 +383,21 @@ _pack_float = Format(">d").pack
 
 
 def write_float(output: Output, value: Any) -> None:
-    if not isinstance(value, float):
+    if not is_a(value, float):
         raise output.wrong_type("a float", value)
     output.data += _pack_float(value)
 
 
 def write_uuid(output: Output, value: Any) -> None:
-    if not isinstance(value, UUID):
+    if not is_a(value, UUID):
         raise output.wrong_type("a uuid.UUID", value)
-    output.data += value.bytes
+    number = _get_uuid_number(value)
+    if not is_a(number, int):
+        raise output.wrong_type("a uuid.UUID with a number", number)
+    try:
+        output.data += int.to_bytes(number, 16, "big")
+    except OverflowError:
+        raise output.fault("out_of_range", "a uuid must have 16 bytes") from None
 
 
 def string(write_length: Write, nullable: bool) -> Write:
@@ -355,7 +405,7 @@ def string(write_length: Write, nullable: bool) -> Write:
         if value is None and nullable:
             write_length(output, None)
             return
-        if not isinstance(value, str):
+        if not is_a(value, str):
             raise output.wrong_type("a str", value)
         try:
             encoded = str.encode(value)
@@ -374,10 +424,11 @@ def octets(write_length: Write, nullable: bool) -> Write:
         if value is None and nullable:
             write_length(output, None)
             return
-        if not isinstance(value, bytes):
+        if not is_a(value, bytes):
             raise output.wrong_type("bytes", value)
-        write_length(output, len(value))
-        output.data += value
+        content = exact_bytes(value)
+        write_length(output, len(content))
+        output.data += content
 
     return write_octets
 
@@ -387,10 +438,11 @@ def array(write_count: Write, nullable: bool, write_elements: Write) -> Write:
         if value is None and nullable:
             write_count(output, None)
             return
-        if not isinstance(value, tuple):
+        if not is_a(value, tuple):
             raise output.wrong_type("a tuple", value)
-        write_count(output, len(value))
-        write_elements(output, value)
+        content = exact_tuple(value)
+        write_count(output, len(content))
+        write_elements(output, content)
 
     return write_array
 
