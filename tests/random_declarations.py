@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from kwire.declare import Message, Struct, field, zero
+from kwire.declare.introspect import fields
 from kwire.declare.wire_types import (
     PRIMITIVES,
     ArrayType,
@@ -41,13 +42,13 @@ def message_classes(draw: DrawFn) -> Any:
 @st.composite
 def _classes(draw: DrawFn, base: type[Struct], flexible: int | None, depth: int) -> Any:
     namespace: dict[str, Any] = {"__module__": __name__, "__annotations__": {}}
-    fields = draw(st.lists(_fields(flexible, depth), min_size=1, max_size=4))
-    tags = [options["tag"] for _, options in fields if "tag" in options]
+    drawn = draw(st.lists(_fields(flexible, depth), min_size=1, max_size=4))
+    tags = [options["tag"] for _, options in drawn if "tag" in options]
     assume(len(tags) == len(set(tags)))
     if base is Struct:
         # Structs are used in arrays, where each must have at least a byte in every version.
-        fields.append((draw(scalars), {}))
-    for index, (type, options) in enumerate(fields):
+        drawn.append((draw(scalars), {}))
+    for index, (type, options) in enumerate(drawn):
         namespace["__annotations__"][f"f{index}"] = type
         if options:
             namespace[f"f{index}"] = field(**options)
@@ -73,7 +74,7 @@ def _fields(draw: DrawFn, flexible: int | None, depth: int) -> tuple[WireType, d
         options["since"] = draw(versions)
     if draw(st.integers(0, 3)) == 0:
         options["until"] = draw(st.integers(options.get("since", 0), HIGHEST))
-    taggable = flexible is not None and not isinstance(wire, (MaybeType, StructType))
+    taggable = flexible is not None and not isinstance(wire, MaybeType) and not _has_late_null(wire)
     if taggable and draw(st.integers(0, 2)) == 0:
         options["tag"] = draw(st.sampled_from([0, 1, 2, 5, 127, 128, 10_000, 0xFFFF_FFFF]))
         # Only flexible versions have tagged fields.
@@ -90,6 +91,13 @@ def _fields(draw: DrawFn, flexible: int | None, depth: int) -> tuple[WireType, d
     if options.keys() & {"since", "until", "tag"}:
         options["default"] = draw(_defaults(wire))
     return wire, options
+
+
+def _has_late_null(wire: WireType) -> bool:
+    """Return whether a struct has a field that is nullable since a later version, where its zero, null, is invalid."""
+    return isinstance(wire, StructType) and any(
+        f.nullable_since > 0 or _has_late_null(f.type) for f in fields(wire.struct)
+    )
 
 
 def _defaults(wire: WireType) -> SearchStrategy[Any]:

@@ -104,8 +104,12 @@ def _engine_plan(cls: type[Message], version: int) -> Plan:
     from kwire.declare.plan_text import plan_source
 
     source = plan_source(cls, version)
-    # The engine sets absent fields to their defaults, and compares values with them before it drops a value.
-    structs = tuple((s, {f.name: f.default for f in fields(s) if not f.in_version(version)}) for s in source.structs)
+    # The engine sets absent fields to their defaults, and compares values with them before it drops a value. It also
+    # needs the objects that missing tags of structs stand for.
+    structs = tuple(
+        (s, {f.name: f.default for f in fields(s) if f.tag is not None or not f.in_version(version)})
+        for s in source.structs
+    )
     return Plan(source.text, structs)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import kwire
 from kwire import DeclarationError, KwireError, declare, reference
-from kwire.declare import Message, Request, Struct, field, zero
+from kwire.declare import Message, Request, Struct, field
 from kwire.declare.introspect import describe, fields
 from kwire.declare.wire_types import array, float64, int8, int32, maybe, nullable, string, uint16, uuid
 
@@ -144,7 +144,7 @@ def test_types_without_wire_format_are_rejected(wire: Any, reason: str) -> None:
 
 WRONG_OPTIONS: list[tuple[str, Any, Any, str]] = [
     ("tagged maybe", maybe[int32], field(tag=0, default=None), "a tagged field cannot be maybe"),
-    ("tagged struct", Point, field(tag=0, default=zero), "a tagged struct must be nullable"),
+    ("tagged struct", Point, field(tag=0, default=Point(x=1, y=0)), "a tagged struct must have default=zero"),
     ("late null of a string", string, field(nullable_since=1), "nullable_since= is for nullable"),
 ]
 

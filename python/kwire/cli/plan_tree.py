@@ -75,9 +75,20 @@ def _field(text: str, at: int) -> tuple[PlannedField, int]:
         remark = f"tag {tag}"
     type, inner, at = _type(text, at + 1)
     if text[at] == "=":
-        default, at = _match(_LITERAL, text, at + 1)
+        default, at = _default(text, at + 1)
         remark += f", not written when {default}"
     return PlannedField(name, type, remark, inner), at
+
+
+def _default(text: str, at: int) -> tuple[str, int]:
+    """Parse the default at an offset, which can be a struct; return its text and the offset after it."""
+    start = at
+    if text[at] != "{" or text.startswith("{}", at):
+        return _match(_LITERAL, text, at)
+    while text[at] != "}":
+        _, at = _match(_NAME, text, at + 1)
+        _, at = _default(text, at + 1)
+    return text[start : at + 1], at + 1
 
 
 def _type(text: str, at: int) -> tuple[str, list[PlannedField], int]:

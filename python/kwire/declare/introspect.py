@@ -150,7 +150,7 @@ def _resolve(cls: type[Struct], declared: Any) -> Field:
         raise wrong(_TOO_DEEP)  # first, because the functions for types call themselves
     problem = _type_problem(type)
     if problem is None and options.tag is not None:
-        problem = _tag_problem(type)
+        problem = _tag_problem(type, options)
     if problem is None and options.nullable_since and not isinstance(type, NullableType):
         problem = "nullable_since= is for nullable[...]"
     if problem is not None:
@@ -188,11 +188,11 @@ def _type_problem(type: WireType) -> str | None:
     return None
 
 
-def _tag_problem(type: WireType) -> str | None:
+def _tag_problem(type: WireType, options: Options) -> str | None:
     if isinstance(type, MaybeType):
         return "a tagged field cannot be maybe[...]: leaving out the tag means absent"
-    if isinstance(type, StructType):
-        return "a tagged struct must be nullable[...], with default=None"
+    if isinstance(type, StructType) and options.default is not zero:
+        return "a tagged struct must have default=zero, or be nullable[...] with default=None"
     return None
 
 

@@ -84,7 +84,14 @@ class _Writer:
         return [tags[tag] for tag in sorted(tags)]
 
     def tagged(self, cls: type[Struct], f: Field) -> str:
-        return f"{f.name}#{f.tag}:{self.type(cls, f, f.type)}={literal(f.default)}"
+        return f"{f.name}#{f.tag}:{self.type(cls, f, f.type)}={self.tagged_default(f.default)}"
+
+    def tagged_default(self, value: Any) -> str:
+        """Return a default. That of a struct has all its plain fields; the others are at their own defaults."""
+        if not isinstance(value, Struct):
+            return literal(value)
+        plain = [f.name for f in fields(type(value)) if f.tag is None and f.in_version(self.version)]
+        return "{" + " ".join(f"{name}={self.tagged_default(getattr(value, name))}" for name in plain) + "}"
 
     def type(self, cls: type[Struct], f: Field, type: WireType) -> str:
         compact = self.flexible and f.compact

@@ -171,7 +171,11 @@ class Writers:
                 content = get(value)
                 output.data = bytearray()
                 write(output, content)
-                if not is_written_default(content, default):
+                if isinstance(default, Struct):
+                    unchanged = output.data == encoded(output, write, default)
+                else:
+                    unchanged = is_written_default(content, default)
+                if not unchanged:
                     entries.append((tag, uvarint(tag) + uvarint(len(output.data)) + output.data))
             path.pop()
             output.data = section
@@ -287,6 +291,14 @@ def reject_loss(output: Output, value: object, default: object, version: int) ->
     """Reject a value other than the default in a field that the version does not have."""
     if not is_default(value, default):
         raise output.fault("not_in_version", f"version {version} does not have this field")
+
+
+def encoded(output: Output, write: Write, value: Any) -> bytearray:
+    """Return the bytes of a valid value, without adding them to the output."""
+    before, output.data = output.data, bytearray()
+    write(output, value)
+    alone, output.data = output.data, before
+    return alone
 
 
 def is_default(value: Any, default: Any) -> bool:

@@ -32,9 +32,9 @@ unsafe impl Send for Layout {}
 unsafe impl Sync for Layout {}
 
 impl Layout {
-    /// Determine the layout of `class` for a struct of a plan. `absent` has the defaults of the fields that the plan
-    /// lacks, by name.
-    pub(crate) fn new(plan: &Struct, class: &Bound<'_, PyType>, absent: &Bound<'_, PyDict>) -> PyResult<Self> {
+    /// Determine the layout of `class` for a struct of a plan. `given` has the defaults of the fields that the plan
+    /// lacks and of tagged structs, by name.
+    pub(crate) fn new(plan: &Struct, class: &Bound<'_, PyType>, given: &Bound<'_, PyDict>) -> PyResult<Self> {
         let py = class.py();
         let offset_of = |name: &str| slot_offset(class, &PyString::new(py, name));
         let offsets = plan
@@ -43,12 +43,15 @@ impl Layout {
             .collect::<PyResult<Vec<_>>>()?;
         let mut defaults = Vec::new();
         for tagged in &plan.tagged {
-            let default = literal(py, &tagged.default)?;
+            let default = match &tagged.default {
+                Literal::Struct | Literal::Fields(_) => given.as_any().get_item(&*tagged.field.name)?.unbind(),
+                value => literal(py, value)?,
+            };
             defaults.push((offset_of(&tagged.field.name)?, default));
         }
         let mut held_absent = Vec::new();
         for field in &plan.absent {
-            let default = absent.as_any().get_item(&*field.name)?.unbind();
+            let default = given.as_any().get_item(&*field.name)?.unbind();
             let offset = offset_of(&field.name)?;
             defaults.push((offset, default.clone_ref(py)));
             held_absent.push((offset, default));
@@ -112,7 +115,7 @@ fn template(_: Python<'_>, class: *mut ffi::PyTypeObject, defaults: &[(usize, Py
 /// Return a default as a Python object.
 fn literal(py: Python<'_>, literal: &Literal) -> PyResult<Py<PyAny>> {
     Ok(match literal {
-        Literal::Null | Literal::Struct => py.None(),
+        Literal::Null | Literal::Struct | Literal::Fields(_) => py.None(),
         Literal::Bool(value) => value.into_pyobject(py)?.to_owned().into_any().unbind(),
         Literal::Int(value) => value.into_pyobject(py)?.into_any().unbind(),
         Literal::Float(value) => value.into_pyobject(py)?.into_any().unbind(),

@@ -3,6 +3,8 @@
 //! The encoder checks everything that can be wrong with a value: ranges, nulls, lengths, and tags. A source only
 //! returns what it holds. An error names the first wrong value in wire order, with its path.
 
+use std::sync::Arc;
+
 use crate::error::{EncodeError, EncodeKind};
 use crate::plan::{Element, Length, Literal, Plan, Primitive, StepKind, Struct, Tagged, Type};
 use crate::reader::MAX_STRING;
@@ -393,8 +395,28 @@ fn is_default<'s, S: Source<'s>>(kind: &Type, source: &S, node: S::Node, default
         (Type::String(_), Literal::Text(default)) => source.string(node, |text| Ok(text == default.as_bytes()))?,
         (Type::Bytes(_), Literal::Bytes(default)) => source.bytes(node)? == &**default,
         (Type::Array(..), Literal::EmptyArray) => source.array(node)? == 0,
+        (Type::Struct(plan), Literal::Struct) => is_default_struct(plan, source, node, &[])?,
+        (Type::Struct(plan), Literal::Fields(values)) => is_default_struct(plan, source, node, values)?,
         _ => false,
     })
+}
+
+/// Return whether a struct has these plain fields, and otherwise only defaults and no unknown tags.
+fn is_default_struct<'s, S: Source<'s>>(
+    plan: &Struct,
+    source: &S,
+    node: S::Node,
+    values: &[(Arc<str>, Literal)],
+) -> Encoded<bool> {
+    let body = source.structure(node, plan)?;
+    let plain = plan.fields.iter().zip(values.iter().map(|(_, value)| value));
+    let tagged = plan.tagged.iter().map(|tagged| (&tagged.field, &tagged.default));
+    for (field, value) in plain.chain(tagged) {
+        if !is_default(&field.kind, source, source.field(body, field.position), value)? {
+            return Ok(false);
+        }
+    }
+    Ok(source.unknown_tags(body, plan)?.is_empty())
 }
 
 #[inline]

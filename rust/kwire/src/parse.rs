@@ -205,9 +205,9 @@ impl<'t> Parser<'t> {
         self.expect(":")?;
         let start = self.position;
         let kind = self.kind()?;
-        if matches!(kind, Type::Struct(_) | Type::Maybe(_)) {
+        if matches!(kind, Type::Maybe(_)) {
             self.position = start;
-            return Err(self.error("a tagged field cannot be a maybe or a struct that is not nullable"));
+            return Err(self.error("a tagged field cannot be a maybe"));
         }
         self.expect("=")?;
         let start = self.position;
@@ -312,7 +312,25 @@ impl<'t> Parser<'t> {
         if self.accept("\"") {
             return self.text().map(Literal::Text);
         }
+        if self.accept("{") {
+            return self.deeper(Self::literal_fields);
+        }
         self.numeral()
+    }
+
+    fn literal_fields(&mut self) -> Result<Literal> {
+        let mut fields = Vec::new();
+        loop {
+            let name = self.name()?;
+            self.expect("=")?;
+            fields.push((Arc::from(name), self.literal()?));
+            if self.accept("}") {
+                return Ok(Literal::Fields(fields.into()));
+            }
+            if !self.accept(" ") {
+                return Err(self.error("expected \" \" or \"}\""));
+            }
+        }
     }
 
     fn numeral(&mut self) -> Result<Literal> {
@@ -395,6 +413,15 @@ fn agrees(kind: &Type, default: &Literal) -> bool {
         | (Type::Bytes(_), Literal::Bytes(_))
         | (Type::Array(..), Literal::EmptyArray)
         | (Type::NullableStruct(_), Literal::Null) => true,
+        (Type::Struct(body), Literal::Struct) => body.fields.is_empty(),
+        (Type::Struct(body), Literal::Fields(values)) => {
+            body.fields.len() == values.len()
+                && body
+                    .fields
+                    .iter()
+                    .zip(values)
+                    .all(|(field, (name, value))| field.name == *name && agrees(&field.kind, value))
+        }
         (Type::String(length) | Type::Bytes(length) | Type::Array(length, _), Literal::Null) => length.nullable,
         (Type::Primitive(primitive), Literal::Int(value)) => match primitive {
             Primitive::Int8 => i8::try_from(*value).is_ok(),

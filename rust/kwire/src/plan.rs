@@ -217,8 +217,10 @@ pub enum Literal {
     Uuid([u8; 16]),
     /// `[]`
     EmptyArray,
-    /// `{}`: a struct with every field at its default. Only absent fields have it.
+    /// `{}`: a struct with every field at its default. Only absent fields have it, and tagged structs without fields.
     Struct,
+    /// `{a=-1 b=""}`: a struct with these plain fields, and all others at their defaults. Only tagged structs have it.
+    Fields(Box<[(Arc<str>, Literal)]>),
 }
 
 impl PartialEq for Literal {
@@ -232,6 +234,7 @@ impl PartialEq for Literal {
             (Self::Text(a), Self::Text(b)) => a == b,
             (Self::Bytes(a), Self::Bytes(b)) => a == b,
             (Self::Uuid(a), Self::Uuid(b)) => a == b,
+            (Self::Fields(a), Self::Fields(b)) => a == b,
             _ => false,
         }
     }
@@ -479,6 +482,12 @@ impl fmt::Display for Literal {
             }
             Self::EmptyArray => f.write_str("[]"),
             Self::Struct => f.write_str("{}"),
+            Self::Fields(fields) => {
+                for (index, (name, value)) in fields.iter().enumerate() {
+                    write!(f, "{}{name}={value}", if index == 0 { "{" } else { " " })?;
+                }
+                f.write_str("}")
+            }
         }
     }
 }

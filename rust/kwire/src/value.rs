@@ -3,11 +3,12 @@
 //! A value borrows from the input where it can. It has no fields that the version lacks.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use crate::decode::{Text, Visitor, decode, unpack};
 use crate::encode::{Encoded, Sink, Source, encode};
 use crate::error::{DecodeError, EncodeError, EncodeKind, Stop};
-use crate::plan::{Literal, Plan, Primitive, Struct};
+use crate::plan::{Literal, Plan, Primitive, Struct, Type};
 
 /// A value as it is on the wire.
 #[derive(Clone, Debug)]
@@ -129,7 +130,11 @@ impl<'a> Visitor<'a> for Tree {
         let mut body = Vec::with_capacity(plan.fields.len() + plan.tagged.len() + usize::from(plan.flexible));
         if plan.flexible {
             body.resize(plan.fields.len(), Value::Null);
-            body.extend(plan.tagged.iter().map(|tagged| literal(&tagged.default)));
+            body.extend(
+                plan.tagged
+                    .iter()
+                    .map(|tagged| literal(&tagged.field.kind, &tagged.default)),
+            );
             body.push(Value::Null);
         }
         Ok(body)
@@ -156,11 +161,12 @@ impl<'a> Visitor<'a> for Tree {
     }
 }
 
-/// Return a default as a value.
-fn literal(default: &Literal) -> Value<'_> {
+/// Return the default of a tagged field as a value.
+fn literal<'a>(kind: &'a Type, default: &'a Literal) -> Value<'a> {
     match default {
-        // The parser allows no tagged field with a struct as its default.
-        Literal::Null | Literal::Struct => Value::Null,
+        Literal::Struct => default_struct(kind, &[]),
+        Literal::Fields(values) => default_struct(kind, values),
+        Literal::Null => Value::Null,
         Literal::Bool(value) => Value::Bool(*value),
         Literal::Int(value) => Value::Int(*value),
         Literal::Float(value) => Value::Float(*value),
@@ -169,6 +175,23 @@ fn literal(default: &Literal) -> Value<'_> {
         Literal::Bytes(value) => Value::Bytes(value),
         Literal::EmptyArray => Value::Array(Box::default()),
     }
+}
+
+fn default_struct<'a>(kind: &'a Type, values: &'a [(Arc<str>, Literal)]) -> Value<'a> {
+    let Type::Struct(plan) = kind else {
+        return Value::Null; // unreachable: the parser has compared default and type
+    };
+    let plain = plan.fields.iter().zip(values);
+    let mut body: Vec<_> = plain.map(|(field, (_, value))| literal(&field.kind, value)).collect();
+    if plan.flexible {
+        body.extend(
+            plan.tagged
+                .iter()
+                .map(|tagged| literal(&tagged.field.kind, &tagged.default)),
+        );
+        body.push(Value::Null);
+    }
+    Value::Struct(body.into())
 }
 
 /// The source that reads values.

@@ -198,6 +198,20 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         }
     }
 
+    /// Add a struct with every field at its default. Runs have no pending bytes afterwards.
+    fn push_default_struct(&mut self, group: usize) {
+        self.convert_blocks(group);
+        self.groups[group].has_pending = true;
+        self.groups[group].count += 1;
+        let layout = self.layout;
+        for run in &layout.groups[group].runs {
+            self.convert_run(*run);
+        }
+        for column in &layout.groups[group].columns {
+            self.push_default(*column);
+        }
+    }
+
     /// Add the default of a missing tag.
     #[cold]
     fn push_default(&mut self, column: usize) {
@@ -219,8 +233,11 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
             Data::Text(text) => text.push(bytes),
             Data::Keys(keys) => keys.push(bytes),
             Data::List(_) => self.push_list(column, &[]),
-            // The default of a tagged struct is null.
-            Data::Constant | Data::Struct(_) => {}
+            Data::Struct(group) => {
+                let group = *group;
+                self.push_default_struct(group);
+            }
+            Data::Constant => {}
         }
     }
 }
