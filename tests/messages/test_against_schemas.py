@@ -130,6 +130,7 @@ def test_few_responses_have_structs_with_a_suffix() -> None:
         "BeginQuorumEpochResponse",
         "DescribeQuorumResponse",
         "EndQuorumEpochResponse",
+        "FetchSnapshotResponse",
         "VoteResponse",
     }
 

@@ -140,6 +140,10 @@ from kwire.messages.kafka.envelope import EnvelopeRequest as EnvelopeRequest
 from kwire.messages.kafka.envelope import EnvelopeResponse as EnvelopeResponse
 from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenRequest as ExpireDelegationTokenRequest
 from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenResponse as ExpireDelegationTokenResponse
+from kwire.messages.kafka.fetch import FetchRequest as FetchRequest
+from kwire.messages.kafka.fetch import FetchResponse as FetchResponse
+from kwire.messages.kafka.fetch_snapshot import FetchSnapshotRequest as FetchSnapshotRequest
+from kwire.messages.kafka.fetch_snapshot import FetchSnapshotResponse as FetchSnapshotResponse
 from kwire.messages.kafka.find_coordinator import FindCoordinatorRequest as FindCoordinatorRequest
 from kwire.messages.kafka.find_coordinator import FindCoordinatorResponse as FindCoordinatorResponse
 from kwire.messages.kafka.get_telemetry_subscriptions import (
@@ -202,6 +206,8 @@ from kwire.messages.kafka.offset_fetch import OffsetFetchRequest as OffsetFetchR
 from kwire.messages.kafka.offset_fetch import OffsetFetchResponse as OffsetFetchResponse
 from kwire.messages.kafka.offset_for_leader_epoch import OffsetForLeaderEpochRequest as OffsetForLeaderEpochRequest
 from kwire.messages.kafka.offset_for_leader_epoch import OffsetForLeaderEpochResponse as OffsetForLeaderEpochResponse
+from kwire.messages.kafka.produce import ProduceRequest as ProduceRequest
+from kwire.messages.kafka.produce import ProduceResponse as ProduceResponse
 from kwire.messages.kafka.push_telemetry import PushTelemetryRequest as PushTelemetryRequest
 from kwire.messages.kafka.push_telemetry import PushTelemetryResponse as PushTelemetryResponse
 from kwire.messages.kafka.read_share_group_state import ReadShareGroupStateRequest as ReadShareGroupStateRequest
@@ -254,6 +260,8 @@ from kwire.messages.kafka.update_features import UpdateFeaturesRequest as Update
 from kwire.messages.kafka.update_features import UpdateFeaturesResponse as UpdateFeaturesResponse
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest as UpdateMetadataRequest
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse as UpdateMetadataResponse
+from kwire.messages.kafka.update_raft_voter import UpdateRaftVoterRequest as UpdateRaftVoterRequest
+from kwire.messages.kafka.update_raft_voter import UpdateRaftVoterResponse as UpdateRaftVoterResponse
 from kwire.messages.kafka.vote import VoteRequest as VoteRequest
 from kwire.messages.kafka.vote import VoteResponse as VoteResponse
 from kwire.messages.kafka.voters_record import VotersRecord as VotersRecord
