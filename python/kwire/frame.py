@@ -219,7 +219,7 @@ def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Respon
 
 
 def _octets(payload: BytesLike) -> BytesLike:
-    """Return a payload whose items are bytes; a memoryview can have larger items, or gaps between them."""
+    """Return a payload with items of one byte; a memoryview can have larger items, or gaps between them."""
     if not isinstance(payload, memoryview) or (payload.format == "B" and payload.ndim == 1 and payload.c_contiguous):
         return payload
     try:

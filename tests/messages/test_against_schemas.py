@@ -212,7 +212,7 @@ def _present(
 ) -> Iterator[Entry]:
     """Return the fields of a version in wire order, with the tagged fields last.
 
-    A field whose type changes is declared twice with one JSON name, the older one with the suffix of its last version.
+    A field that changes its type is declared twice with one JSON name, the older one with its last version as suffix.
     """
     if flexible is None:
         flexible = describe(struct).is_flexible(version)  # type: ignore[arg-type]  # only given without it for messages

@@ -1,4 +1,4 @@
-"""Values whose every method, and every method of whose class, records that it was called."""
+"""Values that record every call of a method of theirs or of their class."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def trap(name: str) -> Callable[..., Any]:
 
 
 class HostileClass(type):
-    """A metaclass whose methods record that they were called."""
+    """A metaclass with methods that record their calls."""
 
     __name__: Any = property(trap("metaclass.__name__"))
     __eq__ = trap("metaclass.__eq__")

@@ -34,7 +34,7 @@ class Part(Struct):
 
 
 class Everything(Message, versions="0-2", flexible="1+"):
-    """Version 2 lacks some fields, whose values are compared with the default."""
+    """Version 2 lacks some fields; their values are compared with the default."""
 
     number: int32 = field(until=1, default=0)
     load: float64 = field(until=1, default=1.5)

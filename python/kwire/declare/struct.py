@@ -418,7 +418,7 @@ def _raise_frozen(text: str) -> None:
 def _unpickle(
     cls: StructMeta, names: tuple[str, ...], values: tuple[Any, ...], tags: tuple[tuple[int, bytes], ...]
 ) -> Any:
-    """Create an instance from pickled fields, whose class can have gained or lost fields since.
+    """Create an instance from pickled fields. The class can have gained or lost fields since.
 
     Raises:
         EncodeError: the class has no such field, requires a field that is not in the pickle, or rejects a value.

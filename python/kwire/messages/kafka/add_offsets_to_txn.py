@@ -25,7 +25,7 @@ class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"], api_key=25, ver
     producer_epoch: int16
     """The epoch of the producer id; error 90 if it is too old."""
     group_id: string
-    """The group whose offsets the transaction will commit."""
+    """The group for which the transaction will commit offsets."""
 
 
 class AddOffsetsToTxnResponse(Message, api_key=25, versions="0-4", flexible="3+"):

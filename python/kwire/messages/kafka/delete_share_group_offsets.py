@@ -44,7 +44,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
     """The result for one topic."""
 
     topic_name: string
-    """The name of the topic whose offsets were deleted, unless there is an error."""
+    """The name of the topic. Its offsets were deleted unless there is an error."""
     topic_id: uuid
     """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
     error_code: int16

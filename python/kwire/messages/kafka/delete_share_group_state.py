@@ -23,7 +23,7 @@ class DeleteStateData(Struct):
     topic_id: uuid
     """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
     partitions: array[PartitionData]
-    """The partitions whose stored state is deleted."""
+    """The partitions; their stored state is deleted."""
 
 
 class PartitionData(Struct):

@@ -77,7 +77,7 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
     partition_index: int32
     """The index of the partition within its topic, starting at 0."""
     start_offset: int64
-    """The offset of the first record whose delivery is not complete; -1 if there is none yet."""
+    """The offset of the first record with incomplete delivery; -1 if there is none yet."""
     leader_epoch: int32
     """The leader epoch in the stored state."""
     lag: int64 = field(since=1, default=-1, ignorable=True)

@@ -21,7 +21,7 @@ class LeaderChangeMessage(Message, versions="0-1", flexible="0+"):
     voters: array[Voter]
     """The voters of the quorum in this epoch."""
     granting_voters: array[Voter]
-    """The voters whose votes elected the leader."""
+    """The voters that elected the leader."""
 
 
 class Voter(Struct):

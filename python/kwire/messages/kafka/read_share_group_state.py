@@ -64,7 +64,7 @@ class PartitionResult(Struct):
     state_epoch: int32
     """The state epoch, which increases when the group is initialized again."""
     start_offset: int64
-    """The offset of the first record whose delivery is not complete; -1 if not initialized."""
+    """The offset of the first record with incomplete delivery; -1 if not initialized."""
     state_batches: array[StateBatch]
     """The ranges of records from the start offset on with their delivery state."""
 

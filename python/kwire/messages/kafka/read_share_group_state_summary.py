@@ -72,7 +72,7 @@ class PartitionResult(Struct):
     leader_epoch: int32
     """The leader epoch in the stored state."""
     start_offset: int64
-    """The offset of the first record whose delivery is not complete; -1 if not initialized."""
+    """The offset of the first record with incomplete delivery; -1 if not initialized."""
     delivery_complete_count: int32 = field(since=1, default=-1, ignorable=True)
-    """The number of offsets from the start offset on whose delivery is complete (KIP-1226, Kafka 4.2); -1 if
+    """The number of offsets from the start offset on with complete delivery (KIP-1226, Kafka 4.2); -1 if
     unknown."""

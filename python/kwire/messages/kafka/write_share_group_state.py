@@ -39,12 +39,12 @@ class PartitionData(Struct):
     leader_epoch: int32
     """The epoch of the requesting leader; error 74 if the coordinator has seen a higher one."""
     start_offset: int64
-    """The offset of the first record whose delivery is not complete; -1 to keep the stored one."""
+    """The offset of the first record with incomplete delivery; -1 to keep the stored one."""
     delivery_complete_count: int32 = field(since=1, default=-1, ignorable=True)
-    """The number of offsets from the start offset on whose delivery is complete, needed to compute the lag (KIP-1226,
+    """The number of offsets from the start offset on with complete delivery, needed to compute the lag (KIP-1226,
     Kafka 4.2); -1 if unknown."""
     state_batches: array[StateBatch]
-    """The ranges of records whose state has changed."""
+    """The ranges of records that changed their state."""
 
 
 class StateBatch(Struct):
