@@ -317,6 +317,27 @@ def test_invalid_size_is_rejected_once_it_is_complete(size: int) -> None:
     assert (caught.value.size, caught.value.max_size) == (size, 40)
 
 
+@pytest.mark.parametrize(
+    ("data", "protocol"),
+    [
+        (b"HTTP/1.1 400 Bad Request", "HTTP"),
+        (b"CONNECT host:443", "HTTP"),
+        (b"PRI * HTTP/2.0", "HTTP"),
+        (b"\x16\x03\x01\x02\x00\x01", "TLS"),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "TLS"),
+        (b"\x7f\xff\xff\xff", None),
+        (b"\xff\xff\xff\xff", None),
+        (b"GETS", None),
+        (b"\x16\x03\x05\x00", None),
+    ],
+)
+def test_other_protocols_are_named(data: bytes, protocol: str | None) -> None:
+    with pytest.raises(frame.InvalidFrameSize) as caught:
+        list(frame.Splitter().feed(data))
+    named = f" bytes, looks like {protocol}, but" if protocol else " bytes, but"
+    assert named in str(caught.value)
+
+
 def test_payloads_before_an_invalid_size_are_returned() -> None:
     payload = frame.Splitter(max_size=40).feed(sized(b"good") + b"\xff\xff\xff\xff" + b"more")
     assert next(payload) == b"good"

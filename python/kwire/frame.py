@@ -74,7 +74,27 @@ class InvalidFrameSize(KwireError, ValueError):
         self.max_size = max_size
 
     def __str__(self) -> str:
-        return f"frame of {self.size} bytes, but between 0 and {self.max_size} are allowed"
+        protocol = other_protocol(self.size)
+        found = f", looks like {protocol}" if protocol else ""
+        return f"frame of {self.size} bytes{found}, but between 0 and {self.max_size} are allowed"
+
+
+_HTTP_STARTS = (b"HTTP", b"GET ", b"HEAD", b"POST", b"PUT ", b"PATC", b"DELE", b"OPTI", b"CONN", b"TRAC", b"PRI ")
+"""The first four bytes of HTTP responses and requests. `PRI ` starts HTTP/2."""
+
+
+def other_protocol(size: int) -> str | None:
+    """Return `HTTP` or `TLS` if the bytes of a size prefix start a stream of that protocol, else None.
+
+    Clients of the wrong port send such bytes. As a size they are more than a broker accepts by default.
+    """
+    start = pack(">i", size)
+    if start in _HTTP_STARTS:
+        return "HTTP"
+    # A TLS record: change cipher spec, alert, handshake, or data, of SSL 3.0 to TLS 1.3.
+    if 0x14 <= start[0] <= 0x17 and start[1] == 3 and start[2] <= 4:
+        return "TLS"
+    return None
 
 
 class Request(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -40,6 +40,19 @@ def test_read_times_out() -> None:
     ):
         assert poller.read(10.0) is not None
         assert poller.read(0.05) is None
+
+
+def test_timeout_of_a_request_factory_is_raised_to_the_reader() -> None:
+    def make(metadata: object, broker_id: int) -> Any:
+        del metadata, broker_id
+        raise TimeoutError("of the factory")
+
+    with (
+        FakeCluster(1, topics=3) as cluster,
+        BlockingPoller(cluster.bootstrap, interval=0.05, requests=[(make, 0.05)]) as poller,
+        pytest.raises(TimeoutError, match="of the factory"),
+    ):
+        list(iter(lambda: poller.read(60.0), None))
 
 
 def test_poller_that_is_not_running_is_an_error() -> None:

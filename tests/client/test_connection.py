@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import socket
+import ssl
 import tracemalloc
 from struct import pack
 from typing import TYPE_CHECKING, Any
@@ -33,7 +35,7 @@ from kwire.testing import FakeCluster, Misbehavior
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ALL_TOPICS = MetadataRequest(topics=None)
 
@@ -151,6 +153,54 @@ async def test_bytes_of_another_protocol_are_rejected_by_their_size(cluster: Fak
     assert fault.size == int.from_bytes(b"HTTP", "big")
 
 
+async def fault_of_server(serve: Callable[[socket.socket], None]) -> ConnectionFault:
+    """Return the error of connecting to a server that handles one connection in a thread."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def accept() -> None:
+            with listener.accept()[0] as client:
+                serve(client)
+
+        serving = asyncio.get_running_loop().run_in_executor(None, accept)
+        with pytest.raises(ConnectionFault) as caught:
+            await Connection.open(f"127.0.0.1:{listener.getsockname()[1]}", timeout=10)
+        await serving
+        return caught.value
+
+
+async def test_http_server_is_named() -> None:
+    def serve(client: socket.socket) -> None:
+        client.recv(1000)
+        client.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+    fault = await fault_of_server(serve)
+    assert isinstance(fault, OversizedFrame)
+    assert "looks like HTTP" in str(fault)
+
+
+def tls_alert() -> bytes:
+    """Return what a TLS server sends before it rejects a client: it has no certificate."""
+    client_in, client_out, server_in, server_out = (ssl.MemoryBIO() for _ in range(4))
+    client = ssl.create_default_context().wrap_bio(client_in, client_out, server_hostname="localhost")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).wrap_bio(server_in, server_out, server_side=True)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    server_in.write(client_out.read())
+    with pytest.raises(ssl.SSLError):
+        server.do_handshake()
+    return server_out.read()
+
+
+async def test_tls_server_is_named() -> None:
+    def serve(client: socket.socket) -> None:
+        client.recv(1000)
+        client.sendall(tls_alert())
+
+    fault = await fault_of_server(serve)
+    assert isinstance(fault, OversizedFrame)
+    assert "looks like TLS" in str(fault)
+
+
 async def test_oversized_frame_is_rejected_at_once(cluster: FakeCluster) -> None:
     fault = await fault_of(cluster, Misbehavior.OVERSIZED_FRAME)
     assert isinstance(fault, OversizedFrame)
@@ -199,8 +249,10 @@ async def test_failed_negotiation_is_a_connection_fault(cluster: FakeCluster, mi
 
 async def test_refused_connection_is_reported(cluster: FakeCluster) -> None:
     cluster.stop_broker(1)
-    with pytest.raises(ConnectFailed, match="refused"):
+    with pytest.raises(ConnectionError, match="refused") as caught:
         await Connection.open(cluster.endpoint(1))
+    assert isinstance(caught.value, ConnectFailed)
+    assert caught.value.errno == errno.ECONNREFUSED
 
 
 @pytest.mark.parametrize(

@@ -73,3 +73,13 @@ async def test_error_of_a_request_factory_is_raised_to_the_reader(cluster: FakeC
     async with poller(cluster, requests=[(make, INTERVAL)]) as polling:
         with pytest.raises(LookupError):
             await until(polling, failed)
+
+
+async def test_timeout_of_a_request_factory_does_not_end_a_run_silently(cluster: FakeCluster) -> None:
+    def make(metadata: object, broker_id: int) -> Any:
+        del metadata, broker_id
+        raise TimeoutError("of the factory")
+
+    async with poller(cluster, requests=[(make, INTERVAL)]) as polling:
+        with pytest.raises(TimeoutError, match="of the factory"):
+            await polling.run(60.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kwire import DecodeError, encode, frame
+from kwire import DecodeError, KwireError, encode, frame
 from kwire.declare import Message, Request, int32
 from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse, FinalizedFeatureKey
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
@@ -296,6 +296,14 @@ TRUNCATED = DecodeError("truncated", 5, ("brokers",), 4, 0)
         (WrongCorrelation(BROKER, None, 2), "unexpected response with correlation id 2"),
         (OversizedFrame(BROKER, 200, 100), "frame of 200 bytes, but between 4 and 100 are allowed"),
         (
+            OversizedFrame(BROKER, 0x48545450, 100),
+            "frame of 1213486160 bytes, looks like HTTP, but between 4 and 100 are allowed",
+        ),
+        (
+            OversizedFrame(BROKER, 0x15030300, 100),
+            "frame of 352518912 bytes, looks like TLS, but between 4 and 100 are allowed",
+        ),
+        (
             InvalidResponse(BROKER, "MetadataResponse", 12, TRUNCATED, b"12345"),
             "invalid MetadataResponse of version 12: brokers: truncated at byte 5: 4 bytes wanted, 0 left",
         ),
@@ -316,3 +324,35 @@ def test_error_names_the_broker_and_can_be_pickled(fault: ConnectionFault, text:
     assert fault.endpoint == BROKER
     copied = pickle.loads(pickle.dumps(fault))
     assert (type(copied), str(copied)) == (type(fault), str(fault))
+    # Decode errors do not compare by value.
+    assert (repr(copied), repr(vars(copied))) == (repr(fault), repr(vars(fault)))
+    assert fault.args[0] == BROKER
+
+
+@pytest.mark.parametrize(
+    ("fault", "base"),
+    [
+        (ConnectFailed(BROKER, "[Errno 111] Connection refused", 111), ConnectionError),
+        (ConnectionClosed(BROKER, 7, "reset"), ConnectionError),
+        (Timeout(BROKER, "MetadataRequest", 0.5, 9), TimeoutError),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_failed_connections_are_os_errors(fault: ConnectionFault, base: type[OSError]) -> None:
+    assert isinstance(fault, base)
+    assert isinstance(fault, KwireError)
+    assert isinstance(fault, OSError)
+    copied = pickle.loads(pickle.dumps(fault))
+    for error in (fault, copied):
+        assert error.errno == (111 if isinstance(error, ConnectFailed) else None)
+        assert (error.strerror, error.filename, error.filename2) == (None, None, None)
+
+
+def test_invalid_data_is_no_os_error() -> None:
+    for cls in (WrongCorrelation, OversizedFrame, InvalidResponse, NegotiationFailed, NoCommonVersion):
+        assert not issubclass(cls, OSError)
+
+
+def test_errors_take_keywords() -> None:
+    assert ConnectFailed(endpoint=BROKER, cause="refused").args == (BROKER, "refused", None)
+    assert Timeout(endpoint=BROKER, request="R", timeout=1.0).args == (BROKER, "R", 1.0, 0)

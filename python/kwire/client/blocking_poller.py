@@ -144,11 +144,16 @@ class BlockingPoller(Generic[M]):
         """
 
         async def next_poll() -> Poll[M] | None:
+            limit = asyncio.timeout(timeout)
             try:
-                async with asyncio.timeout(timeout):
+                async with limit:
                     return await anext(self._poller)
-            except (TimeoutError, StopAsyncIteration):
+            except StopAsyncIteration:
                 return None
+            except TimeoutError:
+                if limit.expired():
+                    return None
+                raise  # an error of a request factory
 
         try:
             return self._call(next_poll)

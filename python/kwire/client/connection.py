@@ -2,7 +2,7 @@
 
 `kwire.protocol` interprets the bytes; this module moves them and measures time. Any number of requests may be in
 flight; the broker responds in order. The first error ends the connection and all requests in flight. Callers get a
-ConnectionFault, never a bare OSError.
+ConnectionFault, never another OSError.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ class Connection:
         except TimeoutError:
             raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
         except OSError as error:
-            raise ConnectFailed(endpoint, _describe(error)) from error
+            number = None if isinstance(error, gaierror) else error.errno
+            raise ConnectFailed(endpoint, _describe(error), number) from error
         except (ValueError, OverflowError) as error:  # a broker may advertise an invalid host name or port
             raise ConnectFailed(endpoint, str(error)) from error
 

@@ -191,10 +191,14 @@ class Poller(Generic[M]):
         Args:
             seconds: how long to poll; None polls until it is cancelled.
         """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
                 async for _ in self:
                     pass
+        except TimeoutError:
+            if not limit.expired():  # an error of a request factory
+                raise
 
     @property
     def statistics(self) -> Statistics:

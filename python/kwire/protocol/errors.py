@@ -5,14 +5,16 @@ column `error` of a capture. After any of them except `NoCommonVersion` the conn
 bytes cannot be attributed to a request.
 
     ConnectionFault
-    ├── ConnectFailed        the connection could not be opened
-    ├── ConnectionClosed     the connection ended while responses were expected
-    ├── Timeout              no response in time
+    ├── ConnectFailed        the connection could not be opened; also a ConnectionError
+    ├── ConnectionClosed     the connection ended while responses were expected; also a ConnectionError
+    ├── Timeout              no response in time; also a TimeoutError
     ├── WrongCorrelation     a response to another request
     ├── OversizedFrame       an invalid frame size
     ├── InvalidResponse      a malformed response; contains the DecodeError
     ├── NegotiationFailed    the broker did not return its API versions
     └── NoCommonVersion      broker and client have no common version; the connection stays usable
+
+ConnectionError and TimeoutError are OSErrors, so that programs can handle these errors like those of asyncio.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
+from kwire.frame import other_protocol
 
 if TYPE_CHECKING:
     from kwire.errors import DecodeError
@@ -46,7 +49,8 @@ class ConnectionFault(KwireError):
     """
 
     def __init__(self, endpoint: Endpoint, *details: object) -> None:
-        super().__init__(endpoint, *details)
+        super().__init__()
+        self.args = (endpoint, *details)  # OSError would take arguments for errno, strerror, and filename
         self.endpoint = endpoint
 
     def reason(self) -> str:
@@ -57,22 +61,24 @@ class ConnectionFault(KwireError):
         return f"{self.endpoint}: {self.reason()}"
 
 
-class ConnectFailed(ConnectionFault):
+class ConnectFailed(ConnectionFault, ConnectionError):
     """The connection could not be opened.
 
     Attributes:
         cause: the error of the operating system, such as `[Errno 111] Connection refused`.
+        errno: its number; None if the error has none, or did not come from the operating system.
     """
 
-    def __init__(self, endpoint: Endpoint, cause: str) -> None:
-        super().__init__(endpoint, cause)
+    def __init__(self, endpoint: Endpoint, cause: str, errno: int | None = None) -> None:
+        super().__init__(endpoint, cause, errno)
         self.cause = cause
+        self.errno = errno
 
     def reason(self) -> str:
         return f"cannot connect: {self.cause}"
 
 
-class ConnectionClosed(ConnectionFault):
+class ConnectionClosed(ConnectionFault, ConnectionError):
     """The connection ended while a response was expected.
 
     Attributes:
@@ -90,7 +96,7 @@ class ConnectionClosed(ConnectionFault):
         return f"{closed} after {self.received} bytes of the response"
 
 
-class Timeout(ConnectionFault):
+class Timeout(ConnectionFault, TimeoutError):
     """No response arrived in time.
 
     Attributes:
@@ -143,7 +149,9 @@ class OversizedFrame(ConnectionFault):
         self.max_size = max_size
 
     def reason(self) -> str:
-        return f"frame of {self.size} bytes, but between 4 and {self.max_size} are allowed"
+        protocol = other_protocol(self.size)
+        found = f", looks like {protocol}" if protocol else ""
+        return f"frame of {self.size} bytes{found}, but between 4 and {self.max_size} are allowed"
 
 
 class InvalidResponse(ConnectionFault):

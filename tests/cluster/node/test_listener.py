@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
+import urllib.request
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -211,9 +213,32 @@ async def test_invalid_size_closes_the_connection(size: int) -> None:
         client.writer.write(struct.pack(">i", size) + b"x" * 100)
         assert await client.receive() == b"before"
         assert await client.closed()
-        await at.wait_closed(CloseReason.INVALID_FRAME, f"frame of {size} bytes: expected 0 to 1024")
+        found = ", looks like HTTP" if size == 0x48545450 else ""
+        await at.wait_closed(CloseReason.INVALID_FRAME, f"frame of {size} bytes{found}: expected 0 to 1024")
         other.send(b"unharmed")
         assert await other.receive() == b"unharmed"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+async def test_http_client_is_named(method: str) -> None:
+    async with port() as at:
+        request = urllib.request.Request(f"http://127.0.0.1:{at.listener.port}/", method=method)
+        with pytest.raises(OSError):  # noqa: PT011  the kind depends on the system
+            await asyncio.to_thread(
+                urllib.request.build_opener(urllib.request.ProxyHandler({})).open, request, timeout=10
+            )
+        await at.wait_closed(CloseReason.INVALID_FRAME, "looks like HTTP")
+
+
+async def test_tls_client_is_named() -> None:
+    def connect(port: int) -> None:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            ssl.create_default_context().wrap_socket(client, server_hostname="localhost")
+
+    async with port() as at:
+        with pytest.raises(OSError):  # noqa: PT011  the kind depends on the system
+            await asyncio.to_thread(connect, at.listener.port)
+        await at.wait_closed(CloseReason.INVALID_FRAME, "looks like TLS")
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,8 @@ async def wait_until(
                 if not missing and brokers:
                     return
                 pause = await back_off(pause)
+    except ConnectionFault:  # a Timeout of one request is a TimeoutError, too
+        raise
     except TimeoutError:
         raise ChangeTimeout(change, timeout, missing) from None
 

@@ -19,6 +19,7 @@ from enum import StrEnum
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from kwire.frame import other_protocol
 from kwire.protocol.server_shutdown import close_server
 
 if TYPE_CHECKING:
@@ -337,7 +338,9 @@ class ServerConnection(asyncio.Protocol):
             return stop
         size: int = size_at(data, position)[0]
         if not 0 <= size <= self._limits.frame:
-            detail = f"frame of {size} bytes: expected 0 to {self._limits.frame}"
+            protocol = other_protocol(size)
+            found = f", looks like {protocol}" if protocol else ""
+            detail = f"frame of {size} bytes{found}: expected 0 to {self._limits.frame}"
             raise InvalidRequest(detail, CloseReason.INVALID_FRAME)
         stop = position + 4 + size
         if stop > len(data):

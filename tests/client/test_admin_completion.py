@@ -1,0 +1,22 @@
+"""Waiting for a change of a cluster that does not respond."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from kwire.client.admin.completion import is_created, wait_until
+from kwire.client.admin.controller_router import ControllerRouter
+from kwire.protocol import Endpoint, Timeout
+
+
+async def test_timeout_of_a_request_is_not_the_timeout_of_the_change() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unresponsive:
+        broker = Endpoint("127.0.0.1", unresponsive.getsockname()[1])
+        router = ControllerRouter((broker,), None, timeout=0.2)
+        try:
+            with pytest.raises(Timeout):
+                await wait_until(router, "created", {"topic": is_created(None)}, 60.0, None)
+        finally:
+            await router.close()
