@@ -32,7 +32,7 @@ def test_json_output_lists_messages() -> None:
     listed = json.loads(run("messages", "-o", "json").out)
 
     assert [each["name"] for each in listed] == [cls.__name__ for cls in messages.every()]
-    assert listed[2] == {
+    assert listed[6] == {
         "name": "MetadataRequest",
         "key": 3,
         "kind": "request",
@@ -40,6 +40,19 @@ def test_json_output_lists_messages() -> None:
         "flexible": "9+",
         "dialects": ["kafka"],
     }
+
+
+def test_messages_without_an_api_key_are_listed() -> None:
+    listed = json.loads(run("messages", "-o", "json").out)
+
+    assert {
+        "name": "EndTxnMarker",
+        "key": None,
+        "kind": "data",
+        "versions": "0",
+        "flexible": None,
+        "dialects": ["kafka"],
+    } in listed
 
 
 def test_fields_of_a_message_are_explained() -> None:

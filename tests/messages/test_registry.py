@@ -245,6 +245,11 @@ def test_from_import_of_an_unknown_name_raises_import_error_with_a_suggestion() 
         from kwire.messages.kafka import metadata_respons  # type: ignore[attr-defined]  # noqa: F401  a typo
 
 
+def test_import_of_an_api_name_suggests_its_messages() -> None:
+    with pytest.raises(ImportError, match=r"did you mean ShareFetchRequest or ShareFetchResponse\?$"):
+        from kwire.messages.kafka import ShareFetch  # type: ignore[attr-defined]  # noqa: F401
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_dir_of_a_package_lists_its_messages(family: str) -> None:
     package = importlib.import_module(f"kwire.messages.{family}")

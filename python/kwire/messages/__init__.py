@@ -114,8 +114,8 @@ def resolve(package: str, name: str) -> Any:
     text = f"{package} has no message {name}"
     if not name[:1].isupper():
         raise AttributeError(text)
-    if close := _similar(name, names(package)):
-        text += f"; did you mean {close}?"
+    if similar := _similar(name, names(package)):
+        text += f"; did you mean {' or '.join(similar)}?"
     if sys._getframe(2).f_code.co_name == "_handle_fromlist":  # noqa: SLF001  called by a `from` import
         raise ImportError(text, name=package)
     raise AttributeError(text)
@@ -126,10 +126,12 @@ def names(package: str) -> list[str]:
     return sorted(cls.__name__ for cls in _messages_of(package))
 
 
-def _similar(name: str, candidates: list[str]) -> str | None:
+def _similar(name: str, candidates: list[str]) -> list[str]:
+    """Return the most similar names, best first. An API name stands for its request and response."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, candidates, n=1, cutoff=0.8)), None)
+    of_an_api = [each for each in (f"{name}Request", f"{name}Response") if each in candidates]
+    return of_an_api or get_close_matches(name, candidates, n=3, cutoff=0.85)
 
 
 def module_name(name: str) -> str:
