@@ -409,9 +409,9 @@ fn is_default_struct<'s, S: Source<'s>>(
     values: &[(Arc<str>, Literal)],
 ) -> Encoded<bool> {
     let body = source.structure(node, plan)?;
-    let plain = plan.fields.iter().zip(values.iter().map(|(_, value)| value));
+    let untagged = plan.fields.iter().zip(values.iter().map(|(_, value)| value));
     let tagged = plan.tagged.iter().map(|tagged| (&tagged.field, &tagged.default));
-    for (field, value) in plain.chain(tagged) {
+    for (field, value) in untagged.chain(tagged) {
         if !is_default(&field.kind, source, source.field(body, field.position), value)? {
             return Ok(false);
         }

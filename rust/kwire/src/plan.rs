@@ -220,7 +220,7 @@ pub enum Literal {
     /// `{}`: a struct with every field at its default. Only absent fields have it, and tagged structs without fields.
     Struct,
     /// `{a=-1 b=""}`: a struct with these plain fields, and all others at their defaults. Only tagged structs have it.
-    Fields(Box<[(Arc<str>, Literal)]>),
+    Fields(Box<[(Arc<str>, Self)]>),
 }
 
 impl PartialEq for Literal {

@@ -181,8 +181,10 @@ fn default_struct<'a>(kind: &'a Type, values: &'a [(Arc<str>, Literal)]) -> Valu
     let Type::Struct(plan) = kind else {
         return Value::Null; // unreachable: the parser has compared default and type
     };
-    let plain = plan.fields.iter().zip(values);
-    let mut body: Vec<_> = plain.map(|(field, (_, value))| literal(&field.kind, value)).collect();
+    let untagged = plan.fields.iter().zip(values);
+    let mut body: Vec<_> = untagged
+        .map(|(field, (_, value))| literal(&field.kind, value))
+        .collect();
     if plan.flexible {
         body.extend(
             plan.tagged
