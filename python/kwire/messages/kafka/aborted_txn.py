@@ -1,7 +1,6 @@
 """AbortedTxn: an entry of a transaction index, which belongs to a log segment (KIP-98, Kafka 0.11).
 
-The index lists the aborted transactions of a segment. Fetch responses are filled from it. The schema exists since
-Kafka 4.4, the bytes since 0.11.
+The index lists the aborted transactions of a segment. Fetch responses are filled from it.
 """
 
 from __future__ import annotations

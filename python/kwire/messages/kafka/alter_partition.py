@@ -94,7 +94,7 @@ class PartitionDataResponse(Struct):
     leader_id: int32
     """The broker id of the leader; -1 if there is no leader."""
     leader_epoch: int32
-    """The epoch of the sender's leadership; error 74 if another leader was elected."""
+    """The epoch of the leader, which increases with every election."""
     isr: array[int32]
     """The broker ids of the in-sync replicas."""
     leader_recovery_state: int8 = field(since=1, default=0, ignorable=True)

@@ -14,8 +14,8 @@ class EnvelopeRequest(Request["EnvelopeResponse"], api_key=58, versions="0", fle
     request_data: bytes
     """The header and body of the inner request, without its size."""
     request_principal: nullable[bytes]
-    """The principal of the client, by default an int16 version and DefaultPrincipalData; None if the listener has
-    none."""
+    """The principal of the client, by default an int16 version and DefaultPrincipalData; None if
+    unknown."""
     client_host_address: bytes
     """The IP address of the client, as 4 or 16 bytes."""
 

@@ -21,7 +21,7 @@ class LeaderChangeMessage(Message, versions="0-1", flexible="0+"):
     voters: array[Voter]
     """The voters of the quorum in this epoch."""
     granting_voters: array[Voter]
-    """The voters that elected the leader."""
+    """The voters that granted their vote, which are a majority."""
 
 
 class Voter(Struct):

@@ -1,4 +1,4 @@
-"""LeaveGroup (key 13): leave a classic group, or remove members of it.
+"""LeaveGroup (key 13): leave a classic group, or remove its members.
 
 Versions:
     1  throttle time

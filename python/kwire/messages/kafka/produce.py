@@ -8,7 +8,7 @@ Versions:
      2  message format 1 with timestamps (KIP-32, Kafka 0.10)
      3  record batches; transactions (KIP-98, Kafka 0.11)
      4  the client supports error 56: storage error (KIP-112)
-     5  log start offset in the response (KIP-207)
+     5  log start offset in the response
      6  throttled clients are answered at once and must wait themselves (KIP-219)
      7  zstd compression (KIP-110, Kafka 2.1)
      8  errors of single records (KIP-467, Kafka 2.4)

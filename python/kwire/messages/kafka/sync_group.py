@@ -1,7 +1,7 @@
 """SyncGroup (key 14): distribute the assignment of a new generation of a classic group.
 
-The leader sends the assignments of all members, and the others send none. The coordinator responds to all members once
-the leader has sent its request.
+The leader sends the assignments of all members, and the others an empty list. The coordinator responds to all members
+once the leader has sent its request.
 
 Versions:
     1  throttle time

@@ -59,7 +59,7 @@ class TxnOffsetCommitRequestPartition(Struct):
     committed_leader_epoch: int32 = field(since=2, default=-1, ignorable=True)
     """The leader epoch of the last processed record, to detect log truncation (KIP-320, Kafka 2.1); -1 if unknown."""
     committed_metadata: nullable[string]
-    """Any metadata of the client, returned with the offset; None for none."""
+    """Any metadata of the client, returned with the offset; None if not set."""
 
 
 class TxnOffsetCommitResponse(Message, api_key=28, versions="0-6", flexible="3+"):

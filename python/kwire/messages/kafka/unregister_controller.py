@@ -1,6 +1,6 @@
 """UnregisterController (key 94): remove the registration of a controller.
 
-The active controller responds. A controller that still runs registers itself again.
+The active controller responds.
 """
 
 from __future__ import annotations

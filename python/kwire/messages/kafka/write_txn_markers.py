@@ -34,8 +34,8 @@ class WritableTxnMarker(Struct):
     coordinator_epoch: int32
     """The epoch of the transaction coordinator; error 52 if it is too old."""
     transaction_version: int8 = field(since=2, default=0, ignorable=True)
-    """The version of the transaction protocol: 0 or 1 legacy; 2 with an epoch for every transaction (KIP-890), where an
-    equal epoch is an error (KIP-1228)."""
+    """The version of the transaction protocol: 0 or 1 with one epoch for many transactions; 2 with a new epoch for each
+    (KIP-890)."""
 
 
 class WritableTxnMarkerTopic(Struct):
