@@ -13,7 +13,7 @@ import click
 import pytest
 
 import kwire
-from kwire.cli.program import COMMANDS, program
+from kwire.cli.program import command_names, program, short_help
 from tests.cli.running import environment
 from tests.cli.running import kwire as run
 from tests.docs.pages import console_examples
@@ -21,7 +21,7 @@ from tests.installing import ROOT, empty_environment
 
 DOCUMENT = ROOT / "docs" / "cli.md"
 
-each_command = pytest.mark.parametrize("name", list(COMMANDS))
+each_command = pytest.mark.parametrize("name", command_names())
 
 
 def command(name: str) -> click.Command:
@@ -42,7 +42,9 @@ def test_help_lists_every_command() -> None:
     done = run("--help")
 
     assert done.code == 0
-    for name, sentence in COMMANDS.items():
+    for name in command_names():
+        sentence = short_help(name)
+        assert sentence.endswith(".")
         assert re.search(rf"^  {name} +{re.escape(sentence[:40])}", done.out, re.MULTILINE)
 
 
@@ -58,7 +60,7 @@ def test_help_of_a_command_has_examples(name: str) -> None:
     done = run(name, "--help")
 
     assert done.code == 0
-    assert COMMANDS[name] in done.out
+    assert short_help(name) in done.out
     assert "Examples:" in done.out
     assert all(len(line) <= 100 for line in done.out.splitlines())
 
@@ -96,7 +98,7 @@ def test_every_option_is_documented(name: str) -> None:
 
 
 def test_documented_options_exist() -> None:
-    commands = [command(name) for name in COMMANDS]
+    commands = [command(name) for name in command_names()]
     commands += [each for called in commands if isinstance(called, click.Group) for each in called.commands.values()]
     exist = {option for called in commands for parameter in called.params for option in parameter.opts}
 
@@ -237,6 +239,6 @@ def test_shell_completion_completes_commands_and_options(words: str, completions
 
 def test_commands_do_not_share_option_objects() -> None:
     """Shared options are created for each command, so that a change in one does not affect others."""
-    parameters = [cast("Any", command(name)).params for name in COMMANDS]
+    parameters = [cast("Any", command(name)).params for name in command_names()]
 
     assert len({id(parameter) for each in parameters for parameter in each}) == sum(map(len, parameters))

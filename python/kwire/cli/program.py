@@ -1,39 +1,30 @@
-"""The `kwire` command: the list of its subcommands, and how a run ends.
+"""The `kwire` command: its subcommands, and how a run ends.
 
-A subcommand is the function of its name in the module of that name in `kwire.cli.commands`. `kwire --help` imports none
-of them: the short help texts are in `COMMANDS`.
+A subcommand is the function of its name in the module of that name in `kwire.cli.commands`; adding the file adds the
+command. `kwire --help` reads the docstrings from the files and imports none of them.
 """
 
 from __future__ import annotations
 
+import ast
 import os
+import pkgutil
 import sys
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from kwire import __version__
+from kwire.cli import commands
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-COMMANDS = {
-    "decode": "Decode bytes to JSON, tables, or an annotated hex dump.",
-    "encode": "Encode JSON to bytes.",
-    "validate": "Count the valid and invalid frames of a capture.",
-    "messages": "List all messages, or the fields of one message.",
-    "plan": "Show the encoding plan of a message.",
-    "capture": "Poll a cluster's metadata into a folder.",
-    "replay": "List the metadata changes in a capture.",
-    "pipeline": "Turn polled metadata into tables, on Spark.",
-    "report": "Write an HTML page about what happened to a cluster.",
-    "cluster": "Run a cluster of nodes on this machine.",
-    "node": "Run one node of a cluster.",
-}
-"""The short help of each subcommand, in the order of `kwire --help`: bytes, metadata of a cluster, own cluster."""
+    from importlib.abc import InspectLoader
 
 EXIT_INVALID_INPUT = 1
 EXIT_USAGE = 2
@@ -44,24 +35,42 @@ COMPLETION = "_KWIRE_COMPLETE"
 """The environment variable by which a shell requests completions."""
 
 
+@cache
+def command_names() -> tuple[str, ...]:
+    """Return the names of the subcommands in alphabetical order."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(commands.__path__)))
+
+
+@cache
+def short_help(name: str) -> str:
+    """Return the first line of a subcommand's docstring, without importing the subcommand."""
+    spec = find_spec(f"{commands.__name__}.{name}")
+    assert spec is not None
+    source = cast("InspectLoader", spec.loader).get_source(spec.name)
+    for node in ast.parse(source or "").body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""
+
+
 class LazyGroup(click.Group):
     """A group that imports a subcommand when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(COMMANDS)
+        return list(command_names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in COMMANDS:
+        if cmd_name not in command_names():
             return None
         return cast("click.Command", getattr(import_module(f"kwire.cli.commands.{cmd_name}"), cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of subcommands from `COMMANDS`."""
+        """Write the list of subcommands with their short help."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, short_help(name)) for name in command_names()])
 
 
 @click.group(
