@@ -113,3 +113,17 @@ def test_versions_that_are_not_ints_are_rejected(codec: Any, version: Any) -> No
 def test_encode_rejects_a_class(codec: Any) -> None:
     with pytest.raises(TypeError, match="message: expected an instance, found the class Everything"):
         codec.encode(Everything, version=7)
+
+
+@pytest.mark.parametrize("codec", [kwire, reference])
+def test_objects_that_are_not_messages_are_rejected(codec: Any) -> None:
+    class Foreign:
+        pass
+
+    for value in (5, None, Foreign(), Part()):
+        with pytest.raises(kwire.DeclarationError, match="is not a message"):
+            codec.encode(value, version=0)
+    for cls in (int, Foreign, Part):
+        with pytest.raises(kwire.DeclarationError, match="is not a message"):
+            codec.decode(cls, b"", version=0)
+    assert not any(name.startswith("__kwire") for name in vars(Foreign))

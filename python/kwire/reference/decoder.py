@@ -49,6 +49,7 @@ def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
         check_version(cls, version)  # True and 1.0 equal 1, so the cache would find them
     readers = cls.__dict__.get("__kwire_readers__")
     if readers is None:
+        check_version(cls, version)
         readers = cls.__kwire_readers__ = {}  # type: ignore[attr-defined]  # a cache of this module
     read = readers.get(version)
     if read is None:

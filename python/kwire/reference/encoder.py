@@ -54,6 +54,7 @@ def encode(message: Message, *, version: int) -> bytes:
         check_version(cls, version)
     writers = cls.__dict__.get("__kwire_writers__")
     if writers is None:
+        check_version(cls, version)
         writers = cls.__kwire_writers__ = {}
     write = writers.get(version)
     if write is None:
