@@ -14,6 +14,8 @@ from kwire import DecodeError, EncodeError, KwireError, UnsupportedVersion, enco
 from kwire.messages import UnknownMessage
 from kwire.messages.headers import RequestHeader, ResponseHeader
 from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsResponse
+from kwire.messages.kafka.controlled_shutdown import ControlledShutdownRequest
+from kwire.messages.kafka.end_txn_marker import EndTxnMarker
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 from kwire.messages.kip4.list_topics import ListTopicsRequest
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
@@ -55,6 +57,21 @@ def test_request_bytes() -> None:
     # A flexible message has header 2. Its client id keeps the two-byte length.
     flexible = frame.encode_request(ALL_TOPICS, version=9, correlation_id=7, client_id="me")
     assert flexible == bytes.fromhex("00000012 0003 0009 00000007 0002 6d65 00 00 01 00 00 00")
+
+
+def test_controlled_shutdown_0_has_no_client_id() -> None:
+    message = ControlledShutdownRequest(broker_id=5)
+    first = frame.encode_request(message, version=0, correlation_id=7, client_id="me")
+    assert first == bytes.fromhex("0000000c 0007 0000 00000007 00000005")
+    assert frame.decode_request(first[4:]).header.client_id == ""
+    assert frame.decode_request(first[4:]).message == message
+    second = frame.encode_request(message, version=1, correlation_id=7, client_id="me")
+    assert frame.decode_request(second[4:]).header.client_id == "me"
+
+
+def test_data_without_an_api_key_has_no_frame() -> None:
+    with pytest.raises(EncodeError, match="expected a request, but EndTxnMarker is a data message"):
+        frame.encode_request(EndTxnMarker(coordinator_epoch=1), version=0, correlation_id=7)
 
 
 @pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview])

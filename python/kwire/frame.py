@@ -166,7 +166,11 @@ def encode_response(message: Message, *, version: int, correlation_id: int) -> b
 def _frame(header: Message, message: Message, version: int, kind: str) -> bytes:
     facts = describe(type(message))
     if facts.kind != kind:
-        raise EncodeError("wrong_type", (), f"expected a {kind}, but {facts.name} is a {facts.kind}")
+        raise EncodeError(
+            "wrong_type",
+            (),
+            f"expected a {kind}, but {facts.name} is a {facts.kind}{' message' * (facts.kind == 'data')}",
+        )
     check_version(type(message), version)
     header_bytes = encode(header, version=facts.header_version(version))
     body = encode(message, version=version)

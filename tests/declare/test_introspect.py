@@ -14,6 +14,8 @@ from kwire.declare.introspect import check_version, describe, fields, structs_in
 from kwire.declare.wire_types import ArrayType, NullableType, StringType, StructType, wire_type
 from kwire.messages.headers import RequestHeader
 from kwire.messages.kafka.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kwire.messages.kafka.controlled_shutdown import ControlledShutdownRequest
+from kwire.messages.kafka.end_txn_marker import EndTxnMarker
 
 
 class Part(Struct):
@@ -72,7 +74,12 @@ def test_header_version_follows_from_the_message() -> None:
     assert [describe(AskResponse).header_version(version) for version in range(4)] == [0, 0, 1, 1]
     assert {describe(ApiVersionsResponse).header_version(version) for version in ApiVersionsResponse.versions} == {0}
     assert describe(ApiVersionsRequest).header_version(99) == 2
-    assert describe(RequestHeader).kind == "header"
+    assert [describe(ControlledShutdownRequest).header_version(version) for version in range(4)] == [0, 1, 1, 2]
+
+
+def test_messages_without_an_api_key_are_headers_or_data() -> None:
+    assert (describe(RequestHeader).kind, describe(RequestHeader).api_key) == ("header", -1)
+    assert (describe(EndTxnMarker).kind, describe(EndTxnMarker).api_key) == ("data", -1)
 
 
 def test_check_version_rejects_undeclared_versions() -> None:

@@ -1,0 +1,84 @@
+"""Tagged structs that are not nullable are not written when all their fields are at their defaults."""
+
+from __future__ import annotations
+
+import pytest
+
+import kwire
+from kwire import EncodeError
+from kwire.declare import Message, Struct, field, int32, nullable, string, zero
+from kwire.declare.unknown_tags import unknown_tags
+from tests.proof.codecs import Codec, through_both
+
+
+class Leader(Struct):
+    id: int32 = -1
+    epoch: int32 = -1
+    rack: nullable[string] = field(since=1, tag=0, default=None)
+
+
+class Answer(Message, versions="0-1", flexible="0+"):
+    leader: Leader = field(tag=1, default=zero)
+
+
+DEFAULT = bytes.fromhex("00")
+DEFAULT_IN_FULL = bytes.fromhex("01 01 09 ffffffff ffffffff 00")
+
+
+def test_plan_has_the_default_of_the_struct() -> None:
+    text = kwire.plan(Answer, version=0)
+    assert text == "Answer v0 <leader#1:<id:int32 epoch:int32 -rack=null>={id=-1 epoch=-1}>"
+
+
+@through_both
+def test_default_is_not_written(codec: Codec) -> None:
+    assert codec.encode(Answer(), version=0) == DEFAULT
+    assert codec.encode(Answer(leader=Leader()), version=1) == DEFAULT
+    assert codec.decode(Answer, DEFAULT, version=0) == Answer(leader=Leader(id=-1, epoch=-1))
+
+
+@through_both
+def test_default_on_the_wire_is_accepted(codec: Codec) -> None:
+    decoded = codec.decode(Answer, DEFAULT_IN_FULL, version=0)
+    assert decoded == Answer()
+    assert codec.encode(decoded, version=0) == DEFAULT
+
+
+@through_both
+@pytest.mark.parametrize(
+    ("leader", "body"),
+    [
+        (Leader(epoch=2), "01 01 09 ffffffff 00000002 00"),
+        (Leader(rack="a"), "01 01 0d ffffffff ffffffff 01 00 02 02 61"),
+        (Leader(unknown_tags=unknown_tags({9: b"x"})), "01 01 0c ffffffff ffffffff 01 09 01 78"),
+    ],
+    ids=["plain field", "tagged field", "unknown tag"],
+)
+def test_any_other_value_is_written(codec: Codec, leader: Leader, body: str) -> None:
+    message = Answer(leader=leader)
+    assert codec.encode(message, version=1) == bytes.fromhex(body)
+    assert codec.decode(Answer, bytes.fromhex(body), version=1) == message
+
+
+@through_both
+def test_field_that_the_version_lacks_is_rejected(codec: Codec) -> None:
+    with pytest.raises(EncodeError) as caught:
+        codec.encode(Answer(leader=Leader(rack="a")), version=0)
+    assert (caught.value.kind, caught.value.path) == ("not_in_version", ("leader", "rack"))
+
+
+def test_columns_have_the_default() -> None:
+    pa = pytest.importorskip("pyarrow")
+    frames = [DEFAULT, DEFAULT_IN_FULL, bytes.fromhex("01 01 09 00000007 00000002 00"), DEFAULT]
+    rows = pa.record_batch(kwire.columns(Answer, frames, version=0, rows="")).to_pylist()
+    assert [row["leader"] for row in rows] == [
+        {"id": -1, "epoch": -1, "rack": None},
+        {"id": -1, "epoch": -1, "rack": None},
+        {"id": 7, "epoch": 2, "rack": None},
+        {"id": -1, "epoch": -1, "rack": None},
+    ]
+
+
+def test_json_leaves_the_default_out() -> None:
+    assert kwire.to_json(Answer(), version=0) == {}
+    assert kwire.from_json(Answer, {}, version=0) == Answer()
