@@ -80,7 +80,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, message="kwire %(version)s", help="Show the version and exit.")
 def program() -> None:
-    """Decode and encode Kafka's admin and metadata protocol, and watch the metadata of clusters.
+    """Decode and encode Kafka's protocol, and watch the metadata of clusters.
 
     \b
     kwire decode --message MetadataResponse --version 13 000000000100ffffffff01000000
