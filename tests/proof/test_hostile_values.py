@@ -71,6 +71,7 @@ def values() -> dict[str, Any]:
     raw = UnknownTags()
     object.__setattr__(raw, "_raw", hostile_values()["bytes"])
     return hostile_values() | {
+        "subclass of Part": forged_part,
         "claims to be a Part": hostile_class(object, Part)(),
         "claims to be UnknownTags": tags(),
         "UnknownTags with hostile bytes": raw,
