@@ -112,7 +112,8 @@ class PartitionSnapshotResponse(Struct):
     position: int64
     """The byte position of the piece in the snapshot."""
     unaligned_records: bytes
-    """The bytes of the snapshot from that position on, which can begin and end within a record batch."""
+    """The bytes of the snapshot from that position on, which can begin and end within a record batch. Only their bytes
+    are declared."""
 
 
 class LeaderIdAndEpoch(Struct):

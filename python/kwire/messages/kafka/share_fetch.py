@@ -135,7 +135,8 @@ class PartitionData(Struct):
     records_v0: nullable[bytes] = field(until=0, default=b"", name="records")
     """Record batches that contain the acquired records; None for no records."""
     records: bytes = field(since=1, default=b"")
-    """Record batches that contain the acquired records, and possibly others. The last batch can be cut short."""
+    """Record batches that contain the acquired records, and possibly others. The last batch can be cut short. Only the
+    bytes are declared."""
     acquired_records: array[AcquiredRecords]
     """The ranges of the records that the member has acquired."""
 
