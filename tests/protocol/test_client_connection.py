@@ -348,7 +348,7 @@ def test_failed_connections_are_os_errors(fault: ConnectionFault, base: type[OSE
         assert (error.strerror, error.filename, error.filename2) == (None, None, None)
 
 
-def test_invalid_data_is_no_os_error() -> None:
+def test_errors_of_invalid_data_are_not_os_errors() -> None:
     for cls in (WrongCorrelation, OversizedFrame, InvalidResponse, NegotiationFailed, NoCommonVersion):
         assert not issubclass(cls, OSError)
 
