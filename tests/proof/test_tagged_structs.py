@@ -67,18 +67,6 @@ def test_field_that_the_version_lacks_is_rejected(codec: Codec) -> None:
     assert (caught.value.kind, caught.value.path) == ("not_in_version", ("leader", "rack"))
 
 
-def test_columns_have_the_default() -> None:
-    pa = pytest.importorskip("pyarrow")
-    frames = [DEFAULT, DEFAULT_IN_FULL, bytes.fromhex("01 01 09 00000007 00000002 00"), DEFAULT]
-    rows = pa.record_batch(kwire.columns(Answer, frames, version=0, rows="")).to_pylist()
-    assert [row["leader"] for row in rows] == [
-        {"id": -1, "epoch": -1, "rack": None},
-        {"id": -1, "epoch": -1, "rack": None},
-        {"id": 7, "epoch": 2, "rack": None},
-        {"id": -1, "epoch": -1, "rack": None},
-    ]
-
-
 def test_json_leaves_the_default_out() -> None:
     assert kwire.to_json(Answer(), version=0) == {}
     assert kwire.from_json(Answer, {}, version=0) == Answer()
