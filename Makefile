@@ -7,6 +7,8 @@ DIST ?= dist
 BIN := .venv/bin
 QUICK := --ignore=tests/kafka --ignore=tests/release --ignore=tests/spark --ignore=tests/report --ignore=tests/test_demo.py
 PURE := --package kwire --package kwire-columns --package kwire-response-cache
+# Many tests wait for brokers or timers, so one process more than processors keeps them busy.
+WORKERS = $(shell $(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))')
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
 .PHONY: help setup demo test test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
@@ -21,7 +23,7 @@ demo: setup ## show all of it in two minutes: real frames, a recorded cluster, a
 
 test: setup ## run all tests, Rust's and Python's, but those of test-kafka and test-release
 	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
-	$(BIN)/python -m pytest --ignore=tests/kafka --ignore=tests/release --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --durations=20
+	$(BIN)/python -m pytest --ignore=tests/kafka --ignore=tests/release --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder --durations=20
 
 test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+ and Maven)
 	$(BIN)/python -m pytest tests/kafka
@@ -37,8 +39,8 @@ soak: setup ## run 1,000 random histories of a cluster with faults, and real pro
 	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/cluster/controller/test_random_histories.py
 	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster
 
-coverage: setup ## run the tests of the package in one process each and fail below the coverage in pyproject.toml
-	$(BIN)/python -m pytest $(QUICK) --numprocesses=auto --cov --cov-report=term:skip-covered
+coverage: setup ## run the tests of the package and fail below the coverage in pyproject.toml
+	$(BIN)/python -m pytest $(QUICK) --numprocesses=$(WORKERS) --cov --cov-report=term:skip-covered
 
 stubs: setup ## write the names of the messages for type checkers (python/kwire/messages/*/__init__.pyi)
 	$(BIN)/python -m kwire.messages.stubs

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire import codec, messages, reference
-from kwire.declare.introspect import describe
+from kwire import codec, messages, reference, views
+from kwire.declare.introspect import describe, fields, key
+from tests.proof import view_checks
 from tests.proof.outcomes import outcome
 
 if TYPE_CHECKING:
@@ -37,11 +38,30 @@ def check(cls: Any, version: int, body: bytes) -> None:
     assert codec.decode(cls, written, version=version) == expected.value
 
 
+def check_view(cls: Any, version: int, body: bytes) -> None:
+    """Check that a view has the error of the reference, or the parts of the message, one by one and found by value."""
+    expected = outcome(reference.decode, cls, body, version=version)
+    found = outcome(views.view, cls, body, version=version)
+    assert found.fault == expected.fault, (found, expected)
+    if expected.fault is not None:
+        return
+    view_checks.check_view(found.value, expected.value, body, version)
+    for f in fields(cls):
+        elements = getattr(views.view(cls, body, version=version), f.name)
+        if isinstance(elements, views.ArrayView) and elements:
+            element = getattr(expected.value, f.name)[-1]
+            names = key(type(element)) or [part.name for part in fields(type(element))]
+            values = {name: getattr(element, name) for name in names}
+            assert views.find(elements, **values) == views.find(getattr(expected.value, f.name), **values)
+
+
 def check_regression(content: bytes) -> None:
     """Replay a regression file: a line with dialect, message, and version, then the body."""
     line, _, body = content.partition(b"\n")
     dialect, name, version = line.decode("ascii").split(" ")
-    check(messages.find(dialect, name=name), int(version.removeprefix("v")), body)
+    cls = messages.find(dialect, name=name)
+    check(cls, int(version.removeprefix("v")), body)
+    check_view(cls, int(version.removeprefix("v")), body)
 
 
 def regression(cls: Any, version: int, body: bytes) -> bytes:

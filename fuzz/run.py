@@ -16,7 +16,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from fuzz.pairing import chunk
 from tests import write_rust_cases
+from tests.proof.material import exchanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +33,17 @@ MEMORY_LIMIT_MB = 1024
 """The memory limit of a target, including its corpus. No input needs a tenth of it."""
 TIMEOUT_SECONDS = 10
 
-RUST = ("plan_and_bytes", "known_plans")
-TARGETS = (*RUST, "differential")
+RUST = ("plan_and_bytes", "known_plans", "index", "record_batches")
+RECORDS = ("record_batches", "records_differential")
+TARGETS = (*RUST, "differential", "views", "records_differential", "conversation")
+
+
+REGRESSION_FOLDERS = {
+    **dict.fromkeys(RUST, "plans"),
+    **dict.fromkeys(("differential", "views"), "messages"),
+    "conversation": "conversations",
+    **dict.fromkeys(RECORDS, "records"),
+}
 
 
 class Run(NamedTuple):
@@ -104,6 +115,17 @@ def seed(target: str) -> None:
 
 def seeds(target: str) -> Iterator[bytes]:
     """Yield every valid or damaged body of the tests, and the regressions, in the format of the target."""
+    if target in RECORDS:
+        yield from (bytes.fromhex(line.rpartition(" ")[2].strip("-")) for line in lines("records"))
+        yield from (file.read_bytes() for file in sorted((REGRESSIONS / "records").glob("[!.]*")))
+        return
+    if target == "conversation":
+        for each in exchanges():
+            frames = ((True, each.request), (False, each.response))
+            yield b"".join(
+                chunk(from_client=way, data=len(data).to_bytes(4, "big") + data[:MAX_INPUT]) for way, data in frames
+            )
+        return
     plans = plans_by_key()
     order = {key: index for index, key in enumerate(plans)}
     for key, body in cases():
@@ -201,12 +223,18 @@ def report(runs: list[Run]) -> None:
 
 def explain(each: Run, crash: Path) -> None:
     """Write a failing input to a regression file and print how to add a test for it."""
-    folder = REGRESSIONS / ("plans" if each.target in RUST else "messages")
+    folder = REGRESSIONS / REGRESSION_FOLDERS[each.target]
     folder.mkdir(exist_ok=True)
     kept = folder / f"{each.target}_{crash.name.rpartition('-')[2][:8]}"
     kept.write_bytes(regression_content(each.target, crash.read_bytes()))
     file, log = (path.relative_to(HERE.parent) for path in (kept, each.log))
     print(f"\n{each.target} failed on {file}. The reason is in {log}.")
+    if each.target in RECORDS:
+        print(
+            "Rename the file after the defect. rust/kwire-records/tests/vectors.rs and tests/records/test_agreement.py"
+        )
+        print("replay every file of this folder; add a test that describes the defect.")
+        return
     print("Rename the file after the defect and add a test with the same name that describes it:")
     if each.target in RUST:
         print('  rust/kwire/tests/regressions.rs    #[test] fn the_name() { replay("the_name"); }')
@@ -216,7 +244,7 @@ def explain(each: Run, crash: Path) -> None:
 
 def regression_content(target: str, content: bytes) -> bytes:
     """Return an input as a regression file, with its plan or the name of its message before the body."""
-    if target == "plan_and_bytes":
+    if target in ("plan_and_bytes", "conversation", *RECORDS):
         return content
     keys = list(plans_by_key().items())
     key, plan = keys[int.from_bytes(content[:2], "big") % len(keys)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 from mkdocs.structure.files import File, InclusionLevel
 
+from kwire import verbs
 from kwire.cli.field_documentation import documented_fields
 from kwire.cli.program import program
 from kwire.declare.documentation import docstring
@@ -103,11 +104,25 @@ def _field_rows(entries: list[DocumentedField], depth: int) -> Iterator[str]:
 def _command_page() -> Iterator[str]:
     yield "# Commands\n"
     yield "`pip install 'kwire[cli]'`. Examples are in [Use the command line](../cli.md).\n"
+    yield from _verb_table()
     context = click.Context(program, info_name="kwire")
     for name in program.list_commands(context):
         command = program.get_command(context, name)
         assert command is not None
         yield from _command(command, f"kwire {name}", context)
+
+
+def _verb_table() -> Iterator[str]:
+    """Say which verbs each kind of cluster has. Older versions of Kafka lack some of them."""
+    yield "## Administration by kind of cluster\n"
+    yield "| verb | Apache Kafka | kwire's nodes | |\n|---|---|---|---|"
+    for noun in verbs.nouns():
+        for name in verbs.verbs(noun):
+            verb = verbs.find_verb(noun, name)
+            assert verb is not None
+            works = " | ".join("yes" if dialect in verb.dialects else "no" for dialect in ("kafka", "kip4"))
+            yield f"| `kafka {noun} {name}` | {works} | {verbs.verb_help(noun, name)} |"
+    yield ""
 
 
 def _command(command: click.Command, path: str, parent: click.Context) -> Iterator[str]:

@@ -13,11 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from kwire import declare, errors, frame, messages, reference
+    from kwire import declare, errors, frame, messages, records, reference
     from kwire.columnar import columns, columns_schema
     from kwire.declare.representation import full_repr
     from kwire.decoder import Decoder
     from kwire.jsonform import from_json, to_json
+    from kwire.views import View, find, view
 
 __version__ = "0.1.0"
 
@@ -28,30 +29,37 @@ __all__ = [
     "EncodeError",
     "KwireError",
     "UnsupportedVersion",
+    "View",
     "columns",
     "columns_schema",
     "declare",
     "decode",
     "encode",
     "errors",
+    "find",
     "frame",
     "from_json",
     "full_repr",
     "messages",
     "plan",
+    "records",
     "reference",
     "to_json",
     "validate",
+    "view",
 ]
 
-_MODULES = frozenset(("declare", "errors", "frame", "messages", "reference"))
+_MODULES = frozenset(("declare", "errors", "frame", "messages", "records", "reference"))
 _MODULE_OF = {
     "Decoder": "kwire.decoder",
+    "View": "kwire.views",
     "columns": "kwire.columnar",
     "columns_schema": "kwire.columnar",
+    "find": "kwire.views",
     "from_json": "kwire.jsonform",
     "full_repr": "kwire.declare.representation",
     "to_json": "kwire.jsonform",
+    "view": "kwire.views",
 }
 
 if not TYPE_CHECKING:  # otherwise every misspelled name would have type Any

@@ -1,11 +1,13 @@
 """The engine behind `kwire`, written in Rust. It is public only through that package."""
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Literal, final
 
 from kwire.declare import Message, Struct
+from kwire.records import Header, Record, RecordBatch
+from kwire.records.options import BatchFields
 
-__all__ = ["Batch", "Columns", "Memory", "Plan", "ResponseCache", "Schema", "adopt"]
+__all__ = ["Batch", "Columns", "Index", "Memory", "Plan", "Records", "ResponseCache", "Schema", "adopt"]
 
 @final
 class Plan:
@@ -23,22 +25,29 @@ class Plan:
     @property
     def text(self) -> str:
         """The text of the plan."""
-    def decode(self, data: bytes | bytearray | memoryview) -> Any:
+    def decode(self, data: bytes | bytearray | memoryview, version: int | None = None) -> Any:
         """Decode a bytes-like object to an instance of the first struct's class.
 
+        Args:
+            data: the bytes.
+            version: the key that found the plan, if a look-up by version did.
+
         Raises:
+            TypeError: `version` is not an int, such as `True`, which equals 1.
             DecodeError: the bytes are invalid.
         """
-    def encode(self, message: Message) -> bytes:
+    def encode(self, message: Message, version: int | None = None) -> bytes:
         """Encode a message.
 
         Raises:
+            TypeError: `version` is not an int.
             EncodeError: a value cannot be encoded.
         """
-    def validate(self, data: bytes | bytearray | memoryview) -> None:
+    def validate(self, data: bytes | bytearray | memoryview, version: int | None = None) -> None:
         """Check a bytes-like object without building objects.
 
         Raises:
+            TypeError: `version` is not an int.
             DecodeError: the bytes are invalid.
         """
 
@@ -72,6 +81,51 @@ class Memory:
         """The number of bytes held besides the last two messages."""
 
 @final
+class Index:
+    """A checked body, and the offsets of its parts.
+
+    Fields are identified by their position in the plan: plain fields in order, then tagged ones.
+
+    Args:
+        plan: the plan of the message.
+        data: the body.
+
+    Raises:
+        DecodeError: the bytes are invalid.
+    """
+
+    def __new__(cls, plan: Plan, data: bytes | bytearray | memoryview) -> Index: ...
+    @property
+    def data(self) -> bytes | memoryview:
+        """The body."""
+    @property
+    def size(self) -> int:
+        """The number of bytes held."""
+    def count(self, position: int) -> int | None:
+        """Return the number of elements of an array of structs, or None if it is null."""
+    def field(self, position: int) -> Any:
+        """Decode a plain field."""
+    def tagged(self, position: int) -> tuple[Any] | None:
+        """Decode a tagged field to a tuple of one, or return None if its tag is missing."""
+    def unknown_tags(self) -> bytes:
+        """Return the unknown tags in shortest form, one after the other."""
+    def element(self, position: int, element: int) -> Any:
+        """Decode an element of an array of structs."""
+    def elements(self, position: int, start: int, stop: int) -> tuple[Any, ...]:
+        """Decode consecutive elements of an array of structs."""
+    def find(self, position: int, names: tuple[str, ...], parts: list[bytes | None]) -> int | Literal[False] | None:
+        """Return the index of the first element of an array of structs with the given contents in its fields, or None.
+
+        Args:
+            position: the array.
+            names: the fields of the elements.
+            parts: big-endian integers, uuids, the UTF-8 of strings, and None for null.
+
+        Returns:
+            False if a field is not a plain integer, uuid, or string of this version.
+        """
+
+@final
 class ResponseCache:
     """A cache of prepared responses, looked up by the bytes of the request. Nothing is decoded."""
 
@@ -96,6 +150,66 @@ class ResponseCache:
         """
 
 @final
+class Records:
+    """Decodes and encodes record batches.
+
+    Args:
+        batch: the class of batches.
+        record: the class of records.
+        header: the class of headers.
+    """
+
+    def __new__(cls, batch: type[RecordBatch], record: type[Record], header: type[Header]) -> Records: ...
+    def decode(
+        self, data: bytes | bytearray | memoryview, check_crc: bool, max_size: int, max_ratio: int
+    ) -> tuple[tuple[RecordBatch, ...], int]:
+        """Decode all batches. Returns them, and the number of bytes after the last complete one.
+
+        Raises:
+            RecordsDecodeError: the bytes are invalid.
+        """
+    def decode_one(
+        self,
+        data: bytes | bytearray | memoryview,
+        position: int,
+        index: int,
+        check_crc: bool,
+        max_size: int,
+        max_ratio: int,
+    ) -> tuple[RecordBatch, int] | None:
+        """Decode the batch number `index`, which starts at `position`.
+
+        Returns the batch and the position after it, or None if it is incomplete.
+
+        Raises:
+            RecordsDecodeError: the bytes are invalid.
+        """
+    @staticmethod
+    def headers(data: bytes | bytearray | memoryview, check_crc: bool) -> tuple[list[tuple[int, ...]], int]:
+        """Return the fields of `BatchHeader` for each batch, and the number of bytes after the last complete one.
+
+        Raises:
+            RecordsDecodeError: the bytes are invalid.
+        """
+    def encode(self, fields: BatchFields, records: tuple[Any, ...], level: int | None) -> bytes:
+        """Encode a batch of records, or of tuples of their values.
+
+        Raises:
+            EncodeError: a value cannot be encoded.
+        """
+    @staticmethod
+    def columns(frames: Any, check_crc: bool, max_size: int, max_ratio: int) -> Batch:
+        """Decode bytes-like objects and None, or binary Arrow data, into a batch.
+
+        Raises:
+            BatchTooLarge: the columns would have more than 2 GiB.
+            TypeError: the frames have another type.
+        """
+    @staticmethod
+    def schema() -> Schema:
+        """Return the schema of columns."""
+
+@final
 class Columns:
     """The Arrow columns of one message in one version.
 
@@ -114,11 +228,12 @@ class Columns:
     @property
     def schema(self) -> Schema:
         """The schema of batches."""
-    def batch(self, frames: Any) -> Batch:
+    def batch(self, frames: Any, max_bytes: int) -> Batch:
         """Decode bytes-like objects and None, or binary Arrow data, into a batch.
 
         Raises:
             BatchTooLarge: the frames have more than 2 GiB.
+            ColumnsTooLarge: the columns need more than `max_bytes`.
             TypeError: the frames have another type.
         """
 
@@ -134,7 +249,7 @@ class Batch:
     def column_names(self) -> list[str]: ...
     @property
     def nbytes(self) -> int:
-        """The memory that the batch holds in bytes."""
+        """The memory that the batch holds in bytes. Buffers that columns share count once."""
     @property
     def schema(self) -> Schema: ...
     def __len__(self) -> int:

@@ -40,7 +40,7 @@ class ChildProcess:
         descriptors: Sequence[int] = (),
     ) -> None:
         with log.open("ab") as output:
-            self._process = subprocess.Popen(  # noqa: S603 - arguments of the caller
+            self._process = subprocess.Popen(  # noqa: S603  # the caller chooses the program
                 arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -49,7 +49,7 @@ class ChildProcess:
                 env=environment,
                 pass_fds=descriptors,
             )
-        self._guard = subprocess.Popen(  # noqa: S603 - as above
+        self._guard = subprocess.Popen(  # noqa: S603  # fixed text and a process id
             ["/bin/sh", "-c", f"read -r _; kill -9 {self._process.pid}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

@@ -33,7 +33,7 @@ def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
         plan = cls.__kwire_plans__[version]
     except _NO_PLAN:
         plan = _compile(cls, version)
-    return plan.decode(data)  # type: ignore[no-any-return]  # the plan creates instances of cls
+    return plan.decode(data, version)  # type: ignore[no-any-return]  # the plan creates instances of cls
 
 
 def encode(message: Message, *, version: int) -> bytes:
@@ -50,7 +50,7 @@ def encode(message: Message, *, version: int) -> bytes:
         if isinstance(message, type):
             raise TypeError(f"message: expected an instance, found the class {message.__name__}") from None
         plan = _compile(cls, version)
-    return plan.encode(message)  # type: ignore[no-any-return]  # bytes
+    return plan.encode(message, version)  # type: ignore[no-any-return]  # bytes
 
 
 def validate(cls: type[Message], data: BytesLike, *, version: int) -> None:
@@ -59,7 +59,7 @@ def validate(cls: type[Message], data: BytesLike, *, version: int) -> None:
         plan = cls.__kwire_plans__[version]
     except _NO_PLAN:
         plan = _compile(cls, version)
-    plan.validate(data)
+    plan.validate(data, version)
 
 
 def plan(cls: type[Message], *, version: int) -> str:
@@ -77,7 +77,8 @@ def compiled(cls: type[Message], version: int) -> Any:
 _NO_PLAN = (KeyError, AttributeError, TypeError)
 """Raised by the look-up of a plan that is not compiled yet, a class that is not a message, or an invalid version.
 
-`_compile` distinguishes these cases, so that a call with a cached plan checks nothing.
+`_compile` distinguishes these cases, so that a call with a cached plan checks only the type of the version. The plan
+does, because `True` and `1.0` equal the key 1.
 """
 
 
@@ -122,30 +123,30 @@ class _ReferencePlan:
         self.cls = cls
         self.version = version
 
-    def decode(self, data: BytesLike) -> Any:
+    def decode(self, data: BytesLike, version: int) -> Any:
         from kwire.reference import decode
 
-        return decode(self.cls, data, version=self.version)
+        return decode(self.cls, data, version=version)
 
-    def encode(self, message: Message) -> bytes:
+    def encode(self, message: Message, version: int) -> bytes:
         from kwire.reference import encode
 
-        return encode(message, version=self.version)
+        return encode(message, version=version)
 
-    def validate(self, data: BytesLike) -> None:
+    def validate(self, data: BytesLike, version: int) -> None:
         from kwire.reference import validate
 
-        validate(self.cls, data, version=self.version)
+        validate(self.cls, data, version=version)
 
 
 try:
     import kwire._kwire  # noqa: F401  # used where plans are compiled
-except ImportError:
+except ImportError as error:
     from warnings import warn
 
     _ENGINE_AVAILABLE = False
     warn(
-        "the compiled module of kwire is missing: using the slow reference codec",
+        f"using the slow reference codec, because the compiled module of kwire cannot be imported: {error}",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -23,6 +23,8 @@ the struct is prepended: `topics_error_code`, or `message_error_code` for the me
 
 from __future__ import annotations
 
+import sys
+
 from kwire.declare.field import MISSING
 from kwire.declare.introspect import check_version, describe, fields, zero_of
 from kwire.declare.plan_text import literal, plan_source
@@ -87,8 +89,31 @@ class BatchTooLarge(KwireError, ValueError):
         return f"the frames have {self.size} bytes in total: a batch can have at most {self.max_size}, so split them"
 
 
+class ColumnsTooLarge(KwireError, ValueError):
+    """The columns need more memory than `max_bytes`. A few bytes can stand for many: a topic repeats in its rows.
+
+    With `one_column`, a column of strings exceeds Arrow's 32-bit offsets, which `max_bytes` is then.
+    """
+
+    def __init__(self, max_bytes: int, one_column: bool) -> None:
+        super().__init__(max_bytes, one_column)
+        self.max_bytes = max_bytes
+        self.one_column = one_column
+
+    def __str__(self) -> str:
+        if self.one_column:
+            return f"a column needs more than {self.max_bytes} bytes, which is Arrow's limit: pass fewer frames"
+        return f"the columns need more than {self.max_bytes} bytes: pass fewer frames or increase max_bytes"
+
+
 def columns(
-    cls: type[Message], frames: Frames, *, version: int, rows: str = "topics.partitions", header: bool = False
+    cls: type[Message],
+    frames: Frames,
+    *,
+    version: int,
+    rows: str = "topics.partitions",
+    header: bool = False,
+    max_bytes: int = 8 << 30,
 ) -> Batch:
     """Decode many bodies of one message into an Arrow record batch.
 
@@ -101,11 +126,13 @@ def columns(
         version: the version of all bodies.
         rows: the array of structs that becomes the rows, as field names separated by dots.
         header: whether each frame starts with the header of that version, which is skipped. Offsets include it.
+        max_bytes: the largest size of all columns in bytes, including what they share [default: 8 GiB].
 
     Raises:
         UnsupportedVersion: the class does not declare `version`.
         NoSuchRows: `rows` does not name an array of structs.
         BatchTooLarge: the frames have more than 2 GiB in total.
+        ColumnsTooLarge: the columns need more than `max_bytes`.
         ImportError: the compiled module of kwire is not installed.
         TypeError: a frame is not bytes-like.
     """
@@ -113,7 +140,11 @@ def columns(
         raise TypeError(
             f"frames: expected several bodies, found one of type {type(frames).__name__}: put it into a list"
         )
-    return _compiled(cls, version, rows, header=header).batch(frames)
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int):
+        raise TypeError(f"max_bytes: expected a number of bytes, found {max_bytes!r}")
+    if max_bytes < 1:
+        raise ValueError(f"max_bytes: expected a positive number of bytes, found {max_bytes}")
+    return _compiled(cls, version, rows, header=header).batch(frames, min(max_bytes, sys.maxsize))
 
 
 def columns_schema(cls: type[Message], *, version: int, rows: str = "topics.partitions") -> Schema:

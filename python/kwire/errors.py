@@ -4,6 +4,7 @@ Exceptions carry their facts as attributes; the text is generated from them.
 
     KwireError
     ├── DecodeError          the bytes are invalid
+    │   └── RecordsDecodeError   the bytes are not record batches
     ├── EncodeError          a value is invalid for its field or for the version
     ├── UnsupportedVersion   the message does not have the version
     └── DeclarationError     a message class is declared incorrectly
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
         "tag_size",
         "invalid_marker",
         "trailing_bytes",
+        "invalid_magic",
+        "crc_mismatch",
+        "invalid_compression",
+        "corrupt_compression",
+        "limit_exceeded",
+        "invalid_offset",
     ]
     EncodeKind: TypeAlias = Literal[
         "out_of_range",
@@ -52,6 +59,21 @@ DECODE_KINDS: tuple[DecodeKind, ...] = (
     "tag_size",
     "invalid_marker",
     "trailing_bytes",
+)
+RECORDS_DECODE_KINDS: tuple[DecodeKind, ...] = (
+    "truncated",
+    "count_exceeds_input",
+    "negative_length",
+    "too_long",
+    "null_not_allowed",
+    "varint_overflow",
+    "trailing_bytes",
+    "invalid_magic",
+    "crc_mismatch",
+    "invalid_compression",
+    "corrupt_compression",
+    "limit_exceeded",
+    "invalid_offset",
 )
 ENCODE_KINDS: tuple[EncodeKind, ...] = (
     "out_of_range",
@@ -115,6 +137,45 @@ class DecodeError(KwireError, ValueError):
             text += f": {self.left} of {self.wanted} bytes not used"
         elif self.kind == "trailing_bytes":
             text += f": {self.left} left over"
+        elif self.wanted is not None:
+            text += f": {self.wanted} bytes wanted, {self.left} left"
+        return text
+
+
+class RecordsDecodeError(DecodeError):
+    """The bytes are not valid record batches, or exceed a limit.
+
+    Attributes:
+        kind: one of `RECORDS_DECODE_KINDS`.
+        offset: the offset of the invalid value in the input, or in the decompressed records of its batch.
+        path: field names and indexes, from `batches` to the invalid value.
+        decompressed: whether `offset` counts from the start of the decompressed records.
+        wanted: as in DecodeError; for `limit_exceeded`, the limit in bytes.
+        left: as in DecodeError.
+    """
+
+    def __init__(
+        self,
+        kind: DecodeKind,
+        offset: int,
+        path: tuple[PathElement, ...] = (),
+        wanted: int | None = None,
+        left: int | None = None,
+        decompressed: bool = False,
+    ) -> None:
+        super().__init__(kind, offset, path, wanted, left)
+        self.args = (kind, offset, path, wanted, left, decompressed)
+        self.decompressed = decompressed
+
+    def __str__(self) -> str:
+        where = path_text(self.path)
+        text = f"{where}: {self.kind} at byte {self.offset}" if where else f"{self.kind} at byte {self.offset}"
+        if self.decompressed:
+            text += " of the decompressed records"
+        if self.kind == "trailing_bytes":
+            text += f": {self.left} left over"
+        elif self.kind == "limit_exceeded":
+            text += f": more than {self.wanted} bytes"
         elif self.wanted is not None:
             text += f": {self.wanted} bytes wanted, {self.left} left"
         return text

@@ -196,10 +196,9 @@ def decode_request(payload: BytesLike, dialect: str = "kafka") -> Request:
     if len(payload) < 4:
         decode(RequestHeader, payload, version=1)  # raises the DecodeError
     api_key, version = unpack_from(">hh", payload)
-    try:
-        cls = find(dialect, api_key=api_key, version=version, kind="request")
-    except UnknownMessage:
-        cls = find(dialect, api_key=api_key, kind="request")
+    cls = _request_class(dialect, api_key, version)
+    if cls is None:
+        raise UnknownMessage(dialect, api_key, None, "request")
     header, start = _read_header(RequestHeader, payload, describe(cls).header_version(version))
     if version not in cls.versions:
         raise UnsupportedRequest(cls.__name__, version, _supported(dialect, api_key), header)
@@ -211,6 +210,29 @@ def decode_request(payload: BytesLike, dialect: str = "kafka") -> Request:
             raise _in_payload(error, start) from None
         end = error.offset
     return Request(header, decode(cls, body[:end], version=version), bytes(body[end:]))
+
+
+def decode_request_header(payload: BytesLike, dialect: str = "kafka") -> tuple[RequestHeader, int]:
+    """Decode the header of a request, also if its message is not declared.
+
+    Args:
+        payload: a frame without its size prefix.
+        dialect: `kafka` or `kip4`.
+
+    Returns:
+        The header, and the offset at which it ends. For an API that is not declared, the header has the layout of
+        version 1, which is the start of version 2: its tagged fields are left to the body.
+
+    Raises:
+        DecodeError: the header is malformed.
+    """
+    payload = _octets(payload)
+    header_version = 1
+    if len(payload) >= 4:
+        api_key, version = unpack_from(">hh", payload)
+        cls = _request_class(dialect, api_key, version)
+        header_version = 1 if cls is None else describe(cls).header_version(version)
+    return _read_header(RequestHeader, payload, header_version)
 
 
 def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Response[M]:
@@ -226,8 +248,10 @@ def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Respon
         DecodeError: the payload is malformed.
         UnsupportedVersion: the class has no such version.
     """
-    check_version(cls, version)
     payload = _octets(payload)
+    if cls.api_key == API_VERSIONS and version not in cls.versions and payload[4:6] == pack(">h", UNSUPPORTED_VERSION):
+        version = 0  # kwire does not support the version of the request either
+    check_version(cls, version)
     header, start = _read_header(ResponseHeader, payload, describe(cls).header_version(version))
     body = memoryview(payload)[start:]
     try:
@@ -240,6 +264,16 @@ def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Respon
         except DecodeError as error:
             fault = _in_payload(error, start)
     raise fault
+
+
+def _request_class(dialect: str, api_key: int, version: int) -> type[Message] | None:
+    """Return the request of an API, the class that has the version if there is one; None for an unknown API."""
+    for each in (version, None):
+        try:
+            return find(dialect, api_key=api_key, version=each, kind="request")
+        except UnknownMessage:
+            pass
+    return None
 
 
 def _octets(payload: BytesLike) -> BytesLike:
@@ -293,6 +327,11 @@ class Splitter:
         self.max_size = max_size
         self._buffer = bytearray()
         self._error: InvalidFrameSize | None = None
+
+    @property
+    def partial_bytes(self) -> int:
+        """Bytes that were added and not yet returned: of an incomplete frame, including its size prefix."""
+        return len(self._buffer)
 
     def feed(self, chunk: BytesLike) -> Iterator[bytes]:
         """Add a chunk and return an iterator over the completed payloads.

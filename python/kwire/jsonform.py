@@ -22,6 +22,8 @@ from uuid import UUID
 
 from kwire.declare.field import MISSING
 from kwire.declare.introspect import check_version, fields
+from kwire.declare.lazy import message_of
+from kwire.declare.secrets import is_secret
 from kwire.declare.wire_types import (
     ArrayType,
     BytesType,
@@ -33,6 +35,7 @@ from kwire.declare.wire_types import (
     WireType,
 )
 from kwire.errors import EncodeError
+from kwire.secret import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,16 +54,22 @@ _UNSET = object()
 _SPELLED_DOUBLES = {"Infinity": inf, "-Infinity": -inf, "NaN": nan}
 
 
-def to_json(message: Message, *, version: int) -> dict[str, Any]:
+def to_json(message: Message, *, version: int, hide_secrets: bool = False) -> dict[str, Any]:
     """Return the JSON document of a message.
+
+    Args:
+        message: the message.
+        version: a version of the message; the document has the fields of this version.
+        hide_secrets: replace the values of sensitive fields by `[hidden]`, for logs. `from_json` cannot restore them.
 
     Raises:
         EncodeError: a value is invalid or not supported by `version`.
         UnsupportedVersion: the class does not declare `version`.
     """
+    message = message_of(message)
     declared: Any = type(message)
     check_version(declared, version)
-    return _write_struct(message, declared, version, ())
+    return _write_struct(message, declared, version, (), hide_secrets)
 
 
 def from_json(cls: type[M], document: object, *, version: int) -> M:
@@ -78,7 +87,7 @@ def from_json(cls: type[M], document: object, *, version: int) -> M:
 # Attributes to documents
 
 
-def _write_struct(struct: object, declared: Any, version: int, path: Path) -> dict[str, Any]:
+def _write_struct(struct: object, declared: Any, version: int, path: Path, hide: bool) -> dict[str, Any]:
     if not isinstance(struct, declared):
         raise _wrong_type(struct, StructType(declared), path)
     document: dict[str, Any] = {}
@@ -92,20 +101,22 @@ def _write_struct(struct: object, declared: Any, version: int, path: Path) -> di
                 )
             continue
         _reject_null_of_later_versions(value, f, version, at)
-        written = _write(value, f.type, version, at)
+        written = _write(value, f.type, version, at, hide)
+        if hide and is_secret(struct, f, value):
+            written = HIDDEN
         if f.tag is None or not _is_default(value, f):
             document[f.json_name] = written
     return document
 
 
-def _write(value: Any, wire: WireType, version: int, path: Path) -> Any:
+def _write(value: Any, wire: WireType, version: int, path: Path, hide: bool) -> Any:
     match wire:
         case NullableType(inner=inner) | MaybeType(inner=inner):
-            return None if value is None else _write(value, inner, version, path)
+            return None if value is None else _write(value, inner, version, path, hide)
         case StructType(struct=struct):
-            return _write_struct(value, struct, version, path)
+            return _write_struct(value, struct, version, path, hide)
         case ArrayType(element=element) if isinstance(value, tuple):
-            return [_write(item, element, version, (*path, index)) for index, item in enumerate(value)]
+            return [_write(item, element, version, (*path, index), hide) for index, item in enumerate(value)]
         case StringType() if isinstance(value, str):
             return _checked_string(value, path)
         case BytesType() if isinstance(value, bytes):

@@ -14,6 +14,7 @@ import cattrs
 import msgspec
 import pydantic
 import pytest
+from hypothesis.vendor.pretty import pretty
 from rich.pretty import pretty_repr
 
 from kwire.declare import Struct, array, field, int16, int32, maybe, nullable, string, uuid, zero
@@ -185,6 +186,15 @@ def test_rich_leaves_out_defaults() -> None:
     assert pretty_repr(Everything(small=1)) == "Everything(small=1)"
     tagged = dataclasses.replace(BROKER, unknown_tags={1: b"a"})
     assert pretty_repr(tagged) == "MetadataResponseBroker(node_id=1, host='h', port=9092, unknown_tags={1: b'a'})"
+
+
+# Hypothesis
+
+
+@pytest.mark.parametrize("value", [BROKER, EVERYTHING], ids=["broker", "everything"])
+def test_hypothesis_prints_a_message(value: Any) -> None:
+    """An error while it prints an example would hide the failure that it reports."""
+    assert "".join(pretty(value).split()) == "".join(repr(value).split())
 
 
 # pprint

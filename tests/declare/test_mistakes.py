@@ -10,6 +10,7 @@ import kwire
 from kwire import DeclarationError, KwireError, declare, reference
 from kwire.declare import Message, Request, Struct, field
 from kwire.declare.introspect import describe, fields
+from kwire.declare.representation import short_value
 from kwire.declare.wire_types import array, float64, int8, int32, maybe, nullable, string, uint16, uuid
 
 if TYPE_CHECKING:
@@ -177,6 +178,9 @@ WRONG_DEFAULTS: list[tuple[str, Any, Any]] = [
     ("another struct", Point, 0),
     ("a value of a nullable's wrong type", nullable[string], 0),
     ("a value for maybe", maybe[int32], 0),
+    ("a lone surrogate", string, "\ud800"),
+    ("a string that is too long", nullable[string], "\N{SNOWMAN}" * 10_923),
+    ("a NaN that plans cannot express", float64, -float("nan")),
 ]
 
 
@@ -188,7 +192,7 @@ def test_defaults_of_a_wrong_type_are_rejected(wire: Any, default: Any) -> None:
         wrong = struct(bad=(wire, written))()
         declaration, name, reason_given = declaration_error(lambda wrong=wrong: fields(wrong))  # type: ignore[misc]  # bound early
         assert (declaration, name) == ("Wrong", "bad")
-        assert reason_given.startswith(f"default={default!r}: ")
+        assert reason_given.startswith(f"default={short_value(default)}: ")
 
 
 class Ring(Struct):

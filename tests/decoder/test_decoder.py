@@ -385,7 +385,7 @@ def test_damaged_frames_raise_the_errors_of_decode(
                 del body[place:]
         frame = bytes(body)
         assert outcome(lambda frame=frame: decoder.decode(frame)) == outcome(  # type: ignore[misc]  # bound now
-            lambda frame=frame: kwire.decode(MetadataResponse, frame, version=version)  # type: ignore[misc]  # as above
+            lambda frame=frame: kwire.decode(MetadataResponse, frame, version=version)  # type: ignore[misc]  # bound now
         )
 
 
@@ -407,7 +407,7 @@ def test_decoder_of_random_declarations(data: st.DataObject) -> None:
     frames = st.one_of(st.sampled_from(seen), st.sampled_from(seen).flatmap(damaged), st.binary(max_size=30))
     for frame in [*seen, *data.draw(st.lists(frames, max_size=8))]:
         again = outcome(lambda frame=frame: decoder.decode(frame))  # type: ignore[misc]  # bound now
-        assert again == outcome(lambda frame=frame: kwire.decode(cls, frame, version=version))  # type: ignore[misc]  # as above
+        assert again == outcome(lambda frame=frame: kwire.decode(cls, frame, version=version))  # type: ignore[misc]  # bound now
 
 
 @pytest.mark.parametrize("message", sorted(vectors()))

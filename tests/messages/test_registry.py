@@ -226,7 +226,7 @@ def test_find_does_not_return_structs() -> None:
 @pytest.mark.parametrize("arguments", [{}, {"api_key": 3}, {"kind": "request"}, {"version": 3}], ids=str)
 def test_find_with_missing_arguments_raises_type_error(arguments: dict[str, object]) -> None:
     with pytest.raises(TypeError, match="api_key= and kind="):
-        find("kafka", **arguments)  # type: ignore[arg-type]  # as above
+        find("kafka", **arguments)  # type: ignore[arg-type]  # names and numbers
 
 
 def test_unknown_attribute_of_a_package_raises_attribute_error_with_a_suggestion() -> None:
@@ -240,14 +240,14 @@ def test_unknown_attribute_of_a_package_raises_attribute_error_with_a_suggestion
 
 def test_from_import_of_an_unknown_name_raises_import_error_with_a_suggestion() -> None:
     with pytest.raises(ImportError, match=r"has no message MetadataRespons; did you mean MetadataResponse\?$"):
-        from kwire.messages.kafka import MetadataRespons  # type: ignore[attr-defined]  # noqa: F401  a typo
+        from kwire.messages.kafka import MetadataRespons  # type: ignore[attr-defined]  # noqa: F401  # a typo
     with pytest.raises(ImportError, match="cannot import name 'metadata_respons'"):
-        from kwire.messages.kafka import metadata_respons  # type: ignore[attr-defined]  # noqa: F401  a typo
+        from kwire.messages.kafka import metadata_respons  # type: ignore[attr-defined]  # noqa: F401  # a typo
 
 
 def test_import_of_an_api_name_suggests_its_messages() -> None:
     with pytest.raises(ImportError, match=r"did you mean ShareFetchRequest or ShareFetchResponse\?$"):
-        from kwire.messages.kafka import ShareFetch  # type: ignore[attr-defined]  # noqa: F401
+        from kwire.messages.kafka import ShareFetch  # type: ignore[attr-defined]  # noqa: F401  # a typo
 
 
 @pytest.mark.parametrize("family", FAMILIES)

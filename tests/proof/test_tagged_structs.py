@@ -6,7 +6,7 @@ import pytest
 
 import kwire
 from kwire import EncodeError
-from kwire.declare import Message, Struct, field, int32, nullable, string, zero
+from kwire.declare import Message, Struct, field, int32, maybe, nullable, string, zero
 from kwire.declare.unknown_tags import unknown_tags
 from tests.proof.codecs import Codec, through_both
 
@@ -65,6 +65,26 @@ def test_field_that_the_version_lacks_is_rejected(codec: Codec) -> None:
     with pytest.raises(EncodeError) as caught:
         codec.encode(Answer(leader=Leader(rack="a")), version=0)
     assert (caught.value.kind, caught.value.path) == ("not_in_version", ("leader", "rack"))
+
+
+class Vote(Struct):
+    voter: maybe[int32]
+    comment: maybe[nullable[string]] = None
+
+
+class Votes(Message, versions="0", flexible="0+"):
+    last: Vote = field(tag=0, default=zero)
+
+
+@through_both
+@pytest.mark.parametrize(
+    ("message", "body"),
+    [(Votes(), "00"), (Votes(last=Vote(voter=-1)), "01 00 07 01 ffffffff 00 00")],
+    ids=["absent", "present"],
+)
+def test_struct_may_have_maybes(codec: Codec, message: Votes, body: str) -> None:
+    assert codec.encode(message, version=0) == bytes.fromhex(body)
+    assert codec.decode(Votes, bytes.fromhex(body), version=0) == message
 
 
 def test_json_leaves_the_default_out() -> None:

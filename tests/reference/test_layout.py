@@ -132,6 +132,28 @@ def test_tag_in_an_inflexible_version_is_rejected() -> None:
     assert list(layout_of(Hasty, 1).tagged) == [0]
 
 
+def test_default_that_is_null_too_early_is_rejected() -> None:
+    class Late(Struct):
+        fixed: int16 = 7
+        text: nullable[string] = field(nullable_since=2, default=None)
+
+    class Wrapped(Struct):
+        late: Late = field(default=zero)
+
+    class Plain(Message, versions="1-2", flexible="1+"):
+        text: nullable[string] = field(tag=0, nullable_since=2, default=None)
+
+    class Nested(Message, versions="1-2", flexible="1+"):
+        wrapped: Wrapped = field(tag=0, default=zero)
+
+    assert errors_of_layout_and_plan(Plain, 1) == [("Plain", "text")] * 2
+    assert errors_of_layout_and_plan(Nested, 1) == [("Nested", "wrapped")] * 2
+    for cls in (Plain, Nested):
+        assert reference.encode(cls(), version=2) == codec.encode(cls(), version=2) == b"\x00"
+    with pytest.raises(DeclarationError, match=r"default: wrapped\.late\.text is null, which version 1 does not allow"):
+        codec.encode(Nested(), version=1)
+
+
 def test_duplicate_tag_is_rejected() -> None:
     class Twins(Message, versions="0", flexible="0+"):
         elder: int16 = field(tag=5, default=0)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 
 import kwire
+from kwire.declare import Message, Struct, array, int32
 from tests.soundness.declared import Leaf2, Small, replaced
 
 OBJECTS_IN_A_FRAME = 5_000
@@ -62,3 +64,46 @@ def grown_by_refused_frames() -> str:
                 continue
             raise AssertionError(end)
     return str(resident() - before)
+
+
+class Replicas(Struct):
+    leader: int32 = 0
+    replicas: array[int32] = ()
+
+
+class Placement(Message, versions="0"):
+    partitions: array[Replicas] = ()
+
+
+PARTITIONS = 20_000
+
+
+def placement(first: int) -> bytes:
+    """Return a message where every list of replicas occurs twice, and no other message has one of them."""
+    lists = [(id, id + 1, id + 2, id + 3) for id in range(first, first + PARTITIONS // 2)]
+    partitions = tuple([Replicas(leader=each[0], replicas=each) for each in lists for _ in range(2)])
+    return kwire.encode(Placement(partitions=partitions), version=0)
+
+
+def grown_by_different_lists() -> str:
+    """Return the growth in bytes for 600,000 lists of replicas in 60 messages, after the first messages."""
+    before = 0
+    for turn in range(60):
+        if turn == 10:
+            gc.collect()
+            before = resident()
+        kwire.decode(Placement, placement(1000 + turn * PARTITIONS), version=0)
+    gc.collect()
+    return str(resident() - before)
+
+
+def kept_by_a_large_message() -> str:
+    """Return the number of blocks that stay allocated after a message with 20,000 structs was freed."""
+    # Written by hand, because objects that are encoded would be kept as well.
+    one, many = (count.to_bytes(4) + (bytes(3) + b"\5" + bytes(4)) * count for count in (1, PARTITIONS))
+    kwire.decode(Placement, one, version=0)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    kwire.decode(Placement, many, version=0)
+    gc.collect()
+    return str(sys.getallocatedblocks() - before)

@@ -42,6 +42,10 @@ class Small(Message, versions="0"):
     leaves: array[Leaf2] = ()
 
 
+class Identified(Message, versions="0"):
+    id: uuid = zero
+
+
 class Aged(Struct):
     """`old` is absent in version 1: encoding compares it with its default."""
 

@@ -97,7 +97,7 @@ def compared_with_evil_equality() -> str:
 
     object.__setattr__(one, "number", Evil(1))
     object.__setattr__(other, "number", Evil(1))
-    one == other  # noqa: B015  that it comes back is the point
+    one == other  # noqa: B015  # that it comes back is the point
     return "came back"
 
 

@@ -131,9 +131,20 @@ def test_object_keeps_its_class_alive() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(
     "work",
-    [collecting.grown_by_ten_million_objects, collecting.grown_by_small_frames, collecting.grown_by_refused_frames],
+    [
+        collecting.grown_by_ten_million_objects,
+        collecting.grown_by_small_frames,
+        collecting.grown_by_refused_frames,
+        collecting.grown_by_different_lists,
+    ],
 )
 def test_memory_does_not_grow(work: object) -> None:
     """A leak of one byte per object would be ten megabytes."""
     name = getattr(work, "__name__", "")
     assert int(outcome(collecting.__name__, name)) < 4 << 20
+
+
+def test_memory_of_a_large_message_is_returned() -> None:
+    """The engine keeps at most 1,024 blocks of a size for the next message."""
+    kept = int(outcome(collecting.__name__, collecting.kept_by_a_large_message.__name__))
+    assert kept < 1024 + 100

@@ -58,7 +58,7 @@ def agreed_states(
 
 
 def all_report(at: int, **state: object) -> list[Report]:
-    return [Report(at, broker, **state) for broker in (1, 2, 3)]  # type: ignore[arg-type] # fields of Report
+    return [Report(at, broker, **state) for broker in (1, 2, 3)]  # type: ignore[arg-type]  # fields of Report
 
 
 def rows_of(found: list[AgreedState]) -> list[int]:

@@ -189,6 +189,21 @@ def test_state_restores_the_start_of_a_suspect_series() -> None:
     assert columns_of(rows, "topics", "change") == [("gone",)]
 
 
+def test_state_restores_the_end_of_a_suspect_series() -> None:
+    """The failed poll ends the series, and the rows after it repeat the response before it."""
+    first = StateBuilder()
+    first.apply(response(0, topic("t", partition(0)))._replace(cluster_id="c"))
+    empty = response(1)._replace(cluster_id="c")
+    first.apply(empty)
+    same = empty._replace(frame=None, kind=RowKind.SAME)
+    first.apply(same._replace(polled_at=BEGIN + timedelta(seconds=1.5), kind=RowKind.ERROR, error="refused"))
+    first.apply(same._replace(polled_at=BEGIN + timedelta(seconds=2.5)))
+    rows = silver_rows([same._replace(polled_at=BEGIN + timedelta(seconds=at)) for at in (3, 3.5)], first.state())
+
+    assert columns_of(rows, "polls", "suspect") == [(True,), (False,)]
+    assert columns_of(rows, "topics", "change") == [("gone",)]
+
+
 def test_request_that_names_topics_does_not_remove_others() -> None:
     certain = MetadataRequest(topics=(MetadataRequestTopic(name="a"),))
     request = frame.encode_request(certain, version=12, correlation_id=9)[4:]

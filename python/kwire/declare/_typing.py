@@ -44,6 +44,7 @@ def field(
     nullable_since: int = 0,
     compact: bool = True,
     name: str | None = None,
+    sensitive: bool | str = False,
 ) -> Any: ...
 
 
@@ -57,7 +58,7 @@ class Struct(_HasFields):
     __kwire_fields__: ClassVar[tuple[Any, ...]]
     __kwire_resolved__: ClassVar[tuple[Any, ...]]
     __kwire_key__: ClassVar[tuple[str, ...]]
-    __kwire_dataclass_fields__: ClassVar[dict[str, Any]]
+    __kwire_dataclass_fields__: ClassVar[tuple[dict[str, Any], dict[str, Any]]]
 
     def __init_subclass__(cls, *, key: str | tuple[str, ...] = ..., weakref: bool = ...) -> None: ...
     def __rich_repr__(self) -> Iterator[Any]:

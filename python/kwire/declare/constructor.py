@@ -1,13 +1,15 @@
 """Constructors of struct classes, compiled when the first instance is created.
 
-A constructor takes keywords only, rejects values of a wrong type with the path to the value, and converts lists to
-tuples; it converts nothing else. Ranges of numbers are checked by `encode`, because they depend on the version.
+A constructor takes keywords only, rejects values of a wrong type with the path to the value, and converts lists and
+arrays of views to tuples; it converts nothing else. Ranges of numbers are checked by `encode`, because they depend on
+the version.
 """
 
 from __future__ import annotations
 
 from kwire.declare.field import MISSING, Field
 from kwire.declare.introspect import fields
+from kwire.declare.lazy import LazyArray
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags, unknown_tags
 from kwire.declare.wire_types import (
     ArrayType,
@@ -50,7 +52,7 @@ def make_constructor(cls: type[Struct]) -> None:
     parameters, body = [], []
     for f in resolved:
         names[f"_set_{f.name}"] = getattr(cls, f.name).__set__
-        names[f"_check_{f.name}"] = _field_check(f)
+        names[f"_check_{f.name}"] = field_check(f)
         if f.default is MISSING:
             parameters.append(f.name)
         else:
@@ -64,7 +66,7 @@ def make_constructor(cls: type[Struct]) -> None:
     parameters.append("unknown_tags=_no_tags")
     body.append("    _set_unknown_tags(_self, unknown_tags if unknown_tags is _no_tags else _tags(unknown_tags))")
     source = f"def __init__(_self, /, *, {', '.join(parameters)}):\n" + "\n".join(body)
-    exec(compile(source, f"<constructor of {cls.__qualname__}>", "exec"), names)  # noqa: S102  field names are identifiers; compiled code is fastest
+    exec(compile(source, f"<constructor of {cls.__qualname__}>", "exec"), names)  # noqa: S102  # field names are identifiers; compiled code is fastest
     constructor = names["__init__"]
     constructor.__qualname__ = f"{cls.__qualname__}.__init__"
     constructor.__module__ = cls.__module__
@@ -87,7 +89,8 @@ def _exact_type(type: WireType) -> str | None:
     return None
 
 
-def _field_check(f: Field) -> Check:
+def field_check(f: Field) -> Check:
+    """Return the function that checks and converts a value of a field. It raises EncodeError for a wrong type."""
     check = _check(f.type)
 
     def check_field(value: Any) -> Any:
@@ -149,13 +152,13 @@ def _array_of(element: WireType) -> Check:
     check = _check(element)
 
     def check_array(value: Any) -> Any:
-        if not isinstance(value, (tuple, list)):
+        if not isinstance(value, (tuple, list, LazyArray)):
             if value is None:
                 raise _WrongValue("expected a tuple, found None", null=True)
             raise _WrongValue(f"expected a tuple, found {type(value).__name__}: convert it with tuple(...)")
         index = 0
         try:
-            for index, item in enumerate(value):  # noqa: B007  used in the handler below
+            for index, item in enumerate(value):  # noqa: B007  # used in the handler below
                 check(item)
             # Nested arrays may be lists too, so their converted form is kept; other elements are not converted.
             if isinstance(element, (ArrayType, NullableType, MaybeType)):

@@ -78,23 +78,27 @@ def hint(type: WireType, *, bounds: bool = True) -> Any:
     raise TypeError(f"{type!r} has no hint")
 
 
-def dataclass_fields(cls: type[Struct]) -> dict[str, Any]:
-    """Return `__dataclass_fields__` of a class, and turn its annotations into type hints."""
-    made: dict[str, Any] | None = cls.__dict__.get("__kwire_dataclass_fields__")
+def dataclass_fields(cls: type[Struct]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return `__dataclass_fields__` of a class and of its instances, and turn its annotations into type hints.
+
+    Only instances have the entry of the unknown tags, because Hypothesis prints an attribute for each entry of a class.
+    """
+    made: tuple[dict[str, Any], dict[str, Any]] | None = cls.__dict__.get("__kwire_dataclass_fields__")
     if made is None:
-        made = {f.name: _dataclass_field(cls, f) for f in fields(cls)}
-        made["_unknown_tags"] = _unknown_tags_field()
+        of_class = {f.name: _dataclass_field(cls, f) for f in fields(cls)}
+        made = of_class, {**of_class, "_unknown_tags": _unknown_tags_field()}
         for base in cls.__mro__:
-            annotations = base.__dict__.get("__annotations__")  # noqa: RUF063  modified in place
+            annotations = base.__dict__.get("__annotations__")  # noqa: RUF063  # modified in place
             if "__kwire_fields__" in base.__dict__ and annotations:
-                annotations.update({name: made[name].type for name in annotations if name in made})
+                annotations.update({name: of_class[name].type for name in annotations if name in of_class})
         cls.__kwire_dataclass_fields__ = made
     return made
 
 
 def _dataclass_field(cls: type[Struct], f: Field) -> Any:
     default = dataclasses.MISSING if f.default is MISSING else f.default
-    made: Any = dataclasses.field(default=default, kw_only=True, metadata=FieldMetadata(cls, f))
+    # `pprint` leaves out fields without repr, and would show secrets otherwise.
+    made: Any = dataclasses.field(default=default, kw_only=True, repr=not f.sensitive, metadata=FieldMetadata(cls, f))
     made.name = f.name
     made.type = hint(f.type)
     # dataclasses.fields() returns only fields with this mark.
@@ -105,11 +109,11 @@ def _dataclass_field(cls: type[Struct], f: Field) -> Any:
 class FieldMetadata(Mapping[str, Any]):
     """The metadata of a dataclass field: its text and the options of its declaration.
 
-    Keys: `doc`, `since`, `until`, `tag`, `nullable_since`, `ignorable`, and `json_name`. `doc` is read from the source
-    code on access.
+    Keys: `doc`, `since`, `until`, `tag`, `nullable_since`, `ignorable`, `json_name`, and `sensitive`. `doc` is read
+    from the source code on access.
     """
 
-    KEYS = ("doc", "since", "until", "tag", "nullable_since", "ignorable", "json_name")
+    KEYS = ("doc", "since", "until", "tag", "nullable_since", "ignorable", "json_name", "sensitive")
 
     def __init__(self, cls: type[Struct], field: Field) -> None:
         self._cls = cls
@@ -135,7 +139,7 @@ class FieldMetadata(Mapping[str, Any]):
 def _unknown_tags_field() -> Any:
     """Return the entry that makes `dataclasses.replace` keep the unknown tags.
 
-    `dataclasses.fields` skips it because it has no mark, and msgspec skips it because its key is private.
+    `dataclasses.fields` skips it because it has no mark, and msgspec because no attribute has the name of its key.
     """
     made: Any = dataclasses.field(default=NO_TAGS, kw_only=True)
     made.name = "unknown_tags"

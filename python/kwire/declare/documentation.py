@@ -77,6 +77,11 @@ def declared_versions(f: Field) -> str:
     return f"{f.since}+" if f.since else "all"
 
 
+def sensitivity(f: Field) -> str:
+    """Return the remark about a field that can hold a secret."""
+    return "sensitive" if f.sensitive is True else f"sensitive for some values of {f.sensitive}"
+
+
 def _message_line(cls: Any) -> str:
     facts = describe(cls)
     key = f", API key {facts.api_key}" if facts.api_key >= 0 else ""
@@ -90,6 +95,8 @@ def _field_lines(f: Field, text: str) -> Iterator[str]:
         remarks.append(f"tag {f.tag}")
     if f.nullable_since:
         remarks.append(f"nullable since v{f.nullable_since}")
+    if f.sensitive:
+        remarks.append(sensitivity(f))
     if f.default is not MISSING:
         remarks.append(f"default {'zero' if f.type == uuid and f.default.int == 0 else repr(f.default)}")
     yield f"    {f.name}: {', '.join(remarks)}"

@@ -40,7 +40,7 @@ zero = _Sentinel("zero")
 class Options:
     """The arguments of `field()`."""
 
-    __slots__ = ("compact", "default", "ignorable", "name", "nullable_since", "since", "tag", "until")
+    __slots__ = ("compact", "default", "ignorable", "name", "nullable_since", "sensitive", "since", "tag", "until")
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Options:
         nullable_since: int,
         compact: bool,
         name: str | None,
+        sensitive: bool | str,
     ) -> None:
         self.default = default
         self.since = since
@@ -61,6 +62,7 @@ class Options:
         self.nullable_since = nullable_since
         self.compact = compact
         self.name = name
+        self.sensitive = sensitive
 
     def problem(self) -> str | None:
         """Return what is wrong with the options, whatever the type of the field, or None."""
@@ -77,7 +79,7 @@ class Options:
         return None
 
 
-NO_OPTIONS = Options(MISSING, 0, None, None, False, 0, True, None)
+NO_OPTIONS = Options(MISSING, 0, None, None, False, 0, True, None, False)
 
 
 def field(
@@ -90,6 +92,7 @@ def field(
     nullable_since: int = 0,
     compact: bool = True,
     name: str | None = None,
+    sensitive: bool | str = False,
 ) -> Any:
     """Declare options of a field.
 
@@ -103,8 +106,10 @@ def field(
         nullable_since: the first version that allows null.
         compact: False for a field that keeps the classic length encoding in flexible versions.
         name: the name in Kafka's JSON form, if it is not the camelCase of the field's name.
+        sensitive: True for a secret, which `repr()` hides. For the value of a config, the name of the field with the
+            config's key: the value is a secret if `is_secret_config` says so.
     """
-    return Options(default, since, until, tag, ignorable, nullable_since, compact, name)
+    return Options(default, since, until, tag, ignorable, nullable_since, compact, name, sensitive)
 
 
 class Field:
@@ -120,6 +125,7 @@ class Field:
         "json_name",
         "name",
         "nullable_since",
+        "sensitive",
         "since",
         "tag",
         "type",
@@ -136,6 +142,7 @@ class Field:
         self.ignorable = options.ignorable
         self.nullable_since = options.nullable_since
         self.compact = options.compact
+        self.sensitive = options.sensitive
         self.json_name = options.name or camel_case(name)
 
     def in_version(self, version: int) -> bool:
@@ -161,7 +168,7 @@ _ZERO_UUID: Any = None
 
 def zero_uuid() -> Any:
     """Return the UUID of 16 zero bytes, Kafka's `Uuid.ZERO_UUID`; always the same object."""
-    global _ZERO_UUID  # noqa: PLW0603  importing uuid takes longer than importing all messages
+    global _ZERO_UUID  # noqa: PLW0603  # importing uuid takes longer than importing all messages
     if _ZERO_UUID is None:
         from uuid import UUID
 

@@ -10,6 +10,7 @@ import sys
 
 from kwire.declare.field import MISSING, Field, zero, zero_uuid
 from kwire.declare.wire_types import (
+    MAX_STRING_LENGTH,
     ArrayType,
     BytesType,
     MaybeType,
@@ -139,7 +140,7 @@ def _resolve(cls: type[Struct], declared: Any) -> Field:
     if isinstance(hint, str):
         try:
             scope = vars(sys.modules[_home(cls, declared.name).__module__])
-            hint = eval(hint, scope, declared.scope or {})  # noqa: S307  annotations are source code
+            hint = eval(hint, scope, declared.scope or {})  # noqa: S307  # annotations are source code
         except Exception as error:
             raise wrong(f"cannot evaluate the type {declared.annotation!r}: {error}") from error
     try:
@@ -161,7 +162,9 @@ def _resolve(cls: type[Struct], declared: Any) -> Field:
     if default is not MISSING:
         problem = _default_problem(type, default)
         if problem is not None:
-            raise wrong(f"default={default!r}: {problem}")
+            from kwire.declare.representation import short_value
+
+            raise wrong(f"default={short_value(default)}: {problem}")
         if isinstance(default, list):
             default = tuple(default)
     return Field(declared.name, type, options, default)
@@ -170,7 +173,7 @@ def _resolve(cls: type[Struct], declared: Any) -> Field:
 def _home(cls: type[Struct], name: str) -> type:
     """Return the class that declares a field. Its module resolves the names in the annotation."""
     for base in cls.__mro__:
-        if "__kwire_fields__" in base.__dict__ and name in base.__dict__.get("__annotations__", ()):  # noqa: RUF063  not inherited ones
+        if "__kwire_fields__" in base.__dict__ and name in base.__dict__.get("__annotations__", ()):  # noqa: RUF063  # not inherited ones
             return base
     return cls
 
@@ -206,13 +209,15 @@ def _default_problem(type: WireType, default: object) -> str | None:
         case Primitive(name="bool"):
             return None if isinstance(default, bool) else "bool needs True or False"
         case Primitive(name="float64"):
-            return None if isinstance(default, float) else "float64 needs a float"
+            if not isinstance(default, float):
+                return "float64 needs a float"
+            return _nan_problem(default)
         case Primitive(name="uuid"):
             from uuid import UUID
 
             return None if isinstance(default, UUID) else "uuid needs a uuid.UUID, or zero"
         case StringType():
-            return None if isinstance(default, str) else "string needs a str"
+            return _text_problem(default) if isinstance(default, str) else "string needs a str"
         case BytesType():
             return None if isinstance(default, bytes) else "bytes needs bytes"
         case ArrayType():
@@ -227,6 +232,41 @@ def _default_problem(type: WireType, default: object) -> str | None:
                 if isinstance(default, struct)
                 else f"the default must be zero or a {struct.__name__}, not {default!r}"
             )
+    return None
+
+
+def _nan_problem(default: float) -> str | None:
+    if default == default:  # noqa: PLR0124  # not a NaN
+        return None
+    from struct import pack
+
+    # Plans write every NaN as `nan`, and values equal a default only if they have the same bits.
+    return None if pack(">d", default) == pack(">d", float("nan")) else "the only NaN allowed is float('nan')"
+
+
+def _text_problem(default: str) -> str | None:
+    try:
+        length = len(default.encode())
+    except UnicodeEncodeError:
+        return "the string has a lone surrogate"
+    if length > MAX_STRING_LENGTH:
+        return f"{length} bytes of UTF-8 exceed the maximum of {MAX_STRING_LENGTH}"
+    return None
+
+
+def null_in_default(f: Field, version: int) -> str | None:
+    """Return the path of a null in the default of a field that the version does not allow there, or None."""
+    return _forbidden_null(f, f.default, version)
+
+
+def _forbidden_null(f: Field, value: Any, version: int) -> str | None:
+    if value is None:
+        return f.name if isinstance(f.type, NullableType) and not f.nullable_in(version) else None
+    if isinstance(f.type, StructType):
+        for inner in fields(f.type.struct):
+            path = _forbidden_null(inner, getattr(value, inner.name), version) if inner.in_version(version) else None
+            if path is not None:
+                return f"{f.name}.{path}"
     return None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kwire.declare import Message, Struct
 from kwire.declare.field import MISSING, Field
-from kwire.declare.introspect import check_version, describe, fields
+from kwire.declare.introspect import check_version, describe, fields, null_in_default
 from kwire.declare.wire_types import (
     ArrayType,
     BytesType,
@@ -69,7 +69,7 @@ class _Writer:
         return opening + " ".join(plain + tagged + absent) + closing
 
     def by_tag(self, cls: type[Struct], present: list[Field]) -> list[Field]:
-        """Return the tagged fields by ascending tag. Reject duplicate tags and tags in inflexible versions."""
+        """Return the tagged fields by ascending tag. Reject those that the version cannot have."""
         tags: dict[int, Field] = {}
         for f in present:
             if f.tag is None:
@@ -80,6 +80,11 @@ class _Writer:
                 )
             if f.tag in tags:
                 raise DeclarationError(cls.__name__, f.name, f"tag {f.tag} is already used by {tags[f.tag].name}")
+            null = null_in_default(f, self.version)
+            if null is not None:
+                raise DeclarationError(
+                    cls.__name__, f.name, f"default: {null} is null, which version {self.version} does not allow"
+                )
             tags[f.tag] = f
         return [tags[tag] for tag in sorted(tags)]
 

@@ -2,18 +2,23 @@
 
 The short form is bounded, whatever the message holds: long arrays become `<5000 MetadataResponseTopic>`, long strings
 and bytes are cut, and structs beyond `MAX_LENGTH` characters become `<MetadataResponseTopic>`. Small values are shown
-in full, as the call that creates them.
+in full, as the call that creates them. Secrets are hidden in the complete form too.
 """
 
 from __future__ import annotations
 
+from kwire.declare.lazy import LazyArray
+from kwire.declare.secrets import is_secret
 from kwire.declare.unknown_tags import UnknownTags
+from kwire.secret import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from kwire.declare._typing import Struct
+    from kwire.declare.struct import Declared
 
 MAX_ELEMENTS = 16
 """Longer arrays are shown as their length and the type of their elements."""
@@ -31,7 +36,7 @@ def short_repr(instance: Struct) -> str:
 
 
 def full_repr(message: Struct) -> str:
-    """Return the `repr` of a message or struct without any shortening."""
+    """Return the `repr` of a message or struct without any shortening. Secrets are hidden."""
     return _Writer(None).struct(message)
 
 
@@ -47,13 +52,19 @@ class _Writer:
         self.left = left
 
     def struct(self, instance: Any) -> str:
-        parts = [f"{d.name}={self.value(getattr(instance, d.name))}" for d in type(instance).__kwire_fields__]
+        parts = [f"{d.name}={self.field(instance, d)}" for d in type(instance).__kwire_fields__]
         if instance.unknown_tags:
             parts.append(f"unknown_tags={self.value(instance.unknown_tags)}")
         self.spend(sum(len(d.name) + 3 for d in type(instance).__kwire_fields__))
         return f"{type(instance).__qualname__}({', '.join(parts)})"
 
+    def field(self, instance: Any, declared: Declared) -> str:
+        value = getattr(instance, declared.name)
+        return repr(HIDDEN) if is_secret(instance, declared.options, value) else self.value(value)
+
     def value(self, value: object) -> str:
+        if isinstance(value, LazyArray):
+            return self.array(value)
         if isinstance(value, tuple):
             names = getattr(value, "_fields", None)
             return self.array(value) if names is None else self.named_tuple(value, names)
@@ -76,7 +87,7 @@ class _Writer:
         self.spend(len(text))
         return text
 
-    def array(self, values: tuple[object, ...]) -> str:
+    def array(self, values: tuple[object, ...] | LazyArray) -> str:
         if values and self.left is not None and (len(values) > MAX_ELEMENTS or self.left <= 0):
             return f"<{len(values)} {_element_name(values)}>"
         elements = [self.value(value) for value in values]
@@ -91,6 +102,6 @@ class _Writer:
             self.left -= characters
 
 
-def _element_name(values: tuple[object, ...]) -> str:
+def _element_name(values: Iterable[object]) -> str:
     first = next((value for value in values if value is not None), None)
     return "None" if first is None else type(first).__qualname__

@@ -10,10 +10,12 @@ from __future__ import annotations
 import sys
 
 from kwire.declare.field import MISSING, NO_OPTIONS, Options
+from kwire.declare.secrets import is_secret
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags, unknown_tags
 from kwire.declare.versions import VersionRange
 from kwire.declare.wire_types import WireType
 from kwire.errors import DeclarationError, EncodeError
+from kwire.secret import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,13 +152,16 @@ def _declared_fields(name: str, bases: tuple[type, ...], namespace: dict[str, An
             raise DeclarationError(name, attribute, "field names must not begin with an underscore")
         options = namespace.pop(attribute, NO_OPTIONS)
         if not isinstance(options, Options):
-            options = Options(options, 0, None, None, False, 0, True, None)
+            options = Options(options, 0, None, None, False, 0, True, None, False)
         problem = options.problem()
         if problem:
             raise DeclarationError(name, attribute, problem)
         if scope is None and isinstance(annotation, str):
             scope = _enclosing_structs(sys._getframe(2))
         declared[attribute] = Declared(attribute, annotation, options, scope)
+    for d in declared.values():
+        if isinstance(d.options.sensitive, str) and d.options.sensitive not in declared:
+            raise DeclarationError(name, d.name, "sensitive= names an unknown field")
     for attribute, value in namespace.items():
         if isinstance(value, Options):
             raise DeclarationError(name, attribute, "a field needs a type: add an annotation")
@@ -246,7 +251,8 @@ class _DataclassFields:
             raise AttributeError("__dataclass_fields__")
         from kwire.declare.dataclass_interface import dataclass_fields
 
-        return dataclass_fields(owner)
+        of_class, of_instance = dataclass_fields(owner)
+        return of_class if instance is None else of_instance
 
 
 class _DataclassParameters:
@@ -270,8 +276,8 @@ class Struct(metaclass=StructMeta):
     keywords only. Array fields are tuples; the constructor also converts lists, which type checkers reject.
     `unknown_tags` holds the tagged fields that the declaration does not know.
 
-    `repr()` shortens long arrays, strings, and bytes. `kwire.full_repr()` shows everything, and `kwire.to_json()`
-    returns Kafka's JSON form.
+    `repr()` shortens long arrays, strings, and bytes, and hides secrets. `kwire.full_repr()` hides only secrets, and
+    `kwire.to_json()` returns Kafka's JSON form.
     """
 
     __slots__ = ("unknown_tags",)
@@ -313,7 +319,8 @@ class Struct(metaclass=StructMeta):
 
         cls: Any = type(self)
         for f in fields(cls):
-            yield f.name, getattr(self, f.name), f.default
+            value = getattr(self, f.name)
+            yield f.name, HIDDEN if is_secret(self, f, value) else value, f.default
         yield "unknown_tags", self.unknown_tags, NO_TAGS
 
     def __replace__(self, /, **changes: Any) -> Any:
@@ -400,7 +407,7 @@ def _comparison_key(instance: Any) -> tuple[object, ...]:
 
 def comparable(value: object) -> object:
     """Return the value of a field with each NaN replaced by its bits, so that equal values are equal."""
-    if isinstance(value, float) and value != value:  # noqa: PLR0124  NaN
+    if isinstance(value, float) and value != value:  # noqa: PLR0124  # NaN
         from struct import pack
 
         return pack(">d", value)

@@ -58,6 +58,10 @@ class Primitive(WireType):
         return self.name
 
 
+MAX_STRING_LENGTH = 0x7FFF
+"""The maximum length of a string in UTF-8 bytes, which is stored as an int16."""
+
+
 class StringType(WireType):
     """A length followed by UTF-8."""
 

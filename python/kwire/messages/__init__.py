@@ -116,9 +116,20 @@ def resolve(package: str, name: str) -> Any:
         raise AttributeError(text)
     if similar := _similar(name, names(package)):
         text += f"; did you mean {' or '.join(similar)}?"
-    if sys._getframe(2).f_code.co_name == "_handle_fromlist":  # noqa: SLF001  called by a `from` import
+    if sys._getframe(2).f_code.co_name == "_handle_fromlist":  # noqa: SLF001  # called by a `from` import
         raise ImportError(text, name=package)
     raise AttributeError(text)
+
+
+def api_name(cls: type[Message]) -> str:
+    """Return the name of a message's API: `Metadata` for MetadataRequest. Other messages have the name of their class.
+
+    The suffixes of the KIP-4 drafts, as in `TopicMetadataRequest_V1`, are not part of it.
+    """
+    from kwire.declare.introspect import describe
+
+    stem = cls.__name__.partition("_")[0]
+    return stem if cls.api_key < 0 else stem.removesuffix(describe(cls).kind.capitalize())
 
 
 def names(package: str) -> list[str]:
@@ -186,7 +197,7 @@ _cached_index: Index | None = None
 
 def _index() -> Index:
     """Return the classes by dialect, key, and kind, the class with the newest versions first."""
-    global _cached_index  # noqa: PLW0603  built on first use because it imports every message
+    global _cached_index  # noqa: PLW0603  # built on first use because it imports every message
     if _cached_index is None:
         index: Index = {}
         for cls in _declared_everywhere():

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from kwire.declare import Struct
 from kwire.declare.introspect import check_version, fields
+from kwire.declare.lazy import message_of
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags
 from kwire.declare.wire_types import (
     ArrayType,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 def encode(message: Message, *, version: int) -> bytes:
     """Encode the body of a message, like `kwire.encode`."""
+    message = message_of(message)
     cls: Any = type(message)
     if type(version) is not int or is_a(message, type):
         if is_a(message, type):

@@ -6,7 +6,7 @@ format cannot express are rejected with class and field.
 
 from __future__ import annotations
 
-from kwire.declare.introspect import describe, fields
+from kwire.declare.introspect import describe, fields, null_in_default
 from kwire.declare.wire_types import (
     ArrayType,
     BytesType,
@@ -74,6 +74,11 @@ class Layout:
                 if f.tag in self.tagged:
                     taken = self.tagged[f.tag].name
                     raise DeclarationError(struct.__name__, f.name, f"tag {f.tag} is already used by {taken}")
+                null = null_in_default(f, version)
+                if null is not None:
+                    raise DeclarationError(
+                        struct.__name__, f.name, f"default: {null} is null, which version {version} does not allow"
+                    )
                 self.tagged[f.tag] = self._place(f)
 
     def _place(self, f: Field) -> Placed:

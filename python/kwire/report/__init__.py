@@ -41,9 +41,9 @@ def write_report(
         The id and the summary of each cluster, in the order of the page: clusters with problems first.
 
     Raises:
-        kwire.report.cluster_history.MissingGold: the folder has no gold layer.
+        kwire.report.history_reader.MissingGold: the folder has no gold layer.
     """
-    from kwire.report.cluster_history import micros_of, read_histories
+    from kwire.report.history_reader import micros_of, read_histories
     from kwire.report.page import render_page
     from kwire.report.summary import summarize
 

@@ -9,8 +9,11 @@ The rows are those of bronze (docs/pipeline.md). The options are:
 - `fromRow`: number of the first row [default: 0];
 - `toRow`: number of the row to stop before; not for streams;
 - `bootstrap`: a cluster to poll into the folder, while a stream runs or before a batch is read;
+- `commandConfig`: the path of a `client.properties` with TLS and SASL settings, on the machine of the driver;
 - `interval`: seconds between polls [default: 1];
 - `seconds`: how long a batch polls [default: 5].
+
+Spark writes options to plans and event logs, so it refuses Kafka's own settings as options: put them into the file.
 
 An offset of a stream is the number of a row in the capture, which never changes, so a stream that restarts from its
 checkpoint loses and repeats nothing. A partition is a segment. The rows that were in force where a read or a stream
@@ -29,6 +32,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from kwire.capture.folder import Segment, segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, request_key
+from kwire.declare.secrets import is_secret_config
 from kwire.errors import KwireError
 from kwire.spark.bronze import DDL
 from kwire.spark.capture_fingerprint import fingerprint_of, matches
@@ -59,6 +63,20 @@ class InvalidOption(KwireError, ValueError):
         return f"invalid option {self.option!r} of format('kwire'): expected {self.expected}, found {self.value!r}"
 
 
+class RefusedOption(KwireError, ValueError):
+    """An option that would show a setting of a connection, perhaps a secret, in Spark's plans and event logs."""
+
+    def __init__(self, option: str) -> None:
+        super().__init__(option)
+        self.option = option
+
+    def __str__(self) -> str:
+        return (
+            f"option {self.option!r} of format('kwire') is refused, because Spark writes options to plans and event"
+            " logs: put it into a client.properties, and pass the path as option 'commandConfig'"
+        )
+
+
 def register(spark: SparkSession) -> None:
     """Register `format("kwire")` with a session, and let workers of a local session run the driver's Python."""
     use_driver_python(spark)
@@ -73,20 +91,28 @@ class KwireSource(DataSource):
         return "kwire"
 
     def schema(self) -> str:
+        # Spark calls this first, when a frame is defined and before anything is logged.
+        for option in self.options:
+            name = option.lower()
+            if name.startswith(("kafka.", "sasl.", "ssl.", "security.")) or is_secret_config(name):
+                raise RefusedOption(option)
         return DDL
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  the schema is always that of bronze
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  # the schema is always that of bronze
         folder = self._folder()
         first, stop = self._row_number("fromRow", 0), self._row_number("toRow", UNBOUNDED)
         if cluster := self._cluster():
+            from kwire.client import ConnectionConfig
             from kwire.spark.live_source import capturing
 
             seconds = self._seconds("seconds", 5.0)
-            with capturing(cluster.bootstrap, folder, cluster.interval) as polling:
+            path = cluster.command_config
+            config = None if path is None else ConnectionConfig.load(path)
+            with capturing(cluster.bootstrap, folder, cluster.interval, config) as polling:
                 polling.wait(seconds)
         return CaptureReader(folder, first, stop)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802  Spark's name
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802  # Spark's name
         return CaptureStreamReader(self._folder(), self._row_number("fromRow", 0), self._cluster())
 
     def _folder(self) -> str:
@@ -113,14 +139,17 @@ class KwireSource(DataSource):
 
     def _cluster(self) -> PolledCluster | None:
         bootstrap = self.options.get("bootstrap")
-        return PolledCluster(bootstrap, self._seconds("interval", 1.0)) if bootstrap else None
+        path = self.options.get("commandConfig")
+        command_config = local_path(path) if path else None
+        return PolledCluster(bootstrap, self._seconds("interval", 1.0), command_config) if bootstrap else None
 
 
 class PolledCluster(NamedTuple):
-    """A cluster to poll every `interval` seconds."""
+    """A cluster to poll every `interval` seconds, with the settings of a `client.properties`, if any."""
 
     bootstrap: str
     interval: float
+    command_config: str | None
 
 
 class CapturePartition(InputPartition):
@@ -166,15 +195,16 @@ class CaptureStreamReader(DataSourceStreamReader):
         self._start = start
         self._cluster = cluster
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name
         return {"row": self._start, "fingerprint": ""}
 
     # The signature of Spark 4.0 and 4.1, which later versions accept too.
-    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  see above
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  # Spark's name
         if self._cluster is not None:
             from kwire.spark.live_source import keep_polling
 
-            keep_polling(self._cluster.bootstrap, self._folder, self._cluster.interval)
+            cluster = self._cluster
+            keep_polling(cluster.bootstrap, self._folder, cluster.interval, cluster.command_config)
         return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:

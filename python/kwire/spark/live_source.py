@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from kwire.capture import Capture
-from kwire.client import Poller
+from kwire.client import ConnectionConfig, Poller
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -34,11 +34,15 @@ class NoBrokerResponded(KwireError, ConnectionError):
 class BackgroundPolling:
     """Polls a cluster into a folder in a thread, until `stop`.
 
+    Args:
+        config: TLS and SASL; None for plaintext.
+
     Raises:
         CaptureInUse: another process writes the capture.
     """
 
-    def __init__(self, bootstrap: str, folder: str, interval: float) -> None:
+    def __init__(self, bootstrap: str, folder: str, interval: float, config: ConnectionConfig | None = None) -> None:
+        self._config = config
         self._capture = Capture(folder)
         self._bootstrap = bootstrap
         self._interval = interval
@@ -93,14 +97,16 @@ class BackgroundPolling:
             self._loop.run_until_complete(self._task)
         except asyncio.CancelledError:
             pass  # stopped
-        except Exception as error:  # noqa: BLE001  raised by `check`
+        except Exception as error:  # noqa: BLE001  # raised by `check`
             self._failure = error
         finally:
             self._loop.close()
             self._ended.set()
 
     async def _poll(self) -> None:
-        async with Poller(self._bootstrap, interval=self._interval, capture=self._capture) as poller:
+        async with Poller(
+            self._bootstrap, interval=self._interval, capture=self._capture, config=self._config
+        ) as poller:
             async for poll in poller:
                 if poll.error is None:
                     self._responded = True
@@ -109,9 +115,11 @@ class BackgroundPolling:
 
 
 @contextmanager
-def capturing(bootstrap: str, folder: str, interval: float) -> Iterator[BackgroundPolling]:
+def capturing(
+    bootstrap: str, folder: str, interval: float, config: ConnectionConfig | None = None
+) -> Iterator[BackgroundPolling]:
     """Poll a cluster into a folder while the block runs."""
-    polling = BackgroundPolling(bootstrap, folder, interval)
+    polling = BackgroundPolling(bootstrap, folder, interval, config)
     try:
         yield polling
     finally:
@@ -121,12 +129,17 @@ def capturing(bootstrap: str, folder: str, interval: float) -> Iterator[Backgrou
 _by_folder: dict[str, BackgroundPolling] = {}
 
 
-def keep_polling(bootstrap: str, folder: str, interval: float) -> None:
+def keep_polling(bootstrap: str, folder: str, interval: float, command_config: str | None = None) -> None:
     """Poll a cluster into a folder until the process ends, starting on the first call.
+
+    Args:
+        command_config: the path of a `client.properties`, which is read on the first call; None for plaintext.
 
     Raises:
         CaptureInUse: another process writes the capture.
+        SecurityConfigError: `command_config` is invalid.
     """
     if folder not in _by_folder:
-        _by_folder[folder] = BackgroundPolling(bootstrap, folder, interval)
+        config = None if command_config is None else ConnectionConfig.load(command_config)
+        _by_folder[folder] = BackgroundPolling(bootstrap, folder, interval, config)
     _by_folder[folder].check()

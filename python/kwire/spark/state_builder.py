@@ -58,14 +58,16 @@ class _EmptyResponses:
 
     `agreed`: the row of the last plausible response; if that is empty, the first row of the suspect series before it.
     `suspect`: the first row of the current suspect series.
+    `failed`: the last failed poll that ended a suspect series. A new filter may get a row of that series.
     """
 
-    __slots__ = ("agreed", "filter", "suspect")
+    __slots__ = ("agreed", "failed", "filter", "suspect")
 
     def __init__(self) -> None:
         self.filter = EmptyResponseFilter()
         self.agreed: tuple[Row, ...] = ()
         self.suspect: Row | None = None
+        self.failed: Row | None = None
 
     def is_suspect(self, row: Row, full_row: Row, message: Message) -> bool:
         """Return whether a response is suspect. `full_row`: the row that has its bytes."""
@@ -81,8 +83,14 @@ class _EmptyResponses:
         return False
 
     def rows(self) -> tuple[Row, ...]:
-        """Return the rows to apply to a new filter, in order of time."""
+        """Return the rows to apply to a new filter, in order of time, without the failed poll."""
         return self.agreed if self.suspect is None else (*self.agreed, self.suspect)
+
+    def end_series(self, failed: Row) -> None:
+        """End the current series: a poll failed."""
+        if self.suspect is not None:
+            self.filter.end_series()
+            self.suspect, self.failed = None, failed
 
 
 class StateBuilder:
@@ -127,8 +135,9 @@ class StateBuilder:
     def state(self) -> list[Row]:
         """Return what another builder needs to continue from here, as rows of kind 'carried' in order of time.
 
-        These are the last response to each request; the responses that show which empty ones are plausible; and for
-        each broker one made-up response with its current configs (`CURRENT_CONFIGS`), which come from many responses.
+        These are the last response to each request; the responses, and the failed polls between them, that show which
+        empty responses are plausible; and for each broker one made-up response with its current configs
+        (`CURRENT_CONFIGS`), which come from many responses.
         """
         rows = {id(row): row for each in self._empty_responses.values() for row in each.rows()}
         seen = {(row.request_key, row.polled_at) for row in rows.values()}
@@ -138,6 +147,9 @@ class StateBuilder:
         ]
         carried = [row._replace(kind=RowKind.CARRIED) for row in responses]
         carried += [_configs_row(state, carried) for state in self._states.values() if state.configs]
+        carried += [
+            each.failed._replace(kind=RowKind.CARRIED) for each in self._empty_responses.values() if each.failed
+        ]
         return sorted(carried, key=lambda row: row.polled_at)
 
     def end(self) -> None:
@@ -150,6 +162,9 @@ class StateBuilder:
         row = _with_kind(row)
         if row.kind == RowKind.ERROR:
             row = row._replace(cluster_id=self._cluster(row, None))
+            responses = self._empty_responses.get((*reporter_of(row), row.api_key))
+            if responses is not None:
+                responses.end_series(row)
             self._add_poll(row, error=row.error)
             return row
         if row.kind == RowKind.SAME:

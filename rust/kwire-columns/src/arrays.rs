@@ -1,24 +1,25 @@
 //! Turn filled columns into Arrow arrays.
 //!
-//! Fields above the rows are collected once and repeated here for each of their rows. Columns that are all zero, which
-//! are frequent, are allocated as zeroed memory instead of being written.
+//! Fields above the rows are collected once and repeated here for each of their rows. Columns in which all values are the
+//! same, which are frequent, share their memory (`repeated`).
 
 use std::sync::Arc;
 
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, FixedSizeBinaryArray, ListArray, PrimitiveArray,
-    StringArray, StructArray, new_null_array, types,
+    StringArray, StructArray, types,
 };
 use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
 use arrow_schema::{ArrowError, DataType, Fields};
-use kwire::plan::{Literal, Primitive};
+use kwire::plan::Literal;
 
 use crate::builder::{BatchBuilder, lengths};
 use crate::column::{Column, Data, Fixed};
 use crate::error::Fault;
 use crate::layout::{Kind, Layout};
+use crate::repeated::{RepeatedValues, same_bytes};
 use crate::text::{Text, signed};
 
 type Made = Result<ArrayRef, ArrowError>;
@@ -32,11 +33,12 @@ pub(crate) struct ArrayBuilder<'l> {
     /// The rows that are not errors. `None` if there are no errors.
     pub(crate) good: Option<NullBuffer>,
     pub(crate) rows: usize,
+    repeated: RepeatedValues,
 }
 
 impl<'l> ArrayBuilder<'l> {
-    pub(crate) fn new(mut builder: BatchBuilder<'_, 'l>, bad_rows: &[usize]) -> Self {
-        builder.convert();
+    /// Take the columns of a builder that has converted everything.
+    pub(crate) fn new(builder: BatchBuilder<'_, 'l>, bad_rows: &[usize]) -> Self {
         let rows = builder.rows();
         let good = (!bad_rows.is_empty()).then(|| {
             let mut bits = BooleanBufferBuilder::new(rows);
@@ -71,23 +73,22 @@ impl<'l> ArrayBuilder<'l> {
             ends: builder.groups.into_iter().map(|group| group.ends).collect(),
             good,
             rows,
+            repeated: RepeatedValues::default(),
         }
     }
 
     /// Return the index of the frame of each row.
-    pub(crate) fn frames(&self) -> ArrayRef {
+    pub(crate) fn frames(&mut self) -> ArrayRef {
         let frame = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-        let frames: Vec<u32> = match self.layout.levels.first() {
+        let frames = match self.layout.levels.first() {
             Some(level) => {
-                let mut frames = Vec::with_capacity(self.rows);
-                for (index, length) in lengths(&self.ends[*level]).enumerate() {
-                    frames.extend(std::iter::repeat_n(frame(index), length));
-                }
-                frames
+                let ends = &self.ends[*level];
+                let frames: Vec<u32> = (0..ends.len()).map(frame).collect();
+                repeat(frames, ends, self.rows, &mut self.repeated)
             }
             None => (0..self.rows).map(frame).collect(),
         };
-        Arc::new(PrimitiveArray::<types::UInt32Type>::new(frames.into(), None))
+        Arc::new(PrimitiveArray::<types::UInt32Type>::new(frames, None))
     }
 
     /// Return a column of the batch.
@@ -100,6 +101,50 @@ impl<'l> ArrayBuilder<'l> {
         }
         let good = self.good.clone();
         self.array(column, self.rows, good)
+    }
+
+    /// Return the kind, offset, and path columns of the errors.
+    pub(crate) fn error_columns(&mut self, faults: &[Fault]) -> Result<[ArrayRef; 3], ArrowError> {
+        let rows = self.rows;
+        if faults.is_empty() {
+            let kinds = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+            return Ok([kinds, DataType::Int64, DataType::Utf8].map(|data_type| self.repeated.nulls(&data_type, rows)));
+        }
+        let nulls = |present: &dyn Fn(&Fault) -> bool| {
+            let mut bits = BooleanBufferBuilder::new(rows);
+            bits.append_n(rows, false);
+            let present = faults.iter().filter(|fault| present(fault));
+            present.for_each(|fault| bits.set_bit(fault.row, true));
+            Some(NullBuffer::new(bits.finish()))
+        };
+        let mut kinds: Vec<&str> = Vec::new();
+        let mut keys = vec![0; rows];
+        let mut offsets = vec![0; rows];
+        for fault in faults {
+            let known = kinds.iter().position(|kind| *kind == fault.kind);
+            keys[fault.row] = signed(known.unwrap_or_else(|| {
+                kinds.push(fault.kind);
+                kinds.len() - 1
+            }));
+            offsets[fault.row] = fault
+                .offset
+                .and_then(|offset| i64::try_from(offset).ok())
+                .unwrap_or_default();
+        }
+        let kinds: ArrayRef = Arc::new(StringArray::from(kinds));
+        let located = nulls(&|fault| fault.offset.is_some());
+        let mut paths = Text::new();
+        paths.offsets.reserve_exact(rows);
+        for fault in faults {
+            paths.offsets.resize(fault.row + 1, signed(paths.bytes.len()));
+            paths.push(fault.path.as_bytes());
+        }
+        paths.offsets.resize(rows + 1, signed(paths.bytes.len()));
+        Ok([
+            keyed(keys.into(), nulls(&|_| true), kinds, &mut self.repeated)?,
+            Arc::new(PrimitiveArray::<types::Int64Type>::new(offsets.into(), located.clone())),
+            text_array(paths, located, true)?,
+        ])
     }
 
     fn nulls(validity: Option<NullBuffer>, outer: Option<NullBuffer>) -> Option<NullBuffer> {
@@ -120,12 +165,12 @@ impl<'l> ArrayBuilder<'l> {
             Data::Text(text) => text_array(text, nulls, layout.kind == Kind::String)?,
             Data::Keys(keys) => {
                 let values = text_array(keys.dictionary.entries, None, layout.kind == Kind::StringKeys)?;
-                keyed(keys.keys, nulls, values)?
+                keyed(fitted(keys.keys).into(), nulls, values, &mut self.repeated)?
             }
             Data::List(list) => {
                 let end = list.end();
                 let child = self.array(list.child, end, None)?;
-                self.list(index, OffsetBuffer::new(list.offsets.into()), child, nulls)?
+                self.list(index, OffsetBuffer::new(fitted(list.offsets).into()), child, nulls)?
             }
             Data::Struct(group) => {
                 let columns = self.layout.groups[group].columns.clone();
@@ -164,10 +209,11 @@ impl<'l> ArrayBuilder<'l> {
         let nulls = Self::nulls(nulls, if outermost { self.good.clone() } else { None });
         Ok(match data {
             Data::Constant => return self.constant(index, self.rows, nulls),
-            Data::Fixed(values) => fixed(repeat_fixed(values, ends, self.rows), nulls)?,
+            Data::Fixed(values) => repeat_fixed(values, ends, self.rows, nulls, &mut self.repeated)?,
             Data::Keys(keys) => {
                 let values = text_array(keys.dictionary.entries, None, layout.kind == Kind::StringKeys)?;
-                keyed(repeat(&keys.keys, ends, self.rows), nulls, values)?
+                let keys = repeat(keys.keys, ends, self.rows, &mut self.repeated);
+                keyed(keys, nulls, values, &mut self.repeated)?
             }
             Data::Struct(group) => {
                 let columns = self.layout.groups[group].columns.clone();
@@ -176,7 +222,7 @@ impl<'l> ArrayBuilder<'l> {
                 self.structs(index, children, nulls)?
             }
             // There are no other columns above the rows.
-            Data::Text(_) | Data::List(_) => new_null_array(&layout.data_type, self.rows),
+            Data::Text(_) | Data::List(_) => self.repeated.nulls(&layout.data_type, self.rows),
         })
     }
 
@@ -184,11 +230,15 @@ impl<'l> ArrayBuilder<'l> {
     fn constant(&mut self, index: usize, count: usize, outer: Option<NullBuffer>) -> Made {
         let layout = &self.layout.columns[index];
         if layout.default == Literal::Null && layout.nullable {
-            return Ok(new_null_array(&layout.data_type, count));
+            return Ok(self.repeated.nulls(&layout.data_type, count));
         }
         let default = &layout.default;
         Ok(match layout.kind {
-            Kind::Fixed(kind) => fixed(constant_fixed(kind, default, count), outer)?,
+            Kind::Fixed(kind) => {
+                let mut one = Fixed::new(kind);
+                one.push(default);
+                repeat_fixed(one, &[count], count, outer, &mut self.repeated)?
+            }
             Kind::String | Kind::Bytes => {
                 let content = content(default);
                 let size = content
@@ -207,11 +257,12 @@ impl<'l> ArrayBuilder<'l> {
                 let mut text = Text::new();
                 text.push(content(default));
                 let values = text_array(text, None, layout.kind == Kind::StringKeys)?;
-                keyed(vec![0; count], outer, values)?
+                let keys = self.repeated.values(0, count);
+                keyed(keys, outer, values, &mut self.repeated)?
             }
             Kind::List { child } => {
                 let child = self.array(child, 0, None)?;
-                let offsets = OffsetBuffer::new(vec![0; count + 1].into());
+                let offsets = OffsetBuffer::new_zeroed(count);
                 self.list(index, offsets, child, outer)?
             }
             Kind::Struct { group } => {
@@ -232,17 +283,14 @@ fn content(default: &Literal) -> &[u8] {
     }
 }
 
-fn constant_fixed(kind: Primitive, default: &Literal, count: usize) -> Fixed {
-    let mut one = Fixed::new(kind);
-    one.push(default);
-    repeat_fixed(one, &[count], count)
-}
-
 fn text_array(text: Text, nulls: Option<NullBuffer>, is_string: bool) -> Made {
     if i32::try_from(text.bytes.len()).is_err() {
         return Err(ArrowError::OffsetOverflowError(text.bytes.len()));
     }
-    let (offsets, bytes) = (OffsetBuffer::new(text.offsets.into()), Buffer::from_vec(text.bytes));
+    let (offsets, bytes) = (
+        OffsetBuffer::new(fitted(text.offsets).into()),
+        Buffer::from_vec(fitted(text.bytes)),
+    );
     Ok(if is_string {
         Arc::new(StringArray::try_new(offsets, bytes, nulls)?)
     } else {
@@ -250,67 +298,91 @@ fn text_array(text: Text, nulls: Option<NullBuffer>, is_string: bool) -> Made {
     })
 }
 
-fn keyed(keys: Vec<i32>, nulls: Option<NullBuffer>, values: ArrayRef) -> Made {
+fn keyed(keys: ScalarBuffer<i32>, nulls: Option<NullBuffer>, values: ArrayRef, repeated: &mut RepeatedValues) -> Made {
     // If all keys are null, the dictionary may be empty, and keys of 0 would be out of range.
     if values.is_empty() && !keys.is_empty() {
         let data_type = DataType::Dictionary(Box::new(DataType::Int32), Box::new(values.data_type().clone()));
-        return Ok(new_null_array(&data_type, keys.len()));
+        return Ok(repeated.nulls(&data_type, keys.len()));
     }
-    let keys = PrimitiveArray::<types::Int32Type>::try_new(keys.into(), nulls)?;
+    let keys = PrimitiveArray::<types::Int32Type>::try_new(keys, nulls)?;
     Ok(Arc::new(DictionaryArray::try_new(keys, values)?))
 }
 
 fn fixed(values: Fixed, nulls: Option<NullBuffer>) -> Made {
     Ok(match values {
         Fixed::Bool(mut bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
-        Fixed::Int8(values) => numbers::<types::Int8Type>(values, nulls)?,
-        Fixed::Int16(values) => numbers::<types::Int16Type>(values, nulls)?,
-        Fixed::Int32(values) => numbers::<types::Int32Type>(values, nulls)?,
-        Fixed::Int64(values) => numbers::<types::Int64Type>(values, nulls)?,
-        Fixed::Uint16(values) => numbers::<types::UInt16Type>(values, nulls)?,
-        Fixed::Uint32(values) => numbers::<types::UInt32Type>(values, nulls)?,
-        Fixed::Float64(values) => numbers::<types::Float64Type>(values, nulls)?,
-        Fixed::Uuid(values) => Arc::new(FixedSizeBinaryArray::try_new(16, Buffer::from_vec(values), nulls)?),
+        Fixed::Int8(values) => numbers::<types::Int8Type>(fitted(values).into(), nulls)?,
+        Fixed::Int16(values) => numbers::<types::Int16Type>(fitted(values).into(), nulls)?,
+        Fixed::Int32(values) => numbers::<types::Int32Type>(fitted(values).into(), nulls)?,
+        Fixed::Int64(values) => numbers::<types::Int64Type>(fitted(values).into(), nulls)?,
+        Fixed::Uint16(values) => numbers::<types::UInt16Type>(fitted(values).into(), nulls)?,
+        Fixed::Uint32(values) => numbers::<types::UInt32Type>(fitted(values).into(), nulls)?,
+        Fixed::Float64(values) => numbers::<types::Float64Type>(fitted(values).into(), nulls)?,
+        Fixed::Uuid(values) => uuids(fitted(values).into(), nulls)?,
     })
 }
 
-fn numbers<T: arrow_array::ArrowPrimitiveType>(values: Vec<T::Native>, nulls: Option<NullBuffer>) -> Made {
-    Ok(Arc::new(PrimitiveArray::<T>::try_new(
-        ScalarBuffer::from(values),
-        nulls,
-    )?))
+fn numbers<T: arrow_array::ArrowPrimitiveType>(values: ScalarBuffer<T::Native>, nulls: Option<NullBuffer>) -> Made {
+    Ok(Arc::new(PrimitiveArray::<T>::try_new(values, nulls)?))
 }
 
-fn repeat_fixed(values: Fixed, ends: &[usize], rows: usize) -> Fixed {
-    match values {
-        Fixed::Bool(mut bits) => {
-            let mut repeated = BooleanBufferBuilder::new(0);
-            repeated.append_buffer(&repeat_bits(&bits.finish(), ends, rows));
-            Fixed::Bool(repeated)
-        }
-        Fixed::Int8(values) => Fixed::Int8(repeat(&values, ends, rows)),
-        Fixed::Int16(values) => Fixed::Int16(repeat(&values, ends, rows)),
-        Fixed::Int32(values) => Fixed::Int32(repeat(&values, ends, rows)),
-        Fixed::Int64(values) => Fixed::Int64(repeat(&values, ends, rows)),
-        Fixed::Uint16(values) => Fixed::Uint16(repeat(&values, ends, rows)),
-        Fixed::Uint32(values) => Fixed::Uint32(repeat(&values, ends, rows)),
-        Fixed::Float64(values) => Fixed::Float64(repeat(&values, ends, rows)),
-        Fixed::Uuid(values) => Fixed::Uuid(repeat(&values, ends, rows)),
+fn uuids(values: ScalarBuffer<i128>, nulls: Option<NullBuffer>) -> Made {
+    Ok(Arc::new(FixedSizeBinaryArray::try_new(16, values.into_inner(), nulls)?))
+}
+
+/// Return memory that was reserved in vain if it is as much as the values take.
+fn fitted<T>(mut values: Vec<T>) -> Vec<T> {
+    if values.capacity() / 2 > values.len() {
+        values.shrink_to_fit();
     }
+    values
+}
+
+fn repeat_fixed(
+    values: Fixed,
+    ends: &[usize],
+    rows: usize,
+    nulls: Option<NullBuffer>,
+    repeated: &mut RepeatedValues,
+) -> Made {
+    macro_rules! numbers {
+        ($type:ty, $values:expr) => {
+            numbers::<$type>(repeat($values, ends, rows, repeated), nulls)?
+        };
+    }
+    Ok(match values {
+        Fixed::Bool(mut bits) => Arc::new(BooleanArray::new(repeat_bits(&bits.finish(), ends, rows), nulls)),
+        Fixed::Int8(values) => numbers!(types::Int8Type, values),
+        Fixed::Int16(values) => numbers!(types::Int16Type, values),
+        Fixed::Int32(values) => numbers!(types::Int32Type, values),
+        Fixed::Int64(values) => numbers!(types::Int64Type, values),
+        Fixed::Uint16(values) => numbers!(types::UInt16Type, values),
+        Fixed::Uint32(values) => numbers!(types::UInt32Type, values),
+        Fixed::Float64(values) => numbers!(types::Float64Type, values),
+        Fixed::Uuid(values) => uuids(repeat(values, ends, rows, repeated), nulls)?,
+    })
 }
 
 /// Repeat each value up to its end.
-fn repeat<T: ArrowNativeType>(values: &[T], ends: &[usize], rows: usize) -> Vec<T> {
-    let zero = T::default();
-    if values.iter().all(|value| *value == zero) {
-        // Allocating zeroed memory is faster than writing it.
-        return vec![zero; rows];
+fn repeat<T: ArrowNativeType>(
+    values: Vec<T>,
+    ends: &[usize],
+    rows: usize,
+    repeated: &mut RepeatedValues,
+) -> ScalarBuffer<T> {
+    if let Some(first) = values.first()
+        && values.iter().all(|value| same_bytes(*value, *first))
+    {
+        return repeated.values(*first, rows);
+    }
+    if values.len() == rows && lengths(ends).all(|length| length == 1) {
+        return fitted(values).into();
     }
     let mut repeated = Vec::with_capacity(rows);
     for (value, length) in values.iter().zip(lengths(ends)) {
         repeated.extend(std::iter::repeat_n(*value, length));
     }
-    repeated
+    repeated.into()
 }
 
 fn repeat_bits(bits: &BooleanBuffer, ends: &[usize], rows: usize) -> BooleanBuffer {
@@ -326,46 +398,4 @@ fn repeat_bits(bits: &BooleanBuffer, ends: &[usize], rows: usize) -> BooleanBuff
         repeated.append_n(length, bit);
     }
     repeated.finish()
-}
-
-/// Return the kind, offset, and path columns of the errors.
-pub(crate) fn error_columns(faults: &[Fault], rows: usize) -> Result<[ArrayRef; 3], ArrowError> {
-    if faults.is_empty() {
-        let kinds = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-        return Ok([kinds, DataType::Int64, DataType::Utf8].map(|data_type| new_null_array(&data_type, rows)));
-    }
-    let nulls = |present: &dyn Fn(&Fault) -> bool| {
-        let mut bits = BooleanBufferBuilder::new(rows);
-        bits.append_n(rows, false);
-        let present = faults.iter().filter(|fault| present(fault));
-        present.for_each(|fault| bits.set_bit(fault.row, true));
-        Some(NullBuffer::new(bits.finish()))
-    };
-    let mut kinds: Vec<&str> = Vec::new();
-    let mut keys = vec![0; rows];
-    let mut offsets = vec![0; rows];
-    for fault in faults {
-        let known = kinds.iter().position(|kind| *kind == fault.kind);
-        keys[fault.row] = signed(known.unwrap_or_else(|| {
-            kinds.push(fault.kind);
-            kinds.len() - 1
-        }));
-        offsets[fault.row] = fault
-            .offset
-            .and_then(|offset| i64::try_from(offset).ok())
-            .unwrap_or_default();
-    }
-    let kinds: ArrayRef = Arc::new(StringArray::from(kinds));
-    let located = nulls(&|fault| fault.offset.is_some());
-    let mut paths = Text::new();
-    for fault in faults {
-        paths.offsets.resize(fault.row + 1, signed(paths.bytes.len()));
-        paths.push(fault.path.as_bytes());
-    }
-    paths.offsets.resize(rows + 1, signed(paths.bytes.len()));
-    Ok([
-        keyed(keys, nulls(&|_| true), kinds)?,
-        Arc::new(PrimitiveArray::<types::Int64Type>::new(offsets.into(), located.clone())),
-        text_array(paths, located, true)?,
-    ])
 }

@@ -136,14 +136,14 @@ impl Fixed {
     /// Append one value of each struct of the blocks, at an offset in one of its parts.
     pub(crate) fn extend_from_blocks(&mut self, blocks: &[Block<'_>], part: usize, offset: usize, room: Room) {
         macro_rules! numbers {
-            ($values:ident, $from:expr) => {
-                for (block, places) in places($values, blocks, |_| 1, room) {
+            ($values:ident, $from:expr) => {{
+                room.make($values, blocks.iter().map(|block| block.count).sum());
+                for block in blocks {
                     let at = block.layout.range(part).start + offset;
-                    for (row, place) in block.bytes.chunks_exact(block.layout.size()).zip(places) {
-                        *place = $from(self::part(row, at));
-                    }
+                    let rows = block.bytes.chunks_exact(block.layout.size());
+                    $values.extend(rows.map(|row| $from(self::part(row, at))));
                 }
-            };
+            }};
         }
         match self {
             Self::Bool(bits) => {
@@ -298,13 +298,14 @@ impl List<'_> {
                 }
             }
         }
-        let mut end = self.end();
-        for (block, places) in places(&mut self.offsets, blocks, |_| 1, room) {
-            let length = block.layout.range(part).len() / 4;
-            for place in places {
-                end += length;
-                *place = signed(end);
-            }
+        let mut end = signed(self.end());
+        room.make(&mut self.offsets, blocks.iter().map(|block| block.count).sum());
+        for block in blocks {
+            // Never wraps, because a batch has fewer bytes than 31 bits can count.
+            let length = signed(block.layout.range(part).len() / 4);
+            self.offsets
+                .extend((1..=signed(block.count)).map(|list| length.wrapping_mul(list).wrapping_add(end)));
+            end = end.wrapping_add(length.wrapping_mul(signed(block.count)));
         }
     }
 }

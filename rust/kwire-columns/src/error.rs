@@ -31,6 +31,10 @@ pub enum BatchError {
         /// The total size of all frames.
         bytes: usize,
     },
+    /// The columns exceed the limit of the call.
+    ColumnsTooLarge,
+    /// A column of strings or bytes exceeds [`MAX_BYTES`].
+    ColumnTooLarge,
     /// Arrow rejects the arrays.
     Arrow(ArrowError),
 }
@@ -39,6 +43,8 @@ impl fmt::Display for BatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLarge { bytes } => write!(f, "{bytes} bytes of frames: a batch takes at most {MAX_BYTES}"),
+            Self::ColumnsTooLarge => write!(f, "the columns exceed the limit"),
+            Self::ColumnTooLarge => write!(f, "a column needs more than {MAX_BYTES} bytes"),
             Self::Arrow(error) => write!(f, "{error}"),
         }
     }

@@ -89,8 +89,8 @@ pub(crate) struct StructLayout {
 pub(crate) enum Target {
     /// The field is not read.
     Skip,
-    /// The field is on the path to the rows.
-    Path,
+    /// The field is on the path to the rows. Its structs belong to this group.
+    Path(usize),
     /// The elements of the field are the rows, and they are not structs.
     Rows,
     Column(usize),
@@ -186,15 +186,15 @@ impl Builder<'_> {
         self.layout.groups.len() - 1
     }
 
-    /// Add the columns of a struct on the path to the rows, or of the rows. Returns `None` if the path does not lead to
-    /// an array.
-    fn add_level(&mut self, declared: &Struct, planned: Option<&Struct>, path: &[&str], prefix: &str) -> Option<()> {
+    /// Add the columns of a struct on the path to the rows, or of the rows, and return their group. Returns `None` if the
+    /// path does not lead to an array.
+    fn add_level(&mut self, declared: &Struct, planned: Option<&Struct>, path: &[&str], prefix: &str) -> Option<usize> {
         let group = self.group();
         let Some((first, rest)) = path.split_first() else {
             self.layout.rows = group;
             self.fields(declared, planned, group, Place::Row, None);
             self.add_output_columns(group, prefix);
-            return Some(());
+            return Some(group);
         };
         self.layout.levels.push(group);
         self.layout.groups[group].level = true;
@@ -206,13 +206,12 @@ impl Builder<'_> {
         } else {
             format!("{prefix}_{first}")
         };
-        let mut target = Target::Path;
         // The columns of this level come before those of lower levels.
         self.fields(declared, planned, group, Place::Above, Some(first));
         self.add_output_columns(group, prefix);
-        match kind {
+        let target = match kind {
             Type::Struct(inside) | Type::NullableStruct(inside) if !rest.is_empty() => {
-                self.add_level(inside, planned_kind.and_then(body), rest, &prefix_below)?;
+                Target::Path(self.add_level(inside, planned_kind.and_then(body), rest, &prefix_below)?)
             }
             Type::Array(_, element) => {
                 let planned_element = planned_kind.and_then(|kind| match kind {
@@ -221,28 +220,31 @@ impl Builder<'_> {
                 });
                 match &element.kind {
                     Type::Struct(inside) => {
-                        self.add_level(inside, planned_element.and_then(body), rest, &prefix_below)?;
+                        Target::Path(self.add_level(inside, planned_element.and_then(body), rest, &prefix_below)?)
                     }
                     kind if rest.is_empty() => {
-                        target = Target::Rows;
                         let group = self.group();
                         self.layout.rows = group;
                         let column = self.column(kind, planned_element, Literal::Null, Place::Row)?;
                         self.layout.element = Some(column);
                         self.add(group, &field.name, column);
                         self.add_output_columns(group, &prefix_below);
+                        Target::Rows
                     }
-                    kind => self.add_level(body(kind)?, planned_element.and_then(body), rest, &prefix_below)?,
+                    kind => {
+                        let inside = body(kind)?;
+                        Target::Path(self.add_level(inside, planned_element.and_then(body), rest, &prefix_below)?)
+                    }
                 }
             }
             _ => return None,
-        }
+        };
         if let (Some(planned), Some(field)) = (planned, planned_field)
             && let Some(node) = self.layout.nodes[planned.index].as_mut()
         {
             node.targets[field.position] = target;
         }
-        Some(())
+        Some(group)
     }
 
     fn add(&mut self, group: usize, name: &Arc<str>, column: usize) {

@@ -7,7 +7,7 @@
 //! let plan: Plan = "Brokers v0 {brokers:[{node_id:int32 host:string}]}".parse()?;
 //! let shape = Shape::parse("Brokers v0 <brokers:[<node_id:int32 host:string>]>", &[])?;
 //! let columns = Columns::new(plan, None, &shape, "brokers")?;
-//! let batch = columns.batch(&[Some(b"\0\0\0\x01\0\0\0\x07\0\x01h"), Some(b"\0\0\0\x01\0")])?;
+//! let batch = columns.batch(&[Some(b"\0\0\0\x01\0\0\0\x07\0\x01h"), Some(b"\0\0\0\x01\0")], 1 << 20)?;
 //! assert_eq!(batch.num_rows(), 2); // a broker, and an error for the truncated body
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -23,28 +23,32 @@ mod column;
 mod dictionary;
 mod error;
 mod layout;
+mod repeated;
 mod shape;
+mod size;
 mod text;
 
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use kwire::{DecodeError, Plan, Stop};
+use kwire::{Plan, Stop};
 
 pub use error::{BatchError, MAX_BYTES, RowsError};
 pub use shape::Shape;
 
-use crate::arrays::{ArrayBuilder, error_columns};
+use crate::arrays::ArrayBuilder;
 use crate::builder::BatchBuilder;
 use crate::error::Fault;
 use crate::layout::Layout;
+use crate::size::{Exceeded, Sizes};
 
 /// The columns of one message in one version.
 pub struct Columns {
     plan: Plan,
     header: Option<Plan>,
     layout: Layout,
+    sizes: Sizes,
     schema: SchemaRef,
 }
 
@@ -55,11 +59,12 @@ impl Columns {
     /// separated by dots. If it is empty, each body is a row.
     pub fn new(plan: Plan, header: Option<Plan>, shape: &Shape, rows: &str) -> Result<Self, RowsError> {
         let layout = Layout::new(&plan, shape, rows)?;
-        let schema = schema(&layout);
+        let (schema, sizes) = (schema(&layout), Sizes::new(&layout));
         Ok(Self {
             plan,
             header,
             layout,
+            sizes,
             schema,
         })
     }
@@ -70,7 +75,9 @@ impl Columns {
     }
 
     /// Decode frames into a batch. A frame of `None` is missing and becomes an error row.
-    pub fn batch(&self, frames: &[Option<&[u8]>]) -> Result<RecordBatch, BatchError> {
+    ///
+    /// `max_bytes` limits the memory of the columns.
+    pub fn batch(&self, frames: &[Option<&[u8]>], max_bytes: usize) -> Result<RecordBatch, BatchError> {
         let sizes = frames
             .iter()
             .map(|frame| frame.map_or(1, |frame| frame.len().saturating_add(1)));
@@ -78,11 +85,13 @@ impl Columns {
         if bytes > MAX_BYTES {
             return Err(BatchError::TooLarge { bytes });
         }
-        let mut builder = BatchBuilder::new(&self.layout, bytes);
+        let mut builder = BatchBuilder::new(&self.layout, &self.sizes, bytes, max_bytes);
         let mut faults = Vec::new();
         for frame in frames {
-            let fault = match frame {
-                Some(frame) => self.decode(frame, &mut builder).err().map(|error| Fault {
+            let fault = match frame.map(|frame| self.decode(frame, &mut builder)) {
+                Some(Ok(())) => None,
+                Some(Err(Stop::Visitor(Exceeded))) => return Err(BatchError::ColumnsTooLarge),
+                Some(Err(Stop::Bytes(error))) => Some(Fault {
                     row: 0,
                     kind: error.kind.name(),
                     offset: Some(error.offset),
@@ -95,21 +104,30 @@ impl Columns {
                     path: String::new(),
                 }),
             };
-            match fault {
+            let added = match fault {
                 None => builder.keep(),
                 Some(fault) => {
-                    builder.replace_by_null_row();
+                    let added = builder.replace_by_null_row(fault.path.len());
                     let row = builder.rows() - 1;
                     faults.push(Fault { row, ..fault });
+                    added
                 }
-            }
+            };
+            added.map_err(|Exceeded| BatchError::ColumnsTooLarge)?;
         }
-        self.finish(builder, &faults).map_err(BatchError::Arrow)
+        builder.convert();
+        let paths = faults.iter().map(|fault| fault.path.len()).sum();
+        let checked = builder.check_size(paths);
+        checked.map_err(|Exceeded| BatchError::ColumnsTooLarge)?;
+        self.finish(builder, &faults).map_err(|error| match error {
+            ArrowError::OffsetOverflowError(_) => BatchError::ColumnTooLarge,
+            error => BatchError::Arrow(error),
+        })
     }
 
-    fn decode<'a>(&'a self, frame: &'a [u8], builder: &mut BatchBuilder<'a, '_>) -> Result<(), Box<DecodeError>> {
+    fn decode<'a>(&'a self, frame: &'a [u8], builder: &mut BatchBuilder<'a, '_>) -> Result<(), Stop<Exceeded>> {
         let start = match &self.header {
-            Some(header) => kwire::validate_prefix(header, frame)?,
+            Some(header) => kwire::validate_prefix(header, frame).map_err(Stop::Bytes)?,
             None => 0,
         };
         let body = frame.get(start..).unwrap_or_default();
@@ -117,12 +135,13 @@ impl Columns {
         kwire::decode::decode(&self.plan, body, builder).map_err(|stop| match stop {
             Stop::Bytes(mut error) => {
                 error.offset += start;
-                error
+                Stop::Bytes(error)
             }
-            Stop::Visitor(never) => match never {},
+            Stop::Visitor(exceeded) => Stop::Visitor(exceeded),
         })
     }
 
+    /// Make the arrays of columns that have been converted.
     fn finish(&self, builder: BatchBuilder<'_, '_>, faults: &[Fault]) -> Result<RecordBatch, ArrowError> {
         let bad: Vec<usize> = faults.iter().map(|fault| fault.row).collect();
         let mut finished = ArrayBuilder::new(builder, &bad);
@@ -130,7 +149,7 @@ impl Columns {
         for output in &self.layout.output {
             arrays.push(finished.output_column(output.column, output.group)?);
         }
-        arrays.extend(error_columns(faults, finished.rows)?);
+        arrays.extend(finished.error_columns(faults)?);
         let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(finished.rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &rows)
     }

@@ -1,10 +1,14 @@
 //! `Columns` for Python: frames in, an Arrow record batch out.
 
+use std::collections::HashMap;
+
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, RecordBatch, RecordBatchIterator, StructArray,
 };
+use arrow_buffer::NullBuffer;
+use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, SchemaRef};
 use kwire_columns::{BatchError, MAX_BYTES, RowsError, Shape};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -51,13 +55,13 @@ impl Columns {
     }
 
     /// Decode a sequence of bytes-like objects and None, or binary Arrow data, into a batch.
-    fn batch(&self, py: Python<'_>, frames: &Bound<'_, PyAny>) -> PyResult<Batch> {
+    fn batch(&self, py: Python<'_>, frames: &Bound<'_, PyAny>, max_bytes: usize) -> PyResult<Batch> {
         let made = if let Some(chunks) = chunks(frames)? {
             let mut slices = Vec::new();
             for chunk in &chunks {
                 add_slices(chunk, &mut slices)?;
             }
-            py.detach(|| self.compiled.batch(&slices))
+            py.detach(|| self.compiled.batch(&slices, max_bytes))
         } else {
             let mut held: Vec<Option<ImmutableBytes<'_>>> = Vec::new();
             for frame in frames.try_iter()? {
@@ -72,18 +76,20 @@ impl Columns {
                 .iter()
                 .map(|frame| frame.as_ref().map(ImmutableBytes::as_slice))
                 .collect();
-            py.detach(|| self.compiled.batch(&slices))
+            py.detach(|| self.compiled.batch(&slices, max_bytes))
         };
         match made {
             Ok(batch) => Ok(Batch(batch)),
             Err(BatchError::TooLarge { bytes }) => Err(too_large(py, bytes)),
+            Err(BatchError::ColumnsTooLarge) => Err(columns_too_large(py, max_bytes, false)),
+            Err(BatchError::ColumnTooLarge) => Err(columns_too_large(py, MAX_BYTES, true)),
             Err(BatchError::Arrow(error)) => Err(unexpected(&error)),
         }
     }
 }
 
 /// Append the frames of a binary array to `slices`.
-fn add_slices<'a>(chunk: &'a ArrayRef, slices: &mut Vec<Option<&'a [u8]>>) -> PyResult<()> {
+pub(crate) fn add_slices<'a>(chunk: &'a ArrayRef, slices: &mut Vec<Option<&'a [u8]>>) -> PyResult<()> {
     let chunk = chunk.as_any();
     if let Some(array) = chunk.downcast_ref::<BinaryArray>() {
         slices.extend(array.iter());
@@ -99,9 +105,20 @@ fn add_slices<'a>(chunk: &'a ArrayRef, slices: &mut Vec<Option<&'a [u8]>>) -> Py
     Ok(())
 }
 
+/// Collect the capacity of each buffer of an array by the address of its allocation.
+fn add_buffers(data: &ArrayData, buffers: &mut HashMap<usize, usize>) {
+    let validity = data.nulls().map(NullBuffer::buffer);
+    for buffer in data.buffers().iter().chain(validity) {
+        buffers.insert(buffer.data_ptr().as_ptr() as usize, buffer.capacity());
+    }
+    for child in data.child_data() {
+        add_buffers(child, buffers);
+    }
+}
+
 /// A record batch, for libraries that read Arrow through the `PyCapsule` interface.
 #[pyclass(frozen, module = "kwire._kwire")]
-pub(crate) struct Batch(RecordBatch);
+pub(crate) struct Batch(pub(crate) RecordBatch);
 
 #[pymethods]
 impl Batch {
@@ -125,10 +142,14 @@ impl Batch {
             .collect()
     }
 
-    /// The memory that the batch holds in bytes.
+    /// The memory that the batch holds in bytes. Buffers that columns share count once.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.0.get_array_memory_size()
+        let mut buffers = HashMap::new();
+        for column in self.0.columns() {
+            add_buffers(&column.to_data(), &mut buffers);
+        }
+        buffers.values().sum()
     }
 
     #[getter]
@@ -178,7 +199,7 @@ impl Batch {
 
 /// The schema of a batch, for libraries that read Arrow through the `PyCapsule` interface.
 #[pyclass(frozen, module = "kwire._kwire")]
-pub(crate) struct Schema(SchemaRef);
+pub(crate) struct Schema(pub(crate) SchemaRef);
 
 #[pymethods]
 impl Schema {
@@ -209,11 +230,21 @@ fn no_such_rows(py: Python<'_>, error: &RowsError) -> PyErr {
 
 /// Create `kwire.columnar.BatchTooLarge`.
 #[cold]
-fn too_large(py: Python<'_>, bytes: usize) -> PyErr {
+pub(crate) fn too_large(py: Python<'_>, bytes: usize) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let made = CLASS
         .import(py, "kwire.columnar", "BatchTooLarge")
         .and_then(|class| class.call1((bytes, MAX_BYTES)));
+    made.map_or_else(|failed| failed, PyErr::from_value)
+}
+
+/// Create `kwire.columnar.ColumnsTooLarge`.
+#[cold]
+fn columns_too_large(py: Python<'_>, max_bytes: usize, one_column: bool) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let made = CLASS
+        .import(py, "kwire.columnar", "ColumnsTooLarge")
+        .and_then(|class| class.call1((max_bytes, one_column)));
     made.map_or_else(|failed| failed, PyErr::from_value)
 }
 

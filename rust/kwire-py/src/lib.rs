@@ -8,12 +8,16 @@
 mod columns;
 mod errors;
 mod immutable_bytes;
+mod index;
 mod memo;
 mod memory;
 mod plan;
+mod records;
 mod response_cache;
 #[allow(unsafe_code, reason = "takes Arrow data over from other libraries")]
 mod unsafe_arrow;
+#[allow(unsafe_code, reason = "links the memory of dead objects")]
+mod unsafe_blocks;
 #[allow(unsafe_code, reason = "writes the slots of objects that it allocates")]
 mod unsafe_builder;
 #[allow(unsafe_code, reason = "writes a bytes object before anyone else can see it")]
@@ -22,19 +26,36 @@ mod unsafe_bytes;
 mod unsafe_caches;
 #[allow(unsafe_code, reason = "computes the addresses of the interpreter's small integers")]
 mod unsafe_constants;
+#[allow(unsafe_code, reason = "reads and writes the digits of integers")]
+mod unsafe_digits;
 #[allow(unsafe_code, reason = "reads slots of objects of the previous message")]
 mod unsafe_incremental;
+#[allow(unsafe_code, reason = "takes over the references that the builder returns")]
+mod unsafe_index;
+#[allow(unsafe_code, reason = "asks which interpreter runs")]
+mod unsafe_interpreter;
 #[allow(unsafe_code, reason = "makes object templates, and uuids without their constructor")]
 mod unsafe_layout;
 #[allow(unsafe_code, reason = "removes the garbage collector's header from struct classes")]
 mod unsafe_objects;
 #[allow(unsafe_code, reason = "calls an intrinsic of the processor")]
 mod unsafe_prefetch;
+#[allow(unsafe_code, reason = "writes and reads the slots of records")]
+mod unsafe_records;
 #[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]
 mod unsafe_source;
+#[allow(
+    unsafe_code,
+    reason = "writes the slots of objects that it allocates, many at a time"
+)]
+mod unsafe_uniform;
+#[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]
+mod unsafe_uniform_source;
 
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
+
+use crate::unsafe_interpreter::require_main_interpreter;
 
 /// Decoding many small frames into columns allocates and frees large buffers in every call. mimalloc keeps them, where
 /// the system's allocator returns them to the kernel, which clears them again page by page.
@@ -42,16 +63,18 @@ use pyo3::prelude::*;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The engine behind `kwire`. Its classes and functions are public only through that package.
+///
+/// A function, because a module declared with `mod` would create its classes before it can check the interpreter.
 #[pymodule(gil_used = true)]
-mod _kwire {
-    #[pymodule_export]
-    use crate::columns::{Batch, Columns, Schema};
-    #[pymodule_export]
-    use crate::memory::Memory;
-    #[pymodule_export]
-    use crate::plan::Plan;
-    #[pymodule_export]
-    use crate::response_cache::ResponseCache;
-    #[pymodule_export]
-    use crate::unsafe_objects::adopt;
+fn _kwire(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    require_main_interpreter(module.py())?;
+    module.add_class::<columns::Batch>()?;
+    module.add_class::<columns::Columns>()?;
+    module.add_class::<columns::Schema>()?;
+    module.add_class::<index::Index>()?;
+    module.add_class::<memory::Memory>()?;
+    module.add_class::<plan::Plan>()?;
+    module.add_class::<records::Records>()?;
+    module.add_class::<response_cache::ResponseCache>()?;
+    module.add_function(wrap_pyfunction!(unsafe_objects::adopt, module)?)
 }

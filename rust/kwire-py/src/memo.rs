@@ -1,6 +1,6 @@
-//! Caches of values by the bytes from which they were built in the same call.
+//! Caches of values by the bytes from which they were built.
 //!
-//! A table stores offsets in the input instead of bytes. A look-up compares the bytes at both offsets, so neither a
+//! A table of values of the same call (`Memo`) stores offsets in the input instead of bytes. A look-up compares the bytes at both offsets, so neither a
 //! hash collision nor a stale entry can return a wrong value. A generation number distinguishes entries of earlier
 //! calls. A table with too few hits turns itself off for the rest of the call.
 
@@ -9,7 +9,7 @@ use crate::unsafe_prefetch::prefetch;
 /// The maximum number of entries. A larger table displaces more of the processor's caches than it saves.
 const MOST_ENTRIES: usize = 1 << 15;
 const FEWEST_ENTRIES: usize = 1 << 8;
-/// The approximate number of input bytes for each look-up.
+/// The number of input bytes for each look-up, at least.
 const BYTES_A_LOOK_UP: usize = 48;
 
 /// When a table is worth its look-ups.
@@ -26,6 +26,17 @@ pub(crate) struct Worth {
     pub(crate) percent: usize,
 }
 
+/// A look-up of a long value costs little compared to building it: a few hits suffice. The first evaluation takes place
+/// after a quarter of the look-ups, at most 128, which have at least one hit if there are at most 5,000 distinct values.
+const WORTH_OF_LONG_VALUES: Worth = Worth {
+    distinct: 1 << 13,
+    percent: 5,
+};
+const FIRST_EVALUATION_OF_LONG_VALUES: (usize, usize) = (1 << 4, 1 << 7);
+/// Values with more bytes are long.
+const LONG: usize = 128;
+const MOST_LONG_ENTRIES: usize = 1 << 12;
+
 /// A direct-mapped table from bytes of one input to values.
 pub(crate) struct Memo<T> {
     entries: Vec<Entry<T>>,
@@ -35,7 +46,10 @@ pub(crate) struct Memo<T> {
     judged_at: usize,
     judged: bool,
     worth: Worth,
+    /// `worth`, or that of long values if the first one of this input was long.
+    worth_now: Worth,
     wanted: usize,
+    /// The number of look-ups that the input leads to. 0 before the first one.
     look_ups: usize,
     pub(crate) on: bool,
 }
@@ -59,6 +73,7 @@ impl<T: Copy> Memo<T> {
             judged_at: 0,
             judged: false,
             worth,
+            worth_now: worth,
             wanted: 0,
             look_ups: 0,
             on: false,
@@ -72,9 +87,7 @@ impl<T: Copy> Memo<T> {
         if !self.on {
             return;
         }
-        self.look_ups = input.len() / BYTES_A_LOOK_UP;
-        self.wanted = self.look_ups.next_power_of_two().clamp(FEWEST_ENTRIES, MOST_ENTRIES);
-        self.judged_at = (self.look_ups * 100).isqrt().min(self.look_ups / 10).max(1);
+        self.look_ups = 0;
         (self.asked, self.found, self.judged) = (0, 0, false);
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
@@ -83,9 +96,32 @@ impl<T: Copy> Memo<T> {
         }
     }
 
+    /// Estimate the number of look-ups from the length of the first value.
+    #[cold]
+    fn expect(&mut self, input: usize, length: usize) {
+        self.look_ups = (input / length.max(BYTES_A_LOOK_UP)).max(1);
+        if length > LONG {
+            self.worth_now = WORTH_OF_LONG_VALUES;
+            self.wanted = self
+                .look_ups
+                .next_power_of_two()
+                .clamp(FEWEST_ENTRIES, MOST_LONG_ENTRIES);
+            let (fewest, most) = FIRST_EVALUATION_OF_LONG_VALUES;
+            self.judged_at = (self.look_ups / 4).clamp(fewest, most);
+        } else {
+            self.worth_now = self.worth;
+            self.worth_now.distinct = self.worth.distinct.min(self.look_ups);
+            self.wanted = self.look_ups.next_power_of_two().clamp(FEWEST_ENTRIES, MOST_ENTRIES);
+            self.judged_at = (self.look_ups * 100).isqrt().min(self.look_ups / 10).max(1);
+        }
+    }
+
     /// Return the value that was stored for exactly these bytes. `hash` is their hash.
     #[inline]
     pub(crate) fn get(&mut self, input: &[u8], bytes: &[u8], hash: u64) -> Option<T> {
+        if self.look_ups == 0 {
+            self.expect(input.len(), bytes.len());
+        }
         self.asked += 1;
         if self.asked == self.judged_at {
             self.judge();
@@ -96,7 +132,12 @@ impl<T: Copy> Memo<T> {
             return None;
         }
         let before = input.get(entry.start as usize..)?.get(..bytes.len())?;
-        if same(before, bytes) {
+        let equal = if bytes.len() > LONG {
+            before == bytes
+        } else {
+            same(before, bytes)
+        };
+        if equal {
             self.found += 1;
             entry.value
         } else {
@@ -123,11 +164,10 @@ impl<T: Copy> Memo<T> {
     #[cold]
     fn judge(&mut self) {
         self.on = if self.judged {
-            self.found * 100 >= self.asked * self.worth.percent
+            self.found * 100 >= self.asked * self.worth_now.percent
         } else {
-            // The estimate of D must be below N and below the maximum.
-            let most = self.worth.distinct.min(self.look_ups);
-            self.asked * self.asked <= 2 * self.found * most
+            // The estimate of D must be below the maximum.
+            self.asked * self.asked <= 2 * self.found * self.worth_now.distinct
         };
         self.judged = true;
         self.judged_at = (self.entries.len() / 2).max(1);
@@ -179,10 +219,11 @@ impl<T: Copy> Memo<T> {
 }
 
 /// A table for keys of 4 to 16 bytes, which are part of the entries. It holds the replica lists that partitions repeat.
+///
+/// It keeps its values from call to call, at most `SHORT_ENTRIES` of them: in a message with a thousand partitions, most
+/// lists occur for the first time.
 pub(crate) struct ShortMemo<T> {
     entries: Vec<ShortEntry<T>>,
-    /// The number of the call, which is part of the mark of its entries.
-    generation: u32,
     asked: u32,
     found: u32,
     pub(crate) on: bool,
@@ -190,14 +231,11 @@ pub(crate) struct ShortMemo<T> {
 
 #[derive(Clone, Copy)]
 struct ShortEntry<T> {
-    start: u64,
-    end: u64,
-    /// The generation and the length of the key. 0 in an unused entry.
-    mark: u64,
+    key: ShortKey,
     value: Option<T>,
 }
 
-/// The first and last eight bytes of a key, which may overlap, or its four bytes; and its length.
+/// The first and last eight bytes of a key, which may overlap, or its four bytes; and its length, 0 in an unused entry.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct ShortKey {
     start: u64,
@@ -206,13 +244,14 @@ pub(crate) struct ShortKey {
 }
 
 impl ShortKey {
-    /// Return the key, or `None` for another length.
+    /// Return the key, or `None` for another length. `bytes` must be the input itself and not a copy: a copy that was
+    /// written a moment ago cannot be read as overlapping words without waiting for it.
     #[inline(always)]
     pub(crate) fn new(bytes: &[u8]) -> Option<Self> {
         let (start, end) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-            (Some(start), Some(end)) if bytes.len() <= 16 => (u64::from_be_bytes(*start), u64::from_be_bytes(*end)),
+            (Some(start), Some(end)) if bytes.len() <= 16 => (u64::from_ne_bytes(*start), u64::from_ne_bytes(*end)),
             _ => match <[u8; 4]>::try_from(bytes) {
-                Ok(word) => (u32::from_be_bytes(word).into(), 0),
+                Ok(word) => (u32::from_ne_bytes(word).into(), 0),
                 Err(_) => return None,
             },
         };
@@ -232,69 +271,59 @@ impl<T: Copy> ShortMemo<T> {
     pub(crate) fn new() -> Self {
         Self {
             entries: Vec::new(),
-            generation: 0,
             asked: 0,
             found: 0,
             on: false,
         }
     }
 
-    /// Clear the table.
+    /// Prepare the table for an input.
     pub(crate) fn begin(&mut self, on: bool) {
         (self.on, self.asked, self.found) = (on, 0, 0);
-        self.generation = self.generation.wrapping_add(1);
-        if self.generation == 0 {
-            self.entries.clear();
-            self.generation = 1;
-        }
     }
 
     #[inline(always)]
     pub(crate) fn get(&mut self, key: ShortKey) -> Option<T> {
-        self.asked += 1;
+        self.asked = self.asked.wrapping_add(1);
         if self.asked == SHORT_SAMPLE {
             self.judge();
         }
         let entry = self.entries.get(self.place(key))?;
-        if entry.start == key.start && entry.end == key.end && entry.mark == self.mark(key) {
-            self.found += 1;
+        if entry.key == key {
+            self.found = self.found.wrapping_add(1);
             entry.value
         } else {
             None
         }
     }
 
-    #[inline(always)]
-    pub(crate) fn put(&mut self, key: ShortKey, value: T) {
+    /// Store a value. Returns the one that it replaces.
+    #[inline]
+    #[must_use]
+    pub(crate) fn put(&mut self, key: ShortKey, value: T) -> Option<T> {
         if self.entries.is_empty() {
-            let unused = ShortEntry {
+            let key = ShortKey {
                 start: 0,
                 end: 0,
-                mark: 0,
-                value: None,
+                length: 0,
             };
-            self.entries.resize(SHORT_ENTRIES, unused);
+            self.entries.resize(SHORT_ENTRIES, ShortEntry { key, value: None });
         }
-        let (place, mark) = (self.place(key), self.mark(key));
-        if let Some(entry) = self.entries.get_mut(place) {
-            *entry = ShortEntry {
-                start: key.start,
-                end: key.end,
-                mark,
-                value: Some(value),
-            };
-        }
+        let place = self.place(key);
+        let entry = self.entries.get_mut(place)?;
+        let value = Some(value);
+        std::mem::replace(entry, ShortEntry { key, value }).value
+    }
+
+    /// Remove all values.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.entries.drain(..).filter_map(|entry| entry.value)
     }
 
     #[cold]
     fn judge(&mut self) {
         self.on = self.found * 5 >= self.asked * 2;
         (self.asked, self.found) = (0, 0);
-    }
-
-    #[inline(always)]
-    fn mark(&self, key: ShortKey) -> u64 {
-        u64::from(self.generation) << 8 | key.length
     }
 
     #[inline(always)]
@@ -330,6 +359,28 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
             _ => a.iter().zip(b).all(|(a, b)| a == b),
         },
     }
+}
+
+/// A hash of a few words of a long value: enough to tell most values apart, at a constant cost.
+#[inline]
+pub(crate) fn hash_of_sample(bytes: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    const WORDS: usize = 8;
+    if bytes.len() <= LONG {
+        return hash(bytes);
+    }
+    let step = (bytes.len() - 8) / (WORDS - 1);
+    let word = |index: usize| {
+        let word = bytes.get(index * step..).and_then(|rest| rest.first_chunk());
+        u64::from_le_bytes(*word.unwrap_or(&[0; 8]))
+    };
+    // Two independent chains, because each step waits for the one before it.
+    let mut chains = [FACTOR ^ bytes.len() as u64, FACTOR];
+    for index in (0..WORDS).step_by(2) {
+        chains[0] = fold(chains[0] ^ word(index), FACTOR);
+        chains[1] = fold(chains[1] ^ word(index + 1), FACTOR);
+    }
+    fold(chains[0] ^ FACTOR, chains[1])
 }
 
 /// A hash for tables in memory. It is fast and good enough in its upper half. Look-ups always compare the bytes.

@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyType};
 
 use crate::errors::{decode_error, encode_error, plan_error};
 use crate::immutable_bytes::ImmutableBytes;
@@ -13,12 +13,15 @@ use crate::unsafe_builder::build;
 use crate::unsafe_caches::Caches;
 use crate::unsafe_layout::Layout;
 use crate::unsafe_source;
+use crate::unsafe_uniform_source::Columns;
 
 /// A message in one version, ready to decode and encode.
 #[pyclass(frozen, module = "kwire._kwire")]
 pub(crate) struct Plan {
     pub(crate) compiled: kwire::Plan,
     pub(crate) layouts: Vec<Layout>,
+    /// For each struct, how to encode several of them together.
+    columns: Vec<Option<Columns>>,
     /// Taken for the duration of a call. A second thread creates its own in the meantime.
     caches: Mutex<Option<Box<Caches>>>,
     /// The length of the last encoded message.
@@ -47,9 +50,15 @@ impl Plan {
             .zip(&structs)
             .map(|(body, (class, absent))| Layout::new(body, class, absent));
         let layouts = layouts.collect::<PyResult<Vec<_>>>()?;
+        let columns = opened
+            .iter()
+            .zip(&layouts)
+            .map(|(body, layout)| Columns::new(body, layout))
+            .collect();
         Ok(Self {
             compiled: plan,
             layouts,
+            columns,
             caches: Mutex::new(None),
             length: AtomicUsize::new(0),
         })
@@ -68,21 +77,38 @@ impl Plan {
         self.compiled.to_string()
     }
 
-    /// Decode a bytes-like object.
-    fn decode<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    /// Decode a bytes-like object. `version` is the key that the caller found the plan by.
+    #[pyo3(signature = (data, version = None))]
+    fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        version: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        check_key(version)?;
         let data = ImmutableBytes::new(data)?;
         let built = self.with_caches(|caches| build(py, &self.compiled, &self.layouts, data.as_slice(), caches));
         built.map_err(|error| error.map_or_else(|raised| raised, |error| decode_error(py, &error)))
     }
 
-    /// Encode a message.
-    fn encode<'py>(&self, py: Python<'py>, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        unsafe_source::encode(py, &self.compiled, &self.layouts, message, &self.length)?
+    /// Encode a message. `version` is the key that the caller found the plan by.
+    #[pyo3(signature = (message, version = None))]
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        message: &Bound<'py, PyAny>,
+        version: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        check_key(version)?;
+        unsafe_source::encode(py, &self.compiled, &self.layouts, &self.columns, message, &self.length)?
             .map_err(|error| encode_error(py, &error))
     }
 
-    /// Check a bytes-like object. Raises `DecodeError` if it is invalid.
-    fn validate(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Check a bytes-like object. Raises `DecodeError` if it is invalid. `version` is the key that the caller found the
+    /// plan by.
+    #[pyo3(signature = (data, version = None))]
+    fn validate(&self, py: Python<'_>, data: &Bound<'_, PyAny>, version: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        check_key(version)?;
         let data = ImmutableBytes::new(data)?;
         let bytes = data.as_slice();
         // Release the GIL for long inputs. The bytes are immutable.
@@ -93,6 +119,24 @@ impl Plan {
         };
         checked.map_err(|error| decode_error(py, &error))
     }
+}
+
+/// Check the key of a look-up by version. `True` and `1.0` find the plan of version 1 in a dict, because they equal 1.
+#[inline]
+fn check_key(version: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match version {
+        Some(version) if !version.is_exact_instance_of::<PyInt>() => check_unusual_key(version),
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn check_unusual_key(version: &Bound<'_, PyAny>) -> PyResult<()> {
+    if version.is_instance_of::<PyInt>() && !version.is_instance_of::<PyBool>() {
+        return Ok(());
+    }
+    let found = version.repr()?;
+    Err(PyTypeError::new_err(format!("version: expected an int, found {found}")))
 }
 
 impl Plan {

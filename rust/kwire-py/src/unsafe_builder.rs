@@ -2,16 +2,17 @@
 //!
 //! The `unsafe` blocks rely on these invariants:
 //! 1. The GIL is held from `Plan::decode` to the end. No Python code that runs in between can see the objects that are
-//!    being built: nothing refers to them, and tuples are untracked by the garbage collector as soon as they exist.
+//!    being built: nothing refers to them, and the garbage collector tracks none of them before it is complete.
 //! 2. Every object that is built becomes part of the message at once and is released only when the call fails, after
-//!    which no cache is read. Therefore caches hold borrowed pointers.
+//!    which no cache is read. Therefore caches hold borrowed pointers, except for those that outlive the call
+//!    (`unsafe_caches`).
 //! 3. A slot is written once, at the offset that its own descriptor names (`slot_offset`). Until then it is null, so
 //!    that an incomplete object can be released.
 
 use std::ptr::NonNull;
 
 use kwire::Stop;
-use kwire::decode::{Text, Visitor, unpack};
+use kwire::decode::{Matcher, Text, UniformLayout, Visitor, unpack};
 use kwire::plan::{Primitive, Struct};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -19,7 +20,8 @@ use pyo3::prelude::*;
 use crate::memo::{ShortKey, hash};
 use crate::unsafe_caches::{Caches, MAX_CACHED};
 use crate::unsafe_constants::Constants;
-use crate::unsafe_layout::{Layout, Uuids, count, unknown_tags_class, write};
+use crate::unsafe_layout::{Layout, TagsLayout, Uuids, count, write};
+use crate::unsafe_uniform::new_objects;
 
 /// An owned reference, which is released if decoding fails.
 pub(crate) struct Owned(NonNull<ffi::PyObject>);
@@ -43,6 +45,11 @@ impl Owned {
         // SAFETY: the caller ensures that the object is alive.
         unsafe { count(pointer.as_ptr()) };
         Self(pointer)
+    }
+
+    #[inline(always)]
+    pub(crate) fn pointer(&self) -> NonNull<ffi::PyObject> {
+        self.0
     }
 
     #[inline(always)]
@@ -75,15 +82,27 @@ pub(crate) struct Items {
     tuple: Owned,
 }
 
+impl Items {
+    /// Return the address of the first element.
+    pub(crate) fn elements(&self) -> *mut *mut ffi::PyObject {
+        // SAFETY: the object is a live tuple. Only an address is computed.
+        unsafe { (&raw mut (*self.tuple.0.as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast() }
+    }
+}
+
 /// Builds Python objects.
 pub(crate) struct Builder<'a, 'py> {
     py: Python<'py>,
     pub(crate) layouts: &'a [Layout],
-    input: &'a [u8],
-    caches: &'a mut Caches,
-    constants: &'static Constants,
+    pub(crate) input: &'a [u8],
+    pub(crate) caches: &'a mut Caches,
+    pub(crate) constants: &'static Constants,
     last_short_array: Option<(ShortKey, NonNull<ffi::PyObject>)>,
     last_array: Option<(Primitive, &'a [u8], NonNull<ffi::PyObject>)>,
+    /// The hash of the last array of structs that was looked up.
+    pub(crate) last_hash: u64,
+    /// The unknown tags of the last struct that has some, and their bytes.
+    last_tags: Option<(Vec<u8>, NonNull<ffi::PyObject>)>,
     tracked: bool,
 }
 
@@ -101,16 +120,18 @@ impl<'a, 'py> Builder<'a, 'py> {
             constants: Constants::get(py),
             last_short_array: None,
             last_array: None,
+            last_hash: 0,
+            last_tags: None,
             tracked,
         }
     }
 
-    fn start_of(&self, bytes: &[u8]) -> usize {
+    pub(crate) fn start_of(&self, bytes: &[u8]) -> usize {
         bytes.as_ptr() as usize - self.input.as_ptr() as usize
     }
 
     #[inline(never)]
-    fn large_integer(&mut self, value: i64) -> Result<Owned, Raised> {
+    pub(crate) fn large_integer(&mut self, value: i64) -> Result<Owned, Raised> {
         // SAFETY: both calls return a new reference, or null with an exception set. Cached objects are alive by
         // invariant 2.
         unsafe {
@@ -127,37 +148,38 @@ impl<'a, 'py> Builder<'a, 'py> {
     }
 
     fn tuple(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Owned, Raised> {
-        let count = bytes.len() / kind.size();
-        let items = self.new_tuple(count)?;
+        let items = self.new_tuple(bytes.len() / kind.size())?;
         unpack(kind, bytes, self, |index, item| {
-            // SAFETY: `index` is below `count`, and nothing else refers to the tuple.
-            unsafe { ffi::PyTuple_SET_ITEM(items.0.as_ptr(), index.cast_signed(), item.into_pointer()) };
+            // SAFETY: `index` is below the number of elements, and nothing else refers to the tuple.
+            unsafe { items.elements().add(index).write(item.into_pointer()) };
         })?;
-        Ok(items)
+        // Numbers and uuids cannot be part of a cycle, so the tuple need not be tracked.
+        Ok(items.tuple)
+    }
+
+    /// Build a short int32 array, and keep it for others with the same key.
+    #[inline(never)]
+    pub(crate) fn new_short_array(&mut self, key: Option<ShortKey>, bytes: &'a [u8]) -> Result<Owned, Raised> {
+        let made = self.tuple(Primitive::Int32, bytes)?;
+        if let Some(key) = key {
+            // SAFETY: the tuple is complete and has exact ints only. The GIL is held (invariant 1).
+            unsafe { self.caches.keep_short_array(key, made.0) };
+        }
+        Ok(made)
     }
 
     #[inline]
     fn short_array(&mut self, key: ShortKey, bytes: &'a [u8]) -> Result<Owned, Raised> {
-        let found = if self.caches.arrays.on {
-            self.caches.arrays.get(key)
-        } else {
-            None
-        };
-        let made = if let Some(found) = found {
-            // SAFETY: the object is alive by invariant 2.
-            unsafe { Owned::borrowed(found) }
-        } else {
-            let made = self.tuple(Primitive::Int32, bytes)?;
-            if self.caches.arrays.on {
-                self.caches.arrays.put(key, made.0);
-            }
-            made
+        let made = match self.caches.short_array(key) {
+            // SAFETY: the table owns the tuple.
+            Some(found) => unsafe { Owned::borrowed(found) },
+            None => self.new_short_array(Some(key), bytes)?,
         };
         self.last_short_array = Some((key, made.0));
         Ok(made)
     }
 
-    fn other_array(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Owned, Raised> {
+    pub(crate) fn other_array(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<Owned, Raised> {
         match self.last_array {
             // SAFETY: the object is alive by invariant 2.
             Some((before, of, tuple)) if before == kind && of == bytes => Ok(unsafe { Owned::borrowed(tuple) }),
@@ -169,21 +191,58 @@ impl<'a, 'py> Builder<'a, 'py> {
         }
     }
 
+    /// Create unknown tags. In most messages with unknown tags, many structs have the same.
+    pub(crate) fn tags(&mut self, raw: &[u8]) -> Result<Owned, Raised> {
+        if let Some((of, tags)) = &self.last_tags
+            && of == raw
+        {
+            // SAFETY: the object is alive by invariant 2.
+            return Ok(unsafe { Owned::borrowed(*tags) });
+        }
+        let made = TagsLayout::get(self.py).and_then(|layout| layout.new_tags(self.py, raw));
+        // SAFETY: takes over the new reference.
+        let made = made
+            .map_err(|error| raise(self.py, error))
+            .and_then(|made| unsafe { Owned::new(made.into_ptr()) })?;
+        self.last_tags = Some((raw.to_vec(), made.0));
+        Ok(made)
+    }
+
+    /// Create a tuple of null elements, which the garbage collector does not track yet.
     #[inline]
-    fn new_tuple(&mut self, count: usize) -> Result<Owned, Raised> {
-        // SAFETY: the call returns a new tuple with null elements, or null with an exception set. The count fits,
-        // because the input has at least that many bytes. Untracked, the incomplete tuple is invisible to the garbage
-        // collector. It cannot be part of a cycle unless something tracked becomes an element, and then it stays
-        // tracked.
+    pub(crate) fn new_tuple(&mut self, count: usize) -> Result<Items, Raised> {
+        // SAFETY: the call returns a new tuple with null elements, or null with an exception set. The count fits, because
+        // the input has at least that many bytes. No collection takes place between its creation and its untracking.
         unsafe {
             if count == 0 {
-                return Ok(Owned::borrowed(self.constants.empty_tuple));
+                let tuple = Owned::borrowed(self.constants.empty_tuple);
+                return Ok(Items { tuple });
             }
             let tuple = Owned::new(ffi::PyTuple_New(count.cast_signed()))?;
-            if !self.tracked {
-                ffi::PyObject_GC_UnTrack(tuple.0.as_ptr().cast());
+            ffi::PyObject_GC_UnTrack(tuple.0.as_ptr().cast());
+            Ok(Items { tuple })
+        }
+    }
+
+    /// Return a complete array.
+    #[inline(always)]
+    pub(crate) fn complete(&self, array: Items) -> Owned {
+        // Without classes that have a garbage collector header, the tuple cannot be part of a cycle.
+        if self.tracked {
+            self.track(array.tuple.0);
+        }
+        array.tuple
+    }
+
+    /// Let the garbage collector track a complete object whose class has its header.
+    #[cold]
+    fn track(&self, object: NonNull<ffi::PyObject>) {
+        let object = object.as_ptr();
+        // SAFETY: the object is alive and has a header. The empty tuple is never tracked.
+        unsafe {
+            if object != self.constants.empty_tuple.as_ptr() && ffi::PyObject_GC_IsTracked(object) == 0 {
+                ffi::PyObject_GC_Track(object.cast());
             }
-            Ok(tuple)
         }
     }
 }
@@ -270,7 +329,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
                 };
             }
             if bytes.is_empty() {
-                return self.new_tuple(0);
+                return Ok(self.new_tuple(0)?.tuple);
             }
         }
         self.other_array(kind, bytes)
@@ -278,21 +337,19 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
 
     #[inline]
     fn begin_array(&mut self, count: usize) -> Result<Items, Raised> {
-        Ok(Items {
-            tuple: self.new_tuple(count)?,
-        })
+        self.new_tuple(count)
     }
 
     #[inline(always)]
     fn item(&mut self, array: &mut Items, index: usize, value: Owned) {
         // SAFETY: the decoder counts from 0 to below the `count` of `begin_array`, and nothing else refers to the
         // tuple.
-        unsafe { ffi::PyTuple_SET_ITEM(array.tuple.0.as_ptr(), index.cast_signed(), value.into_pointer()) };
+        unsafe { array.elements().add(index).write(value.into_pointer()) };
     }
 
     #[inline(always)]
     fn end_array(&mut self, array: Items) -> Result<Owned, Raised> {
-        Ok(array.tuple)
+        Ok(self.complete(array))
     }
 
     #[inline]
@@ -303,23 +360,16 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
         // from their own allocator.
         unsafe {
             let object = if layout.adopted {
-                let memory: *mut *mut ffi::PyObject = ffi::PyObject_Malloc(size_of_val(&*layout.template)).cast();
-                if memory.is_null() {
-                    ffi::PyErr_NoMemory();
-                    return Err(Raised);
-                }
-                for (index, word) in layout.template.iter().enumerate() {
-                    memory.add(index).write(*word);
-                }
-                count(layout.class.as_ptr());
-                for (_, default) in &layout.defaults {
-                    count(default.as_ptr());
-                }
-                memory.cast()
+                let mut object = std::ptr::null_mut();
+                new_objects(layout, &raw mut object, 1)?;
+                object
             } else {
                 let object = ffi::PyType_GenericAlloc(layout.type_pointer(), 0);
                 if object.is_null() {
                     return Err(Raised);
+                }
+                if ffi::PyObject_IS_GC(object) != 0 {
+                    ffi::PyObject_GC_UnTrack(object.cast());
                 }
                 for (offset, default) in &layout.defaults {
                     write(object, *offset, default.clone_ref(self.py).into_ptr());
@@ -358,8 +408,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     }
 
     fn unknown_tags(&mut self, body: &mut Draft<'a>, _: &'a Struct, raw: &[u8]) -> Result<(), Raised> {
-        let made = unknown_tags_class(self.py).and_then(|class| class.call1((raw,)));
-        let made = made.map_err(|error| raise(self.py, error))?;
+        let made = self.tags(raw)?;
         // SAFETY: as in `tagged_field`.
         unsafe {
             let slot = body
@@ -368,36 +417,54 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
                 .as_ptr()
                 .byte_add(body.layout.unknown_tags)
                 .cast::<*mut ffi::PyObject>();
-            ffi::Py_DECREF(slot.replace(made.unbind().into_ptr()));
+            ffi::Py_DECREF(slot.replace(made.into_pointer()));
         }
         Ok(())
     }
 
     #[inline(always)]
     fn end_struct(&mut self, body: Draft<'a>, _: &'a Struct) -> Result<Owned, Raised> {
+        // SAFETY: the object is alive.
+        if self.tracked && unsafe { ffi::PyObject_IS_GC(body.object.0.as_ptr()) } != 0 {
+            self.track(body.object.0);
+        }
         Ok(body.object)
+    }
+
+    const UNIFORM: bool = true;
+
+    #[inline(always)]
+    fn last_layout(&mut self, plan: &'a Struct) -> Option<&mut Option<Matcher>> {
+        self.caches.layouts.get_mut(plan.index)
+    }
+
+    #[inline(always)]
+    fn takes_uniform(&self, _: &'a Struct) -> bool {
+        !self.tracked
+    }
+
+    fn uniform_items(
+        &mut self,
+        array: &mut Items,
+        index: usize,
+        plan: &'a Struct,
+        count: usize,
+        bytes: &'a [u8],
+        layout: &UniformLayout,
+    ) -> Result<(), Raised> {
+        // SAFETY: the decoder counts from 0 to below the `count` of `begin_array`, so these elements are null. All
+        // classes are adopted, because the message is not tracked.
+        unsafe { self.build_uniform(array.elements().add(index), count, plan, bytes, layout) }
     }
 
     #[inline]
     fn cached_array(&mut self, plan: &'a Struct, bytes: &'a [u8]) -> Option<Owned> {
-        let memo = self.caches.arrays_of_structs.get_mut(plan.index)?;
-        if !memo.on || bytes.is_empty() || bytes.len() > MAX_CACHED {
-            return None;
-        }
-        let found = memo.get(self.input, bytes, hash(bytes))?;
-        // SAFETY: the object is alive by invariant 2.
-        Some(unsafe { Owned::borrowed(found) })
+        self.find_array(plan, bytes)
     }
 
     #[inline]
     fn cache_array(&mut self, plan: &'a Struct, bytes: &'a [u8], value: &Owned) {
-        let start = self.start_of(bytes);
-        let Some(memo) = self.caches.arrays_of_structs.get_mut(plan.index) else {
-            return;
-        };
-        if memo.on && bytes.len() <= MAX_CACHED {
-            memo.put(start, bytes, hash(bytes), value.0);
-        }
+        self.keep_array(plan, bytes, None, value);
     }
 
     #[inline(always)]

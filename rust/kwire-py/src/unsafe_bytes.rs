@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::null_mut;
 
-use kwire::encode::Sink;
+use kwire::encode::{Cursor, Sink};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -27,19 +27,28 @@ pub(crate) struct Growing {
     data: *mut u8,
     length: usize,
     capacity: usize,
+    /// The estimated length.
+    estimate: usize,
 }
 
-impl Growing {
-    /// Extra room at the end, so that the last words do not cause another allocation.
-    pub(crate) const SLACK: usize = BLOCK;
+/// The memory that is allocated for an estimate alone.
+const FIRST: usize = 1 << 16;
+/// A larger object grows to the estimate, but not to more than this many times what has been written. A small message
+/// that follows a large one would otherwise need the memory of the large one.
+const MAX_RATIO: usize = 128;
 
-    /// Create an empty object with room for `capacity` bytes.
-    pub(crate) fn new(_: Python<'_>, capacity: usize) -> Self {
+impl Growing {
+    /// Create an empty object. A good estimate of its length saves copies.
+    pub(crate) fn new(_: Python<'_>, estimate: usize) -> Self {
+        // Extra room, so that the last words do not cause another allocation.
+        let estimate = estimate.saturating_add(BLOCK);
+        let capacity = estimate.min(FIRST);
         let mut made = Self {
             object: null_mut(),
             data: null_mut(),
             length: 0,
             capacity: 0,
+            estimate,
         };
         // SAFETY: without a source, the bytes are uninitialized. No byte is read before it is written.
         made.adopt(
@@ -62,12 +71,10 @@ impl Growing {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, additional: usize) {
-        let wanted = self
-            .length
-            .saturating_add(additional)
-            .max(self.capacity.saturating_mul(2))
-            .max(64);
-        self.resize(wanted);
+        let needed = self.length.saturating_add(additional);
+        let expected = self.estimate.min(self.length.saturating_mul(MAX_RATIO));
+        let doubled = self.capacity.saturating_mul(2);
+        self.resize(needed.max(expected).max(doubled).max(64));
     }
 
     fn resize(&mut self, capacity: usize) {
@@ -95,6 +102,83 @@ impl Growing {
     }
 }
 
+/// The end of the written bytes. It borrows the object, so `data` and `capacity` change only in `more`.
+pub(crate) struct GrowingCursor<'s> {
+    out: &'s mut Growing,
+    /// Where the next byte goes: `out.data + length`.
+    at: *mut u8,
+    /// The end of the allocated bytes: `out.data + out.capacity`.
+    end: *mut u8,
+}
+
+impl GrowingCursor<'_> {
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.end.addr() - self.at.addr()
+    }
+}
+
+/// Make room for `additional` bytes after `at`, and return the new `at` and `end`. Takes no reference to a cursor, whose
+/// fields could not stay in registers otherwise.
+#[cold]
+#[inline(never)]
+fn more(out: &mut Growing, at: *mut u8, additional: usize) -> (*mut u8, *mut u8) {
+    out.length = at.addr() - out.data.addr();
+    out.grow(additional);
+    let cursor = out.open();
+    (cursor.at, cursor.end)
+}
+
+impl Cursor for GrowingCursor<'_> {
+    #[inline(always)]
+    fn push<const N: usize>(&mut self, bytes: [u8; N]) {
+        if self.left() < N {
+            (self.at, self.end) = more(self.out, self.at, N);
+            if self.left() < N {
+                return;
+            }
+        }
+        // SAFETY: that many bytes are free at `at`, as checked above. Bytes need no alignment.
+        unsafe {
+            self.at.cast::<[u8; N]>().write_unaligned(bytes);
+            self.at = self.at.add(N);
+        }
+    }
+
+    #[inline(always)]
+    fn position(&self) -> usize {
+        self.at.addr() - self.out.data.addr()
+    }
+
+    #[inline(always)]
+    fn repeat(&mut self, held: Range<usize>) {
+        let count = held.len();
+        if held.start > held.end || held.end > self.position() {
+            return;
+        }
+        if count > BLOCK || self.left() < BLOCK {
+            self.out.length = self.position();
+            self.out.repeat(held);
+            let cursor = self.out.open();
+            (self.at, self.end) = (cursor.at, cursor.end);
+            return;
+        }
+        // SAFETY: as in `Growing::repeat`, which this is the fast case of.
+        unsafe {
+            let block = self.out.data.add(held.start).cast::<[MaybeUninit<u8>; BLOCK]>();
+            self.at
+                .cast::<[MaybeUninit<u8>; BLOCK]>()
+                .write_unaligned(block.read_unaligned());
+            self.at = self.at.add(count);
+        }
+    }
+
+    #[inline(always)]
+    fn close(self) {
+        self.out.length = self.position();
+    }
+}
+
 impl Drop for Growing {
     fn drop(&mut self) {
         // SAFETY: `object` is null or the only reference, which is owned. This type is used only while the GIL is held.
@@ -103,6 +187,8 @@ impl Drop for Growing {
 }
 
 impl Sink for Growing {
+    type Cursor<'s> = GrowingCursor<'s>;
+
     fn len(&self) -> usize {
         self.length
     }
@@ -145,26 +231,28 @@ impl Sink for Growing {
     }
 
     #[inline(always)]
-    fn put_end(&mut self, word: u128, count: usize) {
-        const WORD: usize = size_of::<u128>();
-        if self.capacity - self.length < WORD {
-            self.grow(WORD);
+    fn open(&mut self) -> GrowingCursor<'_> {
+        // SAFETY: `length` and `capacity` are within the object, or both are 0 and `data` is null (invariant 2).
+        let (at, end) = unsafe { (self.data.add(self.length), self.data.add(self.capacity)) };
+        GrowingCursor { out: self, at, end }
+    }
+
+    #[inline]
+    fn zeros(&mut self, count: usize) -> Option<&mut [u8]> {
+        if self.capacity - self.length < count {
+            self.grow(count);
             if self.object.is_null() {
-                return;
+                return None;
             }
         }
-        // Writes the whole word, with the wanted bytes first. The next write overwrites the zeros after them. One store
-        // for any count.
-        let count = count.min(WORD);
-        let shifted = if count == 0 { 0 } else { word << (8 * (WORD - count)) };
-        // SAFETY: as in `put_array`.
+        // SAFETY: that many bytes are free after `length`, as checked above, and nothing else refers to them
+        // (invariant 1).
         unsafe {
-            self.data
-                .add(self.length)
-                .cast::<[u8; WORD]>()
-                .write_unaligned(shifted.to_be_bytes());
-        };
-        self.length += count;
+            let start = self.data.add(self.length);
+            start.write_bytes(0, count);
+            self.length += count;
+            Some(std::slice::from_raw_parts_mut(start, count))
+        }
     }
 
     #[inline(always)]

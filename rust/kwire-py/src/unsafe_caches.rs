@@ -1,18 +1,28 @@
 //! The tables of a plan that decoding uses: values by their bytes, and integers.
 //!
-//! The tables hold pointers without dereferencing them. The builder ensures that they are valid (its invariant 2). A
-//! generation number distinguishes the entries of different calls.
+//! Most tables hold pointers to objects of the message that is being built, without dereferencing them. The builder
+//! ensures that they are valid (its invariant 2). A generation number distinguishes the entries of different calls.
+//!
+//! The table of short int32 arrays keeps its tuples between calls. The `unsafe` blocks rely on these invariants:
+//! 1. The table owns one reference to each of its tuples, so `short_array` returns a live object at any time. A tuple
+//!    is released when another one replaces it and when the tables are dropped.
+//! 2. These are tuples of exact ints: releasing one runs no Python code, and they cannot be part of a cycle.
+//! 3. The table has a fixed number of entries, so the memory it holds is bounded whatever is decoded: about 2 MB for
+//!    each plan if every list has four ids over 256.
 
 use std::ptr::NonNull;
 
+use kwire::decode::Matcher;
 use pyo3::ffi;
+use pyo3::prelude::*;
 
-use crate::memo::{Memo, ShortMemo, Worth, hash};
+use crate::memo::{Memo, ShortKey, ShortMemo, Worth, hash};
+use crate::unsafe_layout::count;
 use crate::unsafe_prefetch::prefetch;
 
 /// For smaller inputs, tables cost more than they save.
 const SMALLEST_INPUT_FOR_MEMOS: usize = 4096;
-/// Arrays and structs longer than this are not cached, because they do not repeat.
+/// Structs longer than this are not cached, because they do not repeat.
 pub(crate) const MAX_CACHED: usize = 128;
 
 /// A hit costs a third of building the array, so a table with few hits costs more than none. Measured on partitions
@@ -28,16 +38,19 @@ const WORTH_OF_STRUCTS: Worth = Worth {
 
 /// The tables of one plan, kept from call to call.
 pub(crate) struct Caches {
-    pub(crate) arrays: ShortMemo<NonNull<ffi::PyObject>>,
+    short_arrays: ShortMemo<NonNull<ffi::PyObject>>,
     pub(crate) arrays_of_structs: Vec<Memo<NonNull<ffi::PyObject>>>,
     pub(crate) structs: Vec<StructMemo>,
+    /// The layouts of the last uniform structs, by struct of the plan.
+    pub(crate) layouts: Vec<Option<Matcher>>,
     integers: Vec<(i32, u32, Option<NonNull<ffi::PyObject>>)>,
     generation: u32,
     remembers_integers: bool,
 }
 
-// SAFETY: between calls the tables hold only stale pointers, which later calls ignore because of their generation
-// (`Memo`), so another thread may take the tables over. During a call the GIL is held.
+// SAFETY: between calls the tables hold stale pointers, which later calls ignore because of their generation (`Memo`),
+// and references to immutable objects, which are used only while the GIL is held. So another thread may take the tables
+// over.
 unsafe impl Send for Caches {}
 
 pub(crate) struct StructMemo {
@@ -54,7 +67,7 @@ const INTEGERS: usize = 1024;
 impl Caches {
     pub(crate) fn new(structs: usize) -> Self {
         Self {
-            arrays: ShortMemo::new(),
+            short_arrays: ShortMemo::new(),
             arrays_of_structs: (0..structs).map(|_| Memo::new(WORTH_OF_ARRAYS)).collect(),
             structs: (0..structs)
                 .map(|_| StructMemo {
@@ -64,6 +77,7 @@ impl Caches {
                     ahead_of: usize::MAX,
                 })
                 .collect(),
+            layouts: vec![None; structs],
             integers: vec![(0, 0, None); INTEGERS],
             generation: 0,
             remembers_integers: false,
@@ -89,13 +103,40 @@ impl Caches {
         }
     }
 
+    /// Return the tuple of a short int32 array that was decoded before.
+    #[inline(always)]
+    pub(crate) fn short_array(&mut self, key: ShortKey) -> Option<NonNull<ffi::PyObject>> {
+        if self.short_arrays.on {
+            self.short_arrays.get(key)
+        } else {
+            None
+        }
+    }
+
+    /// Keep the tuple of a short int32 array if that is worthwhile.
+    ///
+    /// # Safety
+    /// `tuple` is a live tuple of exact ints, and the GIL is held.
+    pub(crate) unsafe fn keep_short_array(&mut self, key: ShortKey, tuple: NonNull<ffi::PyObject>) {
+        if !self.short_arrays.on {
+            return;
+        }
+        // SAFETY: the tuple is alive; the table owns this new reference, and the one that is returned (invariant 1).
+        unsafe {
+            count(tuple.as_ptr());
+            if let Some(replaced) = self.short_arrays.put(key, tuple) {
+                ffi::Py_DECREF(replaced.as_ptr());
+            }
+        }
+    }
+
     fn place(number: i32) -> usize {
         (number.cast_unsigned().wrapping_mul(0x9e37_79b9) >> 22) as usize & (INTEGERS - 1)
     }
 
     /// Clear the tables and prepare them for an input.
     pub(crate) fn begin(&mut self, input: &[u8]) {
-        self.arrays.begin(input.len() >= SMALLEST_INPUT_FOR_MEMOS);
+        self.short_arrays.begin(input.len() >= SMALLEST_INPUT_FOR_MEMOS);
         for memo in &mut self.arrays_of_structs {
             memo.begin(input, SMALLEST_INPUT_FOR_MEMOS);
         }
@@ -110,6 +151,18 @@ impl Caches {
             self.integers.fill((0, 0, None));
             self.generation = 1;
         }
+    }
+}
+
+impl Drop for Caches {
+    fn drop(&mut self) {
+        // Plans are dropped with the GIL held. If the interpreter is not running any more, the tuples are leaked.
+        let _ = Python::try_attach(|_| {
+            for tuple in self.short_arrays.drain() {
+                // SAFETY: the table owns the reference (invariant 1), and the GIL is held.
+                unsafe { ffi::Py_DECREF(tuple.as_ptr()) };
+            }
+        });
     }
 }
 

@@ -10,17 +10,21 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
+use crate::unsafe_digits::Digits;
+
 const LOWEST: i64 = -5;
 const HIGHEST: i64 = 256;
 /// The distance between two integers in bytes: a header, a size, a digit, and padding.
-const STRIDE: usize = 32;
+pub(crate) const STRIDE: usize = 32;
 
+#[derive(Clone, Copy)]
 pub(crate) struct Constants {
     /// The object of `LOWEST`.
     first: *mut ffi::PyObject,
     /// The size of all objects in bytes. 0 if they are not consecutive with a distance of `STRIDE`.
     span: usize,
     pub(crate) empty_tuple: NonNull<ffi::PyObject>,
+    pub(crate) digits: Digits,
 }
 
 // SAFETY: the pointers are to objects that are never freed, and are used only while the GIL is held.
@@ -49,7 +53,15 @@ impl Constants {
             first: if even { first } else { null_mut() },
             span: if even { STRIDE * count } else { 0 },
             empty_tuple,
+            digits: Digits::measure(py),
         }
+    }
+
+    /// Return the number of consecutive small integers (0 if they are not consecutive), the lowest one, and its object.
+    /// The others follow at a distance of `STRIDE`.
+    #[inline(always)]
+    pub(crate) fn smalls(&self) -> (u64, i64, *mut ffi::PyObject) {
+        ((self.span / STRIDE) as u64, LOWEST, self.first)
     }
 
     /// Return the object of a small integer as a borrowed pointer.

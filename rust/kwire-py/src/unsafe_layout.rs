@@ -4,11 +4,13 @@
 //! to. `uuid.UUID` has a layout here, too, because calling its constructor takes longer than decoding a whole topic.
 
 use kwire::plan::{Literal, Struct};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
+use crate::unsafe_constants::Constants;
 use crate::unsafe_objects::{is_adopted, slot_offset};
 
 /// A class and the offsets of its slots.
@@ -120,7 +122,7 @@ fn literal(py: Python<'_>, literal: &Literal) -> PyResult<Py<PyAny>> {
         Literal::Int(value) => value.into_pyobject(py)?.into_any().unbind(),
         Literal::Float(value) => value.into_pyobject(py)?.into_any().unbind(),
         Literal::Text(value) => PyString::new(py, value).into_any().unbind(),
-        Literal::Bytes(value) => pyo3::types::PyBytes::new(py, value).into_any().unbind(),
+        Literal::Bytes(value) => PyBytes::new(py, value).into_any().unbind(),
         Literal::Uuid(value) => Uuids::get(py)?.zero_or_new(py, *value)?,
         Literal::EmptyArray => pyo3::types::PyTuple::empty(py).into_any().unbind(),
     })
@@ -140,6 +142,68 @@ pub(crate) fn unknown_tags_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>>
     CLASS.import(py, "kwire.declare.unknown_tags", "UnknownTags")
 }
 
+/// Creates unknown tags without calling the constructor.
+pub(crate) struct TagsLayout {
+    class: Py<PyType>,
+    raw: usize,
+    by_tag: usize,
+}
+
+impl TagsLayout {
+    pub(crate) fn get(py: Python<'_>) -> PyResult<&Self> {
+        static LAYOUT: PyOnceLock<TagsLayout> = PyOnceLock::new();
+        LAYOUT.get_or_try_init(py, || {
+            let class = unknown_tags_class(py)?;
+            check_collected(class)?;
+            Ok(Self {
+                class: class.clone().unbind(),
+                raw: slot_offset(class, &PyString::new(py, "_raw"))?,
+                by_tag: slot_offset(class, &PyString::new(py, "_by_tag"))?,
+            })
+        })
+    }
+
+    /// Create unknown tags from their bytes, as the constructor would.
+    pub(crate) fn new_tags(&self, py: Python<'_>, raw: &[u8]) -> PyResult<Py<PyAny>> {
+        let raw = PyBytes::new(py, raw);
+        // SAFETY: the class has a garbage collector header, as `get` has checked. Both offsets are those that the
+        // descriptors named, and each slot takes over one reference. Bytes cannot be part of a cycle, so the instance
+        // need not be tracked.
+        unsafe {
+            let made = new_instance(py, &self.class)?;
+            write(made.as_ptr(), self.raw, raw.into_ptr());
+            write(made.as_ptr(), self.by_tag, py.None().into_ptr());
+            Ok(made.unbind())
+        }
+    }
+}
+
+/// Return an error if instances of a class have no garbage collector header.
+fn check_collected(class: &Bound<'_, PyType>) -> PyResult<()> {
+    // SAFETY: the class is alive.
+    if unsafe { ffi::PyType_IS_GC(class.as_type_ptr()) } == 0 {
+        return Err(PyTypeError::new_err(format!("{class} has no garbage collector header")));
+    }
+    Ok(())
+}
+
+/// Create an instance with empty slots, which the garbage collector does not track.
+///
+/// # Safety
+/// The class is a heap type with a garbage collector header, and its instances consist of slots.
+unsafe fn new_instance<'py>(py: Python<'py>, class: &Py<PyType>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the new object has its class and one reference. All words after them are cleared here before anything else
+    // can see the object.
+    unsafe {
+        let class: *mut ffi::PyTypeObject = class.as_ptr().cast();
+        let made = Bound::from_owned_ptr_or_err(py, ffi::PyObject_GC_New::<ffi::PyObject>(class))?;
+        let slots = usize::try_from((*class).tp_basicsize).unwrap_or(0) - size_of::<ffi::PyObject>();
+        let first = made.as_ptr().byte_add(size_of::<ffi::PyObject>());
+        first.cast::<u8>().write_bytes(0, slots);
+        Ok(made)
+    }
+}
+
 /// Creates and reads `uuid.UUID` objects without calling the constructor, which takes longer than decoding a whole
 /// topic.
 pub(crate) struct Uuids {
@@ -156,6 +220,7 @@ impl Uuids {
         UUIDS.get_or_try_init(py, || {
             let module = py.import("uuid")?;
             let class = module.getattr("UUID")?.cast_into::<PyType>()?;
+            check_collected(&class)?;
             Ok(Self {
                 number: slot_offset(&class, &PyString::new(py, "int"))?,
                 is_safe: slot_offset(&class, &PyString::new(py, "is_safe"))?,
@@ -196,20 +261,20 @@ impl Uuids {
         if bytes == [0; 16] {
             return Ok(self.zero.clone_ref(py));
         }
-        let number = u128::from_be_bytes(bytes).into_pyobject(py)?;
-        // SAFETY: `class` is `uuid.UUID`, a heap type. Its allocator returns an instance with empty slots at the
-        // offsets that the descriptors named. Each slot takes over one reference. The instance cannot be part of a
-        // cycle, so it need not be tracked.
+        let number = Constants::get(py).digits.new_int(py, u128::from_be_bytes(bytes));
+        let number = number.ok_or_else(|| PyErr::fetch(py))?;
+        // SAFETY: takes over the new reference. `class` is `uuid.UUID`, which has a garbage collector header, as `get` has
+        // checked. Both offsets are those that the descriptors named, and each slot takes over one reference. The
+        // instance cannot be part of a cycle, so it need not be tracked.
         unsafe {
-            let class: *mut ffi::PyTypeObject = self.class.as_ptr().cast();
-            let made = Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class, 0))?;
-            write(made.as_ptr(), self.number, number.into_any().unbind().into_ptr());
+            let number = Bound::from_owned_ptr(py, number.as_ptr());
+            let made = new_instance(py, &self.class)?;
+            write(made.as_ptr(), self.number, number.into_ptr());
             write(
                 made.as_ptr(),
                 self.is_safe,
                 self.unknown_safety.clone_ref(py).into_ptr(),
             );
-            ffi::PyObject_GC_UnTrack(made.as_ptr().cast());
             Ok(made.unbind())
         }
     }
@@ -260,4 +325,77 @@ pub(crate) unsafe fn count(object: *mut ffi::PyObject) {
             (*object).ob_refcnt = (*object).ob_refcnt.wrapping_add(1);
         }
     }
+}
+
+/// Increment the reference count by `number`.
+///
+/// # Safety
+/// The object is alive.
+#[inline(always)]
+pub(crate) unsafe fn count_many(object: *mut ffi::PyObject, number: usize) {
+    // SAFETY: the object is alive. Up to 3.11 the count cannot overflow, as in `count`. Since 3.12 the count has 32 bits,
+    // and from half of their range on the object is immortal and its count does not change any more.
+    unsafe {
+        #[cfg(any(
+            Py_GIL_DISABLED,
+            all(Py_3_12, not(all(target_pointer_width = "64", target_endian = "little")))
+        ))]
+        for _ in 0..number {
+            ffi::Py_INCREF(object);
+        }
+        #[cfg(all(Py_3_12, not(Py_GIL_DISABLED), target_pointer_width = "64", target_endian = "little"))]
+        {
+            let low = (&raw mut (*object).ob_refcnt).cast::<u32>();
+            let held = low.read();
+            if held.cast_signed() >= 0 {
+                low.write(held.saturating_add(u32::try_from(number).unwrap_or(u32::MAX)));
+            }
+        }
+        #[cfg(not(any(Py_3_12, Py_GIL_DISABLED)))]
+        {
+            (*object).ob_refcnt = (*object).ob_refcnt.wrapping_add(number.cast_signed());
+        }
+    }
+}
+
+/// Decrement the reference count unless it is 1. Returns whether it was not.
+///
+/// # Safety
+/// The object is alive, and the caller owns a reference, which is released if the result is true.
+#[inline(always)]
+pub(crate) unsafe fn uncount(object: *mut ffi::PyObject) -> bool {
+    // SAFETY: the object is alive. The count does not become 0 here. Since 3.12 the count of an immortal object, which is
+    // negative as a number of 32 bits, does not change.
+    unsafe {
+        #[cfg(not(any(Py_3_12, Py_GIL_DISABLED)))]
+        {
+            let held = (*object).ob_refcnt;
+            if held == 1 {
+                return false;
+            }
+            (*object).ob_refcnt = held.wrapping_sub(1);
+        }
+        #[cfg(all(Py_3_12, not(Py_GIL_DISABLED), target_pointer_width = "64", target_endian = "little"))]
+        {
+            let low = (&raw mut (*object).ob_refcnt).cast::<u32>();
+            let held = low.read();
+            if held == 1 {
+                return false;
+            }
+            if held.cast_signed() >= 0 {
+                low.write(held.wrapping_sub(1));
+            }
+        }
+        #[cfg(any(
+            Py_GIL_DISABLED,
+            all(Py_3_12, not(all(target_pointer_width = "64", target_endian = "little")))
+        ))]
+        {
+            if ffi::Py_REFCNT(object) == 1 {
+                return false;
+            }
+            ffi::Py_DECREF(object);
+        }
+    }
+    true
 }

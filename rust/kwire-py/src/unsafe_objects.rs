@@ -22,6 +22,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
+use crate::unsafe_blocks::keep;
+use crate::unsafe_layout::uncount;
+
 /// The start of a member descriptor as in `descrobject.h` (public since CPython 2, unchanged up to 3.13).
 #[repr(C)]
 struct MemberDescriptor {
@@ -169,25 +172,14 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     let mut object = object;
     let mut chain: *mut ffi::PyObject = null_mut();
     loop {
-        // SAFETY: `object` has no references left and is owned here. Each slot holds a reference or null, and is
-        // released once. A struct whose last reference this was is unreachable, so the word of its reference count can
-        // hold the link. Its class is alive, because an instance holds a reference to its class, which is released
-        // last.
+        // SAFETY: `object` has no references left and is owned here. Its class is alive, because an instance holds a
+        // reference to its class, which is released last.
         unsafe {
-            for held in slots(object) {
-                let held = *held;
-                if held.is_null() {
-                    continue;
-                }
-                if ffi::Py_REFCNT(held) == 1 && is_adopted(ffi::Py_TYPE(held)) {
-                    *held.cast::<*mut ffi::PyObject>() = chain;
-                    chain = held;
-                } else {
-                    ffi::Py_DECREF(held);
-                }
-            }
+            release_slots(slots(object), &mut chain, 0);
             let class = ffi::Py_TYPE(object);
-            if let Some(free) = (*class).tp_free {
+            if is_adopted(class) {
+                free(object, class);
+            } else if let Some(free) = (*class).tp_free {
                 free(object.cast());
             }
             ffi::Py_DECREF(class.cast());
@@ -196,6 +188,96 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
             }
             object = chain;
             chain = *object.cast::<*mut ffi::PyObject>();
+        }
+    }
+}
+
+/// Free the memory of an instance of an adopted class, or keep it for another instance.
+///
+/// # Safety
+/// The instance is dead and owned by the caller, and its slots have been released.
+#[inline(always)]
+unsafe fn free(object: *mut ffi::PyObject, class: *mut ffi::PyTypeObject) {
+    // SAFETY: the class is alive. Instances of adopted classes come from `PyObject_Malloc` without a prefix.
+    unsafe {
+        let words = usize::try_from((*class).tp_basicsize).unwrap_or(0) / SLOT;
+        if !keep(object, words) {
+            ffi::PyObject_Free(object.cast());
+        }
+    }
+}
+
+/// Arrays in arrays are freed together up to this depth. It bounds the recursion of `release_slots`.
+const MOST_NESTED_ARRAYS: u32 = 4;
+
+/// Release the values of a dead instance. Structs of which this was the last reference are added to the chain.
+///
+/// # Safety
+/// Each slot holds a reference or null. The caller owns the references.
+#[inline(always)]
+unsafe fn release_slots(slots: &[*mut ffi::PyObject], chain: &mut *mut ffi::PyObject, depth: u32) {
+    for held in slots {
+        // SAFETY: the reference is owned, and released once.
+        unsafe {
+            if held.is_null() {
+                continue;
+            }
+            if !uncount(*held) {
+                release_last(*held, chain, depth);
+            }
+        }
+    }
+}
+
+/// Release the last reference to an object.
+///
+/// # Safety
+/// The caller owns the reference, and there is no other.
+#[inline(never)]
+unsafe fn release_last(held: *mut ffi::PyObject, chain: &mut *mut ffi::PyObject, depth: u32) {
+    // SAFETY: a struct whose last reference this was is unreachable, so the word of its reference count can hold the
+    // link. The elements of a tuple may be taken from it if no Python code can find it: nothing else refers to it, and
+    // the garbage collector does not track it.
+    unsafe {
+        let class = ffi::Py_TYPE(held);
+        if is_adopted(class) {
+            held.cast::<*mut ffi::PyObject>().write(*chain);
+            *chain = held;
+            return;
+        }
+        if class == &raw mut ffi::PyTuple_Type && depth < MOST_NESTED_ARRAYS && ffi::PyObject_GC_IsTracked(held) == 0 {
+            free_elements(held, chain, depth);
+        }
+        ffi::Py_DECREF(held);
+    }
+}
+
+/// Free the structs in a dying tuple of which it has the last reference, and set their elements to null. This saves two
+/// calls for each of them, one by the tuple and one of its destructor.
+///
+/// # Safety
+/// The object is a tuple that no other code can find.
+unsafe fn free_elements(tuple: *mut ffi::PyObject, chain: &mut *mut ffi::PyObject, depth: u32) {
+    // SAFETY: the tuple is alive and owns its elements. An element whose last reference this was is unreachable once it
+    // is taken from the tuple. Its slots are those of its class, which is adopted. The class is alive, as in `dealloc`.
+    unsafe {
+        let tuple = tuple.cast::<ffi::PyTupleObject>();
+        let first: *mut *mut ffi::PyObject = (&raw mut (*tuple).ob_item).cast();
+        for index in 0..usize::try_from((*tuple).ob_base.ob_size).unwrap_or(0) {
+            let place = first.add(index);
+            let element = *place;
+            if element.is_null() || ffi::Py_REFCNT(element) != 1 {
+                continue;
+            }
+            let class = ffi::Py_TYPE(element);
+            if !is_adopted(class) {
+                // Arrays have elements of one kind, so the others are not structs either.
+                return;
+            }
+            place.write(null_mut());
+            release_slots(slots(element), chain, depth + 1);
+            free(element, class);
+            ffi::Py_DECREF(class.cast());
         }
     }
 }

@@ -19,8 +19,9 @@ use crate::unsafe_bytes::Growing;
 use crate::unsafe_constants::Constants;
 use crate::unsafe_layout::{Layout, Uuids, no_tags, unknown_tags_class};
 use crate::unsafe_objects::{elements, is_adopted, slots};
+use crate::unsafe_uniform_source::Columns;
 
-type Node = *mut ffi::PyObject;
+pub(crate) type Node = *mut ffi::PyObject;
 
 /// A struct that has been checked to be an instance of the layout's class.
 #[derive(Clone, Copy)]
@@ -33,47 +34,29 @@ pub(crate) struct Body<'s> {
 pub(crate) struct Objects<'s, 'py> {
     py: Python<'py>,
     layouts: &'s [Layout],
-    constants: &'static Constants,
-    no_tags: Node,
+    /// For each struct of the plan, how to encode several of them together.
+    columns: &'s [Option<Columns>],
+    pub(crate) constants: &'static Constants,
+    pub(crate) no_tags: Node,
     /// The offset of `_raw` in `UnknownTags`.
-    raw: usize,
-    tags_class: *mut ffi::PyTypeObject,
+    pub(crate) raw: usize,
+    pub(crate) tags_class: *mut ffi::PyTypeObject,
     /// The last int32 array and the range of its encoded bytes.
     last_array: Cell<(Node, usize, usize)>,
 }
 
 impl<'s, 'py> Objects<'s, 'py> {
-    pub(crate) fn new(py: Python<'py>, layouts: &'s [Layout]) -> PyResult<Self> {
+    fn new(py: Python<'py>, layouts: &'s [Layout], columns: &'s [Option<Columns>]) -> PyResult<Self> {
         Ok(Self {
             py,
             layouts,
+            columns,
             constants: Constants::get(py),
             no_tags: no_tags(py)?.as_ptr(),
             raw: raw_offset(py)?,
             tags_class: unknown_tags_class(py)?.as_type_ptr(),
             last_array: Cell::new((std::ptr::null_mut(), 0, 0)),
         })
-    }
-
-    #[inline(always)]
-    unsafe fn slot(object: Node, offset: usize) -> Node {
-        // SAFETY: the offset is that of a slot of the object (invariant 2).
-        unsafe { object.byte_add(offset).cast::<Node>().read() }
-    }
-
-    /// Return the value of an int, but not of a subclass, if it fits.
-    #[inline(always)]
-    fn exact_int32(&self, node: Node) -> Option<i32> {
-        if let Some(value) = self.constants.value(node) {
-            return i32::try_from(value).ok();
-        }
-        // SAFETY: `node` is null or a live object (invariant 1).
-        unsafe {
-            if node.is_null() || ffi::PyLong_CheckExact(node) == 0 {
-                return None;
-            }
-            long_value(node).and_then(|value| i32::try_from(value).ok())
-        }
     }
 
     /// Check that the fields which this version lacks are at their defaults or ignorable.
@@ -83,7 +66,7 @@ impl<'s, 'py> Objects<'s, 'py> {
             // SAFETY: the offset is that of a slot of the object (invariant 2).
             let same = absent.ignorable
                 || unsafe {
-                    let held = Self::slot(node, *offset);
+                    let held = slot(node, *offset);
                     held == default.as_ptr() || is_same(held, default.as_ptr())
                 };
             if !same {
@@ -94,14 +77,13 @@ impl<'s, 'py> Objects<'s, 'py> {
         Ok(())
     }
 
-    #[cold]
     fn raw_tags(&self, tags: Node) -> Encoded<&'s [u8]> {
         // SAFETY: `tags` is null or a live object. Its slot is read once its class has been checked (invariant 2).
         unsafe {
             if tags.is_null() || ffi::PyObject_TypeCheck(tags, self.tags_class) == 0 {
                 return Err(self.not("UnknownTags", tags));
             }
-            self.bytes(Self::slot(tags, self.raw))
+            self.bytes(slot(tags, self.raw))
         }
     }
 
@@ -150,10 +132,11 @@ impl<'s> Source<'s> for Objects<'s, '_> {
 
     #[inline]
     fn integer(&self, node: Node) -> Encoded<i64> {
-        if let Some(value) = self.constants.value(node) {
+        // SAFETY: `node` is null or a live object (invariant 1).
+        if let Some(value) = unsafe { exact_integer(self.constants, node) } {
             return Ok(value);
         }
-        // SAFETY: `node` is null or a live object (invariant 1). `PyLong_AsLongLongAndOverflow` of an int runs no
+        // SAFETY: as above. `PyLong_AsLongLongAndOverflow` of an int runs no
         // Python code.
         unsafe {
             if node.is_null() || ffi::PyLong_Check(node) == 0 || ffi::PyBool_Check(node) != 0 {
@@ -193,9 +176,14 @@ impl<'s> Source<'s> for Objects<'s, '_> {
             if node.is_null() || ffi::PyObject_TypeCheck(node, uuids.class.as_ptr().cast()) == 0 {
                 return Err(self.not("a uuid.UUID", node));
             }
-            let number = Self::slot(node, uuids.number);
+            let number = slot(node, uuids.number);
             if number.is_null() || ffi::PyLong_Check(number) == 0 {
                 return Err(self.not("a uuid.UUID with a number", number));
+            }
+            if ffi::PyLong_CheckExact(number) != 0
+                && let Some(value) = self.constants.digits.large_value(number)
+            {
+                return Ok(value.to_be_bytes());
             }
             let number = Borrowed::from_ptr(self.py, number).extract::<u128>();
             number
@@ -271,13 +259,13 @@ impl<'s> Source<'s> for Objects<'s, '_> {
     fn field(&self, body: Body<'s>, position: usize) -> Node {
         // SAFETY: the position is one of the plan's fields, for each of which the layout has an offset (invariant 2). A
         // slot that is not set is null, which all methods reject.
-        unsafe { Self::slot(body.object, *body.layout.offsets.get_unchecked(position)) }
+        unsafe { slot(body.object, *body.layout.offsets.get_unchecked(position)) }
     }
 
     #[inline(always)]
     fn unknown_tags(&self, body: Body<'s>, _: &Struct) -> Encoded<&'s [u8]> {
         // SAFETY: as in `field`.
-        let tags = unsafe { Self::slot(body.object, body.layout.unknown_tags) };
+        let tags = unsafe { slot(body.object, body.layout.unknown_tags) };
         if tags == self.no_tags {
             Ok(&[])
         } else {
@@ -298,7 +286,9 @@ impl<'s> Source<'s> for Objects<'s, '_> {
         let start = out.len();
         // SAFETY: the encoder has called `array` first, so the node is a tuple.
         for item in unsafe { elements(array) } {
-            let Some(value) = self.exact_int32(*item) else {
+            // SAFETY: the item is part of the message (invariant 1).
+            let value = unsafe { exact_integer(self.constants, *item) };
+            let Some(value) = value.and_then(|value| i32::try_from(value).ok()) else {
                 out.truncate(start);
                 return false;
             };
@@ -306,6 +296,17 @@ impl<'s> Source<'s> for Objects<'s, '_> {
         }
         self.last_array.set((array, start, out.len()));
         true
+    }
+
+    #[inline]
+    fn uniform_structs(&self, array: Node, index: usize, plan: &Struct, out: &mut impl Sink) -> Result<usize, usize> {
+        // SAFETY: the encoder has called `array` first, so the node is a tuple.
+        let objects = unsafe { elements(array) }.get(index..).unwrap_or_default();
+        match &self.columns[plan.index] {
+            // SAFETY: the objects are part of the message (invariant 1).
+            Some(columns) => unsafe { columns.encode(self, objects, (plan, &self.layouts[plan.index]), out) },
+            None => Err(objects.len()),
+        }
     }
 
     #[inline(always)]
@@ -316,6 +317,45 @@ impl<'s> Source<'s> for Objects<'s, '_> {
     fn buffer_changed(&mut self) {
         self.last_array.set((std::ptr::null_mut(), 0, 0));
     }
+}
+
+/// Return the value of an int, but not of a subclass, if it fits 64 bits.
+///
+/// # Safety
+/// The object is null or alive.
+#[inline(always)]
+pub(crate) unsafe fn exact_integer(constants: &Constants, node: Node) -> Option<i64> {
+    // A closure instead of the match would make both paths join before the value is used.
+    match constants.value(node) {
+        Some(value) => Some(value),
+        // SAFETY: the caller ensures it.
+        None => unsafe { large_integer(constants, node) },
+    }
+}
+
+/// As `exact_integer`. Out of line, so that loops over small integers have the registers for themselves.
+///
+/// # Safety
+/// The object is null or alive.
+#[inline(never)]
+unsafe fn large_integer(constants: &Constants, node: Node) -> Option<i64> {
+    // SAFETY: the object is null or alive, and its digits are read once its type has been checked.
+    unsafe {
+        if node.is_null() || ffi::PyLong_CheckExact(node) == 0 {
+            return None;
+        }
+        constants.digits.small_value(node).or_else(|| long_value(node))
+    }
+}
+
+/// Return the content of a slot.
+///
+/// # Safety
+/// The object is alive, and the offset is that of one of its slots (invariant 2).
+#[inline(always)]
+pub(crate) unsafe fn slot(object: Node, offset: usize) -> Node {
+    // SAFETY: the caller ensures it.
+    unsafe { object.byte_add(offset).cast::<Node>().read() }
 }
 
 /// Return whether a value equals a default, without running Python code, which could modify the message during the
@@ -378,7 +418,7 @@ unsafe fn long_value(int: Node) -> Option<i64> {
 ///
 /// # Safety
 /// The object is a live `bytes` object and outlives the slice.
-unsafe fn bytes_of<'a>(bytes: Node) -> &'a [u8] {
+pub(crate) unsafe fn bytes_of<'a>(bytes: Node) -> &'a [u8] {
     // SAFETY: the object is a live `bytes` object and outlives the slice.
     unsafe {
         let length = usize::try_from(ffi::PyBytes_Size(bytes)).unwrap_or(0);
@@ -392,11 +432,12 @@ pub(crate) fn encode<'py>(
     py: Python<'py>,
     plan: &kwire::Plan,
     layouts: &[Layout],
+    columns: &[Option<Columns>],
     message: &Bound<'py, PyAny>,
     length: &AtomicUsize,
 ) -> PyResult<Encoded<Bound<'py, PyBytes>>> {
-    let mut objects = Objects::new(py, layouts)?;
-    let mut out = Growing::new(py, length.load(Ordering::Relaxed) + Growing::SLACK);
+    let mut objects = Objects::new(py, layouts, columns)?;
+    let mut out = Growing::new(py, length.load(Ordering::Relaxed));
     match kwire::encode::encode(plan, &mut objects, message.as_ptr(), &mut out) {
         Ok(()) => {
             length.store(out.len(), Ordering::Relaxed);

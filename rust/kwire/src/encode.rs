@@ -3,14 +3,15 @@
 //! The encoder checks everything that can be wrong with a value: ranges, nulls, lengths, and tags. A source only
 //! returns what it holds. An error names the first wrong value in wire order, with its path.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{EncodeError, EncodeKind};
 use crate::plan::{Element, Length, Literal, Plan, Primitive, StepKind, Struct, Tagged, Type};
 use crate::reader::MAX_STRING;
-use crate::sink::{Pending, put_uvarint};
+use crate::sink::put_uvarint;
 
-pub use crate::sink::Sink;
+pub use crate::sink::{Cursor, Sink};
 
 /// The result of everything that can find a wrong value.
 pub type Encoded<T> = Result<T, Box<EncodeError>>;
@@ -55,6 +56,18 @@ pub trait Source<'s> {
     fn packed(&self, _array: Self::Node, _kind: Primitive, _out: &mut impl Sink) -> bool {
         false
     }
+    /// Append elements of an array of structs from `index` on, as many as the source has a faster way for than one by
+    /// one, and return their number. An error is the number of elements for which it has none.
+    #[inline(always)]
+    fn uniform_structs(
+        &self,
+        _array: Self::Node,
+        _index: usize,
+        _plan: &Struct,
+        _out: &mut impl Sink,
+    ) -> Result<usize, usize> {
+        Err(usize::MAX)
+    }
     /// Return whether two nodes are the same object. The ISR of a partition is often the same object as its replicas.
     #[inline(always)]
     fn is_identical(&self, _a: Self::Node, _b: Self::Node) -> bool {
@@ -86,16 +99,27 @@ fn inlined_structure<'s, S: Source<'s>, O: Sink>(
     if !plan.flexible && !source.unknown_tags(body, plan).map_err(in_unknown_tags)?.is_empty() {
         return Err(tag_clash("this version has no tags".into()));
     }
-    let mut pending = Pending::NONE;
+    let mut cursor = out.open();
     let mut before = None;
     for (position, step) in plan.steps.iter().enumerate() {
         let held = source.field(body, position);
         let done = match step.kind {
-            StepKind::Fixed(kind) => fixed(kind, source, held, &mut pending, out),
-            StepKind::Int32Array { compact } => int32_array(compact, source, held, &mut pending, &mut before, out),
+            StepKind::Fixed(kind) => fixed(kind, source, held, &mut cursor),
+            StepKind::Int32Array { compact } => match source.array(held) {
+                Ok(count) if count > MAX_SHORT => {
+                    cursor.close();
+                    let done = long_int32_array(compact, count, source, held, out);
+                    cursor = out.open();
+                    done
+                }
+                Ok(count) => short_int32_array(compact, count, source, held, &mut cursor, &mut before),
+                Err(error) => Err(error),
+            },
             StepKind::Other => {
-                pending.flush(out);
-                value(&plan.fields[position].kind, source, held, out)
+                cursor.close();
+                let done = value(&plan.fields[position].kind, source, held, out);
+                cursor = out.open();
+                done
             }
         };
         if let Err(error) = done {
@@ -105,50 +129,37 @@ fn inlined_structure<'s, S: Source<'s>, O: Sink>(
     if plan.flexible {
         let unknown = source.unknown_tags(body, plan).map_err(in_unknown_tags)?;
         if unknown.is_empty() && plan.tagged.is_empty() {
-            pending.push(0, 1, out);
+            cursor.push([0]);
         } else {
-            pending.flush(out);
-            tags(plan, unknown, source, body, out)?;
+            cursor.close();
+            return tags(plan, unknown, source, body, out);
         }
     }
-    pending.flush(out);
+    cursor.close();
     Ok(())
 }
 
 /// Encode a value of fixed size.
 #[inline(always)]
-fn fixed<'s, S: Source<'s>, O: Sink>(
-    kind: Primitive,
-    source: &S,
-    node: S::Node,
-    pending: &mut Pending,
-    out: &mut O,
-) -> Encoded<()> {
+fn fixed<'s, S: Source<'s>>(kind: Primitive, source: &S, node: S::Node, cursor: &mut impl Cursor) -> Encoded<()> {
     match kind {
-        Primitive::Bool => pending.push(source.boolean(node)?.into(), 1, out),
-        Primitive::Int8 => pending.push(fit::<i8>(source.integer(node)?)?, 1, out),
-        Primitive::Int16 => pending.push(fit::<i16>(source.integer(node)?)?, 2, out),
-        Primitive::Int32 => pending.push(fit::<i32>(source.integer(node)?)?, 4, out),
-        Primitive::Int64 => pending.push(fit::<i64>(source.integer(node)?)?, 8, out),
-        Primitive::Uint16 => pending.push(fit::<u16>(source.integer(node)?)?, 2, out),
-        Primitive::Uint32 => pending.push(fit::<u32>(source.integer(node)?)?, 4, out),
-        Primitive::Float64 => pending.push(source.float(node)?.to_bits(), 8, out),
-        Primitive::Uuid => {
-            pending.flush(out);
-            out.put_array(source.uuid(node)?);
-        }
+        Primitive::Bool => cursor.push([source.boolean(node)?.into()]),
+        Primitive::Int8 => cursor.push(fit::<i8>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Int16 => cursor.push(fit::<i16>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Int32 => cursor.push(fit::<i32>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Int64 => cursor.push(source.integer(node)?.to_be_bytes()),
+        Primitive::Uint16 => cursor.push(fit::<u16>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Uint32 => cursor.push(fit::<u32>(source.integer(node)?)?.to_be_bytes()),
+        Primitive::Float64 => cursor.push(source.float(node)?.to_bits().to_be_bytes()),
+        Primitive::Uuid => cursor.push(source.uuid(node)?),
     }
     Ok(())
 }
 
-/// Return the value as its low bytes if it fits `N`.
+/// Return the value if it fits `N`.
 #[inline(always)]
-fn fit<N: TryFrom<i64>>(value: i64) -> Encoded<u64> {
-    if N::try_from(value).is_ok() {
-        Ok(value.cast_unsigned())
-    } else {
-        Err(unfit::<N>(value))
-    }
+fn fit<N: TryFrom<i64>>(value: i64) -> Encoded<N> {
+    N::try_from(value).map_err(|_| unfit::<N>(value))
 }
 
 #[cold]
@@ -159,42 +170,44 @@ fn unfit<N>(value: i64) -> Box<EncodeError> {
     )
 }
 
-/// Encode an int32 array that cannot be null; most hold the few replicas of a partition. `before` is the last short
-/// array and its encoded bytes.
+/// The longest int32 array that is encoded through the cursor. Sinks repeat that many bytes as one block.
+const MAX_SHORT: usize = 7;
+
+/// Encode an int32 array that cannot be null; most hold the few replicas of a partition. `before` is the last of these
+/// arrays and the range of its encoded bytes.
 #[inline(always)]
-fn int32_array<'s, S: Source<'s>, O: Sink>(
+fn short_int32_array<'s, S: Source<'s>>(
     compact: bool,
+    count: usize,
     source: &S,
     node: S::Node,
-    pending: &mut Pending,
-    before: &mut Option<(S::Node, Pending)>,
-    out: &mut O,
+    cursor: &mut impl Cursor,
+    before: &mut Option<(S::Node, Range<usize>)>,
 ) -> Encoded<()> {
-    if let Some((of, written)) = *before
-        && source.is_identical(of, node)
+    if let Some((of, written)) = before
+        && source.is_identical(*of, node)
     {
-        pending.push_word(written.word, written.count, out);
+        cursor.repeat(written.clone());
         return Ok(());
     }
-    let count = source.array(node)?;
-    // Three elements and their count fit into one word.
-    if count > 3 {
-        pending.flush(out);
-        return long_int32_array(compact, count, source, node, out);
+    let start = cursor.position();
+    let [.., low] = count.to_be_bytes();
+    if compact {
+        cursor.push([low + 1]);
+    } else {
+        cursor.push([0, 0, 0, low]);
     }
-    let mut array = Pending::NONE;
-    array.push(count as u64 + u64::from(compact), if compact { 1 } else { 4 }, out);
     for index in 0..count {
         match source.integer(source.item(node, index)).and_then(fit::<i32>) {
-            Ok(value) => array.push(value, 4, out),
+            Ok(value) => cursor.push(value.to_be_bytes()),
             Err(error) => return Err(error.in_element(index)),
         }
     }
-    pending.push_word(array.word, array.count, out);
-    *before = Some((node, array));
+    *before = Some((node, start..cursor.position()));
     Ok(())
 }
 
+#[inline(never)]
 fn long_int32_array<'s, S: Source<'s>, O: Sink>(
     compact: bool,
     count: usize,
@@ -215,23 +228,21 @@ fn long_int32_array<'s, S: Source<'s>, O: Sink>(
     if source.packed(node, Primitive::Int32, out) {
         return Ok(());
     }
-    let mut pending = Pending::NONE;
     for index in 0..count {
         match source.integer(source.item(node, index)).and_then(fit::<i32>) {
-            Ok(value) => pending.push(value, 4, out),
+            Ok(value) => out.put_array(value.to_be_bytes()),
             Err(error) => return Err(error.in_element(index)),
         }
     }
-    pending.flush(out);
     Ok(())
 }
 
 fn value<'s, S: Source<'s>, O: Sink>(kind: &Type, source: &mut S, node: S::Node, out: &mut O) -> Encoded<()> {
     match kind {
         Type::Primitive(kind) => {
-            let mut pending = Pending::NONE;
-            fixed(*kind, source, node, &mut pending, out)?;
-            pending.flush(out);
+            let mut cursor = out.open();
+            fixed(*kind, source, node, &mut cursor)?;
+            cursor.close();
             Ok(())
         }
         Type::String(length) => {
@@ -305,22 +316,32 @@ fn array<'s, S: Source<'s>, O: Sink>(
             if source.packed(node, *kind, out) {
                 return Ok(());
             }
-            let mut pending = Pending::NONE;
+            let mut cursor = out.open();
             for index in 0..count {
                 let item = source.item(node, index);
-                fixed(*kind, source, item, &mut pending, out).map_err(|error| error.in_element(index))?;
+                fixed(*kind, source, item, &mut cursor).map_err(|error| error.in_element(index))?;
             }
-            pending.flush(out);
+            cursor.close();
         }
         Type::Struct(body) => {
-            for index in 0..count {
-                let item = source.item(node, index);
-                let written = if body.leaf {
-                    inlined_structure(body, source, item, out)
-                } else {
-                    structure(body, source, item, out)
-                };
-                written.map_err(|error| error.in_element(index))?;
+            let mut index = 0;
+            while index < count {
+                match source.uniform_structs(node, index, body, out) {
+                    Ok(written) => index = index.saturating_add(written.max(1)),
+                    Err(others) => {
+                        let end = index.saturating_add(others.max(1)).min(count);
+                        while index < end {
+                            let item = source.item(node, index);
+                            let written = if body.leaf {
+                                inlined_structure(body, source, item, out)
+                            } else {
+                                structure(body, source, item, out)
+                            };
+                            written.map_err(|error| error.in_element(index))?;
+                            index += 1;
+                        }
+                    }
+                }
             }
         }
         kind => {
@@ -340,13 +361,8 @@ fn tags<'s, S: Source<'s>, O: Sink>(
     body: S::Body,
     out: &mut O,
 ) -> Encoded<()> {
-    let unknown = entries(unknown)?;
-    for (tag, _) in &unknown {
-        if plan.tagged.binary_search_by_key(tag, |tagged| tagged.tag).is_ok() {
-            return Err(tag_clash(format!("tag {tag} belongs to a declared field")));
-        }
-    }
-    let mut known = Vec::with_capacity(plan.tagged.len());
+    let entries = check_entries(plan, unknown)?;
+    let mut known = Vec::new();
     for Tagged { tag, field, default } in &plan.tagged {
         let held = source.field(body, field.position);
         // A value of another type is not the default. Encoding it below returns the error.
@@ -354,10 +370,14 @@ fn tags<'s, S: Source<'s>, O: Sink>(
             known.push((*tag, field, held));
         }
     }
-    put_uvarint(out, u32::try_from(known.len() + unknown.len()).unwrap_or(u32::MAX));
-    let mut unknown = unknown.into_iter().peekable();
+    put_uvarint(out, u32::try_from(known.len() + entries).unwrap_or(u32::MAX));
+    if known.is_empty() {
+        out.put(unknown);
+        return Ok(());
+    }
+    let mut unknown = Entries(unknown).peekable();
     // A tagged value is encoded into this buffer, because its size precedes it.
-    let mut content: Vec<u8> = Vec::with_capacity(if known.is_empty() { 0 } else { 256 });
+    let mut content: Vec<u8> = Vec::with_capacity(256);
     for (tag, field, held) in known {
         while let Some((_, entry)) = unknown.next_if(|(unknown, _)| *unknown < tag) {
             out.put(entry);
@@ -441,24 +461,48 @@ fn put_null<O: Sink>(length: Length, wide: bool, out: &mut O) {
     }
 }
 
-/// Split unknown tags into tag numbers and entries.
-fn entries(raw: &[u8]) -> Encoded<Vec<(u32, &[u8])>> {
-    let mut entries: Vec<(u32, &[u8])> = Vec::new();
-    let mut rest = raw;
-    while !rest.is_empty() {
-        let (tag, after_tag) = split_uvarint(rest)?;
-        let (size, content) = split_uvarint(after_tag)?;
-        let after = content.get(size as usize..).ok_or_else(malformed_tags)?;
-        if entries.last().is_some_and(|(before, _)| *before >= tag) {
+/// Check the unknown tags of a struct and return their number: complete entries whose tags ascend and belong to no
+/// declared field.
+pub fn check_entries(plan: &Struct, raw: &[u8]) -> Encoded<usize> {
+    let mut clash = None;
+    let mut before = None;
+    let mut count = 0;
+    let mut entries = Entries(raw);
+    for (tag, _) in entries.by_ref() {
+        if before.is_some_and(|before| before >= tag) {
             return Err(malformed_tags());
         }
-        entries.push((tag, &rest[..rest.len() - after.len()]));
-        rest = after;
+        if clash.is_none() && plan.tagged.binary_search_by_key(&tag, |tagged| tagged.tag).is_ok() {
+            clash = Some(tag);
+        }
+        before = Some(tag);
+        count += 1;
     }
-    Ok(entries)
+    match (entries.0, clash) {
+        ([], None) => Ok(count),
+        ([], Some(tag)) => Err(tag_clash(format!("tag {tag} belongs to a declared field"))),
+        _ => Err(malformed_tags()),
+    }
 }
 
-fn split_uvarint(bytes: &[u8]) -> Encoded<(u32, &[u8])> {
+/// Iterates over unknown tags: the tag and the whole entry of each. Ends before an incomplete entry.
+struct Entries<'s>(&'s [u8]);
+
+impl<'s> Iterator for Entries<'s> {
+    type Item = (u32, &'s [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (tag, after_tag) = split_uvarint(self.0)?;
+        let (size, content) = split_uvarint(after_tag)?;
+        let rest = content.get(size as usize..)?;
+        let (entry, _) = self.0.split_at_checked(self.0.len() - rest.len())?;
+        self.0 = rest;
+        Some((tag, entry))
+    }
+}
+
+fn split_uvarint(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let mut value = 0u32;
     for (index, byte) in bytes.iter().take(5).enumerate() {
         if index == 4 && *byte > 0x0f {
@@ -466,10 +510,10 @@ fn split_uvarint(bytes: &[u8]) -> Encoded<(u32, &[u8])> {
         }
         value |= u32::from(byte & 0x7f) << (7 * index);
         if *byte < 0x80 {
-            return Ok((value, &bytes[index + 1..]));
+            return Some((value, &bytes[index + 1..]));
         }
     }
-    Err(malformed_tags())
+    None
 }
 
 #[cold]

@@ -23,6 +23,7 @@ pub mod decode;
 pub mod encode;
 mod error;
 pub mod incremental;
+pub mod index;
 mod parse;
 pub mod plan;
 mod reader;

@@ -412,7 +412,7 @@ fn agrees(kind: &Type, default: &Literal) -> bool {
         | (Type::String(_), Literal::Text(_))
         | (Type::Bytes(_), Literal::Bytes(_))
         | (Type::Array(..), Literal::EmptyArray)
-        | (Type::NullableStruct(_), Literal::Null) => true,
+        | (Type::NullableStruct(_) | Type::Maybe(_), Literal::Null) => true,
         (Type::Struct(body), Literal::Struct) => body.fields.is_empty(),
         (Type::Struct(body), Literal::Fields(values)) => {
             body.fields.len() == values.len()

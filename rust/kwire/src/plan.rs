@@ -47,6 +47,9 @@ pub struct Struct {
     /// Whether it consists of a few runs and int32 arrays only. Neighbors whose arrays have the same lengths are then
     /// decoded together.
     pub(crate) flat: bool,
+    /// Whether it consists of a few runs, int32 arrays, and arrays of fixed-size structs. Visitors that take those as
+    /// well get such neighbors together.
+    pub(crate) uniform: bool,
 }
 
 /// A field that every instance has on the wire.
@@ -91,6 +94,21 @@ pub(crate) struct Step {
     pub(crate) run: u32,
     /// The number of those fields.
     pub(crate) fields: u32,
+    /// The size in bytes of the elements if this field is an array of fixed-size structs that is not nullable, else 0.
+    pub(crate) element: u32,
+    /// Whether the count of that array is compact.
+    pub(crate) compact: bool,
+}
+
+/// A part of a struct of uniform layout, in the order of [`UniformLayout`](crate::decode::UniformLayout).
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'p> {
+    /// Consecutive fields of fixed size.
+    Run(&'p [Field]),
+    /// An int32 array.
+    Int32s(&'p Field),
+    /// An array of structs of a fixed size.
+    Structs(&'p Field, &'p Struct),
 }
 
 /// The type of a field in one byte, so that the decoder needs one jump.
@@ -291,7 +309,8 @@ impl Struct {
             .chain(tagged.iter().map(|t| &t.field))
             .any(|field| field.kind.holds_struct());
         let steps = steps(&fields);
-        let flat = can_be_uniform(&steps, smallest);
+        let uniform = can_be_uniform(&steps, smallest);
+        let flat = uniform && steps.iter().all(|step| step.element == 0);
         let fixed = !flexible && steps.first().is_some_and(|step| step.fields as usize == fields.len());
         Self {
             index,
@@ -304,12 +323,35 @@ impl Struct {
             leaf,
             fixed,
             flat,
+            uniform,
         }
     }
 
     /// Return the smallest encoded size in bytes.
     pub fn smallest(&self) -> usize {
         self.smallest
+    }
+
+    /// Iterate over the parts of a struct of uniform layout.
+    #[inline(always)]
+    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let mut position = 0;
+        std::iter::from_fn(move || {
+            let step = self.steps.get(position)?;
+            let field = self.fields.get(position)?;
+            let fields = step.fields.max(1) as usize;
+            let part = match (step.kind, &field.kind) {
+                (StepKind::Fixed(_), _) => Part::Run(self.fields.get(position..position.checked_add(fields)?)?),
+                (StepKind::Int32Array { .. }, _) => Part::Int32s(field),
+                (StepKind::Other, Type::Array(_, element)) => match &element.kind {
+                    Type::Struct(body) => Part::Structs(field, body),
+                    _ => return None,
+                },
+                (StepKind::Other, _) => return None,
+            };
+            position = position.checked_add(fields)?;
+            Some(part)
+        })
     }
 
     /// Call `visit` for this struct and all structs inside it, in the order in which the text opens them.
@@ -337,7 +379,9 @@ fn steps(fields: &[Field]) -> Vec<Step> {
         Step {
             kind: StepKind::Other,
             run: 0,
-            fields: 0
+            fields: 0,
+            element: 0,
+            compact: false,
         };
         fields.len()
     ];
@@ -353,6 +397,7 @@ fn steps(fields: &[Field]) -> Vec<Step> {
                     kind: StepKind::Fixed(*kind),
                     run,
                     fields: count,
+                    ..*step
                 };
                 continue;
             }
@@ -365,6 +410,21 @@ fn steps(fields: &[Field]) -> Vec<Step> {
             ) if element.kind == Type::Primitive(Primitive::Int32) => {
                 step.kind = StepKind::Int32Array { compact: *compact };
             }
+            Type::Array(
+                Length {
+                    compact,
+                    nullable: false,
+                },
+                element,
+            ) => {
+                if let Type::Struct(body) = &element.kind
+                    && body.fixed
+                {
+                    // 0 for larger elements, which no reasonable plan has.
+                    step.element = u32::try_from(body.smallest).unwrap_or(0);
+                    step.compact = *compact;
+                }
+            }
             _ => {}
         }
         (run, count) = (0, 0);
@@ -372,15 +432,15 @@ fn steps(fields: &[Field]) -> Vec<Step> {
     steps
 }
 
-/// The most runs and int32 arrays that a struct of uniform layout may have.
+/// The most parts that a struct of uniform layout may have.
 pub(crate) const MAX_PARTS: usize = 8;
 /// Lengths are compared as words of this many bytes, so a struct of uniform layout has at least as many.
 pub(crate) const LENGTH_WORD: u32 = 4;
 
 /// Return whether structs with these steps can have a uniform layout.
 fn can_be_uniform(steps: &[Step], smallest: usize) -> bool {
-    let parts = parts(steps).take_while(|step| step.kind != StepKind::Other).count();
-    smallest >= LENGTH_WORD as usize && parts <= MAX_PARTS && steps.iter().all(|step| step.kind != StepKind::Other)
+    let other = |step: &Step| step.kind == StepKind::Other && step.element == 0;
+    smallest >= LENGTH_WORD as usize && !steps.iter().any(other) && parts(steps).count() <= MAX_PARTS
 }
 
 /// Iterate over the first steps of runs and the steps of other fields.

@@ -1,7 +1,14 @@
 //! Where encoded bytes go.
 
+use std::ops::Range;
+
 /// A buffer that the encoder appends to.
 pub trait Sink {
+    /// Appends to this sink from registers.
+    type Cursor<'s>: Cursor
+    where
+        Self: 's;
+
     /// Return the number of bytes written.
     fn len(&self) -> usize;
     /// Return whether nothing has been written.
@@ -17,19 +24,32 @@ pub trait Sink {
     fn put_array<const N: usize>(&mut self, bytes: [u8; N]) {
         self.put(&bytes);
     }
-    /// Append the last `count` bytes of `word`, at most 16.
-    #[inline(always)]
-    fn put_end(&mut self, word: u128, count: usize) {
-        let bytes = word.to_be_bytes();
-        self.put(bytes.get(16usize.saturating_sub(count)..).unwrap_or(&bytes));
-    }
+    /// Append through a cursor. The sink is borrowed until the cursor is closed.
+    fn open(&mut self) -> Self::Cursor<'_>;
+    /// Append `count` zeros and return them, to be overwritten. Returns `None` if there is no memory for them.
+    fn zeros(&mut self, count: usize) -> Option<&mut [u8]>;
     /// Append a copy of bytes written earlier.
-    fn repeat(&mut self, held: std::ops::Range<usize>);
+    fn repeat(&mut self, held: Range<usize>);
     /// Remove all bytes from `len` on.
     fn truncate(&mut self, len: usize);
 }
 
+/// The end of a sink, held by value. As long as the cursor is not passed to a function that is not inlined, its position
+/// stays in a register from field to field; a sink would load and store its length each time.
+pub trait Cursor {
+    /// Append a few bytes.
+    fn push<const N: usize>(&mut self, bytes: [u8; N]);
+    /// Return the number of bytes in the sink, including those pushed.
+    fn position(&self) -> usize;
+    /// Append a copy of bytes written earlier.
+    fn repeat(&mut self, held: Range<usize>);
+    /// Return the sink to its owner. What was pushed may be lost if the cursor is dropped instead.
+    fn close(self);
+}
+
 impl Sink for Vec<u8> {
+    type Cursor<'s> = &'s mut Self;
+
     fn len(&self) -> usize {
         Self::len(self)
     }
@@ -39,12 +59,34 @@ impl Sink for Vec<u8> {
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
-    fn repeat(&mut self, held: std::ops::Range<usize>) {
+    fn open(&mut self) -> &mut Self {
+        self
+    }
+    fn zeros(&mut self, count: usize) -> Option<&mut [u8]> {
+        let start = Self::len(self);
+        self.resize(start.checked_add(count)?, 0);
+        self.get_mut(start..)
+    }
+    fn repeat(&mut self, held: Range<usize>) {
         self.extend_from_within(held);
     }
     fn truncate(&mut self, len: usize) {
         Self::truncate(self, len);
     }
+}
+
+impl Cursor for &mut Vec<u8> {
+    #[inline(always)]
+    fn push<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.extend_from_slice(&bytes);
+    }
+    fn position(&self) -> usize {
+        self.len()
+    }
+    fn repeat(&mut self, held: Range<usize>) {
+        self.extend_from_within(held);
+    }
+    fn close(self) {}
 }
 
 /// Append an unsigned varint.
@@ -55,53 +97,4 @@ pub(crate) fn put_uvarint(out: &mut impl Sink, mut value: u32) {
         value >>= 7;
     }
     out.put_array([value.to_le_bytes()[0]]);
-}
-
-/// Bytes on their way to a sink, collected in a register. Calling the sink for each field costs more than encoding the
-/// field.
-#[derive(Clone, Copy)]
-pub(crate) struct Pending {
-    pub(crate) word: u128,
-    pub(crate) count: usize,
-}
-
-impl Pending {
-    pub(crate) const NONE: Self = Self { word: 0, count: 0 };
-
-    /// Append the last `size` bytes of `value`, at most 8.
-    #[inline(always)]
-    pub(crate) fn push<O: Sink>(&mut self, value: u64, size: usize, out: &mut O) {
-        if self.count + size > 16 {
-            self.flush(out);
-        }
-        let kept = if size < 8 {
-            value & ((1 << (8 * size)) - 1)
-        } else {
-            value
-        };
-        self.word = self.word << (8 * size) | u128::from(kept);
-        self.count += size;
-    }
-
-    /// Append the last `size` bytes of `word`, at most 16.
-    #[inline(always)]
-    pub(crate) fn push_word<O: Sink>(&mut self, word: u128, size: usize, out: &mut O) {
-        if self.count + size > 16 {
-            self.flush(out);
-        }
-        self.word = if size < 16 {
-            self.word << (8 * size) | word
-        } else {
-            word
-        };
-        self.count += size;
-    }
-
-    #[inline(always)]
-    pub(crate) fn flush<O: Sink>(&mut self, out: &mut O) {
-        if self.count > 0 {
-            out.put_end(self.word, self.count);
-            *self = Self::NONE;
-        }
-    }
 }

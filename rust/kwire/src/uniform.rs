@@ -5,31 +5,25 @@
 //! bounds are left to check. Anything unusual, such as a tag, a long array, or an invalid length, is left to the
 //! general decoder.
 
-use crate::plan::{LENGTH_WORD as WORD, MAX_PARTS, StepKind, Struct, parts};
+use crate::decode::unknown_tags_only;
+use crate::plan::{LENGTH_WORD, MAX_PARTS, StepKind, Struct, parts};
 
-/// The offsets of the parts of a struct in wire order: each run of fixed-size fields, and the elements of each int32
-/// array.
+/// The offsets of the parts of a struct in wire order: each run of fixed-size fields, and the elements of each array.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UniformLayout {
     /// The size of the struct in bytes.
     size: u32,
     /// The start and end of each part, relative to the struct.
     ranges: [(u32, u32); MAX_PARTS],
+    /// The start and end of the unknown tags, without their count.
+    tags: (u32, u32),
 }
 
-/// What the bytes of another struct must satisfy to have the same layout.
-#[derive(Default)]
-pub(crate) struct Checks {
-    checks: [Check; MAX_PARTS + 1],
-    count: usize,
-}
-
-/// Bytes at an offset that must have a certain value.
-#[derive(Clone, Copy, Default)]
-struct Check {
-    at: u32,
-    word: u32,
-    mask: u32,
+/// What may be part of a struct of uniform layout besides runs and int32 arrays.
+#[derive(Clone, Copy)]
+pub(crate) struct Allowed {
+    /// Unknown tags, if all structs have the same ones.
+    pub(crate) tags: bool,
 }
 
 impl UniformLayout {
@@ -46,105 +40,253 @@ impl UniformLayout {
         start as usize..end as usize
     }
 
+    /// Return the range of the unknown tags, which all structs have in common: tag, size, content, one after the other,
+    /// in shortest form. Only visitors with `UNIFORM` meet structs where it is not empty.
+    #[inline(always)]
+    pub fn unknown_tags(&self) -> std::ops::Range<usize> {
+        self.tags.0 as usize..self.tags.1 as usize
+    }
+
+    /// Return the layout of all instances of a struct of fixed size.
+    pub fn of_fixed(plan: &Struct) -> Self {
+        let size = u32::try_from(plan.smallest).unwrap_or(0);
+        let mut layout = Self {
+            size,
+            ..Self::default()
+        };
+        if let Some(range) = layout.ranges.first_mut() {
+            *range = (0, size);
+        }
+        layout
+    }
+
     /// Determine the layout of the struct at the start of `rest`, and count the structs of that layout, at most `max`.
     /// Returns `None` if the struct needs the general decoder.
-    #[inline]
-    pub(crate) fn find(plan: &Struct, rest: &[u8], max: usize) -> Option<(Self, usize)> {
+    ///
+    /// `last` has the layout of the last struct of the same plan. It is compared first.
+    #[inline(always)]
+    pub(crate) fn find(
+        plan: &Struct,
+        rest: &[u8],
+        max: usize,
+        allowed: Allowed,
+        last: &mut Option<Matcher>,
+    ) -> Option<(Self, usize)> {
+        if let Some(last) = last {
+            let count = last.count(rest, max);
+            if count > 0 {
+                return Some((last.layout, count));
+            }
+        }
+        Self::determine(plan, rest, max, allowed, last)
+    }
+
+    #[inline(never)]
+    fn determine(
+        plan: &Struct,
+        rest: &[u8],
+        max: usize,
+        allowed: Allowed,
+        last: &mut Option<Matcher>,
+    ) -> Option<(Self, usize)> {
         let mut found = Self::default();
-        let mut checks = Checks::default();
+        let mut lengths = Lengths::default();
         let mut at = 0u32;
         let mut ranges = found.ranges.iter_mut();
         for step in parts(&plan.steps) {
-            let (start, end) = match step.kind {
-                StepKind::Fixed(_) => (at, at.checked_add(step.run)?),
-                StepKind::Int32Array { compact: true } => {
-                    let byte = *rest.get(at as usize)?;
-                    if !(1..=0x7f).contains(&byte) {
-                        return None;
-                    }
-                    checks.add(at, byte.into(), 0xff)?;
-                    let start = at.checked_add(1)?;
-                    (start, start.checked_add(4 * (u32::from(byte) - 1))?)
+            let (compact, element) = match step.kind {
+                StepKind::Fixed(_) => {
+                    let end = at.checked_add(step.run)?;
+                    *ranges.next()? = (at, end);
+                    at = end;
+                    continue;
                 }
-                StepKind::Int32Array { compact: false } => {
-                    let word = *rest.get(at as usize..)?.first_chunk()?;
-                    checks.add(at, u32::from_le_bytes(word), u32::MAX)?;
-                    let size = u32::try_from(i32::from_be_bytes(word)).ok()?.checked_mul(4)?;
-                    let start = at.checked_add(4)?;
-                    (start, start.checked_add(size)?)
-                }
-                StepKind::Other => return None,
+                StepKind::Int32Array { compact } => (compact, 4),
+                StepKind::Other => (step.compact, step.element),
             };
+            let (count, prefix) = if compact {
+                match *rest.get(at as usize)? {
+                    byte @ 1..=0x7f => (u32::from(byte).wrapping_sub(1), 1),
+                    _ => return None,
+                }
+            } else {
+                let word = *rest.get(at as usize..)?.first_chunk()?;
+                (u32::try_from(i32::from_be_bytes(word)).ok()?, 4)
+            };
+            lengths.add(at, prefix)?;
+            let start = at.checked_add(prefix)?;
+            let end = start.checked_add(count.checked_mul(element)?)?;
             *ranges.next()? = (start, end);
             at = end;
         }
         if plan.flexible {
-            if *rest.get(at as usize)? != 0 {
-                return None;
-            }
-            checks.add(at, 0, 0xff)?;
-            at = at.checked_add(1)?;
+            let section = rest.get(at as usize..)?;
+            let size = match section.first()? {
+                0 => 1,
+                _ if allowed.tags => unknown_tags_only(plan, section)?,
+                _ => return None,
+            };
+            lengths.add(at, size)?;
+            found.tags = (at.checked_add(1)?, at.checked_add(size)?);
+            at = at.checked_add(size)?;
         }
         found.size = at;
-        if at < WORD || at as usize > rest.len() {
-            return None;
+        let first = rest.get(..at as usize)?;
+        if lengths.count == 0 {
+            return Some((found, max.min(rest.len() / found.size()).max(1)));
         }
-        checks.end_before(at);
+        let count = if first.len() >= size_of::<u128>() {
+            let matcher = Matcher {
+                layout: found,
+                words: lengths.words(first)?,
+            };
+            let count = matcher.count(rest, max);
+            *last = Some(matcher);
+            count
+        } else if at >= LENGTH_WORD {
+            lengths.words::<u32>(first)?.count(rest, first.len(), max)
+        } else {
+            return None;
+        };
         // At least one: the struct itself.
-        Some((found, checks.count(rest, at as usize, max).max(1)))
+        Some((found, count.max(1)))
     }
 }
 
-impl Checks {
-    /// Require the bytes at an offset to have their current value.
+/// The layout of the last uniform struct, which the next one probably has as well: arrays in neighbors.
+#[derive(Clone, Copy, Debug)]
+pub struct Matcher {
+    layout: UniformLayout,
+    words: Words<u128>,
+}
+
+impl Matcher {
     #[inline(always)]
-    fn add(&mut self, at: u32, word: u32, mask: u32) -> Option<()> {
-        *self.checks.get_mut(self.count)? = Check { at, word, mask };
+    fn count(&self, rest: &[u8], max: usize) -> usize {
+        self.words.count(rest, self.layout.size(), max)
+    }
+}
+
+/// The most words that are compared. Structs that need more are left to the general decoder.
+const MAX_WORDS: usize = 6;
+
+/// The bytes of a struct that another struct must have as well to be of the same layout: lengths and tags.
+#[derive(Default)]
+struct Lengths {
+    /// Starts and sizes in ascending order.
+    ranges: [(u32, u32); MAX_PARTS + 1],
+    count: usize,
+}
+
+/// Bytes at an offset, those of which that are set in the mask must have a certain value.
+#[derive(Clone, Copy, Debug, Default)]
+struct Expected<W> {
+    at: usize,
+    word: W,
+    mask: W,
+}
+
+/// All bytes that a struct must have to be of a layout.
+#[derive(Clone, Copy, Debug)]
+struct Words<W> {
+    words: [Expected<W>; MAX_WORDS],
+    count: usize,
+}
+
+/// An unsigned integer that is compared at once.
+trait Word: Copy + Default + Eq + std::ops::BitXor<Output = Self> + std::ops::BitAnd<Output = Self> {
+    const SIZE: usize;
+    /// Read the bytes at an offset.
+    fn read(bytes: &[u8], at: usize) -> Option<Self>;
+}
+
+macro_rules! word {
+    ($type:ty) => {
+        impl Word for $type {
+            const SIZE: usize = size_of::<$type>();
+
+            #[inline(always)]
+            fn read(bytes: &[u8], at: usize) -> Option<Self> {
+                Some(Self::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+            }
+        }
+    };
+}
+word!(u32);
+word!(u128);
+
+impl Lengths {
+    /// Require bytes to be equal.
+    #[inline(always)]
+    fn add(&mut self, at: u32, size: u32) -> Option<()> {
+        *self.ranges.get_mut(self.count)? = (at, size);
         self.count += 1;
         Some(())
     }
 
-    /// Move words that would extend beyond the end to the front.
+    /// Collect the bytes of the first struct in words.
     #[inline(always)]
-    fn end_before(&mut self, end: u32) {
-        let last = end.saturating_sub(WORD);
-        for check in self.checks.get_mut(..self.count).unwrap_or_default() {
-            if check.at > last {
-                // By three bytes at most: only single length bytes are so close to the end.
-                let bits = 8 * (check.at - last);
-                *check = Check {
-                    at: last,
-                    word: check.word.wrapping_shl(bits),
-                    mask: check.mask.wrapping_shl(bits),
+    fn words<W: Word>(&self, first: &[u8]) -> Option<Words<W>> {
+        let mut words = [Expected::<W>::default(); MAX_WORDS];
+        let mut masks = [[0u8; size_of::<u128>()]; MAX_WORDS];
+        let mut count = 0usize;
+        let last = first.len().checked_sub(W::SIZE)?;
+        for (start, size) in self.ranges.get(..self.count)? {
+            for at in *start as usize..start.checked_add(*size)? as usize {
+                let open = count.wrapping_sub(1);
+                let begin = words.get(open).map_or(0, |word| word.at);
+                if let Some(mask) = masks.get_mut(open)
+                    && at.wrapping_sub(begin) < W::SIZE
+                {
+                    *mask.get_mut(at.wrapping_sub(begin))? = 0xff;
+                    continue;
+                }
+                let begin = at.min(last);
+                *words.get_mut(count)? = Expected {
+                    at: begin,
+                    word: W::read(first, begin)?,
+                    mask: W::default(),
                 };
+                *masks.get_mut(count)?.get_mut(at.wrapping_sub(begin))? = 0xff;
+                count = count.wrapping_add(1);
             }
         }
+        for (word, mask) in words.iter_mut().zip(&masks).take(count) {
+            word.mask = W::read(mask, 0)?;
+        }
+        Some(Words { words, count })
     }
+}
 
-    /// Count the structs of `size` bytes from the start of `rest` that pass, at most `max`.
+impl<W: Word> Words<W> {
+    /// Count the structs of `size` bytes from the start of `rest` that match, at most `max`.
     #[inline(always)]
     fn count(&self, rest: &[u8], size: usize, max: usize) -> usize {
-        // With a constant number, the checks stay in registers.
-        match self.checks {
-            [one, ..] if self.count == 1 => count(&[one], rest, size, max),
-            [one, two, ..] if self.count == 2 => count(&[one, two], rest, size, max),
-            [one, two, three, ..] if self.count == 3 => count(&[one, two, three], rest, size, max),
-            [one, two, three, four, ..] if self.count == 4 => count(&[one, two, three, four], rest, size, max),
-            _ => count(self.checks.get(..self.count).unwrap_or_default(), rest, size, max),
+        // With a constant number, the words stay in registers.
+        match self.words {
+            [one, ..] if self.count == 1 => matching(&[one], rest, size, max),
+            [one, two, ..] if self.count == 2 => matching(&[one, two], rest, size, max),
+            [one, two, three, ..] if self.count == 3 => matching(&[one, two, three], rest, size, max),
+            _ => matching(self.words.get(..self.count).unwrap_or_default(), rest, size, max),
         }
     }
 }
 
 #[inline(always)]
-fn count(checks: &[Check], rest: &[u8], size: usize, max: usize) -> usize {
-    let same = |bytes: &[u8]| {
-        let differences = checks.iter().fold(0, |differences, check| {
-            let word = bytes.get(check.at as usize..).and_then(|bytes| bytes.first_chunk());
-            let word = word.map_or(!check.word, |word| u32::from_le_bytes(*word));
-            differences | ((word ^ check.word) & check.mask)
-        });
-        differences == 0
-    };
-    let alike = rest.chunks_exact(size).take(max);
-    alike.take_while(|bytes| same(bytes)).count()
+fn matching<W: Word>(expected: &[Expected<W>], rest: &[u8], size: usize, max: usize) -> usize {
+    let mut count = 0usize;
+    let mut rows = rest;
+    while count < max
+        && let Some((row, after)) = rows.split_at_checked(size)
+    {
+        for expected in expected {
+            match W::read(row, expected.at) {
+                Some(word) if (word ^ expected.word) & expected.mask == W::default() => {}
+                _ => return count,
+            }
+        }
+        rows = after;
+        count = count.wrapping_add(1);
+    }
+    count
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::decode::{Text, Visitor, decode, unpack};
 use crate::encode::{Encoded, Sink, Source, encode};
 use crate::error::{DecodeError, EncodeError, EncodeKind, Stop};
+use crate::index::Part;
 use crate::plan::{Literal, Plan, Primitive, Struct, Type};
 
 /// A value as it is on the wire.
@@ -66,10 +67,12 @@ impl PartialEq for Value<'_> {
 impl<'a> Value<'a> {
     /// Decode a body.
     pub fn decode(plan: &'a Plan, input: &'a [u8]) -> Result<Self, Box<DecodeError>> {
-        decode(plan, input, &mut Tree).map_err(|stop| match stop {
-            Stop::Bytes(error) => error,
-            Stop::Visitor(never) => match never {},
-        })
+        decode(plan, input, &mut Tree).map_err(bytes_error)
+    }
+
+    /// Decode a part of an indexed body.
+    pub fn of_part(part: Part<'a>) -> Result<Self, Box<DecodeError>> {
+        part.decode(&mut Tree).map_err(bytes_error)
     }
 
     /// Encode a body.
@@ -77,6 +80,13 @@ impl<'a> Value<'a> {
         let mut out = Vec::new();
         encode(plan, &mut Held(std::marker::PhantomData), Node::Tree(self), &mut out)?;
         Ok(out)
+    }
+}
+
+fn bytes_error(stop: Stop<Infallible>) -> Box<DecodeError> {
+    match stop {
+        Stop::Bytes(error) => error,
+        Stop::Visitor(never) => match never {},
     }
 }
 

@@ -10,7 +10,7 @@ Versions:
 
 from __future__ import annotations
 
-from kwire.declare import Message, Request, Struct, array, int8, int16, int32, nullable, string
+from kwire.declare import Message, Request, Struct, array, field, int8, int16, int32, nullable, string
 
 
 class AlterConfigsRequest(Request["AlterConfigsResponse"], api_key=33, versions="0-2", flexible="2+"):
@@ -38,7 +38,7 @@ class AlterableConfig(Struct):
 
     name: string
     """The config key, for example `retention.ms`."""
-    value: nullable[string]
+    value: nullable[string] = field(sensitive="name")
     """The value as text. Brokers reject None: leave out the key to reset it."""
 
 

@@ -55,7 +55,7 @@ class CreateDelegationTokenResponse(Message, api_key=38, versions="0-3", flexibl
     """The latest possible expiry time, in milliseconds since 1970."""
     token_id: string
     """The public id of the token, used as the user name."""
-    hmac: bytes
+    hmac: bytes = field(sensitive=True)
     """The secret of the token; its base64 form is used as the password."""
     throttle_time_ms: int32
     """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client

@@ -58,7 +58,7 @@ class CreatableTopicConfig(Struct):
 
     name: string
     """The config key, for example `retention.ms`."""
-    value: nullable[string]
+    value: nullable[string] = field(sensitive="name")
     """The value as text. Brokers reject None."""
 
 
@@ -100,7 +100,7 @@ class CreatableTopicConfigs(Struct):
 
     name: string
     """The config key, for example `retention.ms`."""
-    value: nullable[string]
+    value: nullable[string] = field(sensitive="name")
     """The value as text; None if it is sensitive or not set."""
     read_only: bool
     """Whether the config cannot be changed."""

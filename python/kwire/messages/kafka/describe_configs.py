@@ -65,7 +65,7 @@ class DescribeConfigsResourceResult(Struct, key="name"):
 
     name: string
     """The config key, for example `retention.ms`."""
-    value: nullable[string]
+    value: nullable[string] = field(sensitive="name")
     """The effective value as text; None if it is sensitive or not set."""
     read_only: bool
     """Whether the config can only be changed in the broker's configuration file, followed by a restart."""
@@ -89,7 +89,7 @@ class DescribeConfigsSynonym(Struct):
 
     name: string
     """The config key at the source: `log.retention.ms` of a broker is a synonym of `retention.ms` of a topic."""
-    value: nullable[string]
+    value: nullable[string] = field(sensitive="name")
     """The value at the source; None if it is sensitive."""
     source: int8
     """The source, with the same numbers as `config_source`."""

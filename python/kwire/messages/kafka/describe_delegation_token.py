@@ -60,7 +60,7 @@ class DescribedDelegationToken(Struct):
     """The latest possible expiry time, in milliseconds since 1970."""
     token_id: string
     """The public id of the token, used as the user name."""
-    hmac: bytes
+    hmac: bytes = field(sensitive=True)
     """The secret of the token; its base64 form is used as the password."""
     renewers: array[DescribedDelegationTokenRenewer]
     """The principals that may renew the token besides owner and requester."""

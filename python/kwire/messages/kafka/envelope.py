@@ -5,13 +5,13 @@ The controller handles the inner request with the principal of the original clie
 
 from __future__ import annotations
 
-from kwire.declare import Message, Request, int16, nullable
+from kwire.declare import Message, Request, field, int16, nullable
 
 
 class EnvelopeRequest(Request["EnvelopeResponse"], api_key=58, versions="0", flexible="0+"):
     """Forwards a request."""
 
-    request_data: bytes
+    request_data: bytes = field(sensitive=True)
     """The header and body of the inner request, without its size."""
     request_principal: nullable[bytes]
     """The principal of the client, by default an int16 version and DefaultPrincipalData; None if
@@ -23,7 +23,7 @@ class EnvelopeRequest(Request["EnvelopeResponse"], api_key=58, versions="0", fle
 class EnvelopeResponse(Message, api_key=58, versions="0", flexible="0+"):
     """The response to the forwarded request."""
 
-    response_data: nullable[bytes] = None
+    response_data: nullable[bytes] = field(default=None, sensitive=True)
     """The header and body of the inner response; None on error."""
     error_code: int16
     """0; 31 not authorized to forward; 41 not the controller; 42 invalid inner request; 97 the principal cannot be

@@ -7,13 +7,13 @@ Versions:
 
 from __future__ import annotations
 
-from kwire.declare import Message, Request, int16, int32, int64
+from kwire.declare import Message, Request, field, int16, int32, int64
 
 
 class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"], api_key=40, versions="0-2", flexible="2+"):
     """Expires a token. Allowed for its owner and renewers, on a connection not authenticated by a token."""
 
-    hmac: bytes
+    hmac: bytes = field(sensitive=True)
     """The secret of the token, which identifies it."""
     expiry_time_period_ms: int64
     """The time in milliseconds until the token expires, limited by its maximum lifetime; negative to expire it now."""

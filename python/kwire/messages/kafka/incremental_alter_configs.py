@@ -8,7 +8,7 @@ Versions:
 
 from __future__ import annotations
 
-from kwire.declare import Message, Request, Struct, array, int8, int16, int32, nullable, string
+from kwire.declare import Message, Request, Struct, array, field, int8, int16, int32, nullable, string
 
 
 class IncrementalAlterConfigsRequest(
@@ -41,7 +41,7 @@ class AlterableConfig(Struct):
     """The config key, for example `retention.ms`; each key at most once for a resource."""
     config_operation: int8
     """The operation: 0 set, 1 delete (reset to the default), 2 append to a list, 3 subtract from a list."""
-    value: nullable[string]
+    value: nullable[string] = field(sensitive="name")
     """The new value or, for 2 and 3, the list items separated by commas; None is only valid with 1."""
 
 

@@ -7,13 +7,13 @@ Versions:
 
 from __future__ import annotations
 
-from kwire.declare import Message, Request, int16, int32, int64
+from kwire.declare import Message, Request, field, int16, int32, int64
 
 
 class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"], api_key=39, versions="0-2", flexible="2+"):
     """Renews a token. Allowed for its owner and renewers, on a connection not authenticated by a token."""
 
-    hmac: bytes
+    hmac: bytes = field(sensitive=True)
     """The secret of the token, which identifies it."""
     renew_period_ms: int64
     """The time in milliseconds until the new expiry, limited by the maximum lifetime; negative for

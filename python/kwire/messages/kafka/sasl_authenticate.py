@@ -16,7 +16,7 @@ from kwire.declare import Message, Request, field, int16, int64, nullable, strin
 class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"], api_key=36, versions="0-2", flexible="2+"):
     """The token of the client."""
 
-    auth_bytes: bytes
+    auth_bytes: bytes = field(sensitive=True)
     """The token that the SASL mechanism produced."""
 
 
@@ -27,7 +27,7 @@ class SaslAuthenticateResponse(Message, api_key=36, versions="0-2", flexible="2+
     """0 continue, or done if the mechanism is complete; 58 authentication failed; 34 handshake missing."""
     error_message: nullable[string]
     """The reason of the failure, which may be shown to the user; None on success."""
-    auth_bytes: bytes
+    auth_bytes: bytes = field(sensitive=True)
     """The token for the next step of the client; empty at the end."""
     session_lifetime_ms: int64 = field(since=1, default=0, ignorable=True)
     """The time in milliseconds after which the broker closes the connection unless the client authenticates again

@@ -5,10 +5,9 @@ One string that cannot be encoded would block the whole message.
 
 from __future__ import annotations
 
-__all__ = ["MAX_STRING_LENGTH", "is_encodable_config", "is_encodable_string"]
+from kwire.declare.wire_types import MAX_STRING_LENGTH
 
-MAX_STRING_LENGTH = 0x7FFF
-"""The maximum length in UTF-8 bytes, which is stored as an int16."""
+__all__ = ["MAX_STRING_LENGTH", "is_encodable_config", "is_encodable_string"]
 
 
 def is_encodable_string(text: str) -> bool:

@@ -33,6 +33,6 @@ def children(spark: SparkSession, folder: str) -> list[str]:
 
 def _hadoop(spark: SparkSession, folder: str) -> tuple[Any, Any]:
     context = spark.sparkContext
-    assert context._jvm is not None  # noqa: SLF001 - the public API of PySpark has no file system
-    path = context._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - see above
-    return path, path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001 - see above
+    assert context._jvm is not None  # noqa: SLF001  # the public API of PySpark has no file system
+    path = context._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001  # the public API of PySpark has no file system
+    return path, path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001  # the public API of PySpark has no file system

@@ -11,6 +11,7 @@ use kwire::plan::Literal;
 
 use crate::column::{Block, Column, Data, Fixed, Keys, List, Room};
 use crate::layout::{Kind, Layout, Target};
+use crate::size::{Budget, Exceeded, Sizes, bits};
 use crate::text::Text;
 
 /// The number of runs or lists that are converted together: few enough that they and the bytes they refer to stay in
@@ -20,6 +21,8 @@ const BLOCK: usize = 256;
 /// Columns that are being filled.
 pub(crate) struct BatchBuilder<'a, 'l> {
     pub(crate) layout: &'l Layout,
+    sizes: &'l Sizes,
+    budget: Budget,
     pub(crate) columns: Vec<Column<'a>>,
     pub(crate) groups: Vec<ColumnGroup<'a>>,
     runs: Vec<Vec<&'a [u8]>>,
@@ -48,8 +51,8 @@ pub(crate) struct ColumnGroup<'a> {
 }
 
 impl<'a, 'l> BatchBuilder<'a, 'l> {
-    /// Create empty columns. `total` is the size of all frames in bytes.
-    pub(crate) fn new(layout: &'l Layout, total: usize) -> Self {
+    /// Create empty columns. `total` is the size of all frames in bytes, `max_bytes` the limit of the columns.
+    pub(crate) fn new(layout: &'l Layout, sizes: &'l Sizes, total: usize, max_bytes: usize) -> Self {
         let columns = layout.columns.iter().map(|column| {
             let data = match column.kind {
                 _ if column.constant => Data::Constant,
@@ -70,6 +73,8 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         };
         Self {
             layout,
+            sizes,
+            budget: Budget::new(max_bytes),
             groups: layout.groups.iter().map(|_| ColumnGroup::default()).collect(),
             runs: layout.runs.iter().map(|_| Vec::with_capacity(BLOCK)).collect(),
             target: Target::Skip,
@@ -93,13 +98,23 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
 
     /// Begin a body.
     pub(crate) fn begin(&mut self, body: &'a [u8]) {
-        self.target = Target::Path;
+        self.target = Target::Path(self.layout.levels.first().copied().unwrap_or(self.layout.rows));
         self.room.done += self.body.len();
         self.body = body;
     }
 
     /// Finish a valid body.
-    pub(crate) fn keep(&mut self) {
+    pub(crate) fn keep(&mut self) -> Result<(), Exceeded> {
+        if self.layout.levels.is_empty() {
+            // The body is a row, which no array has charged.
+            self.budget.charge(1, self.sizes.row)?;
+        }
+        self.keep_values();
+        Ok(())
+    }
+
+    fn keep_values(&mut self) {
+        self.budget.keep();
         for column in &self.dictionaries {
             if let Data::Keys(keys) = &mut self.columns[*column].data {
                 keys.dictionary.keep();
@@ -111,9 +126,13 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
     }
 
     /// Remove the values of an invalid body and add one null row.
+    ///
+    /// `path` is the length of the path in the error.
     #[cold]
-    pub(crate) fn replace_by_null_row(&mut self) {
+    pub(crate) fn replace_by_null_row(&mut self, path: usize) -> Result<(), Exceeded> {
         self.convert();
+        self.budget.forget();
+        self.budget.charge(1, self.sizes.row.saturating_add(bits(path)))?;
         let (levels, rows) = (&self.layout.levels, self.layout.rows);
         for group in levels.iter().copied().chain([rows]) {
             self.truncate_unit(group, self.kept[group]);
@@ -129,7 +148,21 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
             let end = self.rows();
             self.groups[*group].ends.push(end);
         }
-        self.keep();
+        self.keep_values();
+        Ok(())
+    }
+
+    /// Check the size of the batch. Nothing may be pending. `paths` is the size of the paths in errors.
+    pub(crate) fn check_size(&self, paths: usize) -> Result<(), Exceeded> {
+        let rows = self.sizes.row.saturating_mul(self.rows() as u64);
+        let contents = self.columns.iter().map(|column| match &column.data {
+            Data::Text(text) => bits(text.bytes.len()),
+            Data::Keys(keys) => bits(keys.dictionary.entries.bytes.len() + 4 * keys.dictionary.entries.len()),
+            Data::List(list) => self.sizes.columns[list.child].saturating_mul(list.end() as u64),
+            Data::Constant | Data::Fixed(_) | Data::Struct(_) => 0,
+        });
+        let size = contents.fold(rows.saturating_add(bits(paths)), u64::saturating_add);
+        self.budget.check(size)
     }
 
     fn truncate_unit(&mut self, group: usize, count: usize) {

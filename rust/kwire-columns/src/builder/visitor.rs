@@ -3,14 +3,13 @@
 //! `target` is the column of the next value. The decoder calls `enter` before every field that is not part of a run, so
 //! the target is always that of the current field.
 
-use std::convert::Infallible;
-
 use kwire::decode::{Text, UniformLayout, Visitor};
 use kwire::plan::{Literal, Primitive, Struct};
 
 use super::{BLOCK, BatchBuilder};
 use crate::column::{Block, Data};
 use crate::layout::{StructLayout, Target};
+use crate::size::Exceeded;
 use crate::text::signed;
 
 impl<'a, 'l> BatchBuilder<'a, 'l> {
@@ -45,8 +44,8 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
     /// Add structs of uniform layout that cannot be taken as a block.
     fn push_each(&mut self, plan: &'a Struct, node: &'l StructLayout, bytes: &'a [u8], layout: &UniformLayout) {
         for bytes in bytes.chunks_exact(layout.size()) {
-            self.target = Target::Path;
-            let Ok(mut body) = self.begin_struct(plan);
+            self.target = Target::Path(node.group);
+            let mut body = self.start(plan);
             for (part, position) in node.parts.iter().enumerate() {
                 let bytes = bytes.get(layout.range(part)).unwrap_or_default();
                 if node.runs[*position] == usize::MAX {
@@ -55,7 +54,56 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
                     self.run(&mut body, plan, *position, bytes);
                 }
             }
-            let Ok(()) = self.end_struct(body, plan);
+            self.finish(body);
+        }
+    }
+
+    #[inline(always)]
+    fn start(&mut self, plan: &'a Struct) -> Option<&'l StructLayout> {
+        if let Target::Column(column) = self.target {
+            self.valid(column);
+        }
+        let node = self.layout.nodes.get(plan.index).and_then(Option::as_ref);
+        if let Some(group) = node.and_then(|node| self.groups.get_mut(node.group)) {
+            group.has_pending = true;
+            if group.in_blocks > 0 {
+                self.convert_blocks(node.map_or(0, |node| node.group));
+            }
+        }
+        node
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, node: Option<&'l StructLayout>) {
+        let Some(node) = node else {
+            return;
+        };
+        if node.level {
+            let rows = self.rows();
+            self.groups[node.group].ends.push(rows);
+        }
+        self.groups[node.group].count += 1;
+        for column in &node.tagged {
+            if self.column_len(*column) < self.groups[node.group].count {
+                self.push_default(*column);
+            }
+        }
+    }
+
+    fn push_packed(&mut self, kind: Primitive, bytes: &'a [u8]) {
+        match self.target {
+            Target::Rows => {
+                self.groups[self.layout.rows].count += bytes.len() / kind.size();
+                let element = self.element();
+                if let Data::Fixed(values) = &mut self.columns[element].data {
+                    values.extend_from_packed(bytes);
+                }
+            }
+            Target::Column(column) => {
+                self.valid(column);
+                self.push_list(column, bytes);
+            }
+            Target::Skip | Target::Path(_) => {}
         }
     }
 
@@ -82,36 +130,36 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
     type Struct = Option<&'l StructLayout>;
     /// The target of its elements.
     type Array = Target;
-    type Error = Infallible;
+    type Error = Exceeded;
 
     const RUNS: bool = true;
     const DISCARDS: bool = true;
 
-    fn integer(&mut self, value: i64) -> Result<(), Infallible> {
+    fn integer(&mut self, value: i64) -> Result<(), Exceeded> {
         self.scalar(&Literal::Int(value));
         Ok(())
     }
-    fn boolean(&mut self, value: bool) -> Result<(), Infallible> {
+    fn boolean(&mut self, value: bool) -> Result<(), Exceeded> {
         self.scalar(&Literal::Bool(value));
         Ok(())
     }
-    fn float(&mut self, value: f64) -> Result<(), Infallible> {
+    fn float(&mut self, value: f64) -> Result<(), Exceeded> {
         self.scalar(&Literal::Float(value));
         Ok(())
     }
-    fn uuid(&mut self, bytes: [u8; 16]) -> Result<(), Infallible> {
+    fn uuid(&mut self, bytes: [u8; 16]) -> Result<(), Exceeded> {
         self.scalar(&Literal::Uuid(bytes));
         Ok(())
     }
-    fn string(&mut self, text: Text<'a>) -> Result<(), Infallible> {
+    fn string(&mut self, text: Text<'a>) -> Result<(), Exceeded> {
         self.content(text.as_bytes());
         Ok(())
     }
-    fn bytes(&mut self, bytes: &'a [u8]) -> Result<(), Infallible> {
+    fn bytes(&mut self, bytes: &'a [u8]) -> Result<(), Exceeded> {
         self.content(bytes);
         Ok(())
     }
-    fn null(&mut self) -> Result<(), Infallible> {
+    fn null(&mut self) -> Result<(), Exceeded> {
         // A null array on the path to the rows has no rows.
         if let Target::Column(column) = self.target {
             self.push_null(column);
@@ -119,21 +167,8 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
         Ok(())
     }
 
-    fn packed(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<(), Infallible> {
-        match self.target {
-            Target::Rows => {
-                self.groups[self.layout.rows].count += bytes.len() / kind.size();
-                let element = self.element();
-                if let Data::Fixed(values) = &mut self.columns[element].data {
-                    values.extend_from_packed(bytes);
-                }
-            }
-            Target::Column(column) => {
-                self.valid(column);
-                self.push_list(column, bytes);
-            }
-            Target::Skip | Target::Path => {}
-        }
+    fn packed(&mut self, kind: Primitive, bytes: &'a [u8]) -> Result<(), Exceeded> {
+        self.push_packed(kind, bytes);
         Ok(())
     }
 
@@ -153,7 +188,7 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
             }
             Some(Target::Rows) => {
                 self.target = Target::Rows;
-                let Ok(()) = self.packed(Primitive::Int32, bytes);
+                self.push_packed(Primitive::Int32, bytes);
             }
             _ => {}
         }
@@ -191,10 +226,13 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
         self.target != Target::Skip
     }
 
-    fn begin_array(&mut self, count: usize) -> Result<Target, Infallible> {
+    fn begin_array(&mut self, count: usize) -> Result<Target, Exceeded> {
         match self.target {
-            Target::Path | Target::Skip => {}
+            Target::Path(group) if group == self.layout.rows => self.budget.charge(count, self.sizes.row)?,
+            // The structs of a level are charged one by one.
+            Target::Skip | Target::Path(_) => {}
             Target::Rows => {
+                self.budget.charge(count, self.sizes.row)?;
                 self.groups[self.layout.rows].count += count;
                 self.target = Target::Column(self.element());
             }
@@ -206,6 +244,7 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
                     let end = list.end() + count;
                     list.offsets.push(signed(end));
                     self.target = Target::Column(list.child);
+                    self.budget.charge(count, self.sizes.columns[list.child])?;
                 }
             }
         }
@@ -215,44 +254,28 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
     fn item(&mut self, place: &mut Target, _: usize, (): ()) {
         self.target = *place;
     }
-    fn end_array(&mut self, _: Target) -> Result<(), Infallible> {
+    fn end_array(&mut self, _: Target) -> Result<(), Exceeded> {
         Ok(())
     }
 
     #[inline(always)]
-    fn begin_struct(&mut self, plan: &'a Struct) -> Result<Option<&'l StructLayout>, Infallible> {
-        if let Target::Column(column) = self.target {
-            self.valid(column);
-        }
-        let node = self.layout.nodes.get(plan.index).and_then(Option::as_ref);
-        if let Some(group) = node.and_then(|node| self.groups.get_mut(node.group)) {
-            group.has_pending = true;
-            if group.in_blocks > 0 {
-                self.convert_blocks(node.map_or(0, |node| node.group));
-            }
+    fn begin_struct(&mut self, plan: &'a Struct) -> Result<Option<&'l StructLayout>, Exceeded> {
+        let node = self.start(plan);
+        if let Some(node) = node
+            && node.level
+        {
+            self.budget.charge(1, self.sizes.groups[node.group])?;
         }
         Ok(node)
     }
     fn field(&mut self, _: &mut Option<&'l StructLayout>, _: &'a Struct, _: usize, (): ()) {}
     fn tagged_field(&mut self, _: &mut Option<&'l StructLayout>, _: &'a Struct, _: usize, (): ()) {}
-    fn unknown_tags(&mut self, _: &mut Option<&'l StructLayout>, _: &'a Struct, _: &[u8]) -> Result<(), Infallible> {
+    fn unknown_tags(&mut self, _: &mut Option<&'l StructLayout>, _: &'a Struct, _: &[u8]) -> Result<(), Exceeded> {
         Ok(())
     }
     #[inline(always)]
-    fn end_struct(&mut self, node: Option<&'l StructLayout>, _: &'a Struct) -> Result<(), Infallible> {
-        let Some(node) = node else {
-            return Ok(());
-        };
-        if node.level {
-            let rows = self.rows();
-            self.groups[node.group].ends.push(rows);
-        }
-        self.groups[node.group].count += 1;
-        for column in &node.tagged {
-            if self.column_len(*column) < self.groups[node.group].count {
-                self.push_default(*column);
-            }
-        }
+    fn end_struct(&mut self, node: Option<&'l StructLayout>, _: &'a Struct) -> Result<(), Exceeded> {
+        self.finish(node);
         Ok(())
     }
 }

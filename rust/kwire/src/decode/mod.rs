@@ -11,13 +11,14 @@ mod visitor;
 
 pub(crate) use discard::Discard;
 use runs::{runs, runs_of_structs};
-pub(crate) use tags::end_of_struct;
+pub(crate) use tags::{end_of_struct, unknown_tags_only};
 pub use visitor::{Text, Visitor};
 
 use crate::error::{DecodeKind, Stop};
 use crate::plan::{Element, Length, Plan, Primitive, StepKind, Struct, Type};
 use crate::reader::{MAX_STRING, Reader};
-pub use crate::uniform::UniformLayout;
+use crate::uniform::Allowed;
+pub use crate::uniform::{Matcher, UniformLayout};
 
 /// Decode a message that takes all of `input`.
 pub fn decode<'a, V: Visitor<'a>>(
@@ -265,6 +266,9 @@ fn array<'a, V: Visitor<'a>>(
     let size = check_count(count, element.smallest, start, *reader)?;
     match &element.kind {
         Type::Struct(body) => {
+            if V::UNIFORM && body.uniform && count > 0 && visitor.takes_uniform(body) {
+                return uniform_array(body, count, reader, visitor);
+            }
             // Structs of a fixed size: the size of the array is known before it is decoded.
             let fixed = if body.fixed { reader.rest().get(..size) } else { None };
             if let Some(bytes) = fixed
@@ -299,6 +303,60 @@ fn array<'a, V: Visitor<'a>>(
             visitor.end_array(items).map_err(Stop::Visitor)
         }
     }
+}
+
+/// Decode an array of structs, those of the same layout together.
+#[inline(never)]
+fn uniform_array<'a, V: Visitor<'a>>(
+    plan: &'a Struct,
+    count: usize,
+    reader: &mut Reader<'a>,
+    visitor: &mut V,
+) -> Result<V::Value, Stop<V::Error>> {
+    const ALLOWED: Allowed = Allowed { tags: true };
+    let find = |visitor: &mut V, rest: &[u8], max| {
+        let mut none = None;
+        let last = visitor.last_layout(plan).unwrap_or(&mut none);
+        UniformLayout::find(plan, rest, max, ALLOWED, last)
+    };
+    let mut cursor = *reader;
+    let mut found = find(visitor, cursor.rest(), count);
+    // If all elements have the same layout, the size of the array is known before it is decoded.
+    let whole = match &found {
+        Some((layout, of)) if *of == count => cursor.rest().get(..count * layout.size()),
+        _ => None,
+    };
+    if let Some(bytes) = whole
+        && let Some(value) = visitor.cached_array(plan, bytes)
+    {
+        reader.skip(bytes.len());
+        return Ok(value);
+    }
+    let mut items = visitor.begin_array(count).map_err(Stop::Visitor)?;
+    let mut index = 0;
+    loop {
+        if let Some((layout, of)) = &found
+            && let Some(bytes) = cursor.try_take(of * layout.size())
+        {
+            let added = visitor.uniform_items(&mut items, index, plan, *of, bytes, layout);
+            added.map_err(Stop::Visitor)?;
+            index += of;
+        } else {
+            let value = structure(plan, &mut cursor, visitor).map_err(|stop| stop.in_element(index))?;
+            visitor.item(&mut items, index, value);
+            index += 1;
+        }
+        if index >= count {
+            break;
+        }
+        found = find(visitor, cursor.rest(), count - index);
+    }
+    *reader = cursor;
+    let value = visitor.end_array(items).map_err(Stop::Visitor)?;
+    if let Some(bytes) = whole {
+        visitor.cache_array(plan, bytes, &value);
+    }
+    Ok(value)
 }
 
 /// Decode a struct that is an element of an array, unless the visitor has cached it.

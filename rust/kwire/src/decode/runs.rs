@@ -9,7 +9,7 @@ use super::{check_count, end_of_struct, value};
 use crate::error::Stop;
 use crate::plan::{Length, Primitive, StepKind, Struct, Type};
 use crate::reader::Reader;
-use crate::uniform::UniformLayout;
+use crate::uniform::{Allowed, UniformLayout};
 
 /// Decode the fields of a struct.
 #[inline(always)]
@@ -131,9 +131,13 @@ pub(super) fn runs_of_structs<'a, V: Visitor<'a>>(
 ) -> Result<(), Stop<V::Error>> {
     let mut cursor = *reader;
     let mut index = 0;
+    let mut last = None;
     while index < count {
-        if plan.flat
-            && let Some((alike, found)) = UniformLayout::find(plan, cursor.rest(), count - index)
+        // The visitors know runs and int32 arrays only, except for the one that builds nothing.
+        let uniform = if V::DISCARDS { plan.uniform } else { plan.flat };
+        let allowed = Allowed { tags: V::DISCARDS };
+        if uniform
+            && let Some((alike, found)) = UniformLayout::find(plan, cursor.rest(), count - index, allowed, &mut last)
             && let Some(bytes) = cursor.try_take(found * alike.size())
         {
             visitor.uniform_structs(plan, found, bytes, &alike);

@@ -38,6 +38,15 @@ fn tags<'a, V: Visitor<'a>>(
     visitor: &mut V,
     mut body: V::Struct,
 ) -> Result<V::Struct, Stop<V::Error>> {
+    if let Some(size) = unknown_tags_only(plan, reader.rest())
+        && let Some(section) = reader.try_take(size as usize)
+        && let Some((_, raw)) = section.split_first()
+    {
+        if !V::DISCARDS {
+            visitor.unknown_tags(&mut body, plan, raw).map_err(Stop::Visitor)?;
+        }
+        return Ok(body);
+    }
     let start = reader.offset();
     let count = reader.uvarint()?;
     // A tag takes at least two bytes: its number and its size.
@@ -80,6 +89,43 @@ fn tags<'a, V: Visitor<'a>>(
         visitor.unknown_tags(&mut body, plan, &unknown).map_err(Stop::Visitor)?;
     }
     Ok(body)
+}
+
+/// The longest tag section in bytes that is compared with those of neighboring structs.
+const MAX_SECTION: usize = 16;
+
+/// Return the size of the tag section at the start of `section` if it is valid, short, in shortest form, and has unknown
+/// tags only.
+#[inline(never)]
+pub(crate) fn unknown_tags_only(plan: &Struct, section: &[u8]) -> Option<u32> {
+    let section = section.get(..MAX_SECTION).unwrap_or(section);
+    let mut reader = Reader::new(section);
+    let mut before: Option<u32> = None;
+    for _ in 0..shortest(&mut reader)? {
+        let tag = shortest(&mut reader)?;
+        let known = plan.tagged.binary_search_by_key(&tag, |tagged| tagged.tag).is_ok();
+        if known || before.is_some_and(|before| tag <= before) {
+            return None;
+        }
+        before = Some(tag);
+        let size = shortest(&mut reader)?;
+        reader.try_take(size as usize)?;
+    }
+    u32::try_from(section.len() - reader.left()).ok()
+}
+
+/// Read an unsigned varint of at most 28 bits in shortest form. Returns `None` instead of an error, which would allocate.
+#[inline(always)]
+fn shortest(reader: &mut Reader<'_>) -> Option<u32> {
+    let mut value = 0;
+    for (index, byte) in reader.rest().iter().take(4).enumerate() {
+        value |= u32::from(byte & 0x7f) << (7 * index);
+        if *byte < 0x80 {
+            reader.skip(index + 1);
+            return (*byte != 0 || index == 0).then_some(value);
+        }
+    }
+    None
 }
 
 fn tagged_value<'a, V: Visitor<'a>>(

@@ -3,7 +3,7 @@
 //! The decoder passes a value to the visitor only after it has checked it.
 
 use crate::plan::{Primitive, Struct};
-use crate::uniform::UniformLayout;
+use crate::uniform::{Matcher, UniformLayout};
 
 /// A string that has been checked to be UTF-8. Only the decoder creates it.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +105,33 @@ pub trait Visitor<'a> {
     /// and int32 arrays. No other method is called for them.
     #[inline(always)]
     fn uniform_structs(&mut self, _plan: &'a Struct, _count: usize, _bytes: &'a [u8], _alike: &UniformLayout) {}
+    /// Whether the visitor takes elements of an array that have the same layout together (`uniform_items`).
+    const UNIFORM: bool = false;
+    /// With `UNIFORM`: return whether to do so for this struct.
+    #[inline(always)]
+    fn takes_uniform(&self, _plan: &'a Struct) -> bool {
+        true
+    }
+    /// With `UNIFORM`: add `count` consecutive elements of the same layout to an array, from `index` on. Their parts are
+    /// those of [`Struct::parts`]. No other method is called for them.
+    #[inline(always)]
+    fn uniform_items(
+        &mut self,
+        _array: &mut Self::Array,
+        _index: usize,
+        _plan: &'a Struct,
+        _count: usize,
+        _bytes: &'a [u8],
+        _layout: &UniformLayout,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
+    /// With `UNIFORM`: return the place for the layout of the last struct, which is compared with the next one. The place
+    /// belongs to this struct of this plan.
+    #[inline(always)]
+    fn last_layout(&mut self, _plan: &'a Struct) -> Option<&mut Option<Matcher>> {
+        None
+    }
     /// With `RUNS`: return whether to read the next field that is not part of a run. Its bytes are checked in either
     /// case.
     #[inline(always)]
@@ -113,7 +140,7 @@ pub trait Visitor<'a> {
     }
 
     /// Return the array built earlier from the same bytes. `bytes` are all elements of the array: structs of a fixed
-    /// size that contain no structs.
+    /// size, or, with `UNIFORM`, of the same layout.
     #[inline(always)]
     fn cached_array(&mut self, _plan: &'a Struct, _bytes: &'a [u8]) -> Option<Self::Value> {
         None
@@ -125,7 +152,7 @@ pub trait Visitor<'a> {
     /// Return a value built earlier from the bytes at the start of `rest`, and the number of these bytes.
     ///
     /// A struct depends only on its bytes, and no encoding of one is a prefix of another, so equal bytes may yield the
-    /// same value. Called for array elements that contain no structs.
+    /// same value. Called for array elements that contain no structs, unless `takes_uniform`.
     #[inline(always)]
     fn cached_struct(&mut self, _plan: &'a Struct, _rest: &'a [u8]) -> Option<(Self::Value, usize)> {
         None

@@ -1,0 +1,110 @@
+"""Control records: the markers that brokers write into partitions (KIP-98), and into the KRaft metadata log (KIP-595).
+
+The key of a control record is its type. The value is a message that is declared in `kwire.messages.kafka`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from kwire.codec import decode
+from kwire.errors import KwireError
+from kwire.messages.kafka.control_record_type_schema import ControlRecordTypeSchema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kwire.declare import Message
+    from kwire.records.batch import Record
+
+
+class ControlRecordType(IntEnum):
+    """The type of a control record."""
+
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+    KRAFT_VERSION = 5
+    KRAFT_VOTERS = 6
+    UNKNOWN = -1
+    """A type that this version of kwire does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRecord:
+    """A decoded control record.
+
+    Attributes:
+        type: the type.
+        version: the version of the value.
+        value: an EndTxnMarker, LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord, KRaftVersionRecord, or
+            VotersRecord; None if the type is unknown.
+    """
+
+    type: ControlRecordType
+    version: int
+    value: Message | None
+
+
+class InvalidControlRecord(KwireError, ValueError):
+    """The key or the value of a control record has no version or no type (`reason`)."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+_VERSIONED_OUTSIDE = frozenset((ControlRecordType.ABORT, ControlRecordType.COMMIT))
+"""Types with a value that its version precedes. In the others the version is the first field of the value."""
+
+
+def control_record(record: Record) -> ControlRecord:
+    """Decode a record of a control batch.
+
+    Raises:
+        InvalidControlRecord: the key or the value is too short, or has a negative version.
+        DecodeError: the value is not a valid message.
+        UnsupportedVersion: the value has a version that is not declared.
+    """
+    key_version = _version("key", record.key)
+    if record.key is None or len(record.key) < 4:
+        raise InvalidControlRecord(f"key: expected 4 bytes, found {len(record.key or b'')}")
+    # Kafka reads the type of newer versions, too, which may be longer.
+    number = decode(ControlRecordTypeSchema, record.key[2:4], version=0).type
+    if number not in _TYPES:
+        return ControlRecord(ControlRecordType.UNKNOWN, key_version, None)
+    control_type = ControlRecordType(number)
+    version = _version("value", record.value)
+    data = memoryview(record.value or b"")
+    body = data[2:] if control_type in _VERSIONED_OUTSIDE else data
+    return ControlRecord(control_type, version, decode(_value_class(control_type), body, version=version))
+
+
+_TYPES = frozenset(each.value for each in ControlRecordType if each >= 0)
+
+
+def _version(name: str, data: bytes | None) -> int:
+    if data is None or len(data) < 2:
+        raise InvalidControlRecord(f"{name}: expected at least 2 bytes for the version, found {len(data or b'')}")
+    version = int.from_bytes(data[:2], "big", signed=True)
+    if version < 0:
+        raise InvalidControlRecord(f"{name}: expected a version of at least 0, found {version}")
+    return version
+
+
+def _value_class(control_type: ControlRecordType) -> type[Message]:
+    from kwire.messages import kafka
+
+    names = {
+        ControlRecordType.ABORT: "EndTxnMarker",
+        ControlRecordType.COMMIT: "EndTxnMarker",
+        ControlRecordType.LEADER_CHANGE: "LeaderChangeMessage",
+        ControlRecordType.SNAPSHOT_HEADER: "SnapshotHeaderRecord",
+        ControlRecordType.SNAPSHOT_FOOTER: "SnapshotFooterRecord",
+        ControlRecordType.KRAFT_VERSION: "KRaftVersionRecord",
+        ControlRecordType.KRAFT_VOTERS: "VotersRecord",
+    }
+    found: type[Message] = getattr(kafka, names[control_type])
+    return found

@@ -1,0 +1,140 @@
+"""The fields of a batch that is to be encoded, from the arguments of `encode` or from a RecordBatch."""
+
+from __future__ import annotations
+
+from kwire.errors import EncodeError
+from kwire.records.batch import Attribute, Compression, RecordBatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, NamedTuple, TypeAlias
+
+    CompressionName: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+else:
+    from collections import namedtuple
+
+_FIELDS = (
+    ("magic", 8),
+    ("attributes", 16),
+    ("base_offset", 64),
+    ("last_offset_delta", 32),
+    ("base_timestamp", 64),
+    ("max_timestamp", 64),
+    ("partition_leader_epoch", 32),
+    ("producer_id", 64),
+    ("producer_epoch", 16),
+    ("base_sequence", 32),
+)
+"""The fields and their bits, in the order in which the engine takes them."""
+_DERIVED = frozenset(("base_offset", "last_offset_delta", "base_timestamp", "max_timestamp"))
+"""Fields that are derived from the records if they are None."""
+
+if TYPE_CHECKING:
+
+    class BatchFields(NamedTuple):
+        """The fields of a batch besides its records. None derives a field from the records."""
+
+        magic: int
+        attributes: int
+        base_offset: int | None
+        last_offset_delta: int | None
+        base_timestamp: int | None
+        max_timestamp: int | None
+        partition_leader_epoch: int
+        producer_id: int
+        producer_epoch: int
+        base_sequence: int
+else:
+    BatchFields = namedtuple("BatchFields", [name for name, _ in _FIELDS])  # noqa: PYI024  # importing typing is slow
+
+_LEVELS = {Compression.GZIP: range(10), Compression.ZSTD: range(-131072, 23)}
+
+
+def fields_of_batch(batch: RecordBatch) -> BatchFields:
+    """Return the fields of a batch.
+
+    In magic 0 and 1, timestamps and offsets of the batch belong to the compressed message set.
+    """
+    return _checked(BatchFields(*[getattr(batch, name) for name, _ in _FIELDS]))
+
+
+def fields_of_arguments(
+    *,
+    magic: int,
+    compression: Compression | CompressionName,
+    base_offset: int | None,
+    last_offset_delta: int | None,
+    log_append_time: int | None,
+    delete_horizon_ms: int | None,
+    partition_leader_epoch: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    is_transactional: bool,
+    is_control: bool,
+) -> BatchFields:
+    """Return the fields that the arguments of `encode` describe."""
+    attributes = int(_compression(compression))
+    if log_append_time is not None:
+        if magic == 0:
+            raise EncodeError("not_in_version", ("log_append_time",), "magic 0 has no timestamps: use magic 2")
+        attributes |= Attribute.LOG_APPEND_TIME
+    if delete_horizon_ms is not None:
+        attributes |= Attribute.DELETE_HORIZON
+    if is_transactional:
+        attributes |= Attribute.TRANSACTIONAL
+    if is_control:
+        attributes |= Attribute.CONTROL
+    return _checked(
+        BatchFields(
+            magic=magic,
+            attributes=attributes,
+            base_offset=base_offset,
+            last_offset_delta=last_offset_delta,
+            base_timestamp=delete_horizon_ms,
+            max_timestamp=log_append_time,
+            partition_leader_epoch=partition_leader_epoch,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+        )
+    )
+
+
+def check_level(fields: BatchFields, level: int | None) -> None:
+    """Check that the compression has the level.
+
+    Raises:
+        ValueError: the compression has no levels, or not this one.
+    """
+    if level is None:
+        return
+    levels = _LEVELS.get(Compression(fields.attributes & 0x07)) if fields.attributes & 0x07 <= 4 else None
+    if levels is None:
+        raise ValueError(f"level: only gzip and zstd have levels, found {level}")
+    if level not in levels:
+        raise ValueError(f"level: expected {levels[0]} to {levels[-1]}, found {level}")
+
+
+def _compression(value: Compression | CompressionName) -> Compression:
+    if isinstance(value, str):
+        try:
+            return Compression[value.upper()]
+        except KeyError:
+            pass
+    elif isinstance(value, Compression):
+        return value
+    names = ", ".join(each.name.lower() for each in Compression)
+    raise ValueError(f"compression: expected one of {names}, found {value!r}")
+
+
+def _checked(fields: BatchFields) -> BatchFields:
+    values: tuple[object, ...] = fields
+    for (name, bits), value in zip(_FIELDS, values, strict=True):
+        if value is None and name in _DERIVED:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise EncodeError("wrong_type", (name,), f"expected int, found {type(value).__name__}")
+        if not -(1 << bits - 1) <= value < 1 << bits - 1:
+            raise EncodeError("out_of_range", (name,), f"{value} does not fit int{bits}")
+    return fields

@@ -1,0 +1,385 @@
+//! Builds structs of uniform layout column by column.
+//!
+//! All objects of a run are allocated first, with their constant slots set; then each field is set in all of them. So
+//! the kind of a field, its offset in the input, and its slot are looked up once for each run instead of once for each
+//! object, and references to the class and to defaults are counted once.
+//!
+//! The `unsafe` blocks rely on the invariants of `unsafe_builder` and on these:
+//! 1. `Rows` has as many objects as rows, each row has `size` bytes, and every column lies within a row. `Rows::new` and
+//!    the functions that read columns check this once for each run, so rows are read without further checks.
+//! 2. The objects are new instances of the class that named the offsets. They are elements of a tuple that nothing else
+//!    refers to, so they are released with it if decoding fails.
+
+use std::ops::Range;
+
+use kwire::decode::{UniformLayout, unpack};
+use kwire::plan::{Part, Primitive, Struct, Type};
+use pyo3::ffi;
+
+use crate::memo::{ShortKey, hash_of_sample, same};
+use crate::unsafe_blocks::take;
+use crate::unsafe_builder::{Builder, Owned, Raised};
+use crate::unsafe_constants::STRIDE;
+use crate::unsafe_layout::{Layout, count, count_many, write};
+
+type Object = *mut ffi::PyObject;
+
+/// New objects, and the bytes of each.
+struct Rows<'o, 'a> {
+    objects: &'o [Object],
+    bytes: &'a [u8],
+    size: usize,
+}
+
+impl<'o, 'a> Rows<'o, 'a> {
+    fn new(objects: &'o [Object], bytes: &'a [u8], size: usize) -> Self {
+        assert!(bytes.len() / size >= objects.len(), "each object has a row");
+        Self { objects, bytes, size }
+    }
+
+    /// Return the address of a column in the first row.
+    #[inline(always)]
+    fn column(&self, at: usize, width: usize) -> *const u8 {
+        assert!(
+            width <= self.size && at <= self.size - width,
+            "the column is within a row"
+        );
+        self.bytes.as_ptr().wrapping_add(at)
+    }
+
+    /// Iterate over the objects, with the bytes of a part of their rows.
+    #[inline(always)]
+    fn parts(&self, range: Range<usize>) -> impl Iterator<Item = (Object, &'a [u8])> {
+        let rows = self.bytes.chunks_exact(self.size);
+        let parts = rows.map(move |row| row.get(range.clone()).unwrap_or_default());
+        self.objects.iter().copied().zip(parts)
+    }
+}
+
+/// An int32 array of the same structs that has been set.
+#[derive(Clone)]
+struct Before {
+    range: Range<usize>,
+    offset: usize,
+}
+
+impl<'a> Builder<'a, '_> {
+    /// Build `number` instances from `bytes` and store them in the places from `first` on.
+    ///
+    /// # Safety
+    /// The places are elements of a new tuple, and are null. All classes of the plan are adopted.
+    pub(crate) unsafe fn build_uniform(
+        &mut self,
+        first: *mut Object,
+        number: usize,
+        plan: &'a Struct,
+        bytes: &'a [u8],
+        layout: &UniformLayout,
+    ) -> Result<(), Raised> {
+        let slots = &self.layouts[plan.index];
+        // SAFETY: the places are valid and null, and nothing else refers to them.
+        let objects = unsafe {
+            new_objects(slots, first, number)?;
+            std::slice::from_raw_parts(first, number)
+        };
+        let rows = Rows::new(objects, bytes, layout.size());
+        let mut before = None;
+        for (index, part) in plan.parts().enumerate() {
+            let range = layout.range(index);
+            match part {
+                Part::Run(fields) => {
+                    let mut at = range.start;
+                    for field in fields {
+                        let Type::Primitive(kind) = field.kind else { break };
+                        self.numbers(&rows, slots.offsets[field.position], kind, at)?;
+                        at += kind.size();
+                    }
+                }
+                Part::Int32s(field) => {
+                    let offset = slots.offsets[field.position];
+                    self.int32_arrays(&rows, offset, &range, before.as_ref())?;
+                    before = Some(Before { range, offset });
+                }
+                Part::Structs(field, body) => self.struct_arrays(&rows, slots.offsets[field.position], body, range)?,
+            }
+        }
+        let tags = bytes.get(layout.unknown_tags()).unwrap_or_default();
+        if !tags.is_empty() {
+            let tags = self.tags(tags)?.into_pointer();
+            // SAFETY: invariant 2. The slot has held its default since the object was created; the default stays alive in
+            // the layout. `tags` itself owns the reference of the first object.
+            unsafe {
+                count_many(tags, number.saturating_sub(1));
+                for object in objects {
+                    let slot = object.byte_add(slots.unknown_tags).cast::<Object>();
+                    ffi::Py_DECREF(slot.replace(tags));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Set a field of fixed size, the bytes of which start at `at` in each row.
+    #[inline(always)]
+    fn numbers(&mut self, rows: &Rows<'_, 'a>, offset: usize, kind: Primitive, at: usize) -> Result<(), Raised> {
+        let mut place = rows.column(at, kind.size());
+        let (small, lowest, first) = self.constants.smalls();
+        macro_rules! integers {
+            ($type:ty) => {
+                for object in rows.objects {
+                    // SAFETY: each row has the column (invariant 1). The objects of small integers are consecutive, and
+                    // `index` is one of them. The slot is still null (invariant 3 of the builder).
+                    unsafe {
+                        let value = i64::from(<$type>::from_be_bytes(
+                            place.cast::<[u8; size_of::<$type>()]>().read(),
+                        ));
+                        place = place.wrapping_add(rows.size);
+                        let index = value.wrapping_sub(lowest).cast_unsigned();
+                        let number = if index < small {
+                            let number = first.wrapping_byte_add(usize::try_from(index).unwrap_or(0) * STRIDE);
+                            // Since 3.12 they are immortal.
+                            if cfg!(not(Py_3_12)) {
+                                count(number);
+                            }
+                            number
+                        } else {
+                            self.large_integer(value)?.into_pointer()
+                        };
+                        write(*object, offset, number);
+                    }
+                }
+            };
+        }
+        match kind {
+            Primitive::Int8 => integers!(i8),
+            Primitive::Int16 => integers!(i16),
+            Primitive::Int32 => integers!(i32),
+            Primitive::Int64 => integers!(i64),
+            Primitive::Uint16 => integers!(u16),
+            Primitive::Uint32 => integers!(u32),
+            Primitive::Bool | Primitive::Float64 | Primitive::Uuid => {
+                for (object, bytes) in rows.parts(at..at + kind.size()) {
+                    // SAFETY: the slot is still null (invariant 3 of the builder).
+                    unpack(kind, bytes, self, |_, value| unsafe {
+                        write(object, offset, value.into_pointer());
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Set an int32 array. In most rows it equals the array `before`: the ISR equals the replicas.
+    #[inline(always)]
+    fn int32_arrays(
+        &mut self,
+        rows: &Rows<'_, 'a>,
+        offset: usize,
+        range: &Range<usize>,
+        before: Option<&Before>,
+    ) -> Result<(), Raised> {
+        let before = before.filter(|before| before.range.len() == range.len());
+        match range.len() {
+            0 => {
+                let empty = self.constants.empty_tuple.as_ptr();
+                // SAFETY: the slots are still null (invariant 3 of the builder). The references are counted here.
+                unsafe {
+                    count_many(empty, rows.objects.len());
+                    for object in rows.objects {
+                        write(*object, offset, empty);
+                    }
+                }
+                Ok(())
+            }
+            4 => self.short_int32_arrays::<4>(rows, offset, range.start, before),
+            8 => self.short_int32_arrays::<8>(rows, offset, range.start, before),
+            12 => self.short_int32_arrays::<12>(rows, offset, range.start, before),
+            16 => self.short_int32_arrays::<16>(rows, offset, range.start, before),
+            _ => self.long_int32_arrays(rows, offset, range, before),
+        }
+    }
+
+    #[inline(always)]
+    fn short_int32_arrays<const SIZE: usize>(
+        &mut self,
+        rows: &Rows<'_, 'a>,
+        offset: usize,
+        at: usize,
+        before: Option<&Before>,
+    ) -> Result<(), Raised> {
+        let mut place = rows.column(at, SIZE);
+        let mut other = rows.column(before.map_or(at, |before| before.range.start), SIZE);
+        for object in rows.objects {
+            // SAFETY: each row has both columns (invariant 1). The slot of the array before was set in this run, in which
+            // the object owns it. The table returns live tuples. The slot to be set is still null.
+            unsafe {
+                let bytes: &'a [u8; SIZE] = &*place.cast();
+                let key = ShortKey::new(bytes);
+                let tuple = if let Some(before) = before
+                    && key == ShortKey::new(&*other.cast::<[u8; SIZE]>())
+                {
+                    let held = object.byte_add(before.offset).cast::<Object>().read();
+                    count(held);
+                    held
+                } else if let Some(key) = key
+                    && let Some(found) = self.caches.short_array(key)
+                {
+                    count(found.as_ptr());
+                    found.as_ptr()
+                } else {
+                    self.new_short_array(key, bytes)?.into_pointer()
+                };
+                write(*object, offset, tuple);
+                place = place.wrapping_add(rows.size);
+                other = other.wrapping_add(rows.size);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn long_int32_arrays(
+        &mut self,
+        rows: &Rows<'_, 'a>,
+        offset: usize,
+        range: &Range<usize>,
+        before: Option<&Before>,
+    ) -> Result<(), Raised> {
+        let others = before.map_or(range, |before| &before.range);
+        let others = rows.parts(others.clone());
+        for ((object, bytes), (_, other)) in rows.parts(range.clone()).zip(others) {
+            let tuple = match before {
+                // SAFETY: the slot was set in this run, and the object owns its value.
+                Some(before) if same(bytes, other) => unsafe {
+                    let held = object.byte_add(before.offset).cast::<Object>().read();
+                    count(held);
+                    held
+                },
+                _ => self.other_array(Primitive::Int32, bytes)?.into_pointer(),
+            };
+            // SAFETY: the slot is still null (invariant 3 of the builder).
+            unsafe { write(object, offset, tuple) };
+        }
+        Ok(())
+    }
+
+    /// Set an array of structs of fixed size.
+    #[inline(never)]
+    fn struct_arrays(
+        &mut self,
+        rows: &Rows<'_, 'a>,
+        offset: usize,
+        body: &'a Struct,
+        range: Range<usize>,
+    ) -> Result<(), Raised> {
+        let layout = UniformLayout::of_fixed(body);
+        for (object, bytes) in rows.parts(range) {
+            let tuple = if let Some(found) = self.find_array(body, bytes) {
+                found
+            } else {
+                let hash = self.last_hash;
+                let number = bytes.len() / layout.size();
+                let made = self.new_tuple(number)?;
+                if number > 0 {
+                    // SAFETY: the tuple is new and has `number` elements, which are null.
+                    unsafe { self.build_uniform(made.elements(), number, body, bytes, &layout)? };
+                }
+                let made = self.complete(made);
+                self.keep_array(body, bytes, Some(hash), &made);
+                made
+            };
+            // SAFETY: the slot is still null (invariant 3 of the builder).
+            unsafe { write(object, offset, tuple.into_pointer()) };
+        }
+        Ok(())
+    }
+
+    /// Return the array that was built from the same bytes in this call.
+    #[inline]
+    pub(crate) fn find_array(&mut self, plan: &'a Struct, bytes: &'a [u8]) -> Option<Owned> {
+        let memo = self.caches.arrays_of_structs.get_mut(plan.index)?;
+        if !memo.on || bytes.is_empty() {
+            return None;
+        }
+        self.last_hash = hash_of_sample(bytes);
+        let found = memo.get(self.input, bytes, self.last_hash)?;
+        // SAFETY: the object is alive by invariant 2 of the builder.
+        Some(unsafe { Owned::borrowed(found) })
+    }
+
+    /// Keep an array for the rest of the call. `hash` is the hash of the bytes if it is known.
+    #[inline]
+    pub(crate) fn keep_array(&mut self, plan: &'a Struct, bytes: &'a [u8], hash: Option<u64>, array: &Owned) {
+        let start = self.start_of(bytes);
+        if let Some(memo) = self.caches.arrays_of_structs.get_mut(plan.index)
+            && memo.on
+            && !bytes.is_empty()
+        {
+            let hash = hash.unwrap_or_else(|| hash_of_sample(bytes));
+            memo.put(start, bytes, hash, array.pointer());
+        }
+    }
+}
+
+/// Create instances of an adopted class and store them in the places from `first` on.
+///
+/// # Safety
+/// The places are valid and null.
+#[inline(always)]
+pub(crate) unsafe fn new_objects(layout: &Layout, first: *mut Object, number: usize) -> Result<(), Raised> {
+    /// Copy the template into new blocks. With a constant size, it stays in registers. Returns the number of blocks.
+    #[inline(always)]
+    unsafe fn copies<const WORDS: usize>(template: *const Object, first: *mut Object, number: usize) -> usize {
+        // SAFETY: the template and each block have `WORDS` words.
+        unsafe {
+            let words = template.cast::<[Object; WORDS]>().read();
+            for index in 0..number {
+                let block = take(WORDS);
+                if block.is_null() {
+                    return index;
+                }
+                block.cast::<[Object; WORDS]>().write(words);
+                first.add(index).write(block);
+            }
+            number
+        }
+    }
+    // SAFETY: an instance of an adopted class is its template. The references in it are counted for the instances that
+    // were created, also if there is no memory for all of them.
+    unsafe {
+        let template = layout.template.as_ptr();
+        let made = match layout.template.len() {
+            4 => copies::<4>(template, first, number),
+            5 => copies::<5>(template, first, number),
+            6 => copies::<6>(template, first, number),
+            7 => copies::<7>(template, first, number),
+            8 => copies::<8>(template, first, number),
+            9 => copies::<9>(template, first, number),
+            10 => copies::<10>(template, first, number),
+            11 => copies::<11>(template, first, number),
+            12 => copies::<12>(template, first, number),
+            words => {
+                let mut made = 0;
+                while made < number {
+                    let block = take(words);
+                    if block.is_null() {
+                        break;
+                    }
+                    block.cast::<Object>().copy_from_nonoverlapping(template, words);
+                    first.add(made).write(block);
+                    made += 1;
+                }
+                made
+            }
+        };
+        count_many(layout.class.as_ptr(), made);
+        for (_, default) in &layout.defaults {
+            count_many(default.as_ptr(), made);
+        }
+        if made < number {
+            ffi::PyErr_NoMemory();
+            return Err(Raised);
+        }
+        Ok(())
+    }
+}

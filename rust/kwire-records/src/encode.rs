@@ -1,0 +1,525 @@
+//! Writing batches.
+
+use std::fmt;
+
+use crate::batch::{LOG_OVERHEAD, OVERHEAD_V2, SMALLEST_V0, SMALLEST_V1};
+use crate::compression::{Compression, Compressor};
+
+const LOG_APPEND_TIME: i16 = 0x08;
+
+/// The fields of a batch besides its records. `None` derives a field from the records, as Kafka does.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the fields of `Header`")]
+pub struct BatchFields {
+    pub magic: i8,
+    pub attributes: i16,
+    pub base_offset: Option<i64>,
+    pub last_offset_delta: Option<i32>,
+    pub base_timestamp: Option<i64>,
+    pub max_timestamp: Option<i64>,
+    pub partition_leader_epoch: i32,
+    pub producer_id: i64,
+    pub producer_epoch: i16,
+    pub base_sequence: i32,
+}
+
+/// Why a batch cannot be encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// An offset too far from the base offset.
+    OutOfRange,
+    /// More bytes than a length field can express.
+    TooLong,
+    /// A value that the magic has no place for.
+    NotInVersion,
+}
+
+impl Problem {
+    /// Return the kind as the Python exceptions name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OutOfRange => "out_of_range",
+            Self::TooLong => "too_long",
+            Self::NotInVersion => "not_in_version",
+        }
+    }
+}
+
+/// A batch cannot be encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodeError {
+    /// What is wrong.
+    pub problem: Problem,
+    /// The index of the record, if one is at fault.
+    pub record: Option<usize>,
+    /// The field of the record or of the batch.
+    pub field: &'static str,
+    /// What was expected and what was found.
+    pub reason: String,
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(record) = self.record {
+            write!(f, "records[{record}].")?;
+        }
+        write!(f, "{}: {}: {}", self.field, self.problem.name(), self.reason)
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
+#[cold]
+fn error(problem: Problem, record: Option<usize>, field: &'static str, reason: String) -> Box<EncodeError> {
+    Box::new(EncodeError {
+        problem,
+        record,
+        field,
+        reason,
+    })
+}
+
+/// A header of a record: key and value.
+pub type RecordHeader<'a> = (&'a [u8], Option<&'a [u8]>);
+
+/// Encodes batches: `begin`, `record` for each record, and `finish`. Reuses buffers between batches.
+#[derive(Default)]
+pub struct Encoder {
+    compressor: Compressor,
+    /// The records of a compressed batch before compression.
+    body: Vec<u8>,
+    state: Option<State>,
+}
+
+/// The batch that is being written.
+struct State {
+    fields: BatchFields,
+    compression: Compression,
+    /// Where the batch starts in the output.
+    start: usize,
+    count: usize,
+    base_offset: i64,
+    base_timestamp: i64,
+    max_timestamp: i64,
+    last_offset: i64,
+}
+
+impl Encoder {
+    /// Begin a batch at the end of `out`.
+    pub fn begin(&mut self, fields: &BatchFields, out: &mut Vec<u8>) -> Result<(), Box<EncodeError>> {
+        let unsupported = |field, reason: String| error(Problem::NotInVersion, None, field, reason);
+        let magic = fields.magic;
+        if !(0..=2).contains(&magic) {
+            return Err(unsupported(
+                "magic",
+                format!("{magic} is not supported: expected 0, 1, or 2"),
+            ));
+        }
+        let codec = fields.attributes & 0x07;
+        let compression = Compression::from_number(codec)
+            .ok_or_else(|| unsupported("attributes", format!("unknown compression type {codec}")))?;
+        if magic < 2 {
+            if compression == Compression::Zstd {
+                return Err(unsupported(
+                    "attributes",
+                    format!("magic {magic} does not support zstd: use magic 2"),
+                ));
+            }
+            let lacking = [
+                ("producer_id", fields.producer_id != -1),
+                ("producer_epoch", fields.producer_epoch != -1),
+                ("base_sequence", fields.base_sequence != -1),
+                ("partition_leader_epoch", fields.partition_leader_epoch != -1),
+                (
+                    "attributes",
+                    fields.attributes & !(if magic == 0 { 0x07 } else { 0x0f }) != 0,
+                ),
+            ];
+            if let Some((field, _)) = lacking.iter().find(|(_, set)| *set) {
+                return Err(unsupported(
+                    field,
+                    format!("magic {magic} does not have it: use magic 2"),
+                ));
+            }
+        }
+        self.body.clear();
+        self.state = Some(State {
+            fields: *fields,
+            compression,
+            start: out.len(),
+            count: 0,
+            base_offset: fields.base_offset.unwrap_or(0),
+            base_timestamp: fields.base_timestamp.unwrap_or(-1),
+            max_timestamp: -1,
+            last_offset: fields.base_offset.unwrap_or(0),
+        });
+        if magic == 2 {
+            out.resize(out.len() + OVERHEAD_V2, 0);
+        } else if compression != Compression::None {
+            out.resize(out.len() + wrapper_overhead(magic), 0);
+        }
+        Ok(())
+    }
+
+    /// Append a record. Without a batch it does nothing.
+    #[inline]
+    pub fn record(
+        &mut self,
+        offset: i64,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[RecordHeader<'_>],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Box<EncodeError>> {
+        let Some(state) = &mut self.state else {
+            return Ok(());
+        };
+        if state.count == 0 {
+            state.base_offset = state.fields.base_offset.unwrap_or(offset);
+            state.base_timestamp = state.fields.base_timestamp.unwrap_or(timestamp);
+            state.max_timestamp = timestamp;
+        }
+        state.max_timestamp = state.max_timestamp.max(timestamp);
+        state.last_offset = offset;
+        let target = if state.compression == Compression::None {
+            out
+        } else {
+            &mut self.body
+        };
+        let written = if state.fields.magic == 2 {
+            state.write_v2(offset, timestamp, key, value, headers, target)
+        } else {
+            state.write_legacy(offset, timestamp, key, value, headers, target)
+        };
+        let index = state.count;
+        state.count += 1;
+        written.map_err(|mut error| {
+            error.record = Some(index);
+            error
+        })
+    }
+
+    /// Free the buffer of uncompressed records if it is larger than `max_bytes`.
+    pub fn release(&mut self, max_bytes: usize) {
+        if self.body.capacity() > max_bytes {
+            self.body = Vec::new();
+        }
+    }
+
+    /// End the batch. `level` is that of gzip or zstd.
+    pub fn finish(&mut self, level: Option<i32>, out: &mut Vec<u8>) -> Result<(), Box<EncodeError>> {
+        let Some(state) = self.state.take() else {
+            return Ok(());
+        };
+        // Without records there is nothing to compress. Compaction leaves such batches.
+        if state.compression != Compression::None && state.count > 0 {
+            let wrong_checksum = state.fields.magic == 0;
+            self.compressor
+                .compress(state.compression, level, wrong_checksum, &self.body, out)
+                .map_err(|_| too_long("records", self.body.len()))?;
+        }
+        if state.fields.magic == 2 {
+            state.finish_v2(out)
+        } else if state.compression != Compression::None {
+            state.finish_wrapper(out)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl State {
+    #[inline]
+    fn write_v2(
+        &self,
+        offset: i64,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[RecordHeader<'_>],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Box<EncodeError>> {
+        let Some(offset_delta) = offset
+            .checked_sub(self.base_offset)
+            .and_then(|delta| i32::try_from(delta).ok())
+        else {
+            return Err(error(
+                Problem::OutOfRange,
+                None,
+                "offset",
+                format!(
+                    "{offset} is more than 2^31 away from the base offset {}",
+                    self.base_offset
+                ),
+            ));
+        };
+        let mut middle = Small::new();
+        middle.put(0); // attributes, which Kafka does not use
+        middle.varlong(timestamp.wrapping_sub(self.base_timestamp));
+        middle.varint(offset_delta);
+        middle.varint(length(key, "key")?);
+        let value_length = length(value, "value")?;
+        let header_count = i32::try_from(headers.len()).map_err(|_| too_long("headers", headers.len()))?;
+        let mut size = middle.length
+            + key.map_or(0, <[u8]>::len)
+            + varint_size(value_length)
+            + value.map_or(0, <[u8]>::len)
+            + varint_size(header_count);
+        for (key, value) in headers {
+            size += varint_size(length(Some(key), "headers")?)
+                + key.len()
+                + varint_size(length(*value, "headers")?)
+                + value.map_or(0, <[u8]>::len);
+        }
+        let mut start = Small::new();
+        start.varint(i32::try_from(size).map_err(|_| too_long("length", size))?);
+        start.append(&middle);
+        out.reserve(size + 5);
+        out.extend_from_slice(start.bytes());
+        out.extend_from_slice(key.unwrap_or_default());
+        put_varint(value_length, out);
+        out.extend_from_slice(value.unwrap_or_default());
+        put_varint(header_count, out);
+        for (key, value) in headers {
+            put_varint(length(Some(key), "headers")?, out);
+            out.extend_from_slice(key);
+            put_varint(length(*value, "headers")?, out);
+            out.extend_from_slice(value.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn write_legacy(
+        &self,
+        offset: i64,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[RecordHeader<'_>],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Box<EncodeError>> {
+        let magic = self.fields.magic;
+        if !headers.is_empty() {
+            let reason = format!("magic {magic} does not support headers: use magic 2");
+            return Err(error(Problem::NotInVersion, None, "headers", reason));
+        }
+        if magic == 0 && timestamp != -1 {
+            let reason = format!("magic 0 has no timestamps: expected -1, found {timestamp}");
+            return Err(error(Problem::NotInVersion, None, "timestamp", reason));
+        }
+        let wrapped = self.compression != Compression::None;
+        let written = if magic == 1 && wrapped {
+            offset.wrapping_sub(self.base_offset)
+        } else {
+            offset
+        };
+        let attributes = self.fields.attributes & LOG_APPEND_TIME;
+        let start = out.len();
+        out.extend_from_slice(&written.to_be_bytes());
+        out.extend_from_slice(&[0; 8]); // length and checksum
+        put_attributes(magic, attributes, timestamp, out);
+        for (field, bytes) in [("key", key), ("value", value)] {
+            out.extend_from_slice(&length(bytes, field)?.to_be_bytes());
+            out.extend_from_slice(bytes.unwrap_or_default());
+        }
+        seal_legacy(start, out)
+    }
+
+    fn finish_v2(&self, out: &mut [u8]) -> Result<(), Box<EncodeError>> {
+        let fields = &self.fields;
+        let batch = out.get_mut(self.start..).unwrap_or_default();
+        let size = batch_length(batch.len())?;
+        let delta = self.last_offset.wrapping_sub(self.base_offset);
+        // The delta of every record fits.
+        let last_offset_delta = fields
+            .last_offset_delta
+            .or_else(|| i32::try_from(delta).ok())
+            .unwrap_or(0);
+        let count = i32::try_from(self.count).map_err(|_| too_long("records", self.count))?;
+        let mut place = Place(batch);
+        place.put(&self.base_offset.to_be_bytes());
+        place.put(&size.to_be_bytes());
+        place.put(&fields.partition_leader_epoch.to_be_bytes());
+        place.put(&[2]);
+        place.put(&[0; 4]);
+        place.put(&fields.attributes.to_be_bytes());
+        place.put(&last_offset_delta.to_be_bytes());
+        place.put(&self.base_timestamp.to_be_bytes());
+        place.put(&fields.max_timestamp.unwrap_or(self.max_timestamp).to_be_bytes());
+        place.put(&fields.producer_id.to_be_bytes());
+        place.put(&fields.producer_epoch.to_be_bytes());
+        place.put(&fields.base_sequence.to_be_bytes());
+        place.put(&count.to_be_bytes());
+        let batch = out.get_mut(self.start..).unwrap_or_default();
+        let crc = crc32c::crc32c(batch.get(21..).unwrap_or_default());
+        if let Some(stored) = batch.get_mut(17..21) {
+            stored.copy_from_slice(&crc.to_be_bytes());
+        }
+        Ok(())
+    }
+
+    fn finish_wrapper(&self, out: &mut [u8]) -> Result<(), Box<EncodeError>> {
+        let magic = self.fields.magic;
+        if self.count == 0 {
+            let reason = format!("a compressed message set of magic {magic} needs at least one record");
+            return Err(error(Problem::OutOfRange, None, "records", reason));
+        }
+        let timestamp = self.fields.max_timestamp.unwrap_or(self.max_timestamp);
+        let offset = self
+            .fields
+            .last_offset_delta
+            .map_or(self.last_offset, |delta| self.base_offset.wrapping_add(delta.into()));
+        let payload = out.len() - self.start - wrapper_overhead(magic);
+        let mut head = Vec::with_capacity(wrapper_overhead(magic));
+        head.extend_from_slice(&offset.to_be_bytes());
+        head.extend_from_slice(&[0; 8]); // length and checksum
+        put_attributes(magic, self.fields.attributes, timestamp, &mut head);
+        head.extend_from_slice(&(-1i32).to_be_bytes()); // no key
+        let payload = i32::try_from(payload).map_err(|_| too_long("records", payload))?;
+        head.extend_from_slice(&payload.to_be_bytes());
+        if let Some(place) = out.get_mut(self.start..self.start + head.len()) {
+            place.copy_from_slice(&head);
+        }
+        seal_legacy(self.start, out)
+    }
+}
+
+/// The bytes of a compressed entry before its compressed message set.
+fn wrapper_overhead(magic: i8) -> usize {
+    LOG_OVERHEAD + if magic == 0 { SMALLEST_V0 } else { SMALLEST_V1 }
+}
+
+fn put_attributes(magic: i8, attributes: i16, timestamp: i64, out: &mut Vec<u8>) {
+    let [_, attributes] = attributes.to_be_bytes();
+    out.extend_from_slice(&[magic.cast_unsigned(), attributes]);
+    if magic == 1 {
+        out.extend_from_slice(&timestamp.to_be_bytes());
+    }
+}
+
+/// Fill in the length and the checksum of the entry that ends with `out`.
+fn seal_legacy(start: usize, out: &mut [u8]) -> Result<(), Box<EncodeError>> {
+    let entry = out.get_mut(start..).unwrap_or_default();
+    let size = batch_length(entry.len())?;
+    let crc = crc32fast::hash(entry.get(16..).unwrap_or_default());
+    if let Some(place) = entry.get_mut(8..16) {
+        place.copy_from_slice(&((u64::from(size.cast_unsigned()) << 32) | u64::from(crc)).to_be_bytes());
+    }
+    Ok(())
+}
+
+/// Return the length field of a batch of `size` bytes.
+fn batch_length(size: usize) -> Result<i32, Box<EncodeError>> {
+    i32::try_from(size)
+        .map(|size| size - 12)
+        .map_err(|_| too_long("records", size))
+}
+
+#[cold]
+fn too_long(field: &'static str, size: usize) -> Box<EncodeError> {
+    error(
+        Problem::TooLong,
+        None,
+        field,
+        format!("{size} do not fit: expected less than 2^31"),
+    )
+}
+
+/// Return the length that precedes bytes: -1 for null.
+#[inline(always)]
+fn length(bytes: Option<&[u8]>, field: &'static str) -> Result<i32, Box<EncodeError>> {
+    match bytes {
+        None => Ok(-1),
+        Some(bytes) => i32::try_from(bytes.len()).map_err(|_| too_long(field, bytes.len())),
+    }
+}
+
+fn zigzag(value: i32) -> u32 {
+    (value << 1).cast_unsigned() ^ (value >> 31).cast_unsigned()
+}
+
+#[inline(always)]
+fn varint_size(value: i32) -> usize {
+    match zigzag(value) {
+        0..0x80 => 1,
+        0x80..0x4000 => 2,
+        0x4000..0x20_0000 => 3,
+        0x20_0000..0x1000_0000 => 4,
+        _ => 5,
+    }
+}
+
+#[inline(always)]
+fn put_varint(value: i32, out: &mut Vec<u8>) {
+    let mut small = Small::new();
+    small.varint(value);
+    out.extend_from_slice(small.bytes());
+}
+
+/// The first bytes of a record: at most 26.
+struct Small {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+impl Small {
+    #[inline(always)]
+    fn new() -> Self {
+        Self {
+            bytes: [0; 32],
+            length: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.length) {
+            *place = byte;
+        }
+        self.length += 1;
+    }
+
+    #[inline(always)]
+    fn varint(&mut self, value: i32) {
+        self.unsigned(zigzag(value).into());
+    }
+
+    #[inline(always)]
+    fn varlong(&mut self, value: i64) {
+        self.unsigned((value << 1).cast_unsigned() ^ (value >> 63).cast_unsigned());
+    }
+
+    #[inline(always)]
+    fn unsigned(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.put((value & 0x7f).to_le_bytes()[0] | 0x80);
+            value >>= 7;
+        }
+        self.put(value.to_le_bytes()[0]);
+    }
+
+    #[inline(always)]
+    fn append(&mut self, other: &Self) {
+        for byte in other.bytes() {
+            self.put(*byte);
+        }
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+/// Writes from the start of a slice that is long enough.
+struct Place<'a>(&'a mut [u8]);
+
+impl Place<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        if let Some((place, rest)) = std::mem::take(&mut self.0).split_at_mut_checked(bytes.len()) {
+            place.copy_from_slice(bytes);
+            self.0 = rest;
+        }
+    }
+}

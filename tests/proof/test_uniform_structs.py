@@ -1,0 +1,191 @@
+"""Arrays of structs that the engine encodes together, with elements that differ from their neighbors.
+
+The engine encodes consecutive structs field by field if their arrays have the same lengths. Any element can end such a
+run, and any value can require the general encoder.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire import reference
+from kwire.declare import (
+    Message,
+    Struct,
+    UnknownTags,
+    array,
+    field,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint16,
+    uint32,
+)
+from kwire.declare.introspect import fields
+from tests.proof.forged import UNSET, Stranger, put
+from tests.proof.outcomes import outcome
+
+
+class Row(Struct):
+    """Has each kind of field that is encoded together with those of other structs."""
+
+    flag: bool = False
+    tiny: int8 = 0
+    short: int16 = 0
+    number: int32 = 0
+    long: int64 = 0
+    code: uint16 = 0
+    size: uint32 = 0
+    replicas: array[int32] = ()
+    isr: array[int32] = ()
+    since_two: int32 = field(since=2, default=-1)
+    only_two: int16 = field(since=2, default=5, ignorable=True)
+
+
+class Rows(Message, versions="0-2", flexible="1+"):
+    rows: array[Row] = ()
+    after: int32 = 0
+
+
+class Number(IntEnum):
+    SEVEN = 7
+
+
+class Numbers(tuple[int, ...]):
+    __slots__ = ()
+
+
+class OwnRow(Row):
+    """A subclass, which is accepted where `Row` is declared."""
+
+
+ROWS = 6
+VERSIONS = [0, 1, 2]
+
+INTEGERS: tuple[Any, ...] = (
+    *(0, -5, -6, 256, 257, -128, -129, 127, 128, 0x7FFF, 0x8000, -0x8000, -0x8001, 0xFFFF, 0x1_0000),
+    *(2**30 - 1, 2**30, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32 - 1, 2**32),
+    *(2**60 - 1, 2**60, 1 - 2**60, -(2**60), 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**90),
+    *(True, 1.0, "1", None, UNSET, Number.SEVEN),
+)
+ARRAYS: tuple[Any, ...] = (
+    *((), (1,), (1, 2), (1, 2, 3), (3, 2, 1), (1, 2, 3, 4), tuple(range(100)), tuple(range(101)), tuple(range(200))),
+    *((1, 2, 2**31), (1, None, 3), (1, 2, True), (1, 2, Number.SEVEN), (-1, 300, 70_000)),
+    *([1, 2, 3], Numbers((1, 2, 3)), None, UNSET),
+)
+BOOLEANS: tuple[Any, ...] = (True, False, 1, None, UNSET)
+TAGS: tuple[Any, ...] = (
+    *(UnknownTags(), UnknownTags(b"\x00\x00"), UnknownTags(b"\x01\x01a\x05\x00"), UnknownTags(b"\x01\x02a")),
+    *(UnknownTags(b"\x09\x00\x08\x00"), None, UNSET),
+)
+VALUES = {
+    "flag": BOOLEANS,
+    "replicas": ARRAYS,
+    "isr": ARRAYS,
+    "unknown_tags": TAGS,
+    **dict.fromkeys(("tiny", "short", "number", "long", "code", "size", "since_two", "only_two"), INTEGERS),
+}
+
+
+def row(index: int) -> Row:
+    replicas = (index + 1, index + 2, 1_000 + index)
+    return Row(
+        flag=index % 2 == 0,
+        tiny=index % 100 - 50,
+        short=300 + index,
+        number=100_000 + index,
+        long=index - (1 << 40),
+        code=40_000 + index,
+        size=(1 << 31) + index,
+        replicas=replicas,
+        isr=replicas,
+    )
+
+
+def rows(count: int = ROWS) -> Rows:
+    return Rows(rows=tuple([row(index) for index in range(count)]), after=9)
+
+
+def assert_codecs_agree(message: Rows, version: int) -> None:
+    assert outcome(kwire.encode, message, version=version) == outcome(reference.encode, message, version=version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 1000])
+def test_rows_have_the_bytes_of_single_rows(count: int, version: int) -> None:
+    message = rows(count)
+    body = kwire.encode(message, version=version)
+    assert body == reference.encode(message, version=version)
+    assert kwire.decode(Rows, body, version=version) == message
+    one = len(kwire.encode(rows(1), version=version)) - len(kwire.encode(rows(0), version=version))
+    assert len(body) - one * count in range(6, 12)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", VALUES)
+def test_one_row_has_an_unusual_value(name: str, version: int) -> None:
+    for position in (0, 1, 3, ROWS - 1):
+        for value in VALUES[name]:
+            message = rows()
+            put(message.rows[position], name, value)
+            assert_codecs_agree(message, version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", VALUES)
+def test_all_rows_have_an_unusual_value(name: str, version: int) -> None:
+    for value in VALUES[name]:
+        message = rows()
+        for each in message.rows:
+            put(each, name, value)
+        assert_codecs_agree(message, version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("position", [0, 2, ROWS - 1])
+def test_one_element_is_not_a_plain_row(position: int, version: int) -> None:
+    changes = {f.name: getattr(row(position), f.name) for f in fields(Row)}
+    for element in (OwnRow(**changes), Stranger(), None, 5, Row()):
+        message = rows()
+        elements: list[Any] = list(message.rows)
+        elements[position] = element
+        put(message, "rows", tuple(elements))
+        assert_codecs_agree(message, version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_lengths_change_from_row_to_row(version: int) -> None:
+    for period in range(1, 6):
+        message = rows(24)
+        for index, each in enumerate(message.rows):
+            put(each, "isr", tuple(range(index // period % 3)))
+            put(each, "replicas", tuple(range(index % 4)))
+        assert_codecs_agree(message, version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_isr_equals_the_replicas_of_another_row(version: int) -> None:
+    message = rows()
+    for each, other in zip(message.rows, reversed(message.rows), strict=True):
+        put(each, "isr", other.replicas)
+    assert_codecs_agree(message, version)
+    for each in message.rows:
+        put(each, "isr", (*each.replicas,))
+    assert_codecs_agree(message, version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_first_error_in_wire_order_is_reported(version: int) -> None:
+    message = rows()
+    put(message.rows[4], "tiny", 1000)
+    put(message.rows[2], "isr", (1, 2, None))
+    put(message.rows[2], "size", -1)
+    path = outcome(kwire.encode, message, version=version).fault
+    assert path is not None
+    assert path[2] == ("rows", 2, "size")
+    assert_codecs_agree(message, version)

@@ -1,0 +1,389 @@
+"""The public functions: arguments, limits, and errors."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import tracemalloc
+import zlib
+from typing import Any
+
+import pytest
+
+from kwire import records
+from kwire.errors import EncodeError, RecordsDecodeError
+from kwire.records import Compression, Header, MemoryRecords, Record, RecordBatch
+from kwire.records.reference.checksums import crc32c
+from tests.records import vectors
+from tests.records.codecs import CODECS, ENGINE, fields_of
+from tests.records.vectors import NO_LIMIT
+
+RECORDS = (
+    Record(offset=0, timestamp=1_700_000_000_000, key=b"k", value=b"v", headers=(Header(key="h", value=b"1"),)),
+    Record(offset=1, timestamp=1_700_000_000_005, key=None, value=None),
+)
+
+
+@pytest.mark.parametrize("compression", Compression)
+def test_records_come_back(compression: Compression) -> None:
+    found = records.decode(records.encode(RECORDS, compression=compression))
+    assert tuple(found.records()) == RECORDS
+    (batch,) = found.batches
+    assert batch.compression is compression
+    assert (batch.base_offset, batch.last_offset, batch.max_timestamp) == (0, 1, 1_700_000_000_005)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_tuples_encode_like_records(codec: str) -> None:
+    (batch,) = records.decode(records.encode(RECORDS)).batches
+    plain = ((0, 1_700_000_000_000, b"k", b"v", (("h", b"1"),)), (1, 1_700_000_000_005, None, None))
+    encode = CODECS[codec].encode
+    assert encode(fields_of(batch), plain, None) == encode(fields_of(batch), RECORDS, None) == records.encode(RECORDS)
+
+
+def test_any_iterable_of_records_is_encoded() -> None:
+    assert records.encode(iter(RECORDS)) == records.encode(list(RECORDS)) == records.encode(RECORDS)
+
+
+def test_options_become_fields_of_the_batch() -> None:
+    data = records.encode(
+        RECORDS,
+        compression="lz4",
+        partition_leader_epoch=3,
+        producer_id=4711,
+        producer_epoch=2,
+        base_sequence=7,
+        is_transactional=True,
+        delete_horizon_ms=1_800_000_000_000,
+        log_append_time=1_700_000_001_000,
+    )
+    (batch,) = records.decode(data).batches
+    assert (batch.partition_leader_epoch, batch.producer_id, batch.producer_epoch) == (3, 4711, 2)
+    assert (batch.base_sequence, batch.last_sequence) == (7, 8)
+    assert batch.is_transactional
+    assert not batch.is_control
+    assert batch.delete_horizon_ms == 1_800_000_000_000
+    assert batch.timestamp_type == "log_append_time"
+    assert {record.timestamp for record in batch.records} == {1_700_000_001_000}
+
+
+def test_sequence_numbers_wrap_to_zero() -> None:
+    assert records.increment_sequence((1 << 31) - 1, 1) == 0
+    assert records.increment_sequence((1 << 31) - 2, 3) == 1
+    assert records.increment_sequence(5, 2) == 7
+
+
+def test_uncompressed_records_of_a_message_set_are_a_batch_each() -> None:
+    plain = [record.__replace__(headers=()) for record in RECORDS]  # type: ignore[attr-defined]  # since 3.13
+    found = records.decode(records.encode(plain, magic=1))
+    assert [len(batch.records) for batch in found.batches] == [1, 1]
+    assert list(found.records()) == plain
+    wrapped = records.decode(records.encode(plain, magic=1, compression="gzip"))
+    assert [batch.records for batch in wrapped.batches] == [tuple(plain)]
+
+
+def test_no_records_make_an_empty_batch() -> None:
+    (batch,) = records.decode(records.encode([], base_offset=5, last_offset_delta=3)).batches
+    assert (batch.base_offset, batch.last_offset, batch.records) == (5, 8, ())
+
+
+def test_a_decoded_batch_is_a_value() -> None:
+    found = records.decode(records.encode(RECORDS, compression="zstd"))
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert copy.deepcopy(found) == found
+    assert hash(found) == hash(records.decode(records.encode(RECORDS, compression="zstd")))
+    assert records.decode(records.encode(found)) == found
+
+
+def test_a_batch_has_its_own_fields() -> None:
+    (batch,) = records.decode(records.encode(RECORDS)).batches
+    with pytest.raises(TypeError, match="compression, producer_id: a RecordBatch has these fields itself"):
+        records.encode(batch, compression="zstd", producer_id=1)
+
+
+# Input.
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_like_objects_are_decoded(kind: type) -> None:
+    data = records.encode(RECORDS)
+    assert tuple(records.decode(kind(data)).records()) == RECORDS
+    assert [batch.records for batch in records.batches(kind(data))] == [RECORDS]
+    assert len(records.batch_headers(kind(data))) == 1
+
+
+def test_a_cut_batch_is_unread() -> None:
+    data = records.encode(RECORDS)
+    for size in range(len(data)):
+        assert records.decode(data + data[:size]).unread == size
+        assert len(list(records.batches(data + data[:size]))) == 1
+
+
+def test_batches_before_an_invalid_one_are_returned() -> None:
+    data = bytearray(records.encode(RECORDS) * 2)
+    data[-1] ^= 1
+    found = records.batches(data)
+    assert next(found).records == RECORDS
+    with pytest.raises(RecordsDecodeError) as raised:
+        next(found)
+    half = len(data) // 2
+    assert (raised.value.kind, raised.value.offset, raised.value.path) == (
+        "crc_mismatch",
+        half + 17,
+        ("batches", 1, "crc"),
+    )
+    with pytest.raises(RecordsDecodeError) as again:
+        records.decode(data)
+    assert again.value.args == raised.value.args
+
+
+def test_the_checksum_is_ignored_on_request() -> None:
+    data = bytearray(records.encode(RECORDS))
+    data[17] ^= 1
+    assert tuple(records.decode(data, check_crc=False).records()) == RECORDS
+    assert records.batch_headers(data, check_crc=False)
+    for call in (records.decode, records.batch_headers):
+        with pytest.raises(RecordsDecodeError, match=r"batches\[0\].crc: crc_mismatch at byte 17$"):
+            call(data)
+
+
+# Errors.
+
+
+def resealed(data: bytes | bytearray) -> bytes:
+    """Return a batch of magic 2 with the right checksum."""
+    (header,) = records.batch_headers(data, check_crc=False)
+    computed = crc32c(bytes(data[21:]))
+    assert header.size == len(data)
+    return bytes(data[:17]) + computed.to_bytes(4, "big") + bytes(data[21:])
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_an_error_says_what_and_where(codec: str) -> None:
+    data = bytearray(records.encode([(5, 0, b"k", b"value")]))
+    place = data.index(b"value") - 1
+    data[place] = 40  # a zigzag 20
+    with pytest.raises(RecordsDecodeError) as raised:
+        CODECS[codec].decode(resealed(data), True, NO_LIMIT, NO_LIMIT)
+    error = raised.value
+    assert str(error) == f"batches[0].records[0].value: truncated at byte {place}: 20 bytes wanted, 6 left"
+    assert not error.decompressed
+    assert pickle.loads(pickle.dumps(error)).args == error.args
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_an_error_in_compressed_records_counts_from_their_start(codec: str) -> None:
+    batch = b"\x06\x00\x00\x00\x01\x02"  # a record that claims a value and ends
+    compressed = zlib.compressobj(wbits=31)
+    payload = compressed.compress(batch) + compressed.flush()
+    data = bytearray(records.encode([], compression="gzip") + payload)
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    data[57:61] = (0).to_bytes(4, "big")
+    with pytest.raises(RecordsDecodeError) as raised:
+        CODECS[codec].decode(resealed(data), True, NO_LIMIT, NO_LIMIT)
+    assert str(raised.value) == "batches[0].records: trailing_bytes at byte 0 of the decompressed records: 6 left over"
+
+
+def test_every_kind_is_listed() -> None:
+    from kwire.errors import DECODE_KINDS, RECORDS_DECODE_KINDS
+
+    found = set()
+    for line in vectors.damaged():
+        try:
+            records.decode(bytes.fromhex(line["hex"]))
+        except RecordsDecodeError as error:
+            found.add(error.kind)
+    assert found < set(RECORDS_DECODE_KINDS)
+    assert set(RECORDS_DECODE_KINDS) - found == {"limit_exceeded", "invalid_offset"}
+    assert not set(RECORDS_DECODE_KINDS) & {"invalid_magic"} & set(DECODE_KINDS)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_wrapper_with_a_smaller_offset_than_its_last_record_is_rejected(codec: str) -> None:
+    plain = [(offset, 0, None, b"v") for offset in range(3)]
+    data = bytearray(records.encode(plain, magic=1, compression="gzip"))
+    data[:8] = (1).to_bytes(8, "big")
+    with pytest.raises(RecordsDecodeError) as raised:
+        CODECS[codec].decode(bytes(data), True, NO_LIMIT, NO_LIMIT)
+    assert (raised.value.kind, raised.value.offset, raised.value.path) == (
+        "invalid_offset",
+        0,
+        ("batches", 0, "base_offset"),
+    )
+    # Some versions of librdkafka write 0.
+    data[:8] = bytes(8)
+    assert [record.offset for record in records.decode(data).records()] == [0, 1, 2]
+
+
+# Limits.
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
+def test_decompression_stops_at_the_limits(codec: str, compression: str) -> None:
+    value = bytes(3 << 20)
+    data = records.encode([(0, 0, None, value)], compression=compression)  # type: ignore[arg-type]  # a name
+    decode = CODECS[codec].decode
+    size = len(records.encode([(0, 0, None, value)])) - 61
+    for max_size, max_ratio, limit in (
+        (1 << 20, NO_LIMIT, 1 << 20),
+        (NO_LIMIT, 1, 1 << 20),
+        (size - 1, NO_LIMIT, size - 1),
+    ):
+        with pytest.raises(RecordsDecodeError) as raised:
+            decode(data, True, max_size, max_ratio)
+        expected = max(limit, len(data) - 61) if max_size == NO_LIMIT else limit
+        assert (raised.value.kind, raised.value.offset, raised.value.wanted) == ("limit_exceeded", 61, expected)
+        assert str(raised.value) == f"batches[0].records: limit_exceeded at byte 61: more than {expected} bytes"
+    assert decode(data, True, size, NO_LIMIT)[0][0].records[0].value == value
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_size_limit_is_for_all_batches_together(codec: str) -> None:
+    data = records.encode([(0, 0, None, bytes(600))], compression="gzip")
+    one = len(records.encode([(0, 0, None, bytes(600))])) - 61
+    with pytest.raises(RecordsDecodeError) as raised:
+        CODECS[codec].decode(data * 3, True, 3 * one - 1, NO_LIMIT)
+    assert raised.value.path == ("batches", 2, "records")
+    assert raised.value.wanted == one - 1
+    assert len(CODECS[codec].decode(data * 3, True, 3 * one, NO_LIMIT)[0]) == 3
+
+
+def test_small_batches_may_have_any_ratio() -> None:
+    data = records.encode([(0, 0, None, bytes((1 << 20) - 100))], compression="zstd")
+    assert len(data) < 300
+    assert records.decode(data, max_ratio=1).batches
+
+
+@pytest.mark.parametrize("name", ["max_size", "max_ratio"])
+@pytest.mark.parametrize(("value", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError)])
+def test_limits_are_checked(name: str, value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=name):
+        records.decode(b"", **{name: value})
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(b"\xff\xff\xff\xff\x0f" + b"\0" * 20, id="snappy block of 4 GiB"),
+        pytest.param(b"\x82SNAPPY\0" + b"\0\0\0\1" * 2 + b"\x7f\xff\xff\xff", id="snappy chunk of 2 GiB"),
+    ],
+)
+def test_claimed_sizes_allocate_nothing(payload: bytes) -> None:
+    data = bytearray(records.encode([], compression="snappy") + payload)
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    tracemalloc.start()
+    with pytest.raises(RecordsDecodeError, match="corrupt_compression"):
+        records.decode(data, check_crc=False, max_size=None, max_ratio=None)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+# Encode errors.
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(
+    ("record", "kind", "path"),
+    [
+        (7, "wrong_type", ()),
+        (None, "null_not_allowed", ()),
+        ((1, 2, b""), "wrong_type", ()),
+        (("0", 0, None, None), "wrong_type", ("offset",)),
+        ((True, 0, None, None), "wrong_type", ("offset",)),
+        ((None, 0, None, None), "null_not_allowed", ("offset",)),
+        ((1 << 63, 0, None, None), "out_of_range", ("offset",)),
+        ((0, -(1 << 63) - 1, None, None), "out_of_range", ("timestamp",)),
+        ((1 << 40, 0, None, None), "out_of_range", ("offset",)),
+        ((0, 0, "k", None), "wrong_type", ("key",)),
+        ((0, 0, None, bytearray()), "wrong_type", ("value",)),
+        ((0, 0, None, None, None), "null_not_allowed", ("headers",)),
+        ((0, 0, None, None, []), "wrong_type", ("headers",)),
+        ((0, 0, None, None, (1,)), "wrong_type", ("headers", 0)),
+        ((0, 0, None, None, (("a", b""), (b"a", b""))), "wrong_type", ("headers", 1, "key")),
+        ((0, 0, None, None, ((None, b""),)), "null_not_allowed", ("headers", 0, "key")),
+        ((0, 0, None, None, (("\ud800", b""),)), "invalid_utf8", ("headers", 0, "key")),
+        ((0, 0, None, None, (("a", "b"),)), "wrong_type", ("headers", 0, "value")),
+    ],
+)
+def test_invalid_values_are_rejected(codec: str, record: Any, kind: str, path: tuple[str | int, ...]) -> None:
+    fields = fields_of(RecordBatch(base_offset=0, last_offset_delta=0, base_timestamp=0, max_timestamp=0, records=()))
+    with pytest.raises(EncodeError) as raised:
+        CODECS[codec].encode(fields, (RECORDS[0], record), None)
+    assert (raised.value.kind, raised.value.path) == (kind, ("records", 1, *path))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_both_codecs_give_the_same_reason(codec: str) -> None:
+    fields = fields_of(RecordBatch(base_offset=0, last_offset_delta=0, base_timestamp=0, max_timestamp=0, records=()))
+    with pytest.raises(EncodeError) as raised:
+        CODECS[codec].encode(fields, ((0, 0, None, 1.5),), None)
+    assert str(raised.value) == "records[0].value: wrong_type: expected bytes or None, found float"
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "path"),
+    [
+        ({"magic": 3}, "not_in_version", ("magic",)),
+        ({"magic": "2"}, "wrong_type", ("magic",)),
+        ({"magic": None}, "wrong_type", ("magic",)),
+        ({"magic": 300}, "out_of_range", ("magic",)),
+        ({"magic": 1, "compression": "zstd"}, "not_in_version", ("attributes",)),
+        ({"magic": 1, "producer_id": 1}, "not_in_version", ("producer_id",)),
+        ({"magic": 1, "is_transactional": True}, "not_in_version", ("attributes",)),
+        ({"magic": 1}, "not_in_version", ("records", 0, "headers")),
+        ({"magic": 0, "log_append_time": 1}, "not_in_version", ("log_append_time",)),
+        ({"producer_epoch": 1 << 15}, "out_of_range", ("producer_epoch",)),
+        ({"base_offset": -(1 << 40)}, "out_of_range", ("records", 0, "offset")),
+    ],
+)
+def test_invalid_options_are_rejected(options: dict[str, Any], kind: str, path: tuple[str | int, ...]) -> None:
+    with pytest.raises(EncodeError) as raised:
+        records.encode(RECORDS, **options)
+    assert (raised.value.kind, raised.value.path) == (kind, path)
+
+
+def test_magic_0_has_no_timestamps() -> None:
+    with pytest.raises(EncodeError, match=r"records\[0\].timestamp: not_in_version: magic 0 has no timestamps"):
+        records.encode([(0, 5, None, b"")], magic=0)
+    assert records.encode([(0, -1, None, b"")], magic=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"compression": "brotli"}, "compression: expected one of none, gzip, snappy, lz4, zstd, found 'brotli'"),
+        ({"compression": "lz4", "level": 3}, "level: only gzip and zstd have levels, found 3"),
+        ({"compression": "gzip", "level": 10}, "level: expected 0 to 9, found 10"),
+        ({"compression": "zstd", "level": 23}, "level: expected -131072 to 22, found 23"),
+    ],
+)
+def test_compression_and_level_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        records.encode(RECORDS, **options)
+
+
+def test_a_higher_level_compresses_more() -> None:
+    value = b"".join(b"line %d of a text that repeats itself\n" % (number * number) for number in range(3000))
+    for compression, low, high in (("gzip", 1, 9), ("zstd", 1, 19)):
+        sizes = [
+            len(records.encode([(0, 0, None, value)], compression=compression, level=level))  # type: ignore[arg-type]  # a name
+            for level in (low, high)
+        ]
+        assert sizes[0] > sizes[1]
+
+
+def test_memory_records_are_encoded_together() -> None:
+    data = records.encode(RECORDS) + records.encode(RECORDS, compression="snappy")
+    found = records.decode(data)
+    assert len(found.batches) == 2
+    assert records.decode(records.encode(found)) == found
+    assert records.encode(MemoryRecords(batches=())) == b""
+
+
+def test_values_of_many_sizes_come_back() -> None:
+    sizes = [0, 1, 63, 64, 8191, 8192, 65_535, 65_536, 1 << 20]
+    made = [(index, -index, bytes([index]) * size, bytes(size)) for index, size in enumerate(sizes)]
+    for compression in Compression:
+        found = ENGINE.decode(records.encode(made, compression=compression), True, NO_LIMIT, NO_LIMIT)[0][0].records
+        assert [(each.offset, each.timestamp, each.key, each.value) for each in found] == made
