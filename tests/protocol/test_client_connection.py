@@ -9,8 +9,14 @@ import pytest
 
 from kwire import DecodeError, KwireError, encode, frame
 from kwire.declare import Message, Request, int32
+from kwire.messages.kafka.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
 from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse, FinalizedFeatureKey
+from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import (
@@ -301,7 +307,10 @@ TRUNCATED = DecodeError("truncated", 5, ("brokers",), 4, 0)
         ),
         (
             OversizedFrame(BROKER, 0x15030300, 100),
-            "frame of 352518912 bytes, looks like TLS, but between 4 and 100 are allowed",
+            (
+                "frame of 352518912 bytes, looks like TLS (set security.protocol to SSL or SASL_SSL), but between 4 and"
+                " 100 are allowed"
+            ),
         ),
         (
             InvalidResponse(BROKER, "MetadataResponse", 12, TRUNCATED, b"12345"),
@@ -356,3 +365,46 @@ def test_errors_of_invalid_data_are_not_os_errors() -> None:
 def test_errors_take_keywords() -> None:
     assert ConnectFailed(endpoint=BROKER, cause="refused").args == (BROKER, "refused", None)
     assert Timeout(endpoint=BROKER, request="R", timeout=1.0).args == (BROKER, "R", 1.0, 0)
+
+
+# Secrets.
+
+
+def test_request_is_shown_without_its_content() -> None:
+    sent = connected({36: (0, 2)}).request(SaslAuthenticateRequest(auth_bytes=b"\0alice\0wonderland"))
+
+    assert repr(sent) == "<SaslAuthenticateRequest v2, correlation id 1>"
+
+
+def test_error_has_no_payload_of_a_request_that_may_carry_a_secret() -> None:
+    connection = connected({36: (0, 2), 51: (0, 0), 3: (0, 12)})
+    credential = ScramCredentialUpsertion(
+        name="alice", mechanism=1, iterations=4096, salt=b"s", salted_password=b"wonderland"
+    )
+    requests: list[Request[Any]] = [
+        SaslAuthenticateRequest(auth_bytes=b"\0alice\0wonderland"),
+        AlterUserScramCredentialsRequest(deletions=(), upsertions=(credential,)),
+        MetadataRequest(topics=None),
+    ]
+    faults = []
+    for request in requests:
+        sent = connection.request(request)
+        with pytest.raises(InvalidResponse) as caught:
+            connection.receive(sent.correlation_id.to_bytes(4, "big") + b"\0").decode()
+        faults.append(caught.value)
+
+    assert [fault.request is None for fault in faults] == [True, True, False]
+    assert "wonderland" not in repr(faults)
+
+
+def test_request_that_is_encoded_first_can_be_sent_later() -> None:
+    connection = connected({3: (0, 12), 60: (0, 1)})
+    later = connection.encode(MetadataRequest(topics=None))
+    first = connection.request(DescribeClusterRequest(include_cluster_authorized_operations=False))
+    assert connection.in_flight == 1
+
+    connection.expect(later)
+
+    with pytest.raises(WrongCorrelation):
+        connection.receive(payload_of(later, NO_TOPICS))
+    assert first.correlation_id == later.correlation_id + 1

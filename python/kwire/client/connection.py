@@ -3,6 +3,10 @@
 `kwire.protocol` interprets the bytes; this module moves them and measures time. Any number of requests may be in
 flight; the broker responds in order. The first error ends the connection and all requests in flight. Callers get a
 ConnectionFault, never another OSError.
+
+A connection is open once TLS is established, API versions are negotiated, and the client is authenticated. If the
+broker limits the session (KIP-368), the connection authenticates again before the limit. Requests that are submitted
+meanwhile are sent afterwards, because the broker accepts nothing else during the exchange.
 """
 
 from __future__ import annotations
@@ -10,14 +14,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import random
+import ssl
 from collections import deque
 from datetime import UTC, datetime
 from socket import gaierror
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
+from kwire.client.connection_config import ConnectionConfig
 from kwire.frame import MAX_SIZE
 from kwire.protocol import (
+    AuthenticationFailed,
     ClientConnection,
     ConnectFailed,
     ConnectionClosed,
@@ -30,12 +38,15 @@ from kwire.protocol import (
     ReceivedResponse,
     SentRequest,
     Timeout,
+    TlsHandshakeFailed,
 )
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from kwire.client.security.credentials import SaslCredentials
     from kwire.declare import Message, Request
+    from kwire.protocol.sasl import SaslMechanism
 
 __all__ = ["Connection", "TimedResponse"]
 
@@ -44,6 +55,13 @@ log = logging.getLogger("kwire.client")
 
 TIMEOUT = 30.0
 """Seconds to wait for a response: the default of `request.timeout.ms` in Kafka's clients."""
+SASL_HANDSHAKE = 17
+REAUTHENTICATE_AT = (0.85, 0.95)
+"""The part of the session lifetime after which to authenticate again, random in this range as in Kafka's clients."""
+MIN_SESSION = 1.1
+"""Seconds between two authentications: brokers reject another one within a second."""
+EXPECTS_TLS = "the listener probably expects TLS: set security.protocol to SSL or SASL_SSL"
+EXPECTS_SASL = "the listener probably requires SASL: set security.protocol to SASL_SSL or SASL_PLAINTEXT"
 
 
 class TimedResponse(NamedTuple, Generic[R]):
@@ -72,9 +90,12 @@ class _RequestInFlight(NamedTuple):
 class Connection:
     """An open connection. Use `async with await Connection.open(...)`, or `close` it."""
 
-    def __init__(self, endpoint: Endpoint, *, client_id: str | None, timeout: float, max_size: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, client_id: str | None, timeout: float, max_size: int, config: ConnectionConfig
+    ) -> None:
         self.endpoint = endpoint
         self.timeout = timeout
+        self._config = config
         self._loop = asyncio.get_running_loop()
         self._protocol = ClientConnection(endpoint, client_id=client_id)
         self._receiver = FrameReceiver(max_size=max_size)
@@ -83,6 +104,11 @@ class Connection:
         self._negotiated: asyncio.Future[None] = self._loop.create_future()
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._fault: ConnectionFault | None = None
+        self._authentications = 0
+        self._serves_requests = False
+        self._held: list[_RequestInFlight] | None = None
+        self._session_timer: asyncio.TimerHandle | None = None
+        self._reauthentication: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(
@@ -92,34 +118,53 @@ class Connection:
         client_id: str | None = "kwire",
         timeout: float = TIMEOUT,
         max_size: int = MAX_SIZE,
+        config: ConnectionConfig | None = None,
     ) -> Self:
-        """Connect, and negotiate dialect and versions.
+        """Connect, negotiate dialect and versions, and authenticate.
 
         Args:
             endpoint: the broker, as `host:port` or Endpoint.
             client_id: the client id of all requests.
             timeout: seconds to connect, to negotiate, and to wait for each response.
             max_size: the largest response to accept, in bytes.
+            config: TLS and SASL, such as `ConnectionConfig.load("client.properties")`; None for plaintext.
 
         Raises:
             ConnectFailed: no connection could be made.
+            TlsHandshakeFailed: broker and client do not trust each other, or one of them does not speak TLS.
+            AuthenticationFailed: the broker rejects the credential, or cannot prove that it knows it.
             ConnectionFault: the broker closed the connection, did not respond, or sent an invalid response.
+            SecurityConfigError: a certificate, a key, or its password is invalid.
         """
         if isinstance(endpoint, str):
             endpoint = Endpoint.parse(endpoint)
-        self = cls(endpoint, client_id=client_id, timeout=timeout, max_size=max_size)
+        config = ConnectionConfig.check(config)
+        self = cls(endpoint, client_id=client_id, timeout=timeout, max_size=max_size, config=config)
         await self._connect()
         await self._negotiate()
+        if config.sasl is not None:
+            try:
+                await self._authenticate(await self._start_mechanism(config.sasl))
+            except BaseException:
+                await self.close()
+                raise
         return self
 
     async def _connect(self) -> None:
-        endpoint, timeout = self.endpoint, self.timeout
+        endpoint, timeout, tls = self.endpoint, self.timeout, self._config.tls
+        context = None if tls is None else tls.context
         try:
             async with asyncio.timeout(timeout):
-                await self._loop.create_connection(lambda: _StreamProtocol(self), endpoint.host, endpoint.port)
+                await self._loop.create_connection(
+                    lambda: _StreamProtocol(self), endpoint.host, endpoint.port, ssl=context
+                )
         except TimeoutError:
             raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
+        except ssl.SSLError as error:
+            raise self._tls_failed(error) from error
         except OSError as error:
+            if tls is not None and isinstance(error, ConnectionResetError):  # the handshake has begun
+                raise self._tls_failed(error) from error
             number = None if isinstance(error, gaierror) else error.errno
             raise ConnectFailed(endpoint, _describe(error), number) from error
         except (ValueError, OverflowError) as error:  # a broker may advertise an invalid host name or port
@@ -138,6 +183,80 @@ class Connection:
         except BaseException:
             self.abort()
             raise
+
+    def _tls_failed(self, error: OSError) -> TlsHandshakeFailed:
+        from kwire.client.security.tls import explain_tls_error
+
+        tls = self._config.tls
+        has_certificate = tls is not None and tls.certificate is not None
+        cause = explain_tls_error(error, self.endpoint.host, has_certificate=has_certificate)
+        without_reason = not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError)
+        return TlsHandshakeFailed(self.endpoint, cause, retriable=without_reason)
+
+    async def _start_mechanism(self, credentials: SaslCredentials) -> SaslMechanism:
+        """Return a mechanism with everything it needs, such as a token.
+
+        Raises:
+            AuthenticationFailed: a token or ticket is missing, or the broker is too old.
+        """
+        from kwire.protocol.sasl import SaslError
+        from kwire.protocol.sasl.exchange import HANDSHAKE_VERSION
+
+        mechanism_name = credentials.sasl_mechanism
+        served = self.negotiated.versions.get(SASL_HANDSHAKE, (0, -1))
+        if not served[0] <= HANDSHAKE_VERSION <= served[1]:
+            reason = "the broker does not support SaslAuthenticate, which Kafka has since 1.0"
+            raise AuthenticationFailed(self.endpoint, mechanism_name, None, reason)
+        try:
+            async with asyncio.timeout(self.timeout):
+                return await credentials.start(self.endpoint)
+        except SaslError as error:
+            raise AuthenticationFailed(self.endpoint, mechanism_name, None, error.reason) from None
+        except TimeoutError:
+            reason = f"no credential within {self.timeout:g} s"
+            raise AuthenticationFailed(self.endpoint, mechanism_name, None, reason) from None
+
+    async def _authenticate(self, mechanism: SaslMechanism) -> None:
+        """Authenticate, and plan the next authentication if the session is limited.
+
+        Raises:
+            ConnectionFault: the broker rejects the credential, does not respond, or closes the connection.
+        """
+        from kwire.protocol.sasl.exchange import HANDSHAKE_VERSION, SaslExchange
+
+        exchange = SaslExchange(self.endpoint, mechanism)
+        request: Request[Any] | None = exchange.start()
+        version: int | None = HANDSHAKE_VERSION
+        while request is not None:
+            timed = await self._submit(request, version)
+            request, version = exchange.receive(timed.response.decode()), None
+        self._authentications += 1
+        if exchange.session_lifetime_ms > 0 and self._fault is None:
+            pause = exchange.session_lifetime_ms / 1000 * random.uniform(*REAUTHENTICATE_AT)  # noqa: S311  # not a secret
+            self._session_timer = self._loop.call_later(max(pause, MIN_SESSION), self._start_reauthentication)
+
+    def _start_reauthentication(self) -> None:
+        self._reauthentication = self._loop.create_task(self._reauthenticate())
+
+    async def _reauthenticate(self) -> None:
+        """Authenticate again (KIP-368), then send the requests that were submitted meanwhile."""
+        credentials = self._config.sasl
+        assert credentials is not None, "only a session with SASL is limited"
+        try:
+            mechanism = await self._start_mechanism(credentials)
+            self._held = []
+            await self._authenticate(mechanism)
+        except ConnectionFault as fault:
+            self.fail(fault)
+            return
+        except Exception as error:  # noqa: BLE001  # the token callback is the caller's
+            reason = f"the credential could not be renewed ({type(error).__name__})"
+            self.fail(AuthenticationFailed(self.endpoint, credentials.sasl_mechanism, None, reason))
+            return
+        held, self._held = self._held or [], None
+        if self._fault is None:
+            for request in held:
+                self._write(request)
 
     async def __aenter__(self) -> Self:
         return self
@@ -159,6 +278,11 @@ class Connection:
         """The error that ended the connection; None while it is open."""
         return self._fault
 
+    @property
+    def authentications(self) -> int:
+        """How often the client has authenticated: once, and again before each end of a limited session (KIP-368)."""
+        return self._authentications
+
     def submit(self, request: Request[R], *, version: int | None = None) -> asyncio.Future[TimedResponse[R]]:
         """Send a request and return a future of its response.
 
@@ -170,15 +294,29 @@ class Connection:
             EncodeError: the request cannot be encoded in this version. The connection stays open.
             ConnectionFault: the connection has ended.
         """
+        return self._submit(request, version, hold=self._held)
+
+    def _submit(
+        self, request: Request[R], version: int | None, *, hold: list[_RequestInFlight] | None = None
+    ) -> asyncio.Future[TimedResponse[R]]:
+        """Send a request, or append it to `hold`."""
         if self._fault is not None:
             raise self._fault
-        assert self._transport is not None
-        sent = self._protocol.request(request, version=version)
+        sent = self._protocol.encode(request, version=version)
         result: asyncio.Future[TimedResponse[Any]] = self._loop.create_future()
-        timer = self._loop.call_later(self.timeout, self._time_out, sent)
-        self._in_flight.append(_RequestInFlight(sent, result, perf_counter_ns(), timer))
-        self._transport.write(sent.frame)
+        timer = self._loop.call_later(self.timeout, self._time_out, type(request).__name__)
+        pending = _RequestInFlight(sent, result, perf_counter_ns(), timer)
+        if hold is None:
+            self._write(pending)
+        else:
+            hold.append(pending)
         return result
+
+    def _write(self, request: _RequestInFlight) -> None:
+        assert self._transport is not None
+        self._protocol.expect(request.sent)
+        self._in_flight.append(request)
+        self._transport.write(request.sent.frame)
 
     async def send(self, request: Request[R], *, version: int | None = None) -> R:
         """Send a request and return its decoded response.
@@ -244,20 +382,33 @@ class Connection:
             return
         now = perf_counter_ns()
         response = self._protocol.receive(payload)
+        self._serves_requests = True
         request = self._in_flight.popleft()
         request.timer.cancel()
         if not request.result.done():  # it may be cancelled
             request.result.set_result(TimedResponse(response, datetime.now(UTC), (now - request.sent_at) // 1000))
 
-    def _time_out(self, sent: SentRequest[Any]) -> None:
-        name = type(sent.request).__name__
+    def _time_out(self, name: str) -> None:
         self.fail(Timeout(self.endpoint, name, self.timeout, self._receiver.partial_bytes))
 
     def _connection_lost(self, error: Exception | None) -> None:
         if self._fault is None:
-            self._end(self._closed(None if error is None else str(error)))
+            self._end(self._lost_fault(error))
         if not self._lost.done():
             self._lost.set_result(None)
+
+    def _lost_fault(self, error: Exception | None) -> ConnectionFault:
+        """Return the fault for the end of the stream, with its usual cause before the first response."""
+        if isinstance(error, ssl.SSLError) and not self._serves_requests:
+            return self._tls_failed(error)  # with TLS 1.3 a broker rejects the client's certificate after the handshake
+        hint = None
+        if error is None and self._receiver.partial_bytes == 0:
+            if not self._negotiated.done():
+                hint = EXPECTS_TLS if self._config.tls is None else None
+            elif not self._serves_requests:
+                hint = EXPECTS_SASL if self._config.sasl is None else None
+        why = None if error is None else str(error)
+        return ConnectionClosed(self.endpoint, self._receiver.partial_bytes, why, hint)
 
     def _closed(self, why: str | None) -> ConnectionClosed:
         return ConnectionClosed(self.endpoint, self._receiver.partial_bytes, why)
@@ -267,17 +418,22 @@ class Connection:
         self._fault = fault
         if self._transport is not None:
             self._transport.abort()
+        if self._session_timer is not None:
+            self._session_timer.cancel()
+        if self._reauthentication is not None and self._reauthentication is not asyncio.current_task(self._loop):
+            self._reauthentication.cancel()
         if not self._negotiated.done():
             _set_exception(self._negotiated, fault)
         later = (
             fault if isinstance(fault, ConnectionClosed) else self._closed("by us, after an earlier response failed")
         )
-        for request in self._in_flight:
+        for request in (*self._in_flight, *(self._held or ())):
             request.timer.cancel()
             if not request.result.done():
                 _set_exception(request.result, fault)
             fault = later
         self._in_flight.clear()
+        self._held = None
 
 
 class _StreamProtocol(asyncio.BufferedProtocol):
@@ -288,17 +444,17 @@ class _StreamProtocol(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._connection._connection_made(transport)  # noqa: SLF001
+        self._connection._connection_made(transport)  # noqa: SLF001  # a protocol is part of its connection
 
     def get_buffer(self, sizehint: int) -> memoryview:
         del sizehint  # always -1
-        return self._connection._get_buffer()  # noqa: SLF001
+        return self._connection._get_buffer()  # noqa: SLF001  # a protocol is part of its connection
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._connection._buffer_updated(nbytes)  # noqa: SLF001
+        self._connection._buffer_updated(nbytes)  # noqa: SLF001  # a protocol is part of its connection
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._connection._connection_lost(exc)  # noqa: SLF001
+        self._connection._connection_lost(exc)  # noqa: SLF001  # a protocol is part of its connection
 
 
 def _set_exception(future: asyncio.Future[Any], error: Exception) -> None:

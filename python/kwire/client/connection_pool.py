@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from kwire.client.connection import Connection
+from kwire.client.connection_config import ConnectionConfig
 from kwire.protocol.errors import ConnectionClosed
 
 if TYPE_CHECKING:
@@ -23,8 +24,11 @@ class PooledConnection:
     Changing `endpoint` affects the next connection. Every new connection negotiates API versions again.
     """
 
-    def __init__(self, endpoint: Endpoint, *, client_id: str | None, timeout: float) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, client_id: str | None, timeout: float, config: ConnectionConfig | None = None
+    ) -> None:
         self.endpoint = endpoint
+        self._config = config
         self._client_id = client_id
         self._timeout = timeout
         self._connection: Connection | None = None
@@ -48,7 +52,7 @@ class PooledConnection:
                 self._connection = None
             if self._connection is None and not self._closed:
                 self._connection = await Connection.open(
-                    self.endpoint, client_id=self._client_id, timeout=self._timeout
+                    self.endpoint, client_id=self._client_id, timeout=self._timeout, config=self._config
                 )
             if self._closed:  # also if `close` was called while connecting
                 await self._close_connection()
@@ -73,9 +77,11 @@ class ConnectionPool:
     Args:
         client_id: the client id of all requests.
         timeout: seconds to connect, and seconds to wait for each response.
+        config: TLS and SASL; None for plaintext.
     """
 
-    def __init__(self, *, client_id: str | None, timeout: float) -> None:
+    def __init__(self, *, client_id: str | None, timeout: float, config: ConnectionConfig | None = None) -> None:
+        self._config = ConnectionConfig.check(config)
         self._client_id = client_id
         self._timeout = timeout
         self._connections: dict[Endpoint, PooledConnection] = {}
@@ -91,7 +97,7 @@ class ConnectionPool:
             raise ConnectionClosed(endpoint, 0, "by us")
         pooled = self._connections.get(endpoint)
         if pooled is None:
-            pooled = PooledConnection(endpoint, client_id=self._client_id, timeout=self._timeout)
+            pooled = PooledConnection(endpoint, client_id=self._client_id, timeout=self._timeout, config=self._config)
             self._connections[endpoint] = pooled
         return await pooled.get()
 

@@ -1,15 +1,18 @@
-"""The client side of a connection without I/O: frames, correlation ids, API versions, and errors.
+"""Connections without I/O: frames, correlation ids, API versions, and errors.
 
-`ClientConnection` encodes requests and matches responses to them, `FrameReceiver` splits a stream into frames, and
-`NegotiatedVersions` holds the API versions of a broker. Every error is a `ConnectionFault`. The package has no sockets,
-clocks, or threads.
+`ClientConnection` is the client's side: it encodes requests and matches responses to them. `Conversation` pairs the
+requests and responses of captured traffic. `FrameReceiver` splits a stream into frames, and `NegotiatedVersions` holds
+the API versions of a broker. `kwire.protocol.sasl` authenticates. Every error of a connection is a `ConnectionFault`.
+The package has no sockets, clocks, or threads.
 """
 
 from __future__ import annotations
 
 from kwire.protocol.client_connection import ClientConnection, ReceivedResponse, SentRequest
+from kwire.protocol.conversation import Conversation, Exchange, NoMessage
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import (
+    AuthenticationFailed,
     ConnectFailed,
     ConnectionClosed,
     ConnectionFault,
@@ -18,25 +21,31 @@ from kwire.protocol.errors import (
     NoCommonVersion,
     OversizedFrame,
     Timeout,
+    TlsHandshakeFailed,
     WrongCorrelation,
 )
 from kwire.protocol.frame_receiver import FrameReceiver
 from kwire.protocol.negotiated_versions import NegotiatedVersions
 
 __all__ = [
+    "AuthenticationFailed",
     "ClientConnection",
     "ConnectFailed",
     "ConnectionClosed",
     "ConnectionFault",
+    "Conversation",
     "Endpoint",
+    "Exchange",
     "FrameReceiver",
     "InvalidResponse",
     "NegotiatedVersions",
     "NegotiationFailed",
     "NoCommonVersion",
+    "NoMessage",
     "OversizedFrame",
     "ReceivedResponse",
     "SentRequest",
     "Timeout",
+    "TlsHandshakeFailed",
     "WrongCorrelation",
 ]

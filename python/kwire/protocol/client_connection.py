@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 from kwire import frame
 from kwire.codec import decode, validate
 from kwire.declare.introspect import describe
+from kwire.declare.secrets import has_sensitive_fields
 from kwire.errors import DecodeError
 from kwire.messages import find
 from kwire.messages.headers import ResponseHeader
@@ -65,6 +66,15 @@ class SentRequest(NamedTuple, Generic[R]):
     def payload(self) -> bytes:
         """The frame without its size prefix."""
         return self.frame[4:]
+
+    @property
+    def may_have_secrets(self) -> bool:
+        """Whether the request may carry a secret, such as a password or the value of a config."""
+        return has_sensitive_fields(type(self.request))
+
+    def __repr__(self) -> str:
+        """Name the request without its content, which may have secrets."""
+        return f"<{type(self.request).__name__} v{self.version}, correlation id {self.correlation_id}>"
 
 
 class ReceivedResponse(NamedTuple, Generic[R]):
@@ -189,6 +199,12 @@ class ClientConnection:
             NoCommonVersion: broker and client have no common version.
             EncodeError: the message cannot be encoded.
         """
+        sent = self.encode(message, version=version)
+        self.expect(sent)
+        return sent
+
+    def encode(self, message: Request[R], *, version: int | None = None) -> SentRequest[R]:
+        """Encode a request that is sent later. Call `expect` when it is sent. Errors are those of `request`."""
         cls = type(message)
         if version is None:
             version = self.version_of(cls)
@@ -198,8 +214,11 @@ class ClientConnection:
         )
         sent = SentRequest(correlation_id, message, cast("type[R]", response_class(cls)), version, encoded)
         self._next_id = correlation_id + 1 if correlation_id < LARGEST_CORRELATION_ID else 0
-        self._in_flight.append(sent)
         return sent
+
+    def expect(self, sent: SentRequest[Any]) -> None:
+        """Expect the response to an encoded request, after those to all earlier ones."""
+        self._in_flight.append(sent)
 
     def receive(self, payload: bytes) -> ReceivedResponse[Any]:
         """Match a payload to the oldest request in flight. The body is not decoded.
@@ -228,7 +247,8 @@ def _invalid_response(
 ) -> InvalidResponse:
     if sent is None:
         return InvalidResponse(endpoint, "ResponseHeader", 0, error, payload)
-    return InvalidResponse(endpoint, sent.response.__name__, sent.version, error, payload, sent.payload)
+    request = None if sent.may_have_secrets else sent.payload
+    return InvalidResponse(endpoint, sent.response.__name__, sent.version, error, payload, request)
 
 
 def response_class(request: type[Message]) -> type[Message]:

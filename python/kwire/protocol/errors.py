@@ -6,6 +6,8 @@ bytes cannot be attributed to a request.
 
     ConnectionFault
     ├── ConnectFailed        the connection could not be opened; also a ConnectionError
+    ├── TlsHandshakeFailed   TLS could not be established; also a ConnectionError
+    ├── AuthenticationFailed SASL authentication failed; also a ConnectionError
     ├── ConnectionClosed     the connection ended while responses were expected; also a ConnectionError
     ├── Timeout              no response in time; also a TimeoutError
     ├── WrongCorrelation     a response to another request
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
 
 __all__ = [
+    "AuthenticationFailed",
     "ConnectFailed",
     "ConnectionClosed",
     "ConnectionFault",
@@ -37,6 +40,7 @@ __all__ = [
     "NoCommonVersion",
     "OversizedFrame",
     "Timeout",
+    "TlsHandshakeFailed",
     "WrongCorrelation",
 ]
 
@@ -46,7 +50,11 @@ class ConnectionFault(KwireError):
 
     Attributes:
         endpoint: the broker.
+        retriable: whether another attempt may succeed, perhaps at another broker. Others fail until someone changes a
+            configuration.
     """
+
+    retriable: bool = True
 
     def __init__(self, endpoint: Endpoint, *details: object) -> None:
         super().__init__()
@@ -78,22 +86,69 @@ class ConnectFailed(ConnectionFault, ConnectionError):
         return f"cannot connect: {self.cause}"
 
 
+class TlsHandshakeFailed(ConnectionFault, ConnectionError):
+    """TLS could not be established, because one side rejects the other or they have nothing in common.
+
+    With TLS 1.3 a broker may reject the client's certificate only when the client has completed the handshake.
+
+    Attributes:
+        cause: the probable cause and what to check, such as an expired certificate.
+        retriable: true if the broker closed the connection without a reason, as it also does when it stops.
+    """
+
+    def __init__(self, endpoint: Endpoint, cause: str, retriable: bool = False) -> None:
+        super().__init__(endpoint, cause, retriable)
+        self.cause = cause
+        self.retriable = retriable
+
+    def reason(self) -> str:
+        return f"TLS handshake failed: {self.cause}"
+
+
+class AuthenticationFailed(ConnectionFault, ConnectionError):
+    """SASL authentication failed. It is not retriable.
+
+    Attributes:
+        mechanism: the SASL mechanism, such as `SCRAM-SHA-512`.
+        user: the user name; None if the mechanism does not know it.
+        cause: the reason, by the broker or the mechanism.
+        error_code: the error code of the broker, such as 58 (SASL_AUTHENTICATION_FAILED); 0 if the client ended the
+            exchange.
+    """
+
+    retriable = False
+
+    def __init__(self, endpoint: Endpoint, mechanism: str, user: str | None, cause: str, error_code: int = 0) -> None:
+        super().__init__(endpoint, mechanism, user, cause, error_code)
+        self.mechanism = mechanism
+        self.user = user
+        self.cause = cause
+        self.error_code = error_code
+
+    def reason(self) -> str:
+        user = "" if self.user is None else f" of user {self.user!r}"
+        return f"SASL/{self.mechanism} authentication{user} failed: {self.cause}"
+
+
 class ConnectionClosed(ConnectionFault, ConnectionError):
     """The connection ended while a response was expected.
 
     Attributes:
         received: bytes of the incomplete response that arrived, including the size prefix.
         cause: what ended the connection, such as `Connection reset by peer`; None if the broker closed it.
+        hint: what usually causes this; None if unknown.
     """
 
-    def __init__(self, endpoint: Endpoint, received: int, cause: str | None = None) -> None:
-        super().__init__(endpoint, received, cause)
+    def __init__(self, endpoint: Endpoint, received: int, cause: str | None = None, hint: str | None = None) -> None:
+        super().__init__(endpoint, received, cause, hint)
         self.received = received
         self.cause = cause
+        self.hint = hint
 
     def reason(self) -> str:
         closed = "closed by the broker" if self.cause is None else f"closed ({self.cause})"
-        return f"{closed} after {self.received} bytes of the response"
+        hint = "" if self.hint is None else f": {self.hint}"
+        return f"{closed} after {self.received} bytes of the response{hint}"
 
 
 class Timeout(ConnectionFault, TimeoutError):
@@ -151,6 +206,8 @@ class OversizedFrame(ConnectionFault):
     def reason(self) -> str:
         protocol = other_protocol(self.size)
         found = f", looks like {protocol}" if protocol else ""
+        if protocol == "TLS":
+            found += " (set security.protocol to SSL or SASL_SSL)"
         return f"frame of {self.size} bytes{found}, but between 4 and {self.max_size} are allowed"
 
 
@@ -162,7 +219,8 @@ class InvalidResponse(ConnectionFault):
         version: the expected version.
         error: the decode error; its offset counts from the start of `payload`.
         payload: the whole response, starting at the correlation id.
-        request: the payload of the request, starting at the API key; None if no request was in flight.
+        request: the payload of the request, starting at the API key; None if no request was in flight, or if it may
+            carry a secret.
     """
 
     def __init__(
@@ -208,6 +266,8 @@ class NoCommonVersion(ConnectionFault):
         client_versions: the versions that kwire supports, such as `0-13`.
         broker_versions: the lowest and highest version of the broker; None if it does not serve the API.
     """
+
+    retriable = False
 
     def __init__(
         self, endpoint: Endpoint, message: str, client_versions: str, broker_versions: tuple[int, int] | None

@@ -55,7 +55,7 @@ class NegotiatedVersions:
         """Return the highest version of a request that broker and client support.
 
         Raises:
-            NoCommonVersion: there is no such version.
+            NoCommonVersion: no version is supported by both sides.
         """
         served = self.versions.get(cls.api_key)
         if served is not None and self.dialect in describe(cls).dialects:

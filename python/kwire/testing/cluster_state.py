@@ -17,7 +17,8 @@ from kwire.messages.kafka.metadata import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from random import Random
     from uuid import UUID
 
 __all__ = ["LEADER_NOT_AVAILABLE", "NO_LEADER", "ClusterState", "assign_replicas"]
@@ -65,6 +66,25 @@ class ClusterState:
         return replace(
             self, topics={**self.topics, **{topic.name: topic for topic in topics if topic.name is not None}}
         )
+
+    def with_new_topics(
+        self,
+        topics: Iterable[tuple[str, Sequence[Sequence[int]]]],
+        new_id: Callable[[], UUID],
+        *,
+        internal: bool = False,
+    ) -> ClusterState:
+        """Create topics, given as names and the replicas of each partition.
+
+        Raises:
+            ValueError: a topic exists already, or a name is given twice.
+        """
+        created: dict[str, MetadataResponseTopic] = {}
+        for name, assignments in topics:
+            if name in self.topics or name in created:
+                raise ValueError(f"topic {name!r} already exists")
+            created[name] = self.new_topic(name, new_id(), assignments, internal=internal)
+        return self.with_topics(created.values())
 
     def without_topics(self, names: Iterable[str]) -> ClusterState:
         """Remove topics and their configs.
@@ -152,6 +172,36 @@ class ClusterState:
                 leader_epoch=before.leader_epoch + (not keeps_leader),
             ),
         )
+
+    def with_random_leaders(self, fraction: float, random: Random) -> tuple[ClusterState, tuple[str, ...]]:
+        """Move the leader of a random partition of a fraction of the topics, and return the names of these topics too.
+
+        At least one topic is changed. Without another replica in sync, only the leader epoch increases.
+        """
+        topics = list(self.topics)
+        names = random.sample(topics, min(len(topics), max(1, round(fraction * len(topics)))))
+        changed = []
+        for name in names:
+            topic = self.topics[name]
+            at = random.randrange(len(topic.partitions))
+            partition = topic.partitions[at]
+            others = [replica for replica in partition.isr_nodes if replica != partition.leader_id]
+            moved = _replace(
+                partition,
+                leader_id=others[0] if others else partition.leader_id,
+                leader_epoch=partition.leader_epoch + 1,
+            )
+            changed.append(_replace(topic, partitions=(*topic.partitions[:at], moved, *topic.partitions[at + 1 :])))
+        return self.with_topics(changed), tuple(names)
+
+    def shuffled(self, random: Random) -> ClusterState:
+        """Return the state with brokers, topics, and partitions in another order."""
+        topics = [
+            _replace(topic, partitions=tuple(random.sample(topic.partitions, len(topic.partitions))))
+            for topic in random.sample(list(self.topics.values()), len(self.topics))
+        ]
+        brokers = tuple(random.sample(self.brokers, len(self.brokers)))
+        return replace(self, brokers=brokers, topics={topic.name or "": topic for topic in topics})
 
     def with_config(self, resource_type: int, name: str, key: str, value: str | None) -> ClusterState:
         """Set a config, or remove it if `value` is None."""

@@ -14,14 +14,14 @@ from random import Random
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
-from kwire.messages.kafka.metadata import MetadataResponseBroker, MetadataResponseTopic
+from kwire.messages.kafka.metadata import MetadataResponseBroker
 from kwire.testing.cluster_state import NO_LEADER, ClusterState, assign_replicas
 from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehavior, ReceivedRequest
 from kwire.testing.misbehavior import Misbehavior
 from kwire.testing.response_cache import ResponseCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
     from typing import Any, Self, TypeVar
 
@@ -82,7 +82,7 @@ class FakeCluster:
             raise ValueError(f"dialect={dialect!r}: expected {' or '.join(VERSIONS)}")
         self.dialect = dialect
         self.replication_factor = min(3, len(ids)) if replication_factor is None else replication_factor
-        self._random = Random(seed)  # noqa: S311  not for secrets
+        self._random = Random(seed)  # noqa: S311  # not for secrets
         self._kraft = kraft
         self._lock = threading.RLock()
         self._frozen_states: dict[int, ClusterState] = {}
@@ -151,7 +151,8 @@ class FakeCluster:
             ValueError: a topic exists already, or a name is given twice.
         """
         with self._lock:
-            self._state = self._with_new_topics(self._state, names, partitions, internal=internal)
+            topics = self._spread_topics(self._state, names, partitions)
+            self._state = self._state.with_new_topics(topics, self._new_id, internal=internal)
 
     def create_topic(
         self,
@@ -177,10 +178,7 @@ class FakeCluster:
             return
         self._check_brokers(broker for replicas in assignment for broker in replicas)
         with self._lock:
-            if name in self._state.topics:
-                raise ValueError(f"topic {name!r} already exists")
-            topic = self._state.new_topic(name, self._new_id(), assignment, internal=internal)
-            self._state = self._state.with_topics([topic])
+            self._state = self._state.with_new_topics([(name, assignment)], self._new_id, internal=internal)
 
     def delete_topics(self, *names: str) -> None:
         """Delete topics atomically.
@@ -203,7 +201,8 @@ class FakeCluster:
         """
         with self._lock:
             count = len(self._state.topics[name].partitions) if partitions is None else partitions
-            self._state = self._with_new_topics(self._state.without_topics([name]), [name], count, internal=False)
+            others = self._state.without_topics([name])
+            self._state = others.with_new_topics(self._spread_topics(others, [name], count), self._new_id)
 
     def add_partitions(self, name: str, count: int) -> None:
         """Add `count` partitions to a topic.
@@ -273,13 +272,7 @@ class FakeCluster:
     def shuffle_metadata(self) -> None:
         """Shuffle brokers, topics, and partitions in responses without changing their content."""
         with self._lock:
-            state = self._state
-            topics = [
-                replace(topic, partitions=tuple(self._random.sample(topic.partitions, len(topic.partitions))))
-                for topic in self._random.sample(list(state.topics.values()), len(state.topics))
-            ]
-            brokers = tuple(self._random.sample(state.brokers, len(state.brokers)))
-            self._state = replace(state, brokers=brokers, topics={topic.name or "": topic for topic in topics})
+            self._state = self._state.shuffled(self._random)
 
     def move_random_leaders(self, fraction: float) -> tuple[str, ...]:
         """Move the leader of one random partition of randomly chosen topics, and return the names of the topics.
@@ -295,23 +288,8 @@ class FakeCluster:
         if not 0 <= fraction <= 1:
             raise ValueError(f"fraction={fraction}: expected 0 to 1")
         with self._lock:
-            state = self._state
-            topics = list(state.topics)
-            names = self._random.sample(topics, min(len(topics), max(1, round(fraction * len(topics)))))
-            changed = []
-            for name in names:
-                topic = state.topics[name]
-                at = self._random.randrange(len(topic.partitions))
-                partition = topic.partitions[at]
-                others = [replica for replica in partition.isr_nodes if replica != partition.leader_id]
-                moved = replace(
-                    partition,
-                    leader_id=others[0] if others else partition.leader_id,
-                    leader_epoch=partition.leader_epoch + 1,
-                )
-                changed.append(replace(topic, partitions=(*topic.partitions[:at], moved, *topic.partitions[at + 1 :])))
-            self._state = state.with_topics(changed)
-            return tuple(names)
+            self._state, names = self._state.with_random_leaders(fraction, self._random)
+            return names
 
     # Brokers.
 
@@ -508,18 +486,14 @@ class FakeCluster:
             return self._random.choice(state.brokers).node_id
         return state.controller_id
 
-    def _with_new_topics(
-        self, state: ClusterState, names: Iterable[str], partitions: int, *, internal: bool
-    ) -> ClusterState:
+    def _spread_topics(
+        self, state: ClusterState, names: Iterable[str], partitions: int
+    ) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+        """Yield new topics with replicas that are spread round-robin over all brokers."""
         ids = tuple(self._brokers)
-        created: dict[str, MetadataResponseTopic] = {}
         for n, name in enumerate(names, start=len(state.topics)):
-            if name in state.topics or name in created:
-                raise ValueError(f"topic {name!r} already exists")
             rotated = ids[n % len(ids) :] + ids[: n % len(ids)]
-            assignment = assign_replicas(rotated, partitions, self.replication_factor)
-            created[name] = state.new_topic(name, self._new_id(), assignment, internal=internal)
-        return state.with_topics(created.values())
+            yield name, assign_replicas(rotated, partitions, self.replication_factor)
 
     def _new_id(self) -> UUID:
         return UUID(bytes=self._random.randbytes(16), version=4)

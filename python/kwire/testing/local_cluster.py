@@ -1,6 +1,6 @@
 """A local cluster: ZooKeeper and nodes as real processes, for tests, demos, and `kwire cluster up`.
 
-A node that was killed or stopped is restarted at its own port. All processes end when the process that started the
+A node that was killed or stopped is restarted at its previous port. All processes end when the process that started the
 cluster ends. A folder belongs to one cluster at a time: it is locked before anything is written to it, until the last
 of these processes has ended.
 
@@ -188,7 +188,7 @@ class LocalCluster:
         return self._addresses[node_id]
 
     def start_node(self, node_id: int, environment: Mapping[str, str] | None = None) -> NodeAddress:
-        """Restart a node at its own port, and wait until it has joined the cluster.
+        """Restart a node at its previous port, and wait until it has joined the cluster.
 
         Raises:
             NodeStateError: the node runs already, or does not exist.

@@ -1,26 +1,42 @@
 """Clusters of real brokers, with ZooKeeper for Kafka 3.9.
 
-A broker keeps its port and folder, so it can be killed and started again. Its configs are the smallest that work on one
-machine, plus those of the caller. A cluster is ready when every broker lists all brokers.
+A broker keeps its ports and folder, so it can be killed and started again. Its configs are the smallest that work on
+one machine, plus those of the caller. A cluster is ready when every broker lists all brokers. With a `ClusterSecurity`
+its listeners require TLS or SASL, and the probe uses them too.
 """
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 import socket
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
-from kwire import frame
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from kwire.client import Connection, ConnectionConfig
+from kwire.messages.kafka.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from kwire.messages.kafka.metadata import MetadataRequest
+from kwire.properties import format_properties
+from kwire.protocol.scram_passwords import MIN_ITERATIONS, salted_password
 from kwire.testing.kafka.errors import StartFailed
 from kwire.testing.kafka.jars import jars
 from kwire.testing.kafka.java import START_SECONDS, JavaServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from kwire.declare import Message, Request
+    from kwire.secret import Secret
+    from kwire.testing.kafka.security import ClusterSecurity
+
+R = TypeVar("R", bound="Message")
 
 BROKER_HEAP = 256
 ZOOKEEPER_HEAP = 96
@@ -48,18 +64,31 @@ class Broker:
 
     Attributes:
         id: the broker id.
-        port: its port on 127.0.0.1.
+        ports: its port on 127.0.0.1 of each listener, the main one first.
     """
 
-    def __init__(self, id: int, port: int, server: JavaServer, started_line: str) -> None:
+    def __init__(
+        self,
+        id: int,
+        ports: Mapping[str, int],
+        server: JavaServer,
+        started_line: str,
+        config: ConnectionConfig | None,
+    ) -> None:
         self.id = id
-        self.port = port
+        self.ports = ports
+        self._config = config
         self._server = server
         self._started_line = started_line
 
     @property
+    def port(self) -> int:
+        """The port of the main listener."""
+        return next(iter(self.ports.values()))
+
+    @property
     def endpoint(self) -> str:
-        """The address, `host:port`."""
+        """The address of the main listener, `host:port`."""
         return f"127.0.0.1:{self.port}"
 
     @property
@@ -110,19 +139,25 @@ class Broker:
 
     def _lists(self, brokers: int) -> bool:
         try:
-            metadata = self._metadata()
+            metadata = self.send(MetadataRequest(topics=()), version=5)
         except OSError:
             return False
         return len(metadata.brokers) == brokers and metadata.controller_id >= 0
 
-    def _metadata(self) -> MetadataResponse:
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
-            connection.sendall(frame.encode_request(MetadataRequest(topics=()), version=5, correlation_id=1))
-            splitter = frame.Splitter()
-            while chunk := connection.recv(1 << 16):
-                for payload in splitter.feed(chunk):
-                    return frame.decode_response(payload, MetadataResponse, version=5).message
-        raise ConnectionError(f"broker {self.id} closed the connection")
+    def send(self, request: Request[R], *, version: int | None = None) -> R:
+        """Send a request to the main listener, as a super user if it is secured, and return the response.
+
+        Raises:
+            ConnectionFault: the broker does not respond.
+        """
+
+        async def exchange() -> R:
+            connection = await Connection.open(self.endpoint, config=self._config, timeout=5, client_id=None)
+            async with connection:
+                return await connection.send(request, version=version)
+
+        with ThreadPoolExecutor(1) as thread:  # the caller may be in an event loop
+            return thread.submit(lambda: asyncio.run(exchange())).result()
 
     def stop(self) -> None:
         """Shut the broker down in an orderly way, which moves its leaders first."""
@@ -147,6 +182,7 @@ class Cluster:
     Args:
         brokers: the number of brokers.
         config: configs of every broker, in addition to the defaults of this class.
+        security: TLS, SASL, and an authorizer on all listeners; None for one plaintext listener.
 
     Attributes:
         version: the version of Kafka.
@@ -159,8 +195,16 @@ class Cluster:
     """
 
     version: ClassVar[str]
+    authorizer: ClassVar[str]
 
-    def __init__(self, brokers: int = 1, config: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        brokers: int = 1,
+        config: Mapping[str, str] | None = None,
+        *,
+        security: ClusterSecurity | None = None,
+    ) -> None:
+        self.security = security
         self._temporary = tempfile.TemporaryDirectory(prefix="kwire-kafka-")
         self.folder = Path(self._temporary.name)
         self._config = dict(config or {})
@@ -174,9 +218,55 @@ class Cluster:
         folder.mkdir()
         properties = folder / "server.properties"
         lines = _SMALL_BROKER | {"log.dirs": f"{folder}/data"} | dict(configs) | self._config
-        properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()), encoding="utf-8")
+        properties.touch(mode=0o600)
+        properties.write_text(format_properties(lines), encoding="ascii")
         main = ("kafka.Kafka", str(properties))
         return JavaServer(f"broker {id} ({self.version})", folder, jars(name), main, heap=BROKER_HEAP)
+
+    @property
+    def _listeners(self) -> tuple[str, ...]:
+        """The names of the listeners of clients, the main one first."""
+        if self.security is None:
+            return ("PLAINTEXT",)
+        from kwire.testing.kafka.security import LISTENERS
+
+        return (*LISTENERS, *self.security.listeners)
+
+    def _protocol_map(self) -> str:
+        further = {} if self.security is None else self.security.listeners
+        return ",".join(f"{name}:{'SSL' if name in further else name}" for name in self._listeners)
+
+    def _free_ports(self, brokers: int, others: int) -> tuple[list[dict[str, int]], list[int]]:
+        """Return free ports: by listener for each broker, and of other servers."""
+        names = self._listeners
+        ports = free_ports(brokers * len(names) + others)
+        of_brokers = [dict(zip(names, ports[at * len(names) :], strict=False)) for at in range(brokers)]
+        return of_brokers, ports[brokers * len(names) :]
+
+    def _create_broker(self, id: int, ports: Mapping[str, int], server: JavaServer, started_line: str) -> Broker:
+        config = None if self.security is None else self.security.config("PLAIN")
+        return Broker(id, ports, server, started_line, config)
+
+    def _security_configs(self, *listeners: str) -> dict[str, str]:
+        """Return the configs of secured listeners, of clients and further ones."""
+        if self.security is None:
+            return {}
+        with_sasl = tuple(name for name in self._listeners if name.startswith("SASL"))
+        return self.security.broker_properties((*with_sasl, *listeners)) | {"authorizer.class.name": self.authorizer}
+
+    def listener(self, name: str) -> str:
+        """Return the addresses of a listener on all brokers, separated by commas."""
+        return ",".join(f"127.0.0.1:{broker.ports[name]}" for broker in self.brokers)
+
+    def add_scram_users(self, users: Mapping[str, Secret]) -> None:
+        """Create or change users for both SCRAM mechanisms."""
+        for mechanism, name in ((1, "SCRAM-SHA-256"), (2, "SCRAM-SHA-512")):  # a request may name a user once
+            upsertions = [_scram_credential(user, password, mechanism, name) for user, password in users.items()]
+            request = AlterUserScramCredentialsRequest(deletions=(), upsertions=tuple(upsertions))
+            for result in self.brokers[0].send(request).results:
+                if result.error_code:
+                    reason = f"{result.user}: {result.error_message}"
+                    raise StartFailed("the creation of SCRAM users", None, reason)
 
     def __enter__(self) -> Self:
         self.start()
@@ -204,6 +294,8 @@ class Cluster:
                 broker.wait_until_started()
             for broker in self.brokers:
                 broker.wait_until_metadata_lists(len(self.brokers))
+            if self.security is not None:
+                self.add_scram_users(self.security.users)
         except BaseException:
             self.stop()
             raise
@@ -230,9 +322,10 @@ class Kafka39(Cluster):
     """
 
     version = "3.9.1"
+    authorizer = "kafka.security.authorizer.AclAuthorizer"
 
     def _create_brokers(self, brokers: int) -> tuple[Broker, ...]:
-        zookeeper_port, *ports = free_ports(1 + brokers)
+        ports, (zookeeper_port,) = self._free_ports(brokers, 1)
         self.zookeeper = f"127.0.0.1:{zookeeper_port}"
         self._zookeeper_port = zookeeper_port
         folder = self.folder / "zookeeper"
@@ -245,16 +338,17 @@ class Kafka39(Cluster):
         )
         main = ("org.apache.zookeeper.server.ZooKeeperServerMain", str(properties))
         self._zookeeper = JavaServer("ZooKeeper", folder, jars("kafka39"), main, heap=ZOOKEEPER_HEAP)
-        return tuple(self._broker(id, port) for id, port in enumerate(ports, 1))
+        return tuple(self._broker(id, each) for id, each in enumerate(ports, 1))
 
-    def _broker(self, id: int, port: int) -> Broker:
-        configs = {
+    def _broker(self, id: int, ports: Mapping[str, int]) -> Broker:
+        configs = self._security_configs() | {
             "broker.id": str(id),
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": _addresses(ports),
+            "listener.security.protocol.map": self._protocol_map(),
             "zookeeper.connect": self.zookeeper,
         }
         server = self._server(id, "kafka39", self.folder / f"broker-{id}", configs)
-        return Broker(id, port, server, "started (kafka.server.KafkaServer)")
+        return self._create_broker(id, ports, server, "started (kafka.server.KafkaServer)")
 
     def _start_dependencies(self) -> None:
         self._zookeeper.start()
@@ -268,36 +362,54 @@ class Kafka44(Cluster):
     """A cluster of Kafka 4.4.0. Every node is a broker and a KRaft controller."""
 
     version = "4.4.0"
+    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
     cluster_id = "a3dpcmUtdGVzdGluZy00NA"
 
     def _create_brokers(self, brokers: int) -> tuple[Broker, ...]:
-        ports = free_ports(2 * brokers)
-        self._controller_ports = ports[brokers:]
+        ports, self._controller_ports = self._free_ports(brokers, brokers)
         voters = ",".join(f"{id}@127.0.0.1:{port}" for id, port in enumerate(self._controller_ports, 1))
         self._servers: list[JavaServer] = []
-        return tuple(self._broker(id, port, voters) for id, port in enumerate(ports[:brokers], 1))
+        return tuple(self._broker(id, each, voters) for id, each in enumerate(ports, 1))
 
-    def _broker(self, id: int, port: int, voters: str) -> Broker:
-        configs = {
+    def _broker(self, id: int, ports: Mapping[str, int], voters: str) -> Broker:
+        controller = "PLAINTEXT" if self.security is None else "SASL_SSL"
+        configs = self._security_configs("CONTROLLER") | {
             "process.roles": "broker,controller",
             "node.id": str(id),
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{self._controller_ports[id - 1]}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": _addresses({**ports, "CONTROLLER": self._controller_ports[id - 1]}),
+            "advertised.listeners": _addresses(ports),
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": f"{self._protocol_map()},CONTROLLER:{controller}",
             "controller.quorum.voters": voters,
         }
+        if self.security is not None:
+            configs["sasl.mechanism.controller.protocol"] = "PLAIN"
         server = self._server(id, "kafka44", self.folder / f"broker-{id}", configs)
         self._servers.append(server)
-        return Broker(id, port, server, "Kafka Server started")
+        return self._create_broker(id, ports, server, "Kafka Server started")
 
     def _start_dependencies(self) -> None:
         for server in self._servers:
             properties = str(server.folder / "server.properties")
             format = server.command("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", properties)
-            run = subprocess.run(format, capture_output=True, text=True, check=False)  # noqa: S603  arguments from above
+            run = subprocess.run(format, capture_output=True, text=True, check=False)  # noqa: S603  # a command of Kafka
             if run.returncode != 0:
                 raise StartFailed(f"kafka-storage format for {server.name}", run.returncode, run.stdout + run.stderr)
+
+
+def _scram_credential(user: str, password: Secret, mechanism: int, name: str) -> ScramCredentialUpsertion:
+    salt = secrets.token_bytes(16)
+    return ScramCredentialUpsertion(
+        name=user,
+        mechanism=mechanism,
+        iterations=MIN_ITERATIONS,
+        salt=salt,
+        salted_password=salted_password(name, password, salt, MIN_ITERATIONS),
+    )
+
+
+def _addresses(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
 
 
 def free_ports(count: int) -> list[int]:

@@ -50,7 +50,7 @@ def _missing_java() -> str | None:
     tool = f"Java {MIN_JAVA} or newer (`java`): runs Kafka's brokers; for example `apt install default-jre-headless`"
     if shutil.which("java") is None:
         return tool
-    run = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)  # noqa: S607  from the user's PATH
+    run = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)  # noqa: S607  # from the user's PATH
     version = re.search(r'version "(?:1\.)?(\d+)', run.stderr)
     if version is None or int(version[1]) < MIN_JAVA:
         return f"{tool}; found: {run.stderr.strip()}"
@@ -66,8 +66,8 @@ def _missing_maven(name: str) -> str | None:
 def _download(pom: Path, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as partial:
-        run = subprocess.run(  # noqa: S603  fixed arguments
-            [  # noqa: S607  from the user's PATH
+        run = subprocess.run(  # noqa: S603  # fixed arguments
+            [  # noqa: S607  # from the user's PATH
                 "mvn",
                 "--quiet",
                 "--batch-mode",

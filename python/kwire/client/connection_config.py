@@ -1,0 +1,78 @@
+"""The configuration that everything which connects to brokers shares."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from kwire.client.security.credentials import SaslCredentials
+    from kwire.client.security.tls import TlsConfig
+
+__all__ = ["ConnectionConfig", "SecurityProtocol"]
+
+SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+
+log = logging.getLogger("kwire.client")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionConfig:
+    """How to connect to the brokers of one cluster.
+
+    `Connection.open`, `ConnectionPool`, `Poller`, `BlockingPoller`, and `AdminClient.open` take it as `config=`. The
+    default is plaintext without authentication. A configuration is immutable, can be shared by any number of
+    connections and event loops, and shows no secrets.
+
+    Attributes:
+        tls: encrypts the connection and verifies the broker; None for plaintext.
+        sasl: authenticates the client; None for no authentication beyond a client certificate.
+    """
+
+    tls: TlsConfig | None = None
+    sasl: SaslCredentials | None = None
+
+    @staticmethod
+    def check(config: object) -> ConnectionConfig:
+        """Return a configuration; plaintext for None.
+
+        Raises:
+            TypeError: it is something else, such as the path of a file.
+        """
+        if config is None:
+            return PLAINTEXT
+        if not isinstance(config, ConnectionConfig):
+            raise TypeError(
+                f"config must be a ConnectionConfig, not {type(config).__name__}: use ConnectionConfig.load(path)"
+            )
+        return config
+
+    @property
+    def security_protocol(self) -> SecurityProtocol:
+        """The value of Kafka's `security.protocol`."""
+        if self.sasl is None:
+            return "PLAINTEXT" if self.tls is None else "SSL"
+        return "SASL_PLAINTEXT" if self.tls is None else "SASL_SSL"
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> ConnectionConfig:
+        """Read the `client.properties` of Kafka's tools. Warnings about its content are logged.
+
+        `ClientProperties.load` also returns the warnings, and what else the file says.
+
+        Raises:
+            SecurityConfigError: the file is invalid or incomplete.
+            OSError: it cannot be read.
+        """
+        from kwire.client.security.client_properties import ClientProperties
+
+        properties = ClientProperties.load(path)
+        for warning in properties.warnings:
+            log.warning("%s", warning)
+        return properties.connection
+
+
+PLAINTEXT = ConnectionConfig()

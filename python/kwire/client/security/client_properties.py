@@ -1,0 +1,124 @@
+"""Kafka's `client.properties`: the file that `--command-config` names."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kwire.client.connection_config import ConnectionConfig
+from kwire.client.security.config_providers import InvalidReference, resolve_references
+from kwire.client.security.errors import SecurityConfigError
+from kwire.client.security.known_keys import USED, is_known, is_secret_key
+from kwire.client.security.sasl_properties import read_credentials
+from kwire.client.security.tls_properties import read_tls
+from kwire.client.security.values import Values
+from kwire.properties import parse_properties
+from kwire.secret import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+__all__ = ["ClientProperties"]
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientProperties:
+    """What a file of client properties says.
+
+    Attributes:
+        connection: TLS and SASL.
+        bootstrap_servers: `bootstrap.servers`; None if not set.
+        client_id: `client.id`; None if not set.
+        request_timeout: `request.timeout.ms`, in seconds; None if not set.
+        warnings: keys that are unknown or have no effect, and a file that others can read.
+    """
+
+    connection: ConnectionConfig
+    bootstrap_servers: str | None = None
+    client_id: str | None = None
+    request_timeout: float | None = None
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> ClientProperties:
+        """Read a file in the encoding and grammar of Java's properties.
+
+        Raises:
+            SecurityConfigError: the content is invalid or incomplete.
+            OSError: the file cannot be read.
+        """
+        data = Path(path).read_bytes()
+        values = {key: Secret(value) for key, value in parse_properties(data.decode("latin-1")).items()}
+        warnings = mode_warnings(path) if any(map(is_secret_key, values)) else ()
+        return cls._from_secrets(values, source=os.fspath(path), warnings=warnings)
+
+    @classmethod
+    def parse(cls, properties: Mapping[str, str], *, source: str | None = None) -> ClientProperties:
+        """Interpret properties under Kafka's names.
+
+        Args:
+            source: where they come from, for errors and warnings.
+
+        Raises:
+            SecurityConfigError: a value is invalid or missing, or a store or another file cannot be read.
+        """
+        return cls._from_secrets({key: Secret(value) for key, value in properties.items()}, source=source)
+
+    @classmethod
+    def _from_secrets(
+        cls, properties: Mapping[str, Secret], *, source: str | None, warnings: tuple[str, ...] = ()
+    ) -> ClientProperties:
+        values = Values(_resolve(properties, source), source)
+        protocol = (values.text("security.protocol") or "PLAINTEXT").upper()
+        if protocol not in PROTOCOLS:
+            raise values.error("security.protocol", f"expected one of {', '.join(PROTOCOLS)}")
+        uses_tls, uses_sasl = protocol.endswith("SSL"), protocol.startswith("SASL_")
+        tls = read_tls(values) if uses_tls else None
+        sasl = read_credentials(values) if uses_sasl else None
+        if sasl is not None and sasl.sasl_mechanism == "PLAIN" and not uses_tls:
+            problem = "PLAIN sends the password in clear text without TLS: use SASL_SSL"
+            warnings += (values.message("security.protocol", problem),)
+        return cls(
+            connection=ConnectionConfig(tls=tls, sasl=sasl),
+            bootstrap_servers=values.text("bootstrap.servers"),
+            client_id=values.text("client.id"),
+            request_timeout=values.seconds("request.timeout.ms"),
+            warnings=(*warnings, *_key_warnings(values, protocol, uses_tls=uses_tls, uses_sasl=uses_sasl)),
+        )
+
+
+def _resolve(properties: Mapping[str, Secret], source: str | None) -> dict[str, Secret]:
+    resolved: dict[str, Secret] = {}
+    for key, value in properties.items():
+        try:
+            resolved[key] = Secret(resolve_references(value.reveal()))
+        except InvalidReference as error:
+            raise SecurityConfigError(key, str(error), source) from None
+    return resolved
+
+
+def mode_warnings(path: str | PathLike[str]) -> tuple[str, ...]:
+    """Return a warning if all users of the machine can read a file with secrets."""
+    mode = Path(path).stat().st_mode
+    if os.name == "posix" and stat.S_ISREG(mode) and mode & stat.S_IROTH:
+        return (f"{os.fspath(path)} contains secrets, and all users of this machine can read it: run chmod 600",)
+    return ()
+
+
+def _key_warnings(values: Values, protocol: str, *, uses_tls: bool, uses_sasl: bool) -> tuple[str, ...]:
+    warnings = []
+    for key in values:
+        if not is_known(key):
+            similar = difflib.get_close_matches(key, USED, 1)
+            hint = f": did you mean {similar[0]}?" if similar else ""
+            warnings.append(values.message(key, f"unknown key{hint}"))
+        elif (key.startswith("sasl.") and not uses_sasl) or (key.startswith("ssl.") and not uses_tls):
+            warnings.append(values.message(key, f"has no effect with security.protocol={protocol}"))
+    return tuple(warnings)

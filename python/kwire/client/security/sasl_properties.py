@@ -1,0 +1,158 @@
+"""The keys `sasl.*` of a client configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from kwire.client.security.credentials import (
+    KerberosCredentials,
+    OAuthBearerCredentials,
+    PlainCredentials,
+    ScramCredentials,
+)
+from kwire.client.security.errors import SecurityConfigError
+from kwire.client.security.jaas import InvalidJaasConfig, JaasEntry, parse_jaas
+from kwire.client.security.oauth_tokens import ClientCredentials, TokenFile, UnsecuredToken
+from kwire.client.security.tls_properties import read_tls
+from kwire.client.security.values import Values
+
+if TYPE_CHECKING:
+    from kwire.client.security.credentials import SaslCredentials
+    from kwire.client.security.oauth_tokens import TokenSource
+    from kwire.protocol.scram_passwords import ScramName
+    from kwire.secret import Secret
+
+__all__ = ["read_credentials"]
+
+JAAS = "sasl.jaas.config"
+ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
+LOGIN_MODULES = {
+    "GSSAPI": "Krb5LoginModule",
+    "PLAIN": "PlainLoginModule",
+    "SCRAM-SHA-256": "ScramLoginModule",
+    "SCRAM-SHA-512": "ScramLoginModule",
+    "OAUTHBEARER": "OAuthBearerLoginModule",
+}
+
+
+def read_credentials(values: Values) -> SaslCredentials:
+    """Return the credentials.
+
+    Raises:
+        SecurityConfigError: a value is invalid or missing.
+    """
+    mechanism = values.text("sasl.mechanism") or "GSSAPI"  # Kafka's default
+    if mechanism not in LOGIN_MODULES:
+        raise values.error("sasl.mechanism", f"{mechanism} is not supported: expected {', '.join(LOGIN_MODULES)}")
+    entry = _entry(values, mechanism)
+    match mechanism:
+        case "GSSAPI":
+            return _kerberos(values, entry)
+        case "OAUTHBEARER":
+            return _oauth(values, entry)
+        case "PLAIN":
+            return PlainCredentials(*_user(values, entry))
+    token = _option(entry, "tokenauth") == "true"
+    scram: ScramName = "SCRAM-SHA-256" if mechanism == "SCRAM-SHA-256" else "SCRAM-SHA-512"
+    return ScramCredentials(*_user(values, entry), mechanism=scram, token=token)
+
+
+def _entry(values: Values, mechanism: str) -> JaasEntry | None:
+    text = values.secret(JAAS)
+    if text is None:
+        return None
+    try:
+        entry = parse_jaas(text)
+    except InvalidJaasConfig as error:
+        raise values.error(JAAS, str(error)) from None
+    if entry.module_name != LOGIN_MODULES[mechanism]:
+        raise values.error(
+            JAAS, f"sasl.mechanism={mechanism} needs {LOGIN_MODULES[mechanism]}, not {entry.module_name}"
+        )
+    return entry
+
+
+def _option(entry: JaasEntry | None, name: str) -> str | None:
+    """Return an option that may be shown."""
+    value = None if entry is None else entry.options.get(name)
+    return None if value is None else value.reveal()
+
+
+def _user(values: Values, entry: JaasEntry | None) -> tuple[str, Secret]:
+    if entry is None:
+        raise values.error(JAAS, 'is missing: expected `...LoginModule required username="..." password="...";`')
+    for name in ("username", "password"):
+        if not entry.options.get(name):
+            raise values.error(JAAS, f"has no {name}")
+    return entry.options["username"].reveal(), entry.options["password"]
+
+
+def _kerberos(values: Values, entry: JaasEntry | None) -> KerberosCredentials:
+    service = values.text("sasl.kerberos.service.name") or _option(entry, "serviceName")
+    if service is None:
+        raise values.error("sasl.kerberos.service.name", "is missing: it is the first part of the brokers' principal")
+    keytab = _option(entry, "keyTab") if _option(entry, "useKeyTab") == "true" else None
+    return KerberosCredentials(service=service, principal=_option(entry, "principal"), keytab=keytab)
+
+
+def _oauth(values: Values, entry: JaasEntry | None) -> OAuthBearerCredentials:
+    options = {} if entry is None else entry.options
+    extensions = {
+        name.removeprefix("extension_"): value.reveal()
+        for name, value in options.items()
+        if name.startswith("extension_")
+    }
+    return OAuthBearerCredentials(_token_source(values, entry), extensions)
+
+
+def _token_source(values: Values, entry: JaasEntry | None) -> TokenSource:
+    url = values.text(ENDPOINT)
+    if url is None:
+        claims = _unsecured_claims(values, entry)
+        if claims:
+            return UnsecuredToken(claims=claims)
+        raise values.error(ENDPOINT, "is missing: it is the URL that issues tokens")
+    if url.startswith("file:"):
+        return TokenFile(unquote(urlsplit(url).path))
+    client_id = values.text("sasl.oauthbearer.client.credentials.client.id") or _option(entry, "clientId")
+    secret = values.secret("sasl.oauthbearer.client.credentials.client.secret")
+    if secret is None and entry is not None:
+        secret = entry.options.get("clientSecret")
+    if not client_id or not secret:
+        name = "clientSecret" if client_id else "clientId"
+        raise values.error(JAAS, f"has no {name}")
+    # As in Kafka, TLS options of the login module apply to the server of tokens, and those of the file to brokers.
+    options = {} if entry is None else {name: each for name, each in entry.options.items() if name.startswith("ssl.")}
+    try:
+        return ClientCredentials(
+            url=url,
+            client_id=client_id,
+            client_secret=secret,
+            scope=values.text("sasl.oauthbearer.scope") or _option(entry, "scope"),
+            tls=read_tls(Values(options, f"{JAAS} of {values.source}" if values.source else JAAS)) if options else None,
+            timeout=values.seconds("sasl.login.connect.timeout.ms") or 10.0,
+            urlencode=values.boolean("sasl.oauthbearer.header.urlencode", default=False),
+        )
+    except SecurityConfigError as error:
+        raise values.error(error.key or ENDPOINT, error.problem) from None
+
+
+def _unsecured_claims(values: Values, entry: JaasEntry | None) -> tuple[tuple[str, object], ...]:
+    """Return the claims of Kafka's OAuthBearerUnsecuredLoginCallbackHandler: strings, numbers, and lists."""
+    claims: list[tuple[str, object]] = []
+    for name, secret in ({} if entry is None else entry.options).items():
+        value = secret.reveal()
+        for prefix, convert in (("String", str), ("Number", float), ("List", _parse_list)):
+            claim = name.removeprefix(f"unsecuredLogin{prefix}Claim_")
+            if claim != name:
+                try:
+                    claims.append((claim, convert(value)))
+                except ValueError:
+                    raise values.error(JAAS, f"the option {name} is not a number") from None
+    return tuple(claims)
+
+
+def _parse_list(text: str) -> list[str]:
+    """Parse a list that is separated by its first character."""
+    return text[1:].split(text[0]) if text else []

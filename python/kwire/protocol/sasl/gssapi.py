@@ -1,0 +1,73 @@
+"""GSSAPI (RFC 4752): Kerberos. The security context does the cryptography; this module speaks SASL around it.
+
+Kafka uses the context for authentication only: no security layer is negotiated.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
+
+__all__ = ["GssapiMechanism", "SecurityContext"]
+
+NO_SECURITY_LAYER = 1
+
+
+class SecurityContext(Protocol):
+    """What the mechanism needs of a security context, such as that of `kwire.client.security.kerberos`.
+
+    Every method raises SaslError with the reason of the library.
+    """
+
+    def step(self, token: bytes | None) -> bytes | None:
+        """Process a token of the broker, None for the first step, and return the next token, if any."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the context is established."""
+
+    def wrap(self, message: bytes) -> bytes:
+        """Protect a message without encrypting it."""
+
+    def unwrap(self, message: bytes) -> bytes:
+        """Verify a protected message and return its content."""
+
+
+class GssapiMechanism(SaslMechanism):
+    """Authenticate with a Kerberos ticket.
+
+    Args:
+        context: a new security context with the principal of the broker as its target.
+        user: the principal of the client; None for that of the ticket cache.
+    """
+
+    __slots__ = ("_complete", "_context", "_started")
+
+    def __init__(self, context: SecurityContext, user: str | None = None) -> None:
+        super().__init__("GSSAPI", user)
+        self._context = context
+        self._started = self._complete = False
+
+    @property
+    def is_complete(self) -> bool:
+        return self._complete
+
+    def respond(self, challenge: bytes) -> bytes:
+        if self._complete:
+            raise SaslError("unexpected challenge after the end of GSSAPI")
+        if not self._context.complete:
+            token = self._context.step(challenge if self._started else None)
+            self._started = True
+            return token or b""  # an established context acknowledges with an empty response
+        return self._accept_no_security_layer(challenge)
+
+    def _accept_no_security_layer(self, challenge: bytes) -> bytes:
+        """Answer the offer of security layers: four bytes, a bit mask of layers and the size of a message."""
+        offer = self._context.unwrap(challenge)
+        if len(offer) != 4:
+            raise SaslError(f"the broker's offer of security layers has {len(offer)} bytes: 4 were expected")
+        if not offer[0] & NO_SECURITY_LAYER:
+            raise SaslError("the broker requires a security layer, which Kafka's protocol does not have")
+        self._complete = True
+        return self._context.wrap(bytes((NO_SECURITY_LAYER, 0, 0, 0)))
