@@ -197,7 +197,7 @@ async def test_polls_are_captured_if_the_close_is_cancelled(cluster: FakeCluster
         async def read() -> None:
             async with poller(cluster, capture) as polling:
                 async for poll in polling:
-                    polls.append(poll)  # noqa: PERF401  one by one: it is cancelled
+                    polls.append(poll)  # noqa: PERF401  # one by one: it is cancelled
 
         reading = asyncio.create_task(read())
         await eventually(lambda: len(polls) >= 20)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import re
 import socket
 import ssl
+import subprocess
+import sys
 import tracemalloc
 from struct import pack
 from typing import TYPE_CHECKING, Any
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire import EncodeError, frame
-from kwire.client import Connection
+from kwire.client import Connection, Poller
 from kwire.messages.kafka.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
 from kwire.messages.kafka.list_offsets import ListOffsetsRequest
@@ -340,3 +343,18 @@ async def test_encode_error_leaves_the_connection_open(cluster: FakeCluster) -> 
         with pytest.raises(NoCommonVersion):
             await connection.send(ListOffsetsRequest(replica_id=-1, topics=()))
         await connection.send(ALL_TOPICS)
+
+
+async def test_path_in_place_of_a_configuration_is_rejected(cluster: FakeCluster) -> None:
+    mistake: Any = {"config": "client.properties"}
+    with pytest.raises(TypeError, match=re.escape("must be a ConnectionConfig, not str: use ConnectionConfig.load(")):
+        await Connection.open(cluster.endpoint(1), **mistake)
+    with pytest.raises(TypeError, match="must be a ConnectionConfig, not str"):
+        Poller(cluster.bootstrap, **mistake)
+
+
+def test_client_does_not_import_what_only_secured_clusters_need() -> None:
+    program = "import sys, kwire.client; print(*sorted(module for module in sys.modules if 'kwire' in module))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.split()
+    assert "kwire.client.connection" in loaded
+    assert not [module for module in loaded if module.startswith(("kwire.client.security", "kwire.protocol.sasl"))]

@@ -41,7 +41,7 @@ def test_invalid_option_is_rejected_by_name(option: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     "request_",
-    [PolledRequest(topic_configs(), 0), PolledRequest(topic_configs(), 1, brokers="some")],  # type: ignore[arg-type]
+    [PolledRequest(topic_configs(), 0), PolledRequest(topic_configs(), 1, brokers="some")],  # type: ignore[arg-type]  # the mistake
 )
 def test_invalid_option_of_a_further_request_is_rejected(request_: PolledRequest) -> None:
     with pytest.raises(ValueError, match="of a request is "):

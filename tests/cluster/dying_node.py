@@ -30,7 +30,7 @@ class DyingStore:
 
     counted = 0
     dying = False
-    in_flight: set[asyncio.Future[Any]] = set()  # noqa: RUF012 - shared by all sessions
+    in_flight: set[asyncio.Future[Any]] = set()  # noqa: RUF012  # shared by all sessions
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.client.admin import AdminError, NewTopic, TopicChange
+from kwire.client.admin import AdminError, NewTopic, OutcomeUnknown, TopicChange
 from kwire.messages.kip4.error_codes import ErrorCode
 from tests.cluster.consistency import CONSISTENT_SECONDS, wait_consistent
 from tests.eventually import eventually_sync
@@ -164,14 +164,32 @@ def is_changed(now: object, after: object, before: object) -> bool:
     return bool(now == after)
 
 
-def check(fault: str, cluster: LocalCluster, scenario: Scenario, topics: Topics, outcomes: Outcomes | None) -> None:
+class Responses(NamedTuple):
+    """The outcomes of a change, and whether it was requested again after a lost response."""
+
+    outcomes: Outcomes
+    repeated: bool
+
+
+def request(scenario: Scenario, admin: BlockingAdminClient, topics: Topics) -> Responses:
+    """Request a change, and request it again whenever its response is lost."""
+    repeated = False
+    while True:
+        try:
+            return Responses(scenario.request(admin, topics), repeated)
+        except OutcomeUnknown:
+            repeated = True
+
+
+def check(fault: str, cluster: LocalCluster, scenario: Scenario, topics: Topics, responses: Responses | None) -> None:
     """Wait until the cluster is consistent, and check that acknowledged changes exist and no change is partial."""
     tally = TALLY[fault]
     tally.runs += 1
     state = wait_consistent(cluster)
     done = scenario.is_done(state, topics)
-    for topic, error in (outcomes or {}).items():
-        acknowledged = error is None or (error.code == scenario.code_of_repetition and error.attempts > 1)
+    for topic, error in responses.outcomes.items() if responses is not None else ():
+        repetition = responses is not None and responses.repeated
+        acknowledged = error is None or (repetition and error.code == scenario.code_of_repetition)
         if acknowledged and not done[topic]:
             tally.lost += 1
             raise AssertionError(f"{topic}: acknowledged ({error}), but lost")
@@ -193,19 +211,19 @@ def check_new_work(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
     """
     name = f"afterwards-{next(_numbers)}"
     new = NewTopic(partitions=2, replication_factor=len(cluster.nodes))
-    eventually_sync(
-        lambda: is_accepted(admin.create_topics({name: new})[name], ErrorCode.TOPIC_ALREADY_EXISTS),
-        "all nodes are back",
-        within=CONSISTENT_SECONDS,
-    )
+    creation = Scenario(lambda admin, _: admin.create_topics({name: new}), created, ErrorCode.TOPIC_ALREADY_EXISTS)
+    deletion = Scenario(lambda admin, _: admin.delete_topics([name]), deleted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    eventually_sync(lambda: is_accepted(name, creation, admin), "all nodes are back", within=CONSISTENT_SECONDS)
     admin.wait_until_created({name: 2})
-    assert is_accepted(admin.delete_topics([name])[name], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert is_accepted(name, deletion, admin)
     admin.wait_until_deleted([name])
 
 
-def is_accepted(error: AdminError | None, code_of_repetition: ErrorCode) -> bool:
+def is_accepted(name: str, scenario: Scenario, admin: BlockingAdminClient) -> bool:
     """Return whether a request was accepted, False if too few nodes are alive for it; raise any other error."""
-    if error is None or (error.code == code_of_repetition and error.attempts > 1):
+    outcomes, repeated = request(scenario, admin, Topics(name, name, name, name, name))
+    error = outcomes[name]
+    if error is None or (repeated and error.code == scenario.code_of_repetition):
         return True
     if error.code == ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR:
         return False

@@ -12,8 +12,10 @@ from kwire.client.admin import (
     AdminClient,
     AdminError,
     BlockingAdminClient,
+    BrokerNotFound,
     ChangeTimeout,
     NewTopic,
+    OutcomeUnknown,
     Progress,
     TopicChange,
 )
@@ -71,7 +73,7 @@ async def test_every_operation(empty_cluster: LocalCluster) -> None:
         assert (await admin.run_tool("status", broker_id=2)).exit_status == 0
         with pytest.raises(AdminError, match="the tools are help, status"):
             await admin.run_tool("nosuch")
-        with pytest.raises(AdminError, match="no live broker has the id 9"):
+        with pytest.raises(BrokerNotFound, match="no live broker has the id 9"):
             await admin.run_tool("status", broker_id=9)
 
         (await admin.delete_topics(["t"])).raise_first()
@@ -154,7 +156,12 @@ def test_requests_find_the_next_controller(cluster: LocalCluster, admin: Blockin
         admin.list_topics()
         cluster.kill_node(victim)
         name = f"across-{turn}-{time.monotonic_ns()}"
-        admin.create_topics({name: NewTopic(partitions=2, replication_factor=2)}).raise_first()
+        new = {name: NewTopic(partitions=2, replication_factor=2)}
+        try:
+            outcomes = admin.create_topics(new)
+        except OutcomeUnknown:  # sent before the client noticed the end of the connection
+            outcomes = admin.create_topics(new)
+        outcomes.raise_first()
         assert controller_id(admin) != victim
         cluster.start_node(victim)
         admin.wait_until_created({name: 2})
@@ -178,7 +185,8 @@ def test_timeout_names_the_controller_that_does_not_answer() -> None:
         BlockingAdminClient(cluster.bootstrap, timeout=1.0) as admin,
     ):
         cluster.zookeeper.kill()
-        with pytest.raises(Timeout) as raised:
+        with pytest.raises(OutcomeUnknown) as raised:
             admin.create_topics({"t": NewTopic(partitions=1, replication_factor=1)})
         [node] = cluster.nodes
-        assert raised.value.endpoint.port == node.port
+        assert isinstance(raised.value.fault, Timeout)
+        assert raised.value.fault.endpoint.port == node.port

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cluster.consistency import wait_consistent
-from tests.cluster.faults import SCENARIOS, check, check_new_work, controller_id, create_topics
+from tests.cluster.faults import SCENARIOS, check, check_new_work, controller_id, create_topics, request
 from tests.cluster.repetitions import SOAK, random_times, rounds
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ def kill_before_write(write: int, settled: str, name: str, cluster: LocalCluster
     wait_consistent(cluster)
     node_id = controller_id(admin)
     arm(cluster, node_id, f"{write} {settled}")
-    outcomes = scenario.request(admin, topics)
+    responses = request(scenario, admin, topics)
     # This raises if the node was not killed.
     assert cluster.wait_ended(node_id) == -signal.SIGKILL
     disarm(cluster, node_id)
     cluster.start_node(node_id)
-    check(f"{name}: controller killed before one of its writes", cluster, scenario, topics, outcomes)
+    check(f"{name}: controller killed before one of its writes", cluster, scenario, topics, responses)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -94,8 +94,8 @@ def test_kill_at_a_random_time(name: str, cluster: LocalCluster, admin: Blocking
         node_id = controller_id(admin)
         killing = threading.Timer(chance.uniform(0, 0.03), cluster.kill_node, (node_id,))
         killing.start()
-        outcomes = scenario.request(admin, topics)
+        responses = request(scenario, admin, topics)
         killing.join()
         cluster.start_node(node_id)
-        check(f"{name}: controller killed at a random time", cluster, scenario, topics, outcomes)
+        check(f"{name}: controller killed at a random time", cluster, scenario, topics, responses)
     check_new_work(cluster, admin)

@@ -24,6 +24,7 @@ from tests.cluster.faults import (
     check_new_work,
     controller_id,
     create_topics,
+    request,
 )
 from tests.cluster.repetitions import random_times, rounds
 from tests.eventually import eventually_sync
@@ -47,9 +48,9 @@ def test_controller_session_expires_during_a_batch(
         resuming = threading.Timer(2 * SESSION_SECONDS, cluster.resume_node, (node_id,))
         pausing.start()
         resuming.start()
-        outcomes = scenario.request(admin, topics)
+        responses = request(scenario, admin, topics)
         resuming.join()
-        check("session of the controller ended during a batch", cluster, scenario, topics, outcomes)
+        check("session of the controller ended during a batch", cluster, scenario, topics, responses)
         assert controller_epoch(cluster) > epoch, "its session did not expire"
         assert '"event": "the ZooKeeper session has ended"' in cluster.log(node_id)
     check_new_work(cluster, admin)
@@ -65,12 +66,12 @@ def test_zookeeper_is_killed_during_a_batch(name: str, cluster: LocalCluster, ad
         starting = threading.Timer(chance.uniform(0.1, 1.5), cluster.zookeeper.start)
         killing.start()
         with ThreadPoolExecutor() as pool:
-            requesting = pool.submit(scenario.request, admin, topics)
+            requesting = pool.submit(request, scenario, admin, topics)
             killing.join()
             starting.start()
             starting.join()
-            outcomes = requesting.result()
-        check("ZooKeeper killed during a batch", cluster, scenario, topics, outcomes)
+            responses = requesting.result()
+        check("ZooKeeper killed during a batch", cluster, scenario, topics, responses)
     check_new_work(cluster, admin)
 
 

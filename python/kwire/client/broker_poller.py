@@ -89,6 +89,7 @@ class BrokerPoller:
     def __init__(self, context: PollerContext, broker_id: int, endpoint: Endpoint, tracker: ResponseTracker) -> None:
         self.broker_id = broker_id
         self.tracker = tracker
+        self._trackers = [tracker]
         self.responds = True
         self._context = context
         self._connection = self._new_connection(endpoint)
@@ -100,7 +101,7 @@ class BrokerPoller:
 
     def _new_connection(self, endpoint: Endpoint) -> PooledConnection:
         options = self._context.options
-        return PooledConnection(endpoint, client_id=options.client_id, timeout=options.timeout)
+        return PooledConnection(endpoint, client_id=options.client_id, timeout=options.timeout, config=options.config)
 
     @property
     def endpoint(self) -> Endpoint:
@@ -184,6 +185,7 @@ class BrokerPoller:
             connection = self._new_connection(self.endpoint)
             self._connections.append(connection)
         tracker = ResponseTracker()
+        self._trackers.append(tracker)
         await self._has_metadata.wait()
         due = monotonic()
         while True:
@@ -232,6 +234,10 @@ class BrokerPoller:
         if isinstance(error, InvalidResponse) and connection is not None:
             payload, request_payload = error.payload, error.request
             tracker.invalid_response()
+        api_key = METADATA if request is None else request.api_key
+        if payload is None:
+            for each in self._trackers:
+                each.no_response(api_key)
         return Poll(
             cluster_id=self._context.cluster_id,
             broker_id=self.broker_id,
@@ -241,7 +247,7 @@ class BrokerPoller:
             error=error,
             payload=payload,
             dialect=dialect or "kafka",
-            api_key=METADATA if request is None else request.api_key,
+            api_key=api_key,
             api_version=attempt.version,
             request=request_payload,
         )

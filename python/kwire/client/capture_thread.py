@@ -52,7 +52,7 @@ class CaptureThread:
         while (poll := self._polls.get()) is not None:
             try:
                 self._append(poll)
-            except BaseException as error:  # noqa: BLE001  raised by `put` and `finish`
+            except BaseException as error:  # noqa: BLE001  # raised by `put` and `finish`
                 self._error = error
             self._loop.call_soon_threadsafe(self._written, len(poll.payload or b""))
             if self._error is not None:

@@ -31,7 +31,7 @@ class Poll(NamedTuple, Generic[M]):
         message: the response; None with an error. What did not change since the last response is the same object.
         events: what changed since the last plausible response of this broker.
         changed: what changed since the last response, as `kwire.Decoder.changed` reports it.
-        error: why there is no response.
+        error: why the poll failed; None if it succeeded.
         same: whether only orders and the controller id differ from the last response.
         payload: the bytes of the response from the correlation id on; also of one that cannot be decoded.
         suspect: whether the response lists no topics or no brokers and is not confirmed yet. It has no events.

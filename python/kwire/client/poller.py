@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kwire.capture import Capture
+    from kwire.client.connection_config import ConnectionConfig
     from kwire.client.poll import Poll, Statistics
     from kwire.client.polled_requests import RequestFactory
     from kwire.client.poller_options import PollerKeywords
@@ -73,6 +74,7 @@ class Poller(Generic[M]):
             poll. Dropped polls are still captured.
         client_id: the client id of all requests.
         cluster_id: the cluster id of polls, for clusters that do not report it.
+        config: TLS and SASL of all connections; None for plaintext.
 
     Raises:
         TypeError: an option has the wrong type.
@@ -130,6 +132,7 @@ class Poller(Generic[M]):
         overflow: Literal["wait", "drop"] = "wait",
         client_id: str | None = "kwire-poller",
         cluster_id: str | None = None,
+        config: ConnectionConfig | None = None,
     ) -> None:
         self.options = PollerOptions(
             bootstrap=Endpoint.parse_all(bootstrap),
@@ -143,6 +146,7 @@ class Poller(Generic[M]):
             queue_size=queue_size,
             overflow=overflow,
             client_id=client_id,
+            config=config,
         )
         self._context = PollerContext(self.options, self._deliver, self._sends_for_all, cluster_id)
         self._capture = capture

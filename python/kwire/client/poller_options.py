@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from kwire.client.connection_config import ConnectionConfig
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -30,6 +32,7 @@ class PollerKeywords(TypedDict, total=False):
     overflow: Literal["wait", "drop"]
     client_id: str | None
     cluster_id: str | None
+    config: ConnectionConfig | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +55,14 @@ class PollerOptions:
     queue_size: int
     overflow: Literal["wait", "drop"]
     client_id: str | None
+    config: ConnectionConfig | None
 
     def __post_init__(self) -> None:
         _check_seconds("interval", self.interval)
         _check_seconds("timeout", self.timeout)
         _check_seconds("longest_pause", self.longest_pause)
         _check_seconds("forget_after", self.forget_after, allow_infinity=True)
+        ConnectionConfig.check(self.config)
         _check_count("queue_size", self.queue_size)
         _check_choice("overflow", self.overflow, ("wait", "drop"))
         _check_choice("dialect", self.dialect, (None, "kafka", "kip4"))

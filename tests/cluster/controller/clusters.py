@@ -122,7 +122,7 @@ class Cluster:
             except NotController:  # another controller is being elected
                 continue
             if not self.unreachable:
-                await eventually(lambda one=controller: not any(one.pending_updates.values()) or not one.is_active)  # type: ignore[misc] # mypy does not infer lambda defaults
+                await eventually(lambda one=controller: not any(one.pending_updates.values()) or not one.is_active)  # type: ignore[misc]  # mypy does not infer lambda defaults
             if self.unreachable or not self._is_idle(controller):
                 await asyncio.sleep(0)
             else:

@@ -223,7 +223,7 @@ async def test_invalid_size_closes_the_connection(size: int) -> None:
 async def test_http_client_is_named(method: str) -> None:
     async with port() as at:
         request = urllib.request.Request(f"http://127.0.0.1:{at.listener.port}/", method=method)
-        with pytest.raises(OSError):  # noqa: PT011  the kind depends on the system
+        with pytest.raises(OSError):  # noqa: PT011  # the kind depends on the system
             await asyncio.to_thread(
                 urllib.request.build_opener(urllib.request.ProxyHandler({})).open, request, timeout=10
             )
@@ -236,7 +236,7 @@ async def test_tls_client_is_named() -> None:
             ssl.create_default_context().wrap_socket(client, server_hostname="localhost")
 
     async with port() as at:
-        with pytest.raises(OSError):  # noqa: PT011  the kind depends on the system
+        with pytest.raises(OSError):  # noqa: PT011  # the kind depends on the system
             await asyncio.to_thread(connect, at.listener.port)
         await at.wait_closed(CloseReason.INVALID_FRAME, "looks like TLS")
 
@@ -283,14 +283,14 @@ async def test_reading_pauses_while_a_client_does_not_read() -> None:
         await eventually(lambda: at.dispatcher.requests >= 2)
         await at.barrier()
         assert at.dispatcher.requests < 20
-        client.writer.transport.resume_reading()  # type: ignore[attr-defined]  # as above
+        client.writer.transport.resume_reading()  # type: ignore[attr-defined]  # it is a read transport
         assert [len(await client.receive()) for _ in range(40)] == [1_000_000] * 40
 
 
 async def test_client_that_never_reads_is_disconnected() -> None:
     async with port(Limits(unsent=100_000, unread_responses=0.5)) as at:
         client = await at.client()
-        client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # as above
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is a read transport
         client.send(*[b"much"] * 40)
         await at.wait_closed(CloseReason.UNREAD_RESPONSES, "responses not read for 0.5 s")
 
@@ -355,7 +355,7 @@ async def test_stop_answers_requests_in_flight() -> None:
 async def test_stop_waits_no_longer_than_the_grace_period() -> None:
     async with port() as at:
         client = await at.client()
-        client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # as above
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is a read transport
         client.send(b"later", *[b"much"] * 40)
         await eventually(lambda: at.dispatcher.requests >= 2)
         async with asyncio.timeout(3):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.cluster.node.properties import parse_properties
 from kwire.cluster.node.settings import NodeSettings, SettingError
+from kwire.properties import parse_properties
 
 REQUIRED = {"broker.id": "1", "zookeeper.connect": "127.0.0.1:2181"}
 

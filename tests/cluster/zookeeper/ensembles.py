@@ -39,6 +39,19 @@ class Ensemble(Protocol):
         """Close all sessions."""
 
 
+class TwoSessions:
+    """Two sessions of one ensemble."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+
+    async def __aenter__(self) -> tuple[Store, Store]:
+        return await self._ensemble.session(), await self._ensemble.session()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._ensemble.close()
+
+
 class MemoryEnsemble:
     def __init__(self) -> None:
         self.memory = MemoryZooKeeper()

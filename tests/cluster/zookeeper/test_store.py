@@ -1,4 +1,4 @@
-"""Tests of the guarantees of `Store`, in memory and on a server."""
+"""Tests of the guarantees of `Store` for reads, writes, and transactions, in memory and on a server."""
 
 from __future__ import annotations
 
@@ -7,43 +7,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.cluster.zookeeper import Check, Create, Delete, SetData, WatchEvent, WatchEventKind, make_path
+from kwire.cluster.zookeeper import Check, Create, Delete, SetData, make_path
 from kwire.cluster.zookeeper.errors import (
     BadVersion,
-    ConnectionLost,
     ForbiddenPath,
     NoChildrenForEphemerals,
     NodeExists,
     NoNode,
     NotEmpty,
     PacketTooLarge,
-    SessionExpired,
-    StoreClosed,
     TransactionFailed,
 )
 from kwire.cluster.zookeeper.packet_size import request_size, transaction_size
 from kwire.cluster.zookeeper.store import MAX_PACKET
-from tests.cluster.zookeeper.ensembles import Ensemble
-from tests.eventually import eventually
+from tests.cluster.zookeeper.ensembles import Ensemble, TwoSessions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from kwire.cluster.zookeeper import Store
     from kwire.cluster.zookeeper.operations import Operation
-
-
-class TwoSessions:
-    """Two sessions of one ensemble."""
-
-    def __init__(self, ensemble: Ensemble) -> None:
-        self._ensemble = ensemble
-
-    async def __aenter__(self) -> tuple[Store, Store]:
-        return await self._ensemble.session(), await self._ensemble.session()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._ensemble.close()
 
 
 # Reading and writing
@@ -303,7 +285,7 @@ async def test_invalid_path_is_rejected_by_the_call(ensemble: Ensemble, path: st
 
 async def test_request_that_is_too_large_is_not_sent(ensemble: Ensemble) -> None:
     async with TwoSessions(ensemble) as (store, _):
-        acl = store._acl  # type: ignore[attr-defined]
+        acl = store._acl  # type: ignore[attr-defined]  # both stores have it
         root = getattr(store, "_root", "")
         room = MAX_PACKET - transaction_size([Create("/large")], acl, root)
         await store.multi([Create("/large", bytes(room))])
@@ -317,204 +299,3 @@ async def test_request_that_is_too_large_is_not_sent(ensemble: Ensemble) -> None
         with pytest.raises(PacketTooLarge):
             await store.create("/larger", bytes(MAX_PACKET))
         assert store.state == "connected"
-
-
-# Watches
-
-
-async def test_watch_reports_one_change(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, other):
-        await one.create("/n")
-        seen: list[WatchEvent] = []
-        await other.get("/n", seen.append)
-        await other.exists("/new", seen.append)
-        await other.children("/", seen.append)
-
-        await one.set("/n", b"1")
-        await one.set("/n", b"2")
-        await one.create("/new")
-        await one.create("/newer")
-
-        await other.sync()
-        await eventually(lambda: len(seen) == 3)
-        assert seen == [
-            WatchEvent(WatchEventKind.CHANGED, "/n"),
-            WatchEvent(WatchEventKind.CREATED, "/new"),
-            WatchEvent(WatchEventKind.CHILDREN, "/"),
-        ]
-
-
-async def test_deletion_fires_every_watch_of_the_znode(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, other):
-        await make_path(one, "/p/n")
-        data: list[WatchEvent] = []
-        children: list[WatchEvent] = []
-        parents: list[WatchEvent] = []
-        await other.get("/p/n", data.append)
-        await other.children("/p/n", children.append)
-        await other.children("/p", parents.append)
-
-        await one.delete("/p/n")
-
-        await eventually(lambda: parents)
-        assert (data, children) == (
-            [WatchEvent(WatchEventKind.DELETED, "/p/n")],
-            [WatchEvent(WatchEventKind.DELETED, "/p/n")],
-        )
-        assert parents == [WatchEvent(WatchEventKind.CHILDREN, "/p")]
-
-
-async def test_watch_event_precedes_the_response_that_shows_the_change(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, other):
-        await one.create("/n", b"0")
-        for number in range(1, 50):
-            seen: list[WatchEvent] = []
-            await other.get("/n", seen.append)
-            write = one.set("/n", b"%d" % number)
-            while (await other.get("/n")).data != b"%d" % number:
-                continue
-            assert seen == [WatchEvent(WatchEventKind.CHANGED, "/n")]
-            await write
-
-
-async def test_watch_set_twice_fires_once(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, other):
-        await one.create("/n")
-        seen: list[WatchEvent] = []
-        watch = seen.append
-        await other.get("/n", watch)
-        await other.get("/n", watch)
-        await other.get_many(["/n", "/missing"], watch)
-        await one.set("/n", b"1")
-        await one.create("/missing")  # reading a missing znode sets no watch
-        await eventually(lambda: seen)
-        await other.sync()
-        assert seen == [WatchEvent(WatchEventKind.CHANGED, "/n")]
-
-
-async def test_transaction_fires_a_watch_for_each_change(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, other):
-        await one.create("/n")
-        seen: list[WatchEvent] = []
-        await other.get("/n", seen.append)
-        await other.exists("/new", seen.append)
-        await one.multi([Create("/new"), SetData("/n", b"1"), Delete("/new")])
-        await eventually(lambda: len(seen) == 2)
-        assert seen == [WatchEvent(WatchEventKind.CREATED, "/new"), WatchEvent(WatchEventKind.CHANGED, "/n")]
-
-
-async def test_failing_watch_is_reported_and_others_are_called(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, other):
-        reported: list[dict[str, object]] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-        seen: list[WatchEvent] = []
-
-        def fail(event: WatchEvent) -> None:
-            raise LookupError(event.path)
-
-        await one.create("/n")
-        await other.get("/n", fail)
-        await other.children("/n", seen.append)
-        await one.delete("/n")
-        await eventually(lambda: seen and reported)
-        assert isinstance(reported[0]["exception"], LookupError)
-
-
-# Sessions
-
-
-async def test_ephemeral_znode_is_deleted_with_its_session(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, other):
-        await one.create("/controller", b"1", ephemeral=True)
-        deleted: list[WatchEvent] = []
-        stat = await other.exists("/controller", deleted.append)
-        assert stat is not None
-        assert stat.ephemeral_owner == one.session_id != other.session_id
-        with pytest.raises(NoChildrenForEphemerals):
-            await one.create("/controller/child")
-
-        await one.close()
-
-        await eventually(lambda: deleted)
-        assert deleted == [WatchEvent(WatchEventKind.DELETED, "/controller")]
-        assert one.state == "closed"
-        with pytest.raises(StoreClosed):
-            await one.get("/controller")
-
-
-async def test_expired_session_rejects_operations(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, other):
-        await one.create("/controller", b"1", ephemeral=True)
-        states: list[str] = []
-        one.listen(states.append)
-        deleted: list[WatchEvent] = []
-        await other.exists("/controller", deleted.append)
-
-        await ensemble.expire(one)
-
-        await eventually(lambda: deleted and one.state == "expired")
-        assert states == ["suspended", "expired"]
-        for call in (lambda: one.get("/controller"), lambda: one.create("/controller", b"1", ephemeral=True)):
-            with pytest.raises(SessionExpired):
-                await call()
-        assert await other.exists("/controller") is None
-        await one.close()
-        assert states == ["suspended", "expired"]
-
-
-async def test_lost_connection_ends_watches_and_keeps_the_session(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, other):
-        await one.create("/mine", ephemeral=True)
-        states: list[str] = []
-        remove_listener = one.listen(states.append)
-        seen: list[WatchEvent] = []
-        await one.get("/mine", seen.append)
-        await one.children("/", seen.append)
-        session_id = one.session_id
-
-        ensemble.disconnect(one)
-
-        await eventually(lambda: states == ["suspended", "connected"])
-        assert sorted(seen) == [WatchEvent(WatchEventKind.LOST, "/"), WatchEvent(WatchEventKind.LOST, "/mine")]
-        assert (one.session_id, one.state) == (session_id, "connected")
-        assert (await one.get("/mine")).stat.ephemeral_owner == session_id
-        await one.set("/mine", b"1")
-        assert len(seen) == 2
-        remove_listener()
-        ensemble.disconnect(one)
-        await other.sync()
-        await eventually(lambda: one.state == "connected")
-        assert states == ["suspended", "connected"]
-
-
-async def test_lost_response_leaves_the_outcome_unknown(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, other):
-        await one.create("/n", b"0")
-        ensemble.lose_responses(one)
-        pending = one.set("/n", b"1", 0)
-
-        while (await other.get("/n")).data != b"1":
-            continue
-        ensemble.disconnect(one)
-
-        with pytest.raises(ConnectionLost) as failed:
-            await pending
-        assert failed.value.path == "/n"
-        # A repeated write waits for the next connection. It is conditional, so it has no effect.
-        with pytest.raises(BadVersion):
-            await one.set("/n", b"1", 0)
-        assert (await one.get("/n")).data == b"1"
-
-
-async def test_operations_without_a_connection_wait_for_the_next_one(ensemble: Ensemble) -> None:
-    async with TwoSessions(ensemble) as (one, _):
-        called: list[asyncio.Future[str]] = []
-
-        def create_many(state: str) -> None:
-            if state == "suspended":
-                called.extend(one.create(f"/n{number}") for number in range(300))
-
-        one.listen(create_many)
-        ensemble.disconnect(one)
-        await eventually(lambda: len(called) == 300)
-        assert [await pending for pending in called] == [f"/n{number}" for number in range(300)]

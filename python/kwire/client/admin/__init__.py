@@ -1,4 +1,4 @@
-"""Administer clusters that implement the drafts of KIP-4: `AdminClient` on asyncio, `BlockingAdminClient` without it.
+"""Administer clusters of Kafka and of the KIP-4 drafts: `AdminClient` on asyncio, `BlockingAdminClient` without it.
 
 async with await AdminClient.open("127.0.0.1:9092") as admin:
     outcomes = await admin.create_topics({"orders": NewTopic(partitions=12, replication_factor=3)})
@@ -8,15 +8,58 @@ async with await AdminClient.open("127.0.0.1:9092") as admin:
 
 from __future__ import annotations
 
+from kwire.client.admin.acl_values import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
 from kwire.client.admin.admin_client import AdminClient
 from kwire.client.admin.blocking import BlockingAdminClient
-from kwire.client.admin.errors import AdminError, ChangeTimeout, ControllerNotFound
+from kwire.client.admin.configs import ConfigChange, ConfigResource, ConfigResourceType, ConfigSource, ConfigValue
+from kwire.client.admin.errors import (
+    AdminError,
+    BrokerNotFound,
+    ChangeTimeout,
+    ControllerNotFound,
+    NotSupported,
+    OutcomeUnknown,
+)
+from kwire.client.admin.group_values import (
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    CommittedOffset,
+    GroupDescription,
+    GroupLag,
+    GroupListing,
+    GroupMember,
+    GroupType,
+    OffsetSpec,
+    PartitionLag,
+    PartitionOffset,
+    TopicPartition,
+)
+from kwire.client.admin.log_dirs import LogDir, ReplicaSize
+from kwire.client.admin.quorum import FeatureDescription, QuorumDescription, QuorumReplica
+from kwire.client.admin.quota_values import ClientQuotaEntity, EntityName, SpecialName
+from kwire.client.admin.scram_values import (
+    ScramCredentialInfo,
+    ScramMechanismName,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+from kwire.client.admin.token_values import DelegationToken
+from kwire.client.admin.transactions import ProducerDescription, TransactionDescription, TransactionListing
 from kwire.client.admin.values import (
     BrokerAddress,
     ClusterDescription,
     NewTopic,
     Outcomes,
     PartitionDescription,
+    PartitionMove,
     Progress,
     ReassignmentState,
     ReassignmentStatus,
@@ -26,20 +69,64 @@ from kwire.client.admin.values import (
 )
 
 __all__ = [
+    "EARLIEST",
+    "LATEST",
+    "MAX_TIMESTAMP",
+    "AclBinding",
+    "AclBindingFilter",
+    "AclOperation",
+    "AclPermissionType",
     "AdminClient",
     "AdminError",
     "BlockingAdminClient",
     "BrokerAddress",
+    "BrokerNotFound",
     "ChangeTimeout",
+    "ClientQuotaEntity",
     "ClusterDescription",
+    "CommittedOffset",
+    "ConfigChange",
+    "ConfigResource",
+    "ConfigResourceType",
+    "ConfigSource",
+    "ConfigValue",
     "ControllerNotFound",
+    "DelegationToken",
+    "EntityName",
+    "FeatureDescription",
+    "GroupDescription",
+    "GroupLag",
+    "GroupListing",
+    "GroupMember",
+    "GroupType",
+    "LogDir",
     "NewTopic",
+    "NotSupported",
+    "OffsetSpec",
+    "OutcomeUnknown",
     "Outcomes",
     "PartitionDescription",
+    "PartitionLag",
+    "PartitionMove",
+    "PartitionOffset",
+    "PatternType",
+    "ProducerDescription",
     "Progress",
+    "QuorumDescription",
+    "QuorumReplica",
     "ReassignmentState",
     "ReassignmentStatus",
+    "ReplicaSize",
+    "ResourceType",
+    "ScramCredentialInfo",
+    "ScramMechanismName",
+    "SpecialName",
     "ToolResult",
     "TopicChange",
     "TopicDescription",
+    "TopicPartition",
+    "TransactionDescription",
+    "TransactionListing",
+    "UserScramCredentialDeletion",
+    "UserScramCredentialUpsertion",
 ]

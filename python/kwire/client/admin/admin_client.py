@@ -1,66 +1,75 @@
-"""An admin client for clusters that implement the drafts of KIP-4.
+"""An admin client for clusters of Apache Kafka and for clusters that implement the drafts of KIP-4.
 
-Commands are asynchronous: success means that the controller has accepted a command, and `wait_until_...` waits for its
-completion. An error of one topic is an AdminError in the outcomes; an error of the whole request is raised.
+Commands are asynchronous: success means that the cluster has accepted a command, and `wait_until_...` waits for its
+completion. An error of one item is an AdminError in the outcomes; an error of the whole request is raised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from kwire.client.admin import completion
-from kwire.client.admin.controller_router import ControllerResponse, ControllerRouter
-from kwire.client.admin.errors import AdminError
-from kwire.client.admin.values import (
-    BrokerAddress,
-    ClusterDescription,
-    Outcomes,
-    PartitionDescription,
-    ReassignmentState,
-    ReassignmentStatus,
-    ToolResult,
-    TopicDescription,
-)
-from kwire.messages.kip4.admin import AdminRequest
-from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
-from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
-from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.preferred_replica_leader_election import (
-    PreferredReplicaLeaderElectionRequest,
-    TopicPartitions,
-)
-from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
-from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
-from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
+from kwire.client.admin.acls import AclOperations
+from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.cluster_router import ClusterRouter
+from kwire.client.admin.configs import ConfigOperations
+from kwire.client.admin.groups import GroupOperations
+from kwire.client.admin.log_dirs import LogDirOperations
+from kwire.client.admin.quorum import QuorumOperations
+from kwire.client.admin.quotas import QuotaOperations
+from kwire.client.admin.scram_users import ScramUserOperations
+from kwire.client.admin.tokens import DelegationTokenOperations
+from kwire.client.admin.transactions import TransactionOperations
+from kwire.client.connection_pool import ConnectionPool
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import TracebackType
 
-    from kwire.client.admin.completion import ProgressCallback
-    from kwire.client.admin.values import NewTopic, TopicChange
-    from kwire.messages.kip4.structures import Broker
+    from kwire.client.admin.backend import Backend, Targets, Topics
+    from kwire.client.admin.completion import Condition, ProgressCallback
+    from kwire.client.admin.values import (
+        ClusterDescription,
+        NewTopic,
+        Outcomes,
+        ReassignmentStatus,
+        ToolResult,
+        TopicChange,
+    )
+    from kwire.client.connection_config import ConnectionConfig
+    from kwire.protocol.negotiated_versions import Dialect
 
-REASSIGNMENT_STATES = {
-    0: ReassignmentState.MOVING,
-    1: ReassignmentState.COMPLETED,
-    -1: ReassignmentState.FAILED,
-}
 
-
-class AdminClient:
+class AdminClient(
+    GroupOperations,
+    AclOperations,
+    ConfigOperations,
+    LogDirOperations,
+    QuorumOperations,
+    TransactionOperations,
+    QuotaOperations,
+    ScramUserOperations,
+    DelegationTokenOperations,
+):
     """Administers a cluster. Use `async with await AdminClient.open(...)`, or `close` it.
 
-    Every method raises ConnectionFault if no broker responds within the timeout. Commands also raise
-    ControllerNotFound. A string in place of several strings is a TypeError.
+    The client asks the cluster which dialect and versions it speaks. Requests that only read are repeated until the
+    timeout. Commands are repeated only where that is harmless; otherwise a lost response is an OutcomeUnknown error.
+
+    Every method raises ConnectionFault if no broker responds within the timeout, NoCommonVersion or NotSupported if the
+    cluster lacks the operation, and ControllerNotFound if it needs a controller and there is none. A string in place of
+    several strings is a TypeError.
+
+    Attributes:
+        dialect: `kafka`, or `kip4` for the drafts.
     """
 
-    def __init__(self, router: ControllerRouter) -> None:
+    def __init__(self, router: ClusterRouter, dialect: Dialect) -> None:
         self._router = router
+        self.dialect = dialect
+        self._backend = _backend(router, dialect)
 
     @classmethod
     async def open(
@@ -69,6 +78,7 @@ class AdminClient:
         *,
         client_id: str | None = "kwire-admin",
         timeout: float = 30.0,
+        config: ConnectionConfig | None = None,
     ) -> Self:
         """Connect to a cluster.
 
@@ -76,18 +86,19 @@ class AdminClient:
             bootstrap: bootstrap servers, as one comma-separated string or several `host:port` strings.
             client_id: the client id of all requests.
             timeout: seconds for a request with all its attempts.
+            config: TLS and SASL of all connections; None for plaintext.
 
         Raises:
             ConnectionFault: no broker responds.
             ValueError: an address is invalid.
         """
-        self = cls(ControllerRouter(Endpoint.parse_all(bootstrap), client_id, timeout))
+        pool = ConnectionPool(client_id=client_id, timeout=timeout, config=config)
+        router = ClusterRouter(Endpoint.parse_all(bootstrap), pool, timeout)
         try:
-            await self._router.describe_cluster()
+            return cls(router, await router.dialect())
         except BaseException:
-            await self.close()
+            await router.close()
             raise
-        return self
 
     async def close(self) -> None:
         """Close all connections."""
@@ -101,114 +112,118 @@ class AdminClient:
     ) -> None:
         await self.close()
 
-    # Commands
+    # Topics
 
-    async def create_topics(self, topics: Mapping[str, NewTopic]) -> Outcomes:
-        """Create topics.
+    async def create_topics(self, topics: Mapping[str, NewTopic], *, validate_only: bool = False) -> Outcomes:
+        """Create topics. The command is never repeated after a lost response.
 
-        Errors of a topic: 1001 it exists already; 1002, 1004, 1005, 1006 invalid arguments; 1010 invalid name.
+        Errors of a topic on Kafka: 36 it exists already; 17, 37 to 40 invalid arguments. In the dialect of the drafts:
+        1001 it exists already; 1002, 1004, 1005, 1006 invalid arguments; 1010 invalid name.
+
+        Args:
+            topics: the topics by name.
+            validate_only: check the request and create nothing. The drafts do not support it.
+
+        Raises:
+            OutcomeUnknown: the response was lost. This applies to all commands that are not repeated.
         """
-        request = CreateTopicRequest_V2(
-            topics=tuple(
-                TopicCreation(
-                    topic_name=name,
-                    partitions=-1 if topic.partitions is None else topic.partitions,
-                    replication_factor=-1 if topic.replication_factor is None else topic.replication_factor,
-                    replica_assignment=assignment(topic.assignment),
-                    config_entries=entries(topic.configs),
-                )
-                for name, topic in topics.items()
-            )
-        )
-        return by_topic_name(await self._router.send_to_controller(request, first_error_code))
+        return await self._backend.create_topics(topics, validate_only=validate_only)
 
-    async def alter_topics(self, topics: Mapping[str, TopicChange]) -> Outcomes:
+    async def alter_topics(self, topics: Mapping[str, TopicChange], *, validate_only: bool = False) -> Outcomes:
         """Change topics.
 
-        Errors of a topic: 3 unknown topic; 1003 fewer partitions than before; 1004 to 1006 invalid arguments; 1009 a
-        reassignment is in progress.
+        A cluster of the drafts changes configs, replicas, and partitions of a topic in one request. On Kafka they are
+        requests of their own, in this order; the first error of a topic ends its changes, and its text says which
+        changes were made before.
+
+        Errors of a topic on Kafka: 3 unknown topic; 37 fewer partitions than before; 38 to 40 invalid arguments. In
+        the dialect of the drafts: 3; 1003 fewer partitions; 1004 to 1006 invalid arguments; 1009 a reassignment is in
+        progress.
+
+        Args:
+            topics: the changes by topic.
+            validate_only: check the request and change nothing. The drafts do not support it, and Kafka cannot check
+                changes of replicas.
         """
-        request = AlterTopicRequest_V2(
-            topics=tuple(
-                TopicAlteration(
-                    topic_name=name,
-                    partitions=-1 if topic.partitions is None else topic.partitions,
-                    replication_factor=-1 if topic.replication_factor is None else topic.replication_factor,
-                    replica_assignment=assignment(topic.assignment),
-                    added_config_entries=entries(topic.set_configs),
-                    deleted_configs=strings_tuple(topic.delete_configs),
-                )
-                for name, topic in topics.items()
-            )
-        )
-        return by_topic_name(await self._router.send_to_controller(request, first_error_code))
+        return await self._backend.alter_topics(topics, validate_only=validate_only)
 
     async def delete_topics(self, names: Iterable[str]) -> Outcomes:
-        """Delete topics.
+        """Delete topics. The command is never repeated after a lost response.
 
-        Errors of a topic: 3 unknown topic; 1012 the topic is named twice.
+        Errors of a topic: 3 unknown topic; 1012 the topic is named twice (drafts).
         """
-        request = DeleteTopicRequest_V2(topic_names=strings_tuple(names))
-        return by_topic_name(await self._router.send_to_controller(request, first_error_code))
+        return await self._backend.delete_topics(strings_tuple(names))
 
-    async def reassign_partitions(self, targets: Mapping[str, Mapping[int, Sequence[int]]]) -> Outcomes:
+    async def list_topics(self) -> list[str]:
+        """Return the sorted names of all topics, as one broker reports them."""
+        return await self._backend.list_topics()
+
+    async def describe_topics(self, names: Iterable[str] = (), *, configs: bool = False) -> Topics:
+        """Return topics by name, as one broker reports them. An unknown topic is an AdminError with code 3.
+
+        Args:
+            names: the topics; all topics if there are none.
+            configs: include the configs that each topic overrides. The drafts always include them.
+        """
+        return await self._backend.describe_topics(strings_tuple(names), configs=configs)
+
+    # Partitions
+
+    async def reassign_partitions(self, targets: Targets) -> Outcomes:
         """Move partitions to other brokers.
 
-        Errors of a topic: 3 unknown topic; 1005 invalid target; 1009 a reassignment is in progress.
+        The outcomes are by partition on Kafka (`orders-3`), which answers for each of them, and by topic in the
+        dialect of the drafts. Errors on Kafka: 3 unknown partition; 39 invalid target. In the dialect of the drafts:
+        3; 1005 invalid target; 1009 a reassignment is in progress.
 
         Args:
             targets: the new replicas by topic and partition, the preferred leader first.
         """
-        request = ReassignPartitionsRequest(topics=reassignments(targets))
-        return by_topic(await self._router.send_to_controller(request, first_error_code))
+        return await self._backend.reassign_partitions(targets)
 
-    async def list_reassignments(
-        self, targets: Mapping[str, Mapping[int, Sequence[int]]] | None = None
-    ) -> list[ReassignmentStatus]:
+    async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
+        """Cancel reassignments. Errors: 85 no reassignment is in progress.
+
+        Args:
+            partitions: partitions by topic.
+        """
+        return await self._backend.cancel_reassignments(partitions)
+
+    async def list_reassignments(self, targets: Targets | None = None) -> list[ReassignmentStatus]:
         """Return the status of reassignments.
 
         Args:
             targets: the reassignments, as for `reassign_partitions`; None for those in progress.
         """
-        request = VerifyReassignPartitionsRequest(topics=reassignments(targets or {}))
-        result = await self._router.send_to_controller(request, first_error_code)
-        if not targets:
-            raise_if_rejected(result)
-        return [
-            ReassignmentStatus(
-                topic.topic,
-                {
-                    each.partition_id: REASSIGNMENT_STATES.get(each.status, str(each.status))
-                    for each in topic.partitions
-                },
-                AdminError(topic.error_code, topic.topic, attempts=result.attempts) if topic.error_code else None,
-            )
-            for topic in result.response.topics
-        ]
+        return await self._backend.list_reassignments(targets)
 
-    async def elect_leaders(self, partitions: Mapping[str, Sequence[int]] | None = None) -> Outcomes:
+    async def elect_leaders(
+        self, partitions: Mapping[str, Sequence[int]] | None = None, *, unclean: bool = False
+    ) -> Outcomes:
         """Elect the preferred leaders of partitions.
 
-        Errors of a topic: 3 unknown topic; 1007 an election is in progress; 1008 a partition is named twice.
+        The outcomes are by partition on Kafka (`orders-3`), and by topic in the dialect of the drafts. A partition that
+        needs no election is a success. Errors: 3 unknown partition; 80 the preferred leader is not available; 83 no
+        replica can be elected; in the dialect of the drafts 1007 an election is in progress, 1008 a partition is named
+        twice.
 
         Args:
             partitions: partitions by topic, with an empty sequence for all partitions of a topic; None for all topics.
+            unclean: elect any live replica of a partition without leader. Messages can be lost.
 
         Raises:
             AdminError: a request for all topics was rejected.
         """
-        named = tuple(
-            TopicPartitions(topic=topic, partition_ids=tuple(ids)) for topic, ids in (partitions or {}).items()
-        )
-        result = await self._router.send_to_controller(
-            PreferredReplicaLeaderElectionRequest(topics=named), first_error_code
-        )
-        if not named:
-            raise_if_rejected(result)
-        return by_topic(result)
+        return await self._backend.elect_leaders(partitions, unclean=unclean)
+
+    # Cluster
+
+    async def describe_cluster(self) -> ClusterDescription:
+        """Return the live brokers and the controller, as one broker reports them."""
+        return await self._router.describe_cluster()
 
     async def run_tool(self, name: str, arguments: Sequence[str] = (), *, broker_id: int | None = None) -> ToolResult:
-        """Run a registered tool on a broker.
+        """Run a registered tool on a broker of the drafts' dialect, once: it is never repeated.
 
         Args:
             name: the name of the tool.
@@ -216,62 +231,10 @@ class AdminClient:
             broker_id: the broker; None for any.
 
         Raises:
-            AdminError: the broker has no such tool, or no live broker has this id.
+            AdminError: the broker has no such tool.
+            BrokerNotFound: no live broker has this id.
         """
-        request = AdminRequest(tool=name, arguments=strings_tuple(arguments))
-        if broker_id is None:
-            response = await self._router.send_to_any(request)
-        else:
-            await self._router.describe_cluster()
-            endpoint = self._router.brokers.get(broker_id)
-            if endpoint is None:
-                raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, name, f"no live broker has the id {broker_id}")
-            response = await self._router.send(endpoint, request)
-        if response.error_code != ErrorCode.NO_ERROR:
-            raise AdminError(response.error_code, name, response.error_description)
-        return ToolResult(response.exit_status, response.output.decode("utf-8", errors="replace"))
-
-    # Queries
-
-    async def describe_cluster(self) -> ClusterDescription:
-        """Return the live brokers and the controller, as one broker reports them."""
-        response = await self._router.describe_cluster()
-        controller = response.controller
-        return ClusterDescription(
-            tuple(address(broker) for broker in response.brokers), None if controller is None else address(controller)
-        )
-
-    async def list_topics(self) -> list[str]:
-        """Return the sorted names of all topics."""
-        response = await self._router.send_to_any(TopicMetadataRequest_V1(topic_names=()))
-        return sorted(topic.topic_name for topic in response.topics)
-
-    async def describe_topics(self, names: Iterable[str] = ()) -> dict[str, TopicDescription | AdminError]:
-        """Return topics by name, as one broker reports them. An unknown topic is an AdminError with code 3.
-
-        Args:
-            names: the topics; all topics if there are none.
-        """
-        response = await self._router.send_to_any(TopicMetadataRequest_V1(topic_names=strings_tuple(names)))
-        described: dict[str, TopicDescription | AdminError] = {}
-        for topic in response.topics:
-            if topic.topic_error_code:
-                described[topic.topic_name] = AdminError(topic.topic_error_code, topic.topic_name)
-                continue
-            described[topic.topic_name] = TopicDescription(
-                topic.topic_name,
-                tuple(
-                    PartitionDescription(
-                        each.partition_id,
-                        None if each.leader < 0 else each.leader,
-                        tuple(replica.replica_id for replica in each.replicas_lag),
-                        each.isr,
-                    )
-                    for each in topic.partitions
-                ),
-                {entry.config_key: entry.config_value for entry in topic.config_entries},
-            )
-        return described
+        return await self._backend.run_tool(name, strings_tuple(arguments), broker_id)
 
     # Waiting
 
@@ -294,7 +257,7 @@ class AdminClient:
         """
         counts = topics if isinstance(topics, Mapping) else dict.fromkeys(strings_tuple(topics))
         conditions = {name: completion.is_created(count) for name, count in counts.items()}
-        await completion.wait_until(self._router, "created", conditions, timeout, on_progress)
+        await self._wait("created", conditions, timeout, on_progress)
 
     async def wait_until_deleted(
         self,
@@ -305,7 +268,7 @@ class AdminClient:
     ) -> None:
         """Wait until no broker reports these topics. See `wait_until_created` for the other arguments."""
         conditions = dict.fromkeys(strings_tuple(names), completion.is_deleted)
-        await completion.wait_until(self._router, "deleted", conditions, timeout, on_progress)
+        await self._wait("deleted", conditions, timeout, on_progress)
 
     async def wait_until_reassigned(
         self,
@@ -316,7 +279,7 @@ class AdminClient:
     ) -> None:
         """Wait until every broker reports the targets as replicas, all of them in sync."""
         conditions = {topic: completion.is_reassigned(partitions) for topic, partitions in targets.items()}
-        await completion.wait_until(self._router, "reassigned", conditions, timeout, on_progress)
+        await self._wait("reassigned", conditions, timeout, on_progress)
 
     async def wait_until_preferred(
         self,
@@ -328,57 +291,45 @@ class AdminClient:
         """Wait until preferred replicas lead. `partitions` is that of `elect_leaders`."""
         wanted: Mapping[str, Sequence[int]] = partitions or dict.fromkeys(await self.list_topics(), ())
         conditions = {topic: completion.has_preferred_leaders(indexes) for topic, indexes in wanted.items()}
-        await completion.wait_until(self._router, "led by the preferred replicas", conditions, timeout, on_progress)
+        await self._wait("led by the preferred replicas", conditions, timeout, on_progress)
+
+    async def wait_until_configured(
+        self,
+        configs: Mapping[str, Mapping[str, str | None]],
+        *,
+        timeout: float = 30.0,
+        on_progress: ProgressCallback | None = None,
+    ) -> None:
+        """Wait until every broker reports that topics override configs with these values.
+
+        A broker of a Kafka cluster with ZooKeeper reports what ZooKeeper contains, which it may not apply yet.
+
+        Args:
+            configs: values by topic and name; None for a config that is not overridden.
+        """
+        conditions = {topic: completion.has_configs(each) for topic, each in configs.items()}
+        await self._wait("configured", conditions, timeout, on_progress, configs=True)
+
+    async def _wait(
+        self,
+        change: str,
+        conditions: Mapping[str, Condition],
+        timeout: float,
+        on_progress: ProgressCallback | None,
+        *,
+        configs: bool = False,
+    ) -> None:
+        await completion.wait_until(
+            self._router, self._backend, change, conditions, timeout, on_progress, configs=configs
+        )
 
 
-def strings_tuple(strings: Iterable[str]) -> tuple[str, ...]:
-    """Return strings as a tuple. A single string is a TypeError: iterating it would name other topics."""
-    if isinstance(strings, str):
-        raise TypeError(f"expected several strings, not one: write [{strings!r}]")
-    return tuple(strings)
+def _backend(router: ClusterRouter, dialect: Dialect) -> Backend:
+    """Return the backend of a dialect. Only its messages are imported."""
+    if dialect == "kip4":
+        from kwire.client.admin.kip4_backend import Kip4Backend
 
+        return Kip4Backend(router)
+    from kwire.client.admin.kafka_backend import KafkaBackend
 
-def assignment(replicas: Mapping[int, Sequence[int]]) -> tuple[PartitionReplicas, ...]:
-    return tuple(
-        PartitionReplicas(partition_id=index, replica_ids=tuple(ids)) for index, ids in sorted(replicas.items())
-    )
-
-
-def entries(configs: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
-    return tuple(ConfigEntry(config_key=key, config_value=value) for key, value in configs.items())
-
-
-def reassignments(targets: Mapping[str, Mapping[int, Sequence[int]]]) -> tuple[TopicReassignment, ...]:
-    return tuple(
-        TopicReassignment(topic=topic, partitions=assignment(partitions)) for topic, partitions in targets.items()
-    )
-
-
-def address(broker: Broker) -> BrokerAddress:
-    return BrokerAddress(broker.node_id, broker.host, broker.port)
-
-
-def first_error_code(response: Any) -> int:
-    """Return the error code of the first topic: a broker that is not the controller reports it for every topic."""
-    return response.topics[0].error_code if response.topics else ErrorCode.NO_ERROR
-
-
-def raise_if_rejected(result: ControllerResponse[Any]) -> None:
-    """Raise the error of a rejected request for all topics: its response has one entry, without a name."""
-    for topic in result.response.topics:
-        if topic.error_code and not topic.topic:
-            raise AdminError(topic.error_code, "", attempts=result.attempts)
-
-
-def by_topic_name(result: ControllerResponse[Any]) -> Outcomes:
-    return Outcomes(
-        {each.topic_name: outcome(each.error_code, each.topic_name, result) for each in result.response.topics}
-    )
-
-
-def by_topic(result: ControllerResponse[Any]) -> Outcomes:
-    return Outcomes({each.topic: outcome(each.error_code, each.topic, result) for each in result.response.topics})
-
-
-def outcome(code: int, topic: str, result: ControllerResponse[Any]) -> AdminError | None:
-    return AdminError(code, topic, attempts=result.attempts) if code else None
+    return KafkaBackend(router)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from kwire.client.connection_config import ConnectionConfig
+    from kwire.protocol.negotiated_versions import Dialect
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -35,13 +38,18 @@ class BlockingAdminClient:
     """
 
     def __init__(
-        self, bootstrap: str | Iterable[str], *, client_id: str | None = "kwire-admin", timeout: float = 30.0
+        self,
+        bootstrap: str | Iterable[str],
+        *,
+        client_id: str | None = "kwire-admin",
+        timeout: float = 30.0,
+        config: ConnectionConfig | None = None,
     ) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="kwire-admin", daemon=True)
         self._thread.start()
         try:
-            self._client = self._run(AdminClient.open(bootstrap, client_id=client_id, timeout=timeout))
+            self._client = self._run(AdminClient.open(bootstrap, client_id=client_id, timeout=timeout, config=config))
         except BaseException:
             self._end()
             raise
@@ -50,8 +58,42 @@ class BlockingAdminClient:
     alter_topics = _blocking(AdminClient.alter_topics)
     delete_topics = _blocking(AdminClient.delete_topics)
     reassign_partitions = _blocking(AdminClient.reassign_partitions)
+    cancel_reassignments = _blocking(AdminClient.cancel_reassignments)
     list_reassignments = _blocking(AdminClient.list_reassignments)
     elect_leaders = _blocking(AdminClient.elect_leaders)
+    list_offsets = _blocking(AdminClient.list_offsets)
+    delete_records = _blocking(AdminClient.delete_records)
+    list_groups = _blocking(AdminClient.list_groups)
+    describe_groups = _blocking(AdminClient.describe_groups)
+    delete_groups = _blocking(AdminClient.delete_groups)
+    list_group_offsets = _blocking(AdminClient.list_group_offsets)
+    list_share_group_offsets = _blocking(AdminClient.list_share_group_offsets)
+    group_lags = _blocking(AdminClient.group_lags)
+    alter_group_offsets = _blocking(AdminClient.alter_group_offsets)
+    delete_group_offsets = _blocking(AdminClient.delete_group_offsets)
+    describe_acls = _blocking(AdminClient.describe_acls)
+    create_acls = _blocking(AdminClient.create_acls)
+    delete_acls = _blocking(AdminClient.delete_acls)
+    wait_until_acls = _blocking(AdminClient.wait_until_acls)
+    describe_configs = _blocking(AdminClient.describe_configs)
+    alter_configs = _blocking(AdminClient.alter_configs)
+    describe_log_dirs = _blocking(AdminClient.describe_log_dirs)
+    describe_quorum = _blocking(AdminClient.describe_quorum)
+    describe_features = _blocking(AdminClient.describe_features)
+    update_features = _blocking(AdminClient.update_features)
+    list_transactions = _blocking(AdminClient.list_transactions)
+    describe_transactions = _blocking(AdminClient.describe_transactions)
+    describe_producers = _blocking(AdminClient.describe_producers)
+    describe_client_quotas = _blocking(AdminClient.describe_client_quotas)
+    alter_client_quotas = _blocking(AdminClient.alter_client_quotas)
+    wait_until_client_quotas = _blocking(AdminClient.wait_until_client_quotas)
+    describe_user_scram_credentials = _blocking(AdminClient.describe_user_scram_credentials)
+    alter_user_scram_credentials = _blocking(AdminClient.alter_user_scram_credentials)
+    wait_until_user_scram_credentials = _blocking(AdminClient.wait_until_user_scram_credentials)
+    create_delegation_token = _blocking(AdminClient.create_delegation_token)
+    describe_delegation_tokens = _blocking(AdminClient.describe_delegation_tokens)
+    renew_delegation_token = _blocking(AdminClient.renew_delegation_token)
+    expire_delegation_token = _blocking(AdminClient.expire_delegation_token)
     run_tool = _blocking(AdminClient.run_tool)
     describe_cluster = _blocking(AdminClient.describe_cluster)
     list_topics = _blocking(AdminClient.list_topics)
@@ -59,7 +101,13 @@ class BlockingAdminClient:
     wait_until_created = _blocking(AdminClient.wait_until_created)
     wait_until_deleted = _blocking(AdminClient.wait_until_deleted)
     wait_until_reassigned = _blocking(AdminClient.wait_until_reassigned)
+    wait_until_configured = _blocking(AdminClient.wait_until_configured)
     wait_until_preferred = _blocking(AdminClient.wait_until_preferred)
+
+    @property
+    def dialect(self) -> Dialect:
+        """`kafka`, or `kip4` for the drafts."""
+        return self._client.dialect
 
     def close(self) -> None:
         """Close the connections and end the thread. A second call does nothing."""

@@ -1,7 +1,7 @@
 """Wait until every broker reports a change.
 
-The commands of KIP-4 are asynchronous, so that their completion shows in the metadata only. All live brokers are asked
-for the topics concerned; the list of live brokers is requested again each time, so that a dead broker delays nothing.
+Many commands are asynchronous: their completion shows in the metadata only. All live brokers are asked for the topics
+concerned; the list of live brokers is requested again each time, so that a dead broker delays nothing.
 """
 
 from __future__ import annotations
@@ -9,51 +9,87 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeAlias
 
-from kwire.client.admin.controller_router import FIRST_PAUSE, back_off
-from kwire.client.admin.errors import ChangeTimeout
+from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
+from kwire.client.admin.errors import AdminError, ChangeTimeout
 from kwire.client.admin.values import Progress
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from kwire.client.admin.controller_router import ControllerRouter
-    from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata
+    from kwire.client.admin.backend import Backend
+    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.values import TopicDescription
     from kwire.protocol.endpoint import Endpoint
 
-Condition: TypeAlias = "Callable[[TopicMetadata], str | None]"
+Condition: TypeAlias = "Callable[[TopicDescription | AdminError], str | None]"
 """Returns what a topic lacks, as one broker reports it; None if nothing."""
 ProgressCallback: TypeAlias = "Callable[[Progress], None]"
 
 
 async def wait_until(
-    router: ControllerRouter,
+    router: ClusterRouter,
+    backend: Backend,
     change: str,
     conditions: Mapping[str, Condition],
     timeout: float,
     on_progress: ProgressCallback | None,
+    *,
+    configs: bool = False,
 ) -> None:
     """Wait until every broker satisfies the condition of each topic.
 
     Args:
         change: the change in past tense, for the error.
         conditions: by topic.
+        configs: whether the conditions concern configs.
 
     Raises:
         ChangeTimeout: a condition is not satisfied in time.
     """
-    missing: dict[str, list[str]] = {}
+
+    async def unmet(broker_id: int) -> Sequence[str]:
+        return await _unmet(backend, router.brokers[broker_id], conditions, configs=configs)
+
+    await wait_for_brokers(router, change, len(conditions), unmet, timeout, on_progress)
+
+
+async def wait_for_brokers(
+    router: ClusterRouter,
+    change: str,
+    conditions: int,
+    unmet: Callable[[int], Awaitable[Sequence[str]]],
+    timeout: float,
+    on_progress: ProgressCallback | None,
+) -> None:
+    """Wait until no live broker has unmet conditions.
+
+    Args:
+        change: the change in past tense, for the error.
+        conditions: how many conditions there are for a broker.
+        unmet: returns which conditions the broker with this id does not satisfy. A ConnectionFault stands for all.
+
+    Raises:
+        ChangeTimeout: a condition is not satisfied in time.
+    """
+
+    async def unmet_or_fault(broker_id: int) -> Sequence[str]:
+        try:
+            return await unmet(broker_id)
+        except ConnectionFault as fault:
+            return [fault.reason()] * conditions
+
+    missing: dict[str, Sequence[str]] = {}
     pause = FIRST_PAUSE
     try:
         async with asyncio.timeout(timeout):
             while True:
                 await router.describe_cluster()
-                brokers = dict(router.brokers)
-                unmet = await asyncio.gather(*(_unmet(router, each, conditions) for each in brokers.values()))
-                missing = {f"broker {id}": each for id, each in zip(brokers, unmet, strict=True) if each}
-                total = len(brokers) * len(conditions)
+                brokers = tuple(router.brokers)
+                found = await asyncio.gather(*map(unmet_or_fault, brokers))
+                missing = {f"broker {id}": each for id, each in zip(brokers, found, strict=True) if each}
+                total = len(brokers) * conditions
                 if on_progress is not None:
                     on_progress(Progress(total - sum(map(len, missing.values())), total))
                 if not missing and brokers:
@@ -65,14 +101,13 @@ async def wait_until(
         raise ChangeTimeout(change, timeout, missing) from None
 
 
-async def _unmet(router: ControllerRouter, broker: Endpoint, conditions: Mapping[str, Condition]) -> list[str]:
+async def _unmet(
+    backend: Backend, broker: Endpoint, conditions: Mapping[str, Condition], *, configs: bool
+) -> list[str]:
     """Return which conditions a broker does not satisfy."""
-    try:
-        response = await router.send(broker, TopicMetadataRequest_V1(topic_names=tuple(conditions)))
-    except ConnectionFault as fault:
-        return [fault.reason()] * len(conditions)
-    topics = {topic.topic_name: topic for topic in response.topics}
-    unmet = ((name, condition(topics[name])) for name, condition in conditions.items())
+    topics = await backend.topics_at(broker, tuple(conditions), configs=configs)
+    unknown = AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    unmet = ((name, condition(topics.get(name, unknown))) for name, condition in conditions.items())
     return [f"{name} {missing}" for name, missing in unmet if missing is not None]
 
 
@@ -83,34 +118,36 @@ def is_created(partitions: int | None) -> Condition:
         partitions: the expected number of partitions; None for any.
     """
 
-    def condition(topic: TopicMetadata) -> str | None:
-        if topic.topic_error_code != ErrorCode.NO_ERROR:
-            return "does not exist"
+    def condition(topic: TopicDescription | AdminError) -> str | None:
+        if isinstance(topic, AdminError):
+            return _missing(topic)
         if partitions is not None and len(topic.partitions) != partitions:
             return f"has {len(topic.partitions)} partitions instead of {partitions}"
-        leaderless = sum(partition.leader < 0 for partition in topic.partitions)
+        leaderless = sum(partition.leader is None for partition in topic.partitions)
         return f"has {leaderless} partitions without leader" if leaderless else None
 
     return condition
 
 
-def is_deleted(topic: TopicMetadata) -> str | None:
+def is_deleted(topic: TopicDescription | AdminError) -> str | None:
     """The condition that a topic does not exist."""
-    return None if topic.topic_error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else "still exists"
+    gone = isinstance(topic, AdminError) and topic.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return None if gone else "still exists"
 
 
 def is_reassigned(targets: Mapping[int, Sequence[int]]) -> Condition:
     """Return the condition that partitions have the target replicas, all of them in sync."""
 
-    def condition(topic: TopicMetadata) -> str | None:
-        partitions = {each.partition_id: each for each in topic.partitions}
+    def condition(topic: TopicDescription | AdminError) -> str | None:
+        if isinstance(topic, AdminError):
+            return _missing(topic)
+        partitions = {each.partition: each for each in topic.partitions}
         for index, target in targets.items():
             partition = partitions.get(index)
             if partition is None:
                 return f"has no partition {index}"
-            replicas = [each.replica_id for each in partition.replicas_lag]
-            if replicas != list(target):
-                return f"partition {index} has the replicas {replicas} instead of {list(target)}"
+            if partition.replicas != tuple(target):
+                return f"partition {index} has the replicas {list(partition.replicas)} instead of {list(target)}"
             if not set(target) <= set(partition.isr):
                 return f"partition {index} has the ISR {list(partition.isr)}"
         return None
@@ -125,11 +162,32 @@ def has_preferred_leaders(partitions: Sequence[int]) -> Condition:
         partitions: the partitions concerned; empty for all.
     """
 
-    def condition(topic: TopicMetadata) -> str | None:
+    def condition(topic: TopicDescription | AdminError) -> str | None:
+        if isinstance(topic, AdminError):
+            return _missing(topic)
         for each in topic.partitions:
-            concerned = not partitions or each.partition_id in partitions
-            if concerned and each.replicas_lag and each.leader != each.replicas_lag[0].replica_id:
-                return f"partition {each.partition_id} is led by {each.leader}"
+            concerned = not partitions or each.partition in partitions
+            if concerned and each.replicas and each.leader != each.replicas[0]:
+                return f"partition {each.partition} is led by {'no broker' if each.leader is None else each.leader}"
         return None
 
     return condition
+
+
+def has_configs(expected: Mapping[str, str | None]) -> Condition:
+    """Return the condition that a topic overrides configs with these values; None for no override."""
+
+    def condition(topic: TopicDescription | AdminError) -> str | None:
+        if isinstance(topic, AdminError):
+            return _missing(topic)
+        configs = topic.configs or {}
+        for key, value in expected.items():
+            if configs.get(key) != value:
+                return f"has {key}={configs[key]}" if key in configs else f"has no {key}"
+        return None
+
+    return condition
+
+
+def _missing(error: AdminError) -> str:
+    return "does not exist" if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else f"has error {error.name}"

@@ -2,38 +2,111 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from kwire.errors import KwireError
-from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.coded_error import CodedError
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["AdminError", "ChangeTimeout", "ControllerNotFound"]
+__all__ = ["AdminError", "BrokerNotFound", "ChangeTimeout", "ControllerNotFound", "NotSupported", "OutcomeUnknown"]
 
 
 class AdminError(KwireError):
-    """A broker rejected a request, or the part of it that concerns one topic.
+    """A broker rejected a request, or the part of it that concerns one item.
 
     Attributes:
-        code: the error code of KIP-4.
-        item: the topic or tool; empty for the whole request.
-        text: a description of the error.
-        attempts: how often the request was sent. After the first attempt, the error may be the result of an earlier
-            one: a topic that already exists may have been created by an attempt that lost its response.
+        code: the error code. Numbers from 1000 on, and some below, belong to the drafts of KIP-4.
+        name: the name of the code, such as `TOPIC_ALREADY_EXISTS`; `ERROR_<code>` for an unknown code.
+        item: what the error concerns, such as a topic; empty for the whole request.
+        text: the broker's explanation, or the description of the code if the broker gave none.
+        attempts: how often the request was sent.
     """
 
-    def __init__(self, code: int, item: str, text: str | None = None, attempts: int = 1) -> None:
-        super().__init__(code, item, text, attempts)
+    def __init__(self, code: int, name: str, item: str, text: str, attempts: int = 1) -> None:
+        super().__init__(code, name, item, text, attempts)
         self.code = code
+        self.name = name
         self.item = item
-        self.text = text or describe(code)
+        self.text = text
+        self.attempts = attempts
+
+    @classmethod
+    def of_kafka(cls, code: int, item: str, text: str | None = None, attempts: int = 1) -> Self:
+        """Return the error for a code of Kafka."""
+        return cls._of(ErrorCode.of(code), item, text, attempts)
+
+    @classmethod
+    def of_kip4(cls, code: int, item: str, text: str | None = None, attempts: int = 1) -> Self:
+        """Return the error for a code of the drafts of KIP-4."""
+        return cls._of(Kip4ErrorCode.of(code), item, text, attempts)
+
+    @classmethod
+    def _of(cls, code: CodedError | int, item: str, text: str | None, attempts: int) -> Self:
+        if isinstance(code, CodedError):
+            return cls(int(code), code.name, item, text or code.text, attempts)
+        return cls(code, f"ERROR_{code}", item, text or "the error code is unknown to this client", attempts)
+
+    def __str__(self) -> str:
+        sent = f", sent {self.attempts} times" if self.attempts > 1 else ""
+        return f"{self.item or 'the request'}: {self.text.rstrip('.')} (error {self.code} {self.name}{sent})"
+
+
+class NotSupported(KwireError):
+    """The cluster has no such operation.
+
+    Attributes:
+        operation: what was requested.
+        why: what the cluster lacks.
+    """
+
+    def __init__(self, operation: str, why: str) -> None:
+        super().__init__(operation, why)
+        self.operation = operation
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{self.operation} is not supported by this cluster: {self.why}"
+
+
+class OutcomeUnknown(KwireError):
+    """The response to a command was lost: the command may or may not have taken effect.
+
+    The client does not repeat such a command, because a second execution could have another effect. Look at the state
+    of the cluster before you repeat it.
+
+    Attributes:
+        request: the name of the request message.
+        fault: why the response was lost.
+        attempts: how often the request was sent; all attempts but the last one had no effect.
+    """
+
+    def __init__(self, request: str, fault: Exception, attempts: int) -> None:
+        super().__init__(request, fault, attempts)
+        self.request = request
+        self.fault = fault
         self.attempts = attempts
 
     def __str__(self) -> str:
-        retried = f" (sent {self.attempts} times: an earlier attempt may have succeeded)" if self.attempts > 1 else ""
-        return f"{self.item or 'the request'}: {self.text} (error {self.code}){retried}"
+        return f"the outcome of {self.request} is unknown, check it before you repeat it: {self.fault}"
+
+
+class BrokerNotFound(KwireError):
+    """The cluster does not list a broker.
+
+    Attributes:
+        broker_id: the id of the broker.
+    """
+
+    def __init__(self, broker_id: int) -> None:
+        super().__init__(broker_id)
+        self.broker_id = broker_id
+
+    def __str__(self) -> str:
+        return f"no live broker has the id {self.broker_id}"
 
 
 class ControllerNotFound(KwireError):
@@ -75,11 +148,3 @@ class ChangeTimeout(KwireError):
             for broker, items in self.missing.items()
         )
         return f"not {self.change} within {self.seconds:g} s: {'; '.join(parts)}"
-
-
-def describe(code: int) -> str:
-    """Return the text of an error code, or its number if the code is unknown."""
-    try:
-        return ErrorCode(code).text
-    except ValueError:
-        return f"error {code}"

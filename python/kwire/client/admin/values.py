@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kwire.client.admin.errors import AdminError
 
 __all__ = [
@@ -16,6 +19,7 @@ __all__ = [
     "NewTopic",
     "Outcomes",
     "PartitionDescription",
+    "PartitionMove",
     "Progress",
     "ReassignmentState",
     "ReassignmentStatus",
@@ -64,10 +68,15 @@ class TopicChange:
 
 
 class Outcomes(Mapping[str, "AdminError | None"]):
-    """The result of a command by topic: None if it was accepted, otherwise the error."""
+    """The result of a command by item, such as a topic: None if it was accepted, otherwise the error.
 
-    def __init__(self, outcomes: Mapping[str, AdminError | None]) -> None:
+    Attributes:
+        attempts: how often the request was sent. All attempts but the last one had no effect, or the same effect.
+    """
+
+    def __init__(self, outcomes: Mapping[str, AdminError | None], attempts: int = 1) -> None:
         self._outcomes = dict(outcomes)
+        self.attempts = attempts
 
     def __getitem__(self, topic: str) -> AdminError | None:
         return self._outcomes[topic]
@@ -93,35 +102,68 @@ class Outcomes(Mapping[str, "AdminError | None"]):
 
 
 class BrokerAddress(NamedTuple):
-    """The address of a live broker."""
+    """The address of a live broker, and its rack if it has one."""
 
     id: int
     host: str
     port: int
+    rack: str | None = None
 
 
 class ClusterDescription(NamedTuple):
-    """The live brokers and the controller, which is None during an election."""
+    """The live brokers, the controller, and the cluster id.
+
+    Attributes:
+        brokers: in the order of the response.
+        controller: None during an election. A KRaft cluster names a random broker, which forwards commands.
+        cluster_id: None in the dialect of the KIP-4 drafts.
+    """
 
     brokers: tuple[BrokerAddress, ...]
     controller: BrokerAddress | None
+    cluster_id: str | None = None
 
 
 class PartitionDescription(NamedTuple):
-    """A partition. `leader` is None if it has none; `replicas` has the preferred leader first."""
+    """A partition.
+
+    Attributes:
+        partition: the index of the partition.
+        leader: the broker that leads it; None if no broker does.
+        replicas: its brokers, the preferred leader first.
+        isr: the replicas that are in sync.
+        leader_epoch: how often the leader changed; None if the broker does not report it.
+        offline_replicas: the replicas that are not available; None if the broker does not report them.
+        lag: by replica, how many messages it is behind, None if unknown. Kafka does not report it here: it is empty.
+        error: the error that the broker reports for the partition, such as a missing leader.
+    """
 
     partition: int
     leader: int | None
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    leader_epoch: int | None = None
+    offline_replicas: tuple[int, ...] | None = None
+    lag: Mapping[int, int | None] = MappingProxyType({})
+    error: AdminError | None = None
 
 
 class TopicDescription(NamedTuple):
-    """A topic with the configs that it overrides."""
+    """A topic.
+
+    Attributes:
+        name: the name of the topic.
+        partitions: its partitions in ascending order.
+        configs: the configs that the topic overrides; None if they were not requested.
+        topic_id: the id of the topic (KIP-516); None if the broker does not report it.
+        is_internal: whether Kafka itself uses the topic, such as `__consumer_offsets`.
+    """
 
     name: str
     partitions: tuple[PartitionDescription, ...]
-    configs: Mapping[str, str]
+    configs: Mapping[str, str] | None = None
+    topic_id: UUID | None = None
+    is_internal: bool = False
 
 
 class ReassignmentState(StrEnum):
@@ -132,6 +174,14 @@ class ReassignmentState(StrEnum):
     FAILED = "failed"
 
 
+class PartitionMove(NamedTuple):
+    """The replicas of a partition that is being reassigned, and which of them are added and removed."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
 class ReassignmentStatus(NamedTuple):
     """The reassignment of a topic.
 
@@ -139,11 +189,13 @@ class ReassignmentStatus(NamedTuple):
         topic: the name of the topic.
         partitions: a ReassignmentState by partition; the number of a state that this client does not know.
         error: why the status is unknown; None if it is known.
+        moves: by partition that is moving, its replicas. Empty in the dialect of the KIP-4 drafts, which lack them.
     """
 
     topic: str
     partitions: Mapping[int, str]
     error: AdminError | None
+    moves: Mapping[int, PartitionMove] = MappingProxyType({})
 
 
 class ToolResult(NamedTuple):

@@ -77,7 +77,7 @@ class Controller:
         self._broker_id = broker_id
         self._send = send
         self._settings = settings or ControllerSettings()
-        self._rng = rng or random.Random()  # noqa: S311 - spreads replicas, not used for security
+        self._rng = rng or random.Random()  # noqa: S311  # spreads replicas, not used for security
         self._context: ControllerContext | None = None
         self._queue: EventQueue | None = None
         self._election_possible = asyncio.Event()
@@ -249,7 +249,7 @@ class Controller:
                 try:
                     elected = await elect(self._store, self._broker_id, self._watch_fired)
                 except ZnodeError as error:
-                    log.error("cannot elect a controller: %s", error)  # noqa: TRY400 - the data is wrong, not the code
+                    log.error("cannot elect a controller: %s", error)  # noqa: TRY400  # the data is wrong, not the code
                     await asyncio.sleep(RETRY_SECONDS)
                     continue
                 if elected is None:
@@ -325,7 +325,7 @@ class Controller:
         except asyncio.CancelledError:
             _fail(response, NotController(self._broker_id))
             raise
-        except Exception as error:  # noqa: BLE001 - logged here and reported to the client
+        except Exception as error:  # noqa: BLE001  # logged here and reported to the client
             request.context.run(log.exception, "error processing a request")
             _fail(response, AdminError(ErrorCode.ADMIN_REQUEST_FAILED, f"{type(error).__name__}: {error}"))
         else:

@@ -154,7 +154,7 @@ class MetadataBroadcaster:
             # asyncio.wait_for of Python 3.11 loses a cancellation that coincides with the response.
             async with asyncio.timeout(self.settings.send_timeout):
                 response = await self._send(broker.id, replace(message, broker_epoch=broker.epoch))
-        except Exception as error:  # noqa: BLE001 - `send` may raise anything; the caller retries
+        except Exception as error:  # noqa: BLE001  # `send` may raise anything; the caller retries
             log.info("cannot send metadata to broker %d: %r", broker.id, error)
             return False
         if response.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:

@@ -313,7 +313,7 @@ class ServerConnection(asyncio.Protocol):
             self._flush()
             self.close(error.reason, error.detail)
             return len(data)
-        except Exception as error:  # noqa: BLE001 - a fault in one response must not affect other connections
+        except Exception as error:  # noqa: BLE001  # a fault in one response must not affect other connections
             self._flush()
             self._fail(error)
             return len(data)

@@ -150,8 +150,8 @@ class Node:
             await self._session.wait_ended()
             log.warning("the ZooKeeper session has ended")
             await self._session.close()
-            while not await self._start_session():  # noqa: ASYNC110 - nothing signals that ZooKeeper is back
-                await asyncio.sleep(uniform(0.5, 1.5) * RECONNECT_SECONDS)  # noqa: S311 - spreads the nodes in time
+            while not await self._start_session():  # noqa: ASYNC110  # nothing signals that ZooKeeper is back
+                await asyncio.sleep(uniform(0.5, 1.5) * RECONNECT_SECONDS)  # noqa: S311  # spreads the nodes in time
 
     async def _start_session(self) -> bool:
         """Open and start a session, and return whether it succeeded."""

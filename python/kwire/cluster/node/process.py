@@ -79,6 +79,6 @@ async def _start(node: Node, stop: asyncio.Event) -> bool:
 
 async def _stop_with(pid: int, stop: asyncio.Event) -> None:
     """Set `stop` when the process has ended."""
-    while is_running(pid):  # noqa: ASYNC110 - other processes cannot be awaited
+    while is_running(pid):  # noqa: ASYNC110  # other processes cannot be awaited
         await asyncio.sleep(CHECK_SECONDS)
     stop.set()

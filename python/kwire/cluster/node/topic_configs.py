@@ -71,7 +71,7 @@ class TopicConfigWatcher:
             try:
                 configs = EntityConfig.decode(znode.data, path).config if znode is not None else {}
             except ZnodeError as error:
-                log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400 - the znode is at fault, not the code
+                log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
                 continue
             self._metadata.set_configs(name, configs)
 
@@ -108,7 +108,7 @@ def changed_topics(notifications: list[str], znodes: list[Znode | None]) -> list
         try:
             change = ConfigChangeNotification.decode(znode.data, f"{ConfigChangeNotification.root}/{name}")
         except ZnodeError as error:
-            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400 - the znode is at fault, not the code
+            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
             continue
         if change.entity_type == "topics":
             topics[change.entity_name] = None

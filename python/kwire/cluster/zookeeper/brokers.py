@@ -143,7 +143,7 @@ class BrokerRegistration:
         features = {}
         if (value := document.take("features", None)) is not None:
             supported = JsonObject(value, path, "features")
-            for name in supported.keys():  # noqa: SIM118 - reading takes the keys out
+            for name in supported.keys():  # noqa: SIM118  # reading takes the keys out
                 one = supported.object(name)
                 features[name] = SupportedVersionRange(
                     one.integer("min_version"), one.integer("max_version"), one.unknown()

@@ -93,7 +93,7 @@ class FeaturesZnode:
         warnings: list[ZnodeError] = []
         if status == 1 or "features" in document:
             values = document.object("features")
-            for name in values.keys():  # noqa: SIM118 - reading takes the keys out
+            for name in values.keys():  # noqa: SIM118  # reading takes the keys out
                 levels = _levels(values, name, warnings)
                 if levels is not None:
                     features[name] = levels

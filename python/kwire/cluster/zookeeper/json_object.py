@@ -221,7 +221,7 @@ class JsonObject:
     def string_map(self, key: str) -> dict[str, str]:
         """Read an object of strings."""
         inner = self.object(key)
-        return {name: inner.string(name) for name in inner.keys()}  # noqa: SIM118 - reading removes the keys
+        return {name: inner.string(name) for name in inner.keys()}  # noqa: SIM118  # reading removes the keys
 
     def object(self, key: str) -> JsonObject:
         """Read an object."""

@@ -51,7 +51,7 @@ class CallbackQueue:
             call = waiting.popleft()
             try:
                 call()
-            except Exception as error:  # noqa: BLE001 - a failing callback must not affect the others; the loop reports it
+            except Exception as error:  # noqa: BLE001  # a failing callback must not affect the others; the loop reports it
                 self._loop.call_exception_handler(
                     {"message": f"callback of a ZooKeeper session failed: {call!r}", "exception": error}
                 )

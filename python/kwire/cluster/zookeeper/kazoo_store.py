@@ -226,7 +226,7 @@ class KazooStore:
                 if not request.exhausted:  # else it has failed in the meantime
                     self._in_flight += 1
                     response, callback = request.send(self._client)
-                    response.rawlink(lambda response, callback=callback: self._on_response(response, callback))  # type: ignore[misc]
+                    response.rawlink(lambda response, callback=callback: self._on_response(response, callback))  # type: ignore[misc]  # mypy does not infer lambda defaults
                 if request.exhausted:
                     self._outgoing.popleft()
         finally:
@@ -297,7 +297,7 @@ class KazooStore:
         for listener in list(self._listeners):
             try:
                 listener(state)
-            except Exception as error:  # noqa: BLE001 - a failing listener must not affect the others; the loop reports it
+            except Exception as error:  # noqa: BLE001  # a failing listener must not affect the others; the loop reports it
                 self._loop.call_exception_handler({"message": f"{listener!r} failed on {state}", "exception": error})
 
 

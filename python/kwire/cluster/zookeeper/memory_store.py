@@ -455,7 +455,7 @@ class MemoryStore:
     def _call(self, callback: Callable[[Any], None], argument: object) -> None:
         try:
             callback(argument)
-        except Exception as error:  # noqa: BLE001 - a failing callback must not affect the others; the loop reports it
+        except Exception as error:  # noqa: BLE001  # a failing callback must not affect the others; the loop reports it
             self._loop.call_exception_handler({"message": f"{callback!r} failed on {argument!r}", "exception": error})
 
 

@@ -1,0 +1,132 @@
+"""Access control lists: the values of ACLs and of filters for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kwire.client.admin.coded_name import CodedName
+
+__all__ = ["AclBinding", "AclBindingFilter", "AclOperation", "AclPermissionType", "PatternType", "ResourceType"]
+
+
+class ResourceType(CodedName):
+    """The type of a resource. `ANY` is for filters."""
+
+    UNKNOWN = "UNKNOWN", 0
+    ANY = "ANY", 1
+    TOPIC = "TOPIC", 2
+    GROUP = "GROUP", 3
+    CLUSTER = "CLUSTER", 4
+    TRANSACTIONAL_ID = "TRANSACTIONAL_ID", 5
+    DELEGATION_TOKEN = "DELEGATION_TOKEN", 6
+    USER = "USER", 7
+
+
+class PatternType(CodedName):
+    """How an ACL matches the names of resources (KIP-290). `ANY` and `MATCH` are for filters.
+
+    `MATCH` finds all ACLs that apply to a name: literal ones, prefixed ones, and those of the name `*`.
+    """
+
+    UNKNOWN = "UNKNOWN", 0
+    ANY = "ANY", 1
+    MATCH = "MATCH", 2
+    LITERAL = "LITERAL", 3
+    PREFIXED = "PREFIXED", 4
+
+
+class AclOperation(CodedName):
+    """What an ACL allows or denies. `ANY` is for filters, and `ALL` is every operation."""
+
+    UNKNOWN = "UNKNOWN", 0
+    ANY = "ANY", 1
+    ALL = "ALL", 2
+    READ = "READ", 3
+    WRITE = "WRITE", 4
+    CREATE = "CREATE", 5
+    DELETE = "DELETE", 6
+    ALTER = "ALTER", 7
+    DESCRIBE = "DESCRIBE", 8
+    CLUSTER_ACTION = "CLUSTER_ACTION", 9
+    DESCRIBE_CONFIGS = "DESCRIBE_CONFIGS", 10
+    ALTER_CONFIGS = "ALTER_CONFIGS", 11
+    IDEMPOTENT_WRITE = "IDEMPOTENT_WRITE", 12
+    CREATE_TOKENS = "CREATE_TOKENS", 13
+    DESCRIBE_TOKENS = "DESCRIBE_TOKENS", 14
+    TWO_PHASE_COMMIT = "TWO_PHASE_COMMIT", 15
+
+
+class AclPermissionType(CodedName):
+    """Whether an ACL allows or denies. `ANY` is for filters. A denial overrides every permission."""
+
+    UNKNOWN = "UNKNOWN", 0
+    ANY = "ANY", 1
+    DENY = "DENY", 2
+    ALLOW = "ALLOW", 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class AclBinding:
+    """An ACL: which principal, from which host, may or may not perform which operation on which resources.
+
+    Attributes:
+        resource_type: the type of the resources.
+        resource_name: their name or prefix; a literal `*` matches every name. That of the cluster is `kafka-cluster`.
+        pattern_type: literal or prefixed.
+        principal: such as `User:alice`; `User:*` for all users.
+        host: the address of the client; `*` for any.
+        operation: what it may or may not do.
+        permission_type: allow or deny.
+    """
+
+    resource_type: ResourceType
+    resource_name: str
+    pattern_type: PatternType = PatternType.LITERAL
+    principal: str
+    host: str = "*"
+    operation: AclOperation
+    permission_type: AclPermissionType = AclPermissionType.ALLOW
+
+    def __str__(self) -> str:
+        return (
+            f"{self.permission_type} {self.operation} on {self.pattern_type} {self.resource_type} {self.resource_name}"
+            f" for {self.principal} from {self.host}"
+        )
+
+    def exact_filter(self) -> AclBindingFilter:
+        """Return the filter that matches only this ACL."""
+        return AclBindingFilter(
+            resource_type=self.resource_type,
+            resource_name=self.resource_name,
+            pattern_type=self.pattern_type,
+            principal=self.principal,
+            host=self.host,
+            operation=self.operation,
+            permission_type=self.permission_type,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclBindingFilter:
+    """A filter for ACLs. An ACL matches if all fields match; the defaults match every ACL.
+
+    Attributes:
+        resource_name: the name or prefix of the ACL, which `pattern_type` MATCH extends; None for any.
+        principal: such as `User:alice`; None for any.
+        host: the host of the ACL, where `*` only matches `*`; None for any.
+    """
+
+    resource_type: ResourceType = ResourceType.ANY
+    resource_name: str | None = None
+    pattern_type: PatternType = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: AclOperation = AclOperation.ANY
+    permission_type: AclPermissionType = AclPermissionType.ANY
+
+    def __str__(self) -> str:
+        return (
+            f"{self.permission_type} {self.operation} on {self.pattern_type} {self.resource_type}"
+            f" {self.resource_name or 'of any name'} for {self.principal or 'any principal'}"
+            f" from {self.host or 'any host'}"
+        )

@@ -1,0 +1,174 @@
+"""ACLs: describe, create, and delete them (KIP-140)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire.client.admin import completion
+from kwire.client.admin.acl_values import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+from kwire.client.admin.cluster_router import ANY, Broker
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.values import Outcomes
+from kwire.messages.kafka.create_acls import AclCreation, CreateAclsRequest
+from kwire.messages.kafka.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from kwire.messages.kafka.describe_acls import DescribeAclsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kwire.client.admin.cluster_router import ClusterRouter, Target
+    from kwire.client.admin.completion import ProgressCallback
+
+EVERY = AclBindingFilter()
+"""The filter that matches every ACL."""
+
+
+class AclOperations:
+    """Operations on ACLs."""
+
+    _router: ClusterRouter
+
+    async def describe_acls(self, filter: AclBindingFilter = EVERY) -> list[AclBinding]:
+        """Return the ACLs that match a filter, in order, as one broker reports them.
+
+        Raises:
+            AdminError: 31 not authorized; 42 the filter is invalid; 54 the cluster has no authorizer.
+        """
+        return await self._describe_acls(filter, ANY)
+
+    async def _describe_acls(self, filter: AclBindingFilter, target: Target) -> list[AclBinding]:
+        request = DescribeAclsRequest(**_filter_fields(filter))
+        answer = await self._router.read(request, target, lambda response: response.error_code)
+        response = answer.response
+        if response.error_code:
+            raise AdminError.of_kafka(response.error_code, "ACLs", response.error_message, answer.attempts)
+        return sorted(_binding(resource, each) for resource in response.resources for each in resource.acls)
+
+    async def create_acls(self, acls: Iterable[AclBinding]) -> Outcomes:
+        """Create ACLs. The command is repeated after a lost response: an ACL that exists already is a success.
+
+        The outcomes are by `str` of the ACL. Errors of an ACL: 31 not authorized; 42 it is invalid; 54 the cluster has
+        no authorizer.
+        """
+        wanted = tuple(dict.fromkeys(acls))
+        request = CreateAclsRequest(
+            creations=tuple(
+                AclCreation(
+                    resource_type=each.resource_type.code,
+                    resource_name=each.resource_name,
+                    resource_pattern_type=each.pattern_type.code,
+                    principal=each.principal,
+                    host=each.host,
+                    operation=each.operation.code,
+                    permission_type=each.permission_type.code,
+                )
+                for each in wanted
+            )
+        )
+        answer = await self._router.command(
+            request, error_code=lambda response: _first_code(response.results), repeatable=True
+        )
+        return Outcomes(
+            {
+                str(acl): _error(result, str(acl), answer.attempts)
+                for acl, result in zip(wanted, answer.response.results, strict=True)
+            },
+            answer.attempts,
+        )
+
+    async def delete_acls(
+        self, filters: Iterable[AclBindingFilter]
+    ) -> dict[AclBindingFilter, dict[AclBinding, AdminError | None] | AdminError]:
+        """Delete every ACL that matches one of the filters. The command is never repeated after a lost response.
+
+        The result of a filter has the ACLs that matched, with None for those that were deleted, or the error of the
+        filter: 31 not authorized; 42 it is invalid; 54 the cluster has no authorizer. A filter that matches nothing is
+        a success.
+
+        Raises:
+            OutcomeUnknown: the response was lost.
+        """
+        wanted = tuple(dict.fromkeys(filters))
+        request = DeleteAclsRequest(filters=tuple(DeleteAclsFilter(**_filter_fields(each)) for each in wanted))
+        answer = await self._router.command(request, error_code=lambda response: _first_code(response.filter_results))
+        deleted: dict[AclBindingFilter, dict[AclBinding, AdminError | None] | AdminError] = {}
+        for filter, result in zip(wanted, answer.response.filter_results, strict=True):
+            error = _error(result, str(filter), answer.attempts)
+            if error is not None:
+                deleted[filter] = error
+                continue
+            acls = {_binding(each, each): each for each in result.matching_acls}
+            deleted[filter] = {acl: _error(each, str(acl), answer.attempts) for acl, each in sorted(acls.items())}
+        return deleted
+
+    async def wait_until_acls(
+        self,
+        *,
+        created: Iterable[AclBinding] = (),
+        deleted: Iterable[AclBinding] = (),
+        timeout: float = 30.0,
+        on_progress: ProgressCallback | None = None,
+    ) -> None:
+        """Wait until every broker reports ACLs that were created, and none reports those that were deleted.
+
+        Args:
+            timeout: seconds to wait.
+            on_progress: called after each round of requests.
+
+        Raises:
+            ChangeTimeout: a broker does not report the change in time.
+        """
+        present, absent = frozenset(created), frozenset(deleted)
+
+        async def unmet(broker_id: int) -> Sequence[str]:
+            reported = frozenset(await self._describe_acls(EVERY, Broker(broker_id)))
+            lacking = [f"lacks {acl}" for acl in sorted(present - reported)]
+            return [*lacking, *(f"still has {acl}" for acl in sorted(absent & reported))]
+
+        await completion.wait_for_brokers(
+            self._router, "changed", len(present) + len(absent), unmet, timeout, on_progress
+        )
+
+
+def _filter_fields(filter: AclBindingFilter) -> dict[str, Any]:
+    """Return the fields that DescribeAcls and DeleteAcls have in common."""
+    return {
+        "resource_type_filter": filter.resource_type.code,
+        "resource_name_filter": filter.resource_name,
+        "pattern_type_filter": filter.pattern_type.code,
+        "principal_filter": filter.principal,
+        "host_filter": filter.host,
+        "operation": filter.operation.code,
+        "permission_type": filter.permission_type.code,
+    }
+
+
+def _binding(resource: Any, entry: Any) -> AclBinding:
+    """Return the ACL for the structs of a response with its resource and with its entry."""
+    return AclBinding(
+        resource_type=ResourceType.of_code(resource.resource_type),
+        resource_name=resource.resource_name,
+        pattern_type=PatternType.of_code(resource.pattern_type),
+        principal=entry.principal,
+        host=entry.host,
+        operation=AclOperation.of_code(entry.operation),
+        permission_type=AclPermissionType.of_code(entry.permission_type),
+    )
+
+
+def _first_code(results: Sequence[Any]) -> int:
+    """Return the error code of the first result: a broker that is not responsible reports it for each item."""
+    return results[0].error_code if results else 0
+
+
+def _error(result: Any, item: str, attempts: int) -> AdminError | None:
+    if not result.error_code:
+        return None
+    return AdminError.of_kafka(result.error_code, item, result.error_message, attempts)

@@ -1,0 +1,396 @@
+"""Send requests to a suitable broker of one cluster, and send them again where that is harmless.
+
+A target names the broker that a request needs: any, the controller, one broker, or the coordinator of a group. The
+router finds that broker, obeys throttle times, and retries with exponential backoff and jitter until the timeout.
+
+A request that only reads is repeated after any failure. A command is repeated only if it certainly had no effect: it
+was not sent, or the broker answered that another broker is responsible. If the response to a command is lost, the error
+is OutcomeUnknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import uniform
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound, OutcomeUnknown
+from kwire.client.admin.values import BrokerAddress, ClusterDescription
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kafka.metadata import MetadataRequest
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
+from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
+from kwire.protocol.endpoint import Endpoint
+from kwire.protocol.errors import ConnectionFault, NoCommonVersion, Timeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kwire.client.connection import Connection
+    from kwire.client.connection_pool import ConnectionPool
+    from kwire.declare import Message, Request
+    from kwire.messages.kafka.metadata import MetadataResponse
+    from kwire.messages.kip4.cluster_metadata import ClusterMetadataResponse
+    from kwire.protocol.negotiated_versions import Dialect
+
+R = TypeVar("R", bound="Message")
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+"""Seconds between two attempts: exponential backoff with jitter."""
+
+MISDIRECTED = frozenset(
+    {
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_CONTROLLER,
+    }
+)
+"""Error codes of Kafka by which a broker refuses a request that another broker may accept: it had no effect."""
+MISDIRECTED_OF = {"kafka": MISDIRECTED, "kip4": frozenset({Kip4ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST})}
+
+
+class Answer(NamedTuple, Generic[R]):
+    """A response, who sent it, and how many attempts it took."""
+
+    response: R
+    endpoint: Endpoint
+    attempts: int
+
+
+class Target(Protocol):
+    """The broker that a request needs."""
+
+    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
+        """Return the broker, or None if no broker knows it at the moment.
+
+        Args:
+            failures: receives, by broker, why it did not name the target.
+        """
+
+    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
+        """Discard what is known about the target: `endpoint` failed or is not responsible any more."""
+
+    def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
+        """Return the error for a target that was not found in time."""
+
+
+class AnyBroker:
+    """Any broker. Brokers that failed are tried last."""
+
+    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint:
+        del failures
+        return router.known_brokers()[0]
+
+    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
+        router.put_last(endpoint)
+
+    def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
+        return ControllerNotFound(seconds, failures)
+
+
+class Controller:
+    """The controller of the cluster."""
+
+    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
+        controller = router.controller or await router.look_up_controller(failures)
+        return None if controller is None else Endpoint(controller.host, controller.port)
+
+    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
+        router.put_last(endpoint)
+        router.controller = None
+
+    def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
+        return ControllerNotFound(seconds, failures)
+
+
+class Broker(NamedTuple):
+    """One broker, by its id. A broker that was listed before and is not any more may be restarting."""
+
+    id: int
+
+    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
+        del failures
+        if self.id not in router.brokers:
+            await router.describe_cluster()
+        if self.id not in router.seen:
+            raise BrokerNotFound(self.id)
+        return router.brokers.get(self.id)
+
+    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
+        del endpoint
+        router.brokers.pop(self.id, None)
+
+    def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
+        del seconds, failures
+        return BrokerNotFound(self.id)
+
+
+ANY = AnyBroker()
+CONTROLLER = Controller()
+
+
+class ClusterRouter:
+    """Finds the brokers of one cluster and sends requests to them.
+
+    Args:
+        bootstrap: addresses of some brokers.
+        pool: the connections. The router closes it.
+        timeout: seconds for a request with all its attempts.
+    """
+
+    def __init__(self, bootstrap: tuple[Endpoint, ...], pool: ConnectionPool, timeout: float) -> None:
+        self._bootstrap = bootstrap
+        self._connections = pool
+        self.timeout = timeout
+        self.brokers: dict[int, Endpoint] = {}
+        """The live brokers by id, as the last response lists them."""
+        self.seen: set[int] = set()
+        """The ids of all brokers that were listed at any time."""
+        self.controller: BrokerAddress | None = None
+        """The controller; None if it has to be looked up."""
+        self._failed: dict[Endpoint, int] = {}
+        """Brokers by when they failed last, as a running number."""
+        self._failures = 0
+        self._not_before: dict[Endpoint, float] = {}
+        """Until when a broker throttles this client, in seconds of the event loop's clock."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._connections.close()
+
+    # Requests
+
+    async def read(
+        self,
+        request: Request[R],
+        target: Target = ANY,
+        error_code: Callable[[R], int] | None = None,
+        *,
+        adapt: Callable[[Any, int], Request[R]] | None = None,
+        highest: int | None = None,
+    ) -> Answer[R]:
+        """Send a request that changes nothing, and repeat it after failures until the timeout.
+
+        Args:
+            error_code: returns the error code of the whole response. Retriable codes are retried.
+            adapt: returns the request as a version of the API needs it.
+            highest: the highest version to send.
+
+        Raises:
+            ConnectionFault: no broker responds in time; the error of the last attempt.
+            AuthenticationFailed, TlsHandshakeFailed: a broker and this client do not accept each other.
+            NoCommonVersion: the cluster does not serve the request.
+            ControllerNotFound: no broker names the controller in time.
+            BrokerNotFound: the cluster does not list the broker.
+        """
+        return await self._attempt(request, target, error_code, adapt, highest, repeatable=True)
+
+    async def command(
+        self,
+        request: Request[R],
+        target: Target = CONTROLLER,
+        error_code: Callable[[R], int] | None = None,
+        *,
+        repeatable: bool = False,
+        adapt: Callable[[Any, int], Request[R]] | None = None,
+        highest: int | None = None,
+    ) -> Answer[R]:
+        """Send a request that changes something, and repeat it only where that is harmless.
+
+        Args:
+            error_code: returns the code by which a broker refuses to be responsible for the whole request.
+            repeatable: whether a second execution has the same effect and the same response as the first one.
+            adapt: returns the request as a version of the API needs it.
+            highest: the highest version to send.
+
+        Raises:
+            OutcomeUnknown: the response was lost, so that the command may have taken effect.
+            ConnectionFault: see `read`. This applies to the other errors, too.
+        """
+        return await self._attempt(request, target, error_code, adapt, highest, repeatable=repeatable)
+
+    async def send(self, endpoint: Endpoint, request: Request[R]) -> R:
+        """Send a request to one broker, once. Raises ConnectionFault."""
+        return await self._send(await self._connections.get(endpoint), request)
+
+    async def describe_cluster(self) -> ClusterDescription:
+        """Return what a broker reports about the cluster, and remember its brokers and the controller."""
+        fault: ConnectionFault | None = None
+        pause = FIRST_PAUSE
+        try:
+            async with asyncio.timeout(self.timeout):
+                while True:
+                    for endpoint in self.known_brokers():
+                        try:
+                            return await self._describe_cluster(endpoint)
+                        except ConnectionFault as error:
+                            if not error.retriable:
+                                raise
+                            fault = error
+                            self.put_last(endpoint)
+                    pause = await back_off(pause)
+        except TimeoutError as error:
+            raise fault or _timeout(error, self.known_brokers()[0], "the metadata request", self.timeout) from None
+
+    async def dialect(self) -> Dialect:
+        """Return the dialect that the brokers speak."""
+        await self.describe_cluster()
+        for endpoint in self.known_brokers():
+            try:
+                return (await self._connections.get(endpoint)).negotiated.dialect
+            except ConnectionFault:
+                self.put_last(endpoint)
+        raise ControllerNotFound(self.timeout, {})
+
+    # Brokers
+
+    def known_brokers(self) -> tuple[Endpoint, ...]:
+        """Return the brokers of the cluster and the bootstrap servers, those that failed last at the end."""
+        known = dict.fromkeys((*self.brokers.values(), *self._bootstrap))
+        return tuple(sorted(known, key=lambda endpoint: self._failed.get(endpoint, 0)))
+
+    def put_last(self, endpoint: Endpoint) -> None:
+        """Try all other brokers before this one."""
+        self._failures += 1
+        self._failed[endpoint] = self._failures
+
+    async def look_up_controller(self, failures: dict[str, str]) -> BrokerAddress | None:
+        """Ask the known brokers for the controller, and return the first that is named.
+
+        Args:
+            failures: receives, by broker, why it did not name one.
+        """
+        for endpoint in self.known_brokers():
+            try:
+                cluster = await self._describe_cluster(endpoint)
+            except ConnectionFault as fault:
+                failures[str(endpoint)] = fault.reason()
+                continue
+            if cluster.controller is not None:
+                return cluster.controller
+            failures[str(endpoint)] = "it knows no controller"
+        return None
+
+    async def _describe_cluster(self, endpoint: Endpoint) -> ClusterDescription:
+        connection = await self._connections.get(endpoint)
+        if connection.negotiated.dialect == "kip4":
+            cluster = _described_by_kip4(await self._send(connection, ClusterMetadataRequest()))
+        else:
+            cluster = _described_by_kafka(await self._send(connection, MetadataRequest(topics=())))
+        if cluster.brokers:
+            self.brokers = {broker.id: Endpoint(broker.host, broker.port) for broker in cluster.brokers}
+            self.seen |= self.brokers.keys()
+        self.controller = cluster.controller
+        return cluster
+
+    # Attempts
+
+    async def _attempt(
+        self,
+        request: Request[R],
+        target: Target,
+        error_code: Callable[[R], int] | None,
+        adapt: Callable[[Any, int], Request[R]] | None,
+        highest: int | None,
+        *,
+        repeatable: bool,
+    ) -> Answer[R]:
+        attempts = 0
+        fault: ConnectionFault | None = None
+        refused: Answer[R] | None = None
+        failures: dict[str, str] = {}
+        current: Endpoint | None = None
+        in_flight = False
+        pause = FIRST_PAUSE
+        try:
+            async with asyncio.timeout(self.timeout):
+                while True:
+                    current = await target.locate(self, failures)
+                    if current is not None:
+                        try:
+                            connection = await self._connections.get(current)
+                            version = connection.negotiated.version_of(type(request))
+                            version = version if highest is None else min(version, highest)
+                            message = request if adapt is None else adapt(request, version)
+                            attempts, in_flight = attempts + 1, True
+                            answer = Answer(await self._send(connection, message, version), current, attempts)
+                            in_flight = False
+                        except NoCommonVersion:
+                            raise
+                        except ConnectionFault as error:
+                            if in_flight and not repeatable:
+                                raise OutcomeUnknown(type(request).__name__, error, attempts) from error
+                            if not error.retriable:
+                                raise
+                            in_flight, fault = False, error
+                        else:
+                            code = error_code(answer.response) if error_code is not None else 0
+                            if not self._should_retry(code, connection.negotiated.dialect, repeatable=repeatable):
+                                return answer
+                            refused = answer
+                        target.forget(self, current)
+                    pause = await back_off(pause)
+        except TimeoutError as error:
+            if isinstance(error, ConnectionFault):
+                raise
+            if in_flight and current is not None:  # the broker has the request and did not respond
+                lost = Timeout(current, type(request).__name__, self.timeout, 0)
+                if not repeatable:
+                    raise OutcomeUnknown(type(request).__name__, lost, attempts) from None
+                fault = fault or lost
+            if refused is not None:
+                return refused
+            if fault is not None:
+                raise fault from None
+            raise target.not_found(self.timeout, failures) from None
+
+    async def highest_version(self, request: type[Message]) -> int:
+        """Return the highest version of a request that the first known broker supports."""
+        await self.describe_cluster()
+        return (await self._connections.get(self.known_brokers()[0])).negotiated.version_of(request)
+
+    async def _send(self, connection: Connection, request: Request[R], version: int | None = None) -> R:
+        """Send a request once the broker does not throttle this client any more."""
+        clock = asyncio.get_running_loop().time
+        wait = self._not_before.get(connection.endpoint, 0.0) - clock()
+        if wait > 0:
+            await asyncio.sleep(wait)
+        response = await connection.send(request, version=version)
+        throttled_ms = getattr(response, "throttle_time_ms", 0)
+        if throttled_ms > 0:
+            self._not_before[connection.endpoint] = clock() + throttled_ms / 1000
+        return response
+
+    @staticmethod
+    def _should_retry(code: int, dialect: Dialect, *, repeatable: bool) -> bool:
+        if code in MISDIRECTED_OF[dialect]:
+            return True
+        known = ErrorCode.of(code)
+        return repeatable and dialect == "kafka" and isinstance(known, ErrorCode) and known.retriable
+
+
+def _described_by_kafka(response: MetadataResponse) -> ClusterDescription:
+    brokers = tuple(BrokerAddress(each.node_id, each.host, each.port, each.rack) for each in response.brokers)
+    controller = next((broker for broker in brokers if broker.id == response.controller_id), None)
+    return ClusterDescription(brokers, controller, response.cluster_id)
+
+
+def _described_by_kip4(response: ClusterMetadataResponse) -> ClusterDescription:
+    brokers = tuple(BrokerAddress(each.node_id, each.host, each.port) for each in response.brokers)
+    controller = response.controller
+    return ClusterDescription(
+        brokers, None if controller is None else BrokerAddress(controller.node_id, controller.host, controller.port)
+    )
+
+
+def _timeout(error: TimeoutError, endpoint: Endpoint, request: str, seconds: float) -> ConnectionFault:
+    return error if isinstance(error, ConnectionFault) else Timeout(endpoint, request, seconds, 0)
+
+
+async def back_off(pause: float) -> float:
+    """Wait for about `pause` seconds and return how long to wait the next time."""
+    await asyncio.sleep(pause * uniform(0.5, 1.5))  # noqa: S311  # jitter
+    return min(2 * pause, LONGEST_PAUSE)

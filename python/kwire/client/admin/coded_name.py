@@ -1,0 +1,24 @@
+"""Names of Kafka that are numbers on the wire."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+
+class CodedName(StrEnum):
+    """A name of Kafka with its number on the wire. Number 0 is `UNKNOWN` and stands for all numbers without a name."""
+
+    code: int
+
+    def __new__(cls, name: str, code: int) -> Self:
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.code = code
+        return member
+
+    @classmethod
+    def of_code(cls, code: int) -> Self:
+        """Return the name for a number, which is that of 0 for an unknown number."""
+        names = {each.code: each for each in cls}
+        return names.get(code, names[0])

@@ -1,0 +1,237 @@
+"""Configs of topics, brokers, and other resources of Kafka: describe them, and change them one by one (KIP-339)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.client.admin.cluster_router import ANY, CONTROLLER, Broker
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.values import Outcomes
+from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kwire.messages.kafka.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from kwire.client.admin.cluster_router import ClusterRouter, Target
+    from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult
+
+    Described: TypeAlias = dict["ConfigResource", dict[str, "ConfigValue"] | AdminError]
+
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+"""Operations of IncrementalAlterConfigs."""
+
+
+class ConfigResourceType(IntEnum):
+    """The type of a resource with configs."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+    @property
+    def singular(self) -> str:
+        """The name of the type, such as `topic` or `broker-logger`."""
+        return self.name.lower().replace("_", "-")
+
+
+class ConfigResource(NamedTuple):
+    """A resource with configs.
+
+    Attributes:
+        type: its type.
+        name: its name; for a broker, its id, or an empty string for the default of all brokers.
+    """
+
+    type: ConfigResourceType
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type.singular} {self.name or 'default'}"
+
+
+class ConfigSource(IntEnum):
+    """Where the value of a config comes from."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    BROKER = 2
+    CLUSTER_DEFAULT = 3
+    STATIC = 4
+    DEFAULT = 5
+    BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+    @classmethod
+    def of(cls, code: int) -> ConfigSource:
+        """Return the source for a code of the protocol."""
+        return cls(code) if code in cls._value2member_map_ else cls.UNKNOWN
+
+
+class ConfigValue(NamedTuple):
+    """The value of a config.
+
+    Attributes:
+        value: the value; None if it is secret or not set.
+        source: where it comes from.
+        is_sensitive: whether it is a secret, which brokers never return.
+        is_read_only: whether it cannot be changed while the broker runs.
+        documentation: a description; None if it was not requested.
+    """
+
+    value: str | None
+    source: ConfigSource
+    is_sensitive: bool
+    is_read_only: bool
+    documentation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigChange:
+    """Changes of the configs of a resource. Configs that are not named stay as they are.
+
+    Attributes:
+        set: values to set.
+        delete: names of configs to reset to their defaults.
+        append: values to append to configs that are lists.
+        subtract: values to remove from configs that are lists.
+    """
+
+    set: Mapping[str, str] = field(default_factory=dict)
+    delete: Sequence[str] = ()
+    append: Mapping[str, str] = field(default_factory=dict)
+    subtract: Mapping[str, str] = field(default_factory=dict)
+
+
+class ConfigOperations:
+    """Operations on configs."""
+
+    _router: ClusterRouter
+
+    async def describe_configs(self, resources: Iterable[ConfigResource], *, documentation: bool = False) -> Described:
+        """Return the configs of resources by name. A broker reports its own configs.
+
+        In a cluster with ZooKeeper, the configs of a topic are what ZooKeeper contains: it does not prove that the
+        brokers apply them.
+
+        Args:
+            documentation: include a description of each config.
+        """
+        by_target: dict[Target, list[ConfigResource]] = defaultdict(list)
+        for resource in dict.fromkeys(resources):
+            by_target[_target(resource)].append(resource)
+
+        async def send(target: Target, of_target: Sequence[ConfigResource]) -> Described:
+            request = DescribeConfigsRequest(
+                resources=tuple(
+                    DescribeConfigsResource(resource_type=type, resource_name=name, configuration_keys=None)
+                    for type, name in of_target
+                ),
+                include_documentation=documentation,
+            )
+            answer = await self._router.read(request, target)
+            described: Described = {}
+            for each in answer.response.results:
+                resource = ConfigResource(ConfigResourceType(each.resource_type), each.resource_name)
+                if each.error_code:
+                    described[resource] = AdminError.of_kafka(
+                        each.error_code, str(resource), each.error_message, answer.attempts
+                    )
+                else:
+                    described[resource] = {config.name: _value(config) for config in each.configs}
+            return described
+
+        found: Described = {}
+        for part in await asyncio.gather(*(send(target, each) for target, each in by_target.items())):
+            found |= part
+        return found
+
+    async def alter_configs(
+        self, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool = False
+    ) -> Outcomes:
+        """Change configs. Other configs of the resources stay as they are.
+
+        The command is repeated after a lost response unless it appends or subtracts. The outcomes are by resource, such
+        as `topic orders`. Errors: 3 unknown topic; 40 an invalid value or name; 42 the broker cannot change it.
+
+        Args:
+            validate_only: check the request and change nothing.
+        """
+        by_target: dict[Target, dict[ConfigResource, ConfigChange]] = defaultdict(dict)
+        for resource, change in changes.items():
+            target = _target(resource)
+            by_target[CONTROLLER if target is ANY else target][resource] = change
+
+        async def send(target: Target, of_target: Mapping[ConfigResource, ConfigChange]) -> Outcomes:
+            request = IncrementalAlterConfigsRequest(
+                resources=tuple(
+                    AlterConfigsResource(
+                        resource_type=resource.type, resource_name=resource.name, configs=_operations(change)
+                    )
+                    for resource, change in of_target.items()
+                ),
+                validate_only=validate_only,
+            )
+            repeatable = validate_only or not any(each.append or each.subtract for each in of_target.values())
+            answer = await self._router.command(
+                request,
+                target,
+                lambda response: response.responses[0].error_code if response.responses else 0,
+                repeatable=repeatable,
+            )
+            outcomes: dict[str, AdminError | None] = {}
+            for each in answer.response.responses:
+                item = str(ConfigResource(ConfigResourceType(each.resource_type), each.resource_name))
+                outcomes[item] = (
+                    AdminError.of_kafka(each.error_code, item, each.error_message, answer.attempts)
+                    if each.error_code
+                    else None
+                )
+            return Outcomes(outcomes, answer.attempts)
+
+        parts = await asyncio.gather(*(send(target, each) for target, each in by_target.items()))
+        merged: dict[str, AdminError | None] = {}
+        for part in parts:
+            merged |= part
+        return Outcomes(merged, max((part.attempts for part in parts), default=1))
+
+
+def _target(resource: ConfigResource) -> Target:
+    """Return the broker that knows a resource: a broker itself, and any broker for everything else."""
+    if resource.type in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and resource.name:
+        return Broker(int(resource.name))
+    return ANY
+
+
+def _value(config: DescribeConfigsResourceResult) -> ConfigValue:
+    return ConfigValue(
+        config.value,
+        ConfigSource.of(config.config_source),
+        config.is_sensitive,
+        config.read_only,
+        config.documentation or None,
+    )
+
+
+def _operations(change: ConfigChange) -> tuple[AlterableConfig, ...]:
+    with_values = ((SET, change.set), (APPEND, change.append), (SUBTRACT, change.subtract))
+    return (
+        *(
+            AlterableConfig(name=name, config_operation=operation, value=value)
+            for operation, values in with_values
+            for name, value in values.items()
+        ),
+        *(AlterableConfig(name=name, config_operation=DELETE, value=None) for name in change.delete),
+    )

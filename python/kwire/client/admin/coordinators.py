@@ -1,0 +1,111 @@
+"""Find the coordinators of groups or transactional ids, and send requests to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from enum import IntEnum
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, back_off
+from kwire.client.admin.errors import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kafka.find_coordinator import FindCoordinatorRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from kwire.client.admin.cluster_router import ClusterRouter
+
+T = TypeVar("T")
+Result: TypeAlias = T | AdminError
+
+BATCHED_SINCE = 4
+"""The first version of FindCoordinator with several keys (KIP-699)."""
+
+MOVED = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""Error codes of a key that has another coordinator now, or none yet: the request had no effect on it."""
+
+
+class KeyType(IntEnum):
+    """The type of a key of FindCoordinator."""
+
+    GROUP = 0
+    TRANSACTION = 1
+
+
+async def at_coordinators(
+    router: ClusterRouter,
+    keys: Sequence[str],
+    send: Callable[[int, Sequence[str]], Awaitable[Mapping[str, Result[T]]]],
+    key_type: KeyType = KeyType.GROUP,
+) -> dict[str, Result[T]]:
+    """Send requests for keys to their coordinators, and again to the new coordinator of a key that has moved.
+
+    Args:
+        keys: group ids, or transactional ids.
+        send: sends one request to a broker for some keys, and returns the result for each.
+
+    Returns:
+        The result for each key, in the order of the keys.
+    """
+    found: dict[str, Result[T]] = {}
+    unfinished: Sequence[str] = tuple(dict.fromkeys(keys))
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + router.timeout
+    pause = FIRST_PAUSE
+    while unfinished:
+        by_broker: dict[int, list[str]] = defaultdict(list)
+        for key, coordinator in (await _find(router, unfinished, key_type)).items():
+            if isinstance(coordinator, AdminError):
+                found[key] = coordinator
+            else:
+                by_broker[coordinator].append(key)
+        for each in await asyncio.gather(*(send(broker, keys) for broker, keys in by_broker.items())):
+            found.update(each)
+        unfinished = [key for key in unfinished if _has_moved(found.get(key)) and clock() < deadline]
+        if unfinished:
+            pause = await back_off(pause)
+    return {key: found[key] if key in found else _missing(key) for key in dict.fromkeys(keys)}
+
+
+async def _find(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -> dict[str, int | AdminError]:
+    """Return the ids of the coordinators, in one request where the broker supports it."""
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=tuple(keys))
+    if len(keys) > 1 and await router.highest_version(FindCoordinatorRequest) < BATCHED_SINCE:
+        found: dict[str, int | AdminError] = {}
+        for key in keys:
+            found |= await _find(router, [key], key_type)
+        return found
+    response = (await router.read(request, ANY, adapt=_with_one_key)).response
+    if response.coordinators:
+        return {
+            each.key: AdminError.of_kafka(each.error_code, each.key, each.error_message)
+            if each.error_code
+            else each.node_id
+            for each in response.coordinators
+        }
+    if response.error_code:
+        return {keys[0]: AdminError.of_kafka(response.error_code, keys[0], response.error_message)}
+    return {keys[0]: response.node_id}
+
+
+def _with_one_key(request: FindCoordinatorRequest, version: int) -> FindCoordinatorRequest:
+    """Return the request for versions below 4, which have one key."""
+    if version >= BATCHED_SINCE:
+        return request
+    return FindCoordinatorRequest(key=request.coordinator_keys[0], key_type=request.key_type)
+
+
+def _missing(key: str) -> AdminError:
+    return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, key, "the response of the broker lacks it")
+
+
+def _has_moved(result: object) -> bool:
+    return isinstance(result, AdminError) and result.code in MOVED

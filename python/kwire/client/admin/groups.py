@@ -1,0 +1,441 @@
+"""Groups of all types: list, describe, and delete them; their committed offsets and lag, without joining.
+
+Every broker lists the groups that it coordinates. Requests for a group go to its coordinator; groups with the same
+coordinator share a request where the protocol allows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.cluster_router import Broker
+from kwire.client.admin.coordinators import MOVED, at_coordinators
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.group_values import (
+    LATEST,
+    CommittedOffset,
+    GroupDescription,
+    GroupLag,
+    GroupListing,
+    GroupMember,
+    GroupType,
+    PartitionLag,
+    PartitionOffset,
+    TopicPartition,
+)
+from kwire.client.admin.offsets import OffsetOperations, by_topic
+from kwire.client.admin.values import Outcomes
+from kwire.codec import decode
+from kwire.errors import DecodeError
+from kwire.messages.kafka.consumer_group_describe import ConsumerGroupDescribeRequest
+from kwire.messages.kafka.consumer_protocol_assignment import ConsumerProtocolAssignment
+from kwire.messages.kafka.delete_groups import DeleteGroupsRequest
+from kwire.messages.kafka.describe_groups import DescribeGroupsRequest
+from kwire.messages.kafka.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kafka.list_groups import ListGroupsRequest
+from kwire.messages.kafka.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kwire.messages.kafka.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kwire.messages.kafka.share_group_describe import ShareGroupDescribeRequest
+from kwire.messages.kafka.streams_group_describe import StreamsGroupDescribeRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from kwire.client.admin.coordinators import Result
+
+NAMES_UNTIL = 9
+"""The last version of OffsetFetch and OffsetCommit with names of topics; later ones have ids (KIP-848)."""
+
+
+class DescribeQuery(NamedTuple):
+    """How groups of one type are described: the request, and the description for a group of its response."""
+
+    request: Callable[[tuple[str, ...]], Any]
+    description: Callable[[Any, int], GroupDescription]
+
+
+class GroupOperations(OffsetOperations):
+    """Operations on groups."""
+
+    async def list_groups(self, *, types: Iterable[GroupType] = (), states: Iterable[str] = ()) -> list[GroupListing]:
+        """Return all groups, sorted by id.
+
+        Args:
+            types: only groups of these types.
+            states: only groups in these states, such as `Stable`.
+
+        Raises:
+            AdminError: a broker cannot list its groups.
+        """
+        wanted_types, wanted_states = set(types), {state.lower() for state in strings_tuple(states)}
+        cluster = await self._router.describe_cluster()
+        responses = await asyncio.gather(
+            *(
+                self._router.read(ListGroupsRequest(), Broker(each.id), lambda response: response.error_code)
+                for each in cluster.brokers
+            )
+        )
+        groups: list[GroupListing] = []
+        for broker, answer in zip(cluster.brokers, responses, strict=True):
+            if answer.response.error_code:
+                raise AdminError.of_kafka(answer.response.error_code, f"broker {broker.id}")
+            groups += (
+                GroupListing(
+                    each.group_id,
+                    GroupType.of(each.group_type),
+                    each.group_state or None,
+                    each.protocol_type,
+                    broker.id,
+                )
+                for each in answer.response.groups
+            )
+        return sorted(
+            each
+            for each in groups
+            if (not wanted_types or each.type in wanted_types)
+            and (not wanted_states or (each.state or "").lower() in wanted_states)
+        )
+
+    async def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription | AdminError]:
+        """Return groups of any type with their members.
+
+        Errors of a group: 69 unknown group.
+        """
+        wanted = strings_tuple(group_ids)
+        types = {each.group_id: each.type for each in await self.list_groups()}
+        by_type: dict[GroupType, list[str]] = defaultdict(list)
+        described: dict[str, GroupDescription | AdminError] = {}
+        for group in wanted:
+            if group in types:
+                by_type[types[group]].append(group)
+            else:
+                described[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
+        for kind, groups in by_type.items():
+            described |= await self._describe(groups, DESCRIBE_QUERIES[kind])
+        return {group: described[group] for group in wanted}
+
+    async def _describe(self, groups: Sequence[str], query: DescribeQuery) -> dict[str, GroupDescription | AdminError]:
+        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[GroupDescription]]:
+            answer = await self._router.read(query.request(tuple(ids)), Broker(broker))
+            return {
+                each.group_id: AdminError.of_kafka(each.error_code, each.group_id, each.error_message, answer.attempts)
+                if each.error_code
+                else query.description(each, broker)
+                for each in answer.response.groups
+            }
+
+        return await at_coordinators(self._router, groups, send)
+
+    async def delete_groups(self, group_ids: Iterable[str]) -> Outcomes:
+        """Delete groups with their offsets. The command is not repeated after a lost response.
+
+        Errors of a group: 68 it has members; 69 unknown group.
+        """
+
+        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[None]]:
+            answer = await self._router.command(DeleteGroupsRequest(groups_names=tuple(ids)), Broker(broker))
+            return {
+                each.group_id: AdminError.of_kafka(each.error_code, each.group_id, each.error_message, answer.attempts)
+                if each.error_code
+                else None
+                for each in answer.response.results
+            }
+
+        return Outcomes(await at_coordinators(self._router, strings_tuple(group_ids), send))
+
+    # Offsets
+
+    async def list_group_offsets(
+        self, group_ids: Iterable[str]
+    ) -> dict[str, dict[TopicPartition, CommittedOffset] | AdminError]:
+        """Return the committed offsets of classic, consumer, and streams groups. An unknown group has none.
+
+        Args:
+            group_ids: the groups.
+        """
+
+        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[dict[TopicPartition, CommittedOffset]]]:
+            request = OffsetFetchRequest(
+                groups=tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in ids)
+            )
+            answer = await self._router.read(request, Broker(broker), highest=NAMES_UNTIL)
+            return {
+                group.group_id: AdminError.of_kafka(group.error_code, group.group_id, attempts=answer.attempts)
+                if group.error_code
+                else {
+                    TopicPartition(topic.name, each.partition_index): _committed(each)
+                    for topic in group.topics
+                    for each in topic.partitions
+                    if each.committed_offset >= 0
+                }
+                for group in answer.response.groups
+            }
+
+        return await at_coordinators(self._router, strings_tuple(group_ids), send)
+
+    async def list_share_group_offsets(
+        self, group_ids: Iterable[str]
+    ) -> dict[str, dict[TopicPartition, CommittedOffset] | AdminError]:
+        """Return the start offsets of share groups (KIP-932), as committed offsets.
+
+        Args:
+            group_ids: the groups.
+        """
+
+        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[dict[TopicPartition, CommittedOffset]]]:
+            request = DescribeShareGroupOffsetsRequest(
+                groups=tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in ids)
+            )
+            answer = await self._router.read(request, Broker(broker))
+            return {
+                group.group_id: AdminError.of_kafka(
+                    group.error_code, group.group_id, group.error_message, answer.attempts
+                )
+                if group.error_code
+                else {
+                    TopicPartition(topic.topic_name, each.partition_index): CommittedOffset(
+                        each.start_offset,
+                        None if each.leader_epoch < 0 else each.leader_epoch,
+                        lag=None if each.lag < 0 else each.lag,
+                    )
+                    for topic in group.topics
+                    for each in topic.partitions
+                    if each.start_offset >= 0
+                }
+                for group in answer.response.groups
+            }
+
+        return await at_coordinators(self._router, strings_tuple(group_ids), send)
+
+    async def group_lags(self, group_ids: Iterable[str] | None = None) -> dict[str, GroupLag | AdminError]:
+        """Return how far groups of any type are behind, without joining them.
+
+        The end of each partition is looked up once for all groups.
+
+        Args:
+            group_ids: the groups; None for all.
+        """
+        types = {each.group_id: each.type for each in await self.list_groups()}
+        wanted = sorted(types) if group_ids is None else strings_tuple(group_ids)
+        shared = [group for group in wanted if types.get(group) is GroupType.SHARE]
+        others = [group for group in wanted if group in types and types[group] is not GroupType.SHARE]
+        offsets: dict[str, dict[TopicPartition, CommittedOffset] | AdminError] = {}
+        if others:
+            offsets |= await self.list_group_offsets(others)
+        if shared:
+            offsets |= await self.list_share_group_offsets(shared)
+        partitions = {each for found in offsets.values() if not isinstance(found, AdminError) for each in found}
+        ends = await self.list_offsets(dict.fromkeys(sorted(partitions), LATEST)) if partitions else {}
+        lags: dict[str, GroupLag | AdminError] = {}
+        for group in wanted:
+            committed = offsets.get(group) or {}
+            if group not in types:
+                lags[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
+            elif isinstance(committed, AdminError):
+                lags[group] = committed
+            else:
+                lags[group] = GroupLag(
+                    group, tuple(_lag(each, committed[each], ends[each]) for each in sorted(committed))
+                )
+        return lags
+
+    async def alter_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:
+        """Commit offsets for a group without active members. The command is repeated: it has the same effect again.
+
+        The outcomes are by partition, such as `orders-3`. Errors: 3 unknown partition; 25 the group has members.
+        """
+        request = OffsetCommitRequest(
+            group_id=group_id,
+            topics=tuple(
+                OffsetCommitRequestTopic(
+                    name=topic,
+                    partitions=tuple(
+                        OffsetCommitRequestPartition(
+                            partition_index=index,
+                            committed_offset=offsets[TopicPartition(topic, index)],
+                            committed_metadata="",
+                        )
+                        for index in indexes
+                    ),
+                )
+                for topic, indexes in by_topic(offsets).items()
+            ),
+        )
+
+        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
+            del ids
+            answer = await self._router.command(request, Broker(broker), repeatable=True, highest=NAMES_UNTIL)
+            results = [each for topic in answer.response.topics for each in topic.partitions]
+            moved = [each.error_code for each in results if each.error_code in MOVED]
+            if moved:
+                return {group_id: AdminError.of_kafka(moved[0], group_id)}
+            return {group_id: answer.response}
+
+        response = (await at_coordinators(self._router, [group_id], send))[group_id]
+        if isinstance(response, AdminError):
+            raise response
+        return _by_partition(response.topics)
+
+    async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> Outcomes:
+        """Delete committed offsets of a group. The command is not repeated after a lost response.
+
+        The outcomes are by partition, such as `orders-3`. Errors: 86 the group is subscribed to the topic.
+
+        Raises:
+            AdminError: 69 unknown group; 68 the group has members of another protocol.
+        """
+        request = OffsetDeleteRequest(
+            group_id=group_id,
+            topics=tuple(
+                OffsetDeleteRequestTopic(
+                    name=topic, partitions=tuple(OffsetDeleteRequestPartition(partition_index=each) for each in indexes)
+                )
+                for topic, indexes in by_topic(partitions).items()
+            ),
+        )
+
+        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
+            del ids
+            answer = await self._router.command(request, Broker(broker))
+            code = answer.response.error_code
+            return {group_id: AdminError.of_kafka(code, group_id) if code else answer.response}
+
+        response = (await at_coordinators(self._router, [group_id], send))[group_id]
+        if isinstance(response, AdminError):
+            raise response
+        return _by_partition(response.topics)
+
+
+def _by_partition(topics: Iterable[Any]) -> Outcomes:
+    return Outcomes(
+        {
+            f"{topic.name}-{each.partition_index}": AdminError.of_kafka(
+                each.error_code, f"{topic.name}-{each.partition_index}"
+            )
+            if each.error_code
+            else None
+            for topic in topics
+            for each in topic.partitions
+        }
+    )
+
+
+def _committed(partition: Any) -> CommittedOffset:
+    epoch = partition.committed_leader_epoch
+    return CommittedOffset(partition.committed_offset, None if epoch < 0 else epoch, partition.metadata or "")
+
+
+def _lag(partition: TopicPartition, committed: CommittedOffset, end: PartitionOffset | AdminError) -> PartitionLag:
+    if isinstance(end, AdminError):
+        return PartitionLag(*partition, committed.offset, None, committed.lag, end)
+    if committed.lag is not None or end.offset is None:
+        return PartitionLag(*partition, committed.offset, end.offset, committed.lag)
+    return PartitionLag(*partition, committed.offset, end.offset, max(end.offset - committed.offset, 0))
+
+
+def _classic(group: Any, coordinator: int) -> GroupDescription:
+    return GroupDescription(
+        group.group_id,
+        GroupType.CLASSIC,
+        group.group_state,
+        coordinator,
+        group.protocol_data,
+        tuple(
+            GroupMember(
+                each.member_id,
+                each.group_instance_id,
+                each.client_id,
+                each.client_host,
+                _classic_assignment(each.member_assignment) if group.protocol_type == "consumer" else {},
+            )
+            for each in group.members
+        ),
+    )
+
+
+def _classic_assignment(data: bytes) -> Mapping[str, tuple[int, ...]] | None:
+    """Decode the assignment of a consumer: its version as int16, and a ConsumerProtocolAssignment.
+
+    Returns:
+        The partitions by topic; None if the bytes, which come from a client, are not an assignment.
+    """
+    if not data:
+        return {}
+    version = min(int.from_bytes(data[:2], "big"), ConsumerProtocolAssignment.versions.highest)
+    try:
+        assignment = decode(ConsumerProtocolAssignment, data[2:], version=version)
+    except DecodeError:
+        return None
+    return {each.topic: each.partitions for each in assignment.assigned_partitions}
+
+
+def _modern(kind: GroupType, assignment: Callable[[Any], Mapping[str, tuple[int, ...]]]) -> Any:
+    """Return the function that describes a group of a type with epochs."""
+
+    def description(group: Any, coordinator: int) -> GroupDescription:
+        return GroupDescription(
+            group.group_id,
+            kind,
+            group.group_state,
+            coordinator,
+            group.assignor_name or "",
+            tuple(
+                GroupMember(
+                    each.member_id,
+                    getattr(each, "instance_id", None),
+                    each.client_id,
+                    each.client_host,
+                    assignment(each.assignment),
+                    each.member_epoch,
+                    each.rack_id,
+                )
+                for each in group.members
+            ),
+            group.group_epoch,
+        )
+
+    return description
+
+
+def _topics(assignment: Any) -> Mapping[str, tuple[int, ...]]:
+    return {each.topic_name: each.partitions for each in assignment.topic_partitions}
+
+
+def _tasks(assignment: Any) -> Mapping[str, tuple[int, ...]]:
+    return {each.subtopology_id: each.partitions for each in assignment.active_tasks}
+
+
+CLASSIC = DescribeQuery(lambda ids: DescribeGroupsRequest(groups=ids), _classic)
+DESCRIBE_QUERIES = {
+    GroupType.CLASSIC: CLASSIC,
+    GroupType.UNKNOWN: CLASSIC,
+    GroupType.CONSUMER: DescribeQuery(
+        lambda ids: ConsumerGroupDescribeRequest(group_ids=ids, include_authorized_operations=False),
+        _modern(GroupType.CONSUMER, _topics),
+    ),
+    GroupType.SHARE: DescribeQuery(
+        lambda ids: ShareGroupDescribeRequest(group_ids=ids, include_authorized_operations=False),
+        _modern(GroupType.SHARE, _topics),
+    ),
+    GroupType.STREAMS: DescribeQuery(
+        lambda ids: StreamsGroupDescribeRequest(group_ids=ids, include_authorized_operations=False),
+        _modern(GroupType.STREAMS, _tasks),
+    ),
+}
+"""How groups are described, by type."""

@@ -1,0 +1,464 @@
+"""Kafka's requests for administration of topics and partitions.
+
+Reassignments, elections, and setting or deleting configs are repeated after a lost response, because a repetition has
+the same effect and the same response. Creating and deleting topics are not repeated.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.cluster_router import ANY, CONTROLLER
+from kwire.client.admin.errors import AdminError, NotSupported
+from kwire.client.admin.replication_factor import with_replication_factor
+from kwire.client.admin.values import (
+    Outcomes,
+    PartitionDescription,
+    PartitionMove,
+    ReassignmentState,
+    ReassignmentStatus,
+    TopicDescription,
+)
+from kwire.messages.kafka.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from kwire.messages.kafka.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from kwire.messages.kafka.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kwire.messages.kafka.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kafka.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kwire.messages.kafka.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from kwire.client.admin.backend import Targets, Topics
+    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.values import NewTopic, ToolResult, TopicChange
+    from kwire.declare import Message, Request
+    from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResponse
+    from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponseTopic
+    from kwire.protocol.endpoint import Endpoint
+
+R = TypeVar("R", bound="Message")
+
+TOPIC = 2
+"""The type of a topic among config resources."""
+TOPIC_OVERRIDE = 1
+"""The source of a config that the topic itself sets."""
+SET, DELETE = 0, 1
+"""Operations of IncrementalAlterConfigs (KIP-339)."""
+PREFERRED, UNCLEAN = 0, 1
+"""Types of elections (KIP-460)."""
+TOPICS_PER_REQUEST = 500
+"""Topics in one DescribeConfigs request, which bounds the size of its response."""
+
+
+class KafkaBackend:
+    """The operations of a cluster of Apache Kafka."""
+
+    def __init__(self, router: ClusterRouter) -> None:
+        self._router = router
+        self._timeout_ms = int(router.timeout * 1000)
+
+    # Topics
+
+    async def create_topics(self, topics: Mapping[str, NewTopic], *, validate_only: bool) -> Outcomes:
+        request = CreateTopicsRequest(
+            topics=tuple(_creatable(name, topic) for name, topic in topics.items()),
+            timeout_ms=self._timeout_ms,
+            validate_only=validate_only,
+        )
+        answer = await self._router.command(request, error_code=_first_code("topics"), repeatable=validate_only)
+        return _outcomes(((each.name, each) for each in answer.response.topics), answer.attempts)
+
+    async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
+        request = DeleteTopicsRequest(
+            topic_names=names,
+            topics=tuple(DeleteTopicState(name=name, topic_id=uuid.UUID(int=0)) for name in names),
+            timeout_ms=self._timeout_ms,
+        )
+        answer = await self._router.command(request, error_code=_first_code("responses"), adapt=_with_names_only)
+        return _outcomes(((each.name or "", each) for each in answer.response.responses), answer.attempts)
+
+    async def alter_topics(self, topics: Mapping[str, TopicChange], *, validate_only: bool) -> Outcomes:
+        """Change configs, then replicas, then partitions. The first error of a topic ends its changes."""
+        described = await self.describe_topics(tuple(topics), configs=False)
+        outcomes: dict[str, AdminError | None] = {}
+        attempts = 1
+        for name, change in topics.items():
+            topic = described.get(name) or AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+            if isinstance(topic, AdminError):
+                outcomes[name] = topic
+                continue
+            done: list[str] = []
+            for what, work in self._changes(topic, change, validate_only=validate_only):
+                result = await work
+                attempts = max(attempts, result.attempts)
+                error = next(iter(result.errors.values()), None)
+                if error is not None:
+                    already = f" ({' and '.join(done)} changed already)" if done and not validate_only else ""
+                    outcomes[name] = AdminError(error.code, error.name, error.item, error.text + already, attempts)
+                    break
+                done.append(what)
+            else:
+                outcomes[name] = None
+        return Outcomes(outcomes, attempts)
+
+    def _changes(self, topic: TopicDescription, change: TopicChange, *, validate_only: bool) -> Iterable[Any]:
+        """Return the steps of a change: what changes, and the coroutine that changes it."""
+        deleted = strings_tuple(change.delete_configs)
+        if change.set_configs or deleted:
+            yield "configs", self._alter_configs(topic.name, change.set_configs, deleted, validate_only=validate_only)
+        if change.assignment or change.replication_factor is not None:
+            if change.assignment:
+                existing = {index: ids for index, ids in change.assignment.items() if index < len(topic.partitions)}
+                yield "replicas", self._reassign_unless_dry({topic.name: existing}, validate_only=validate_only)
+                added = {index: ids for index, ids in change.assignment.items() if index not in existing}
+                if added:
+                    count = len(topic.partitions) + len(added)
+                    yield "partitions", self._add_partitions(topic, count, added, validate_only=validate_only)
+                return
+            yield (
+                "replicas",
+                self._change_factor(topic, change.replication_factor or 0, validate_only=validate_only),
+            )
+        if change.partitions is not None:
+            yield "partitions", self._add_partitions(topic, change.partitions, {}, validate_only=validate_only)
+
+    async def _alter_configs(
+        self, topic: str, changes: Mapping[str, str], deleted: tuple[str, ...], *, validate_only: bool
+    ) -> Outcomes:
+        configs = (
+            *(AlterableConfig(name=key, config_operation=SET, value=value) for key, value in changes.items()),
+            *(AlterableConfig(name=key, config_operation=DELETE, value=None) for key in deleted),
+        )
+        request = IncrementalAlterConfigsRequest(
+            resources=(AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=configs),),
+            validate_only=validate_only,
+        )
+        answer = await self._router.command(request, repeatable=True, error_code=_first_code("responses"))
+        return _outcomes(((each.resource_name, each) for each in answer.response.responses), answer.attempts)
+
+    async def _change_factor(self, topic: TopicDescription, factor: int, *, validate_only: bool) -> Outcomes:
+        cluster = await self._router.describe_cluster()
+        try:
+            targets = with_replication_factor(topic.partitions, cluster.brokers, factor)
+        except ValueError as error:
+            refused = AdminError.of_kafka(ErrorCode.INVALID_REPLICATION_FACTOR, topic.name, str(error))
+            return Outcomes({topic.name: refused})
+        return await self._reassign_unless_dry({topic.name: targets}, validate_only=validate_only)
+
+    async def _add_partitions(
+        self,
+        topic: TopicDescription,
+        count: int,
+        assignment: Mapping[int, Sequence[int]],
+        *,
+        validate_only: bool,
+    ) -> Outcomes:
+        if count == len(topic.partitions):
+            return Outcomes({topic.name: None})
+        assigned = tuple(CreatePartitionsAssignment(broker_ids=tuple(ids)) for _, ids in sorted(assignment.items()))
+        request = CreatePartitionsRequest(
+            topics=(CreatePartitionsTopic(name=topic.name, count=count, assignments=assigned or None),),
+            timeout_ms=self._timeout_ms,
+            validate_only=validate_only,
+        )
+        answer = await self._router.command(request, error_code=_first_code("results"), repeatable=validate_only)
+        return _outcomes(((each.name, each) for each in answer.response.results), answer.attempts)
+
+    async def list_topics(self) -> list[str]:
+        response = await self._metadata(None)
+        return sorted(topic.name for topic in response.topics if topic.name is not None)
+
+    async def describe_topics(self, names: tuple[str, ...], *, configs: bool) -> Topics:
+        described = _described(await self._metadata(names or None))
+        return await self._with_configs(described, self._read) if configs else described
+
+    async def topics_at(self, broker: Endpoint, names: tuple[str, ...], *, configs: bool) -> Topics:
+        async def send(request: Request[R]) -> R:
+            return await self._router.send(broker, request)
+
+        described = _described(await send(_metadata_request(names or None)))
+        return await self._with_configs(described, send) if configs else described
+
+    async def _metadata(self, names: tuple[str, ...] | None) -> MetadataResponse:
+        return (await self._router.read(_metadata_request(names), ANY, lambda response: response.error_code)).response
+
+    async def _read(self, request: Request[R]) -> R:
+        return (await self._router.read(request)).response
+
+    async def _with_configs(
+        self, topics: Topics, send: Callable[[DescribeConfigsRequest], Awaitable[DescribeConfigsResponse]]
+    ) -> Topics:
+        """Return topics with the configs that they override.
+
+        Args:
+            send: sends a request to the broker that is to report the configs.
+        """
+        found = [topic for topic in topics.values() if isinstance(topic, TopicDescription)]
+        with_configs = dict(topics)
+        for start in range(0, len(found), TOPICS_PER_REQUEST):
+            by_name = {topic.name: topic for topic in found[start : start + TOPICS_PER_REQUEST]}
+            response = await send(
+                DescribeConfigsRequest(
+                    resources=tuple(
+                        DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=None)
+                        for name in by_name
+                    )
+                )
+            )
+            for each in response.results:
+                name = each.resource_name
+                with_configs[name] = (
+                    AdminError.of_kafka(each.error_code, name, each.error_message)
+                    if each.error_code
+                    else by_name[name]._replace(configs=_overrides(each.configs))
+                )
+        return with_configs
+
+    # Partitions
+
+    async def reassign_partitions(self, targets: Targets) -> Outcomes:
+        return await self._alter_reassignments(
+            {topic: {index: tuple(ids) for index, ids in each.items()} for topic, each in targets.items()},
+            repeatable=True,
+        )
+
+    async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
+        return await self._alter_reassignments(
+            {topic: dict.fromkeys(ids) for topic, ids in partitions.items()}, repeatable=False
+        )
+
+    async def _reassign_unless_dry(self, targets: Targets, *, validate_only: bool) -> Outcomes:
+        """Start a reassignment. Kafka cannot validate one without starting it, so that a dry run ends before it."""
+        if validate_only or not any(targets.values()):
+            return Outcomes(dict.fromkeys(targets))
+        return await self.reassign_partitions(targets)
+
+    async def _alter_reassignments(
+        self, targets: Mapping[str, Mapping[int, tuple[int, ...] | None]], *, repeatable: bool
+    ) -> Outcomes:
+        request = AlterPartitionReassignmentsRequest(
+            topics=tuple(
+                ReassignableTopic(
+                    name=topic,
+                    partitions=tuple(
+                        ReassignablePartition(partition_index=index, replicas=ids)
+                        for index, ids in sorted(partitions.items())
+                    ),
+                )
+                for topic, partitions in targets.items()
+            ),
+            timeout_ms=self._timeout_ms,
+        )
+        answer = await self._router.command(
+            request, CONTROLLER, lambda response: response.error_code, repeatable=repeatable
+        )
+        response = answer.response
+        if response.error_code:
+            raise AdminError.of_kafka(response.error_code, "", response.error_message, answer.attempts)
+        return _outcomes(
+            (
+                (f"{topic.name}-{each.partition_index}", each)
+                for topic in response.responses
+                for each in topic.partitions
+            ),
+            answer.attempts,
+        )
+
+    async def list_reassignments(self, targets: Targets | None) -> list[ReassignmentStatus]:
+        request = ListPartitionReassignmentsRequest(
+            timeout_ms=self._timeout_ms,
+            topics=None
+            if not targets
+            else tuple(
+                ListPartitionReassignmentsTopics(name=topic, partition_indexes=tuple(partitions))
+                for topic, partitions in targets.items()
+            ),
+        )
+        answer = await self._router.read(request, CONTROLLER, lambda response: response.error_code)
+        response = answer.response
+        if response.error_code:
+            raise AdminError.of_kafka(response.error_code, "", response.error_message, answer.attempts)
+        moves = {
+            topic.name: {
+                each.partition_index: PartitionMove(each.replicas, each.adding_replicas, each.removing_replicas)
+                for each in topic.partitions
+            }
+            for topic in response.topics
+        }
+        if not targets:
+            return [
+                ReassignmentStatus(topic, dict.fromkeys(each, ReassignmentState.MOVING), None, each)
+                for topic, each in moves.items()
+            ]
+        topics = await self.describe_topics(tuple(targets), configs=False)
+        return [_status(topic, targets[topic], topics.get(topic), moves.get(topic, {})) for topic in targets]
+
+    async def elect_leaders(self, partitions: Mapping[str, Sequence[int]] | None, *, unclean: bool) -> Outcomes:
+        wanted: tuple[TopicPartitions, ...] | None = None
+        if partitions is not None:
+            whole = tuple(topic for topic, ids in partitions.items() if not ids)
+            described = await self.describe_topics(whole, configs=False) if whole else {}
+            indexes = {
+                name: tuple(each.partition for each in topic.partitions)
+                for name, topic in described.items()
+                if isinstance(topic, TopicDescription)
+            }
+            wanted = tuple(
+                TopicPartitions(topic=topic, partitions=tuple(ids) or indexes.get(topic, (0,)))
+                for topic, ids in partitions.items()
+            )
+        request = ElectLeadersRequest(
+            election_type=UNCLEAN if unclean else PREFERRED, topic_partitions=wanted, timeout_ms=self._timeout_ms
+        )
+        answer = await self._router.command(
+            request, CONTROLLER, lambda response: response.error_code, repeatable=not unclean
+        )
+        response = answer.response
+        if response.error_code:
+            raise AdminError.of_kafka(response.error_code, "", attempts=answer.attempts)
+        outcomes = _outcomes(
+            (
+                (f"{topic.topic}-{each.partition_id}", each)
+                for topic in response.replica_election_results
+                for each in topic.partition_result
+            ),
+            answer.attempts,
+        )
+        unneeded = {item for item, error in outcomes.errors.items() if error.code == ErrorCode.ELECTION_NOT_NEEDED}
+        return Outcomes(
+            {item: None if item in unneeded else error for item, error in outcomes.items()}, answer.attempts
+        )
+
+    async def run_tool(self, name: str, arguments: tuple[str, ...], broker_id: int | None) -> ToolResult:
+        del arguments, broker_id
+        raise NotSupported(f"running {name} on a broker", "Apache Kafka has no message for it")
+
+
+def _creatable(name: str, topic: NewTopic) -> CreatableTopic:
+    assigned = bool(topic.assignment)
+    return CreatableTopic(
+        name=name,
+        num_partitions=-1 if assigned or topic.partitions is None else topic.partitions,
+        replication_factor=-1 if assigned or topic.replication_factor is None else topic.replication_factor,
+        assignments=tuple(
+            CreatableReplicaAssignment(partition_index=index, broker_ids=tuple(ids))
+            for index, ids in sorted(topic.assignment.items())
+        ),
+        configs=tuple(CreatableTopicConfig(name=key, value=value) for key, value in topic.configs.items()),
+    )
+
+
+def _with_names_only(request: DeleteTopicsRequest, version: int) -> DeleteTopicsRequest:
+    """Return a request without topic ids, which versions below 6 do not have."""
+    return (
+        request if version >= 6 else DeleteTopicsRequest(topic_names=request.topic_names, timeout_ms=request.timeout_ms)
+    )
+
+
+def _metadata_request(names: tuple[str, ...] | None) -> MetadataRequest:
+    topics = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+
+
+def _first_code(field: str) -> Any:
+    """Return a function that returns the error code of the first result of a response, 0 without results.
+
+    A broker that is not the controller reports it for every topic.
+    """
+
+    def code(response: Any) -> int:
+        results = getattr(response, field)
+        return results[0].error_code if results else 0
+
+    return code
+
+
+def _outcomes(results: Iterable[tuple[str, Any]], attempts: int) -> Outcomes:
+    """Return the outcome of each item from its result, which has an error code and a text."""
+    return Outcomes(
+        {
+            item: AdminError.of_kafka(each.error_code, item, each.error_message, attempts) if each.error_code else None
+            for item, each in results
+        },
+        attempts,
+    )
+
+
+def _overrides(configs: Iterable[DescribeConfigsResourceResult]) -> dict[str, str]:
+    return {each.name: each.value or "" for each in configs if each.config_source == TOPIC_OVERRIDE}
+
+
+def _described(response: MetadataResponse) -> Topics:
+    return {topic.name: _topic(topic.name, topic) for topic in response.topics if topic.name is not None}
+
+
+def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminError:
+    if topic.error_code:
+        return AdminError.of_kafka(topic.error_code, name)
+    return TopicDescription(
+        name,
+        tuple(
+            PartitionDescription(
+                each.partition_index,
+                None if each.leader_id < 0 else each.leader_id,
+                each.replica_nodes,
+                each.isr_nodes,
+                None if each.leader_epoch < 0 else each.leader_epoch,
+                each.offline_replicas,
+                error=AdminError.of_kafka(each.error_code, f"{name}-{each.partition_index}")
+                if each.error_code
+                else None,
+            )
+            for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+        ),
+        topic_id=topic.topic_id if topic.topic_id.int else None,
+        is_internal=topic.is_internal,
+    )
+
+
+def _status(
+    topic: str,
+    targets: Mapping[int, Sequence[int]],
+    described: TopicDescription | AdminError | None,
+    moves: Mapping[int, PartitionMove],
+) -> ReassignmentStatus:
+    """Return the status of partitions by what is being moved and what their replicas are."""
+    if not isinstance(described, TopicDescription):
+        error = described or AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, topic)
+        return ReassignmentStatus(topic, {}, error)
+    replicas = {each.partition: each.replicas for each in described.partitions}
+
+    def state(index: int) -> ReassignmentState:
+        if index in moves:
+            return ReassignmentState.MOVING
+        done = replicas.get(index) == tuple(targets[index])
+        return ReassignmentState.COMPLETED if done else ReassignmentState.FAILED
+
+    return ReassignmentStatus(topic, {index: state(index) for index in targets}, None, moves)

@@ -1,0 +1,220 @@
+"""The drafts' requests for administration (KIP-4 before its release).
+
+Commands are not repeated after a lost response: a second Create or Delete would be refused because of the first one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.cluster_router import ANY, CONTROLLER, Answer, Broker
+from kwire.client.admin.errors import AdminError, NotSupported
+from kwire.client.admin.values import (
+    Outcomes,
+    PartitionDescription,
+    ReassignmentState,
+    ReassignmentStatus,
+    ToolResult,
+    TopicDescription,
+)
+from kwire.messages.kip4.admin import AdminRequest
+from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
+from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
+from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.preferred_replica_leader_election import (
+    PreferredReplicaLeaderElectionRequest,
+    TopicPartitions,
+)
+from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
+from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kwire.client.admin.backend import Targets, Topics
+    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.values import NewTopic, TopicChange
+    from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata
+    from kwire.protocol.endpoint import Endpoint
+
+REASSIGNMENT_STATES = {
+    0: ReassignmentState.MOVING,
+    1: ReassignmentState.COMPLETED,
+    -1: ReassignmentState.FAILED,
+}
+
+
+class Kip4Backend:
+    """The operations of a cluster that speaks the dialect of the drafts."""
+
+    def __init__(self, router: ClusterRouter) -> None:
+        self._router = router
+
+    async def create_topics(self, topics: Mapping[str, NewTopic], *, validate_only: bool) -> Outcomes:
+        _reject_validate_only("CreateTopic", validate_only=validate_only)
+        request = CreateTopicRequest_V2(
+            topics=tuple(
+                TopicCreation(
+                    topic_name=name,
+                    partitions=-1 if topic.partitions is None else topic.partitions,
+                    replication_factor=-1 if topic.replication_factor is None else topic.replication_factor,
+                    replica_assignment=_assignment(topic.assignment),
+                    config_entries=_entries(topic.configs),
+                )
+                for name, topic in topics.items()
+            )
+        )
+        return _outcomes(await self._router.command(request, error_code=_first_error_code))
+
+    async def alter_topics(self, topics: Mapping[str, TopicChange], *, validate_only: bool) -> Outcomes:
+        _reject_validate_only("AlterTopic", validate_only=validate_only)
+        request = AlterTopicRequest_V2(
+            topics=tuple(
+                TopicAlteration(
+                    topic_name=name,
+                    partitions=-1 if topic.partitions is None else topic.partitions,
+                    replication_factor=-1 if topic.replication_factor is None else topic.replication_factor,
+                    replica_assignment=_assignment(topic.assignment),
+                    added_config_entries=_entries(topic.set_configs),
+                    deleted_configs=strings_tuple(topic.delete_configs),
+                )
+                for name, topic in topics.items()
+            )
+        )
+        return _outcomes(await self._router.command(request, error_code=_first_error_code))
+
+    async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
+        request = DeleteTopicRequest_V2(topic_names=names)
+        return _outcomes(await self._router.command(request, error_code=_first_error_code))
+
+    async def reassign_partitions(self, targets: Targets) -> Outcomes:
+        request = ReassignPartitionsRequest(topics=_reassignments(targets))
+        return _outcomes(await self._router.command(request, error_code=_first_error_code))
+
+    async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
+        """Send an empty list of replicas for each partition."""
+        return await self.reassign_partitions({topic: dict.fromkeys(ids, ()) for topic, ids in partitions.items()})
+
+    async def list_reassignments(self, targets: Targets | None) -> list[ReassignmentStatus]:
+        request = VerifyReassignPartitionsRequest(topics=_reassignments(targets or {}))
+        answer = await self._router.read(request, CONTROLLER, _first_error_code)
+        if not targets:
+            _raise_if_rejected(answer)
+        return [
+            ReassignmentStatus(
+                topic.topic,
+                {
+                    each.partition_id: REASSIGNMENT_STATES.get(each.status, str(each.status))
+                    for each in topic.partitions
+                },
+                AdminError.of_kip4(topic.error_code, topic.topic, attempts=answer.attempts)
+                if topic.error_code
+                else None,
+            )
+            for topic in answer.response.topics
+        ]
+
+    async def elect_leaders(self, partitions: Mapping[str, Sequence[int]] | None, *, unclean: bool) -> Outcomes:
+        if unclean:
+            raise NotSupported("unclean leader election", "the drafts of KIP-4 elect preferred leaders only")
+        named = tuple(
+            TopicPartitions(topic=topic, partition_ids=tuple(ids)) for topic, ids in (partitions or {}).items()
+        )
+        answer = await self._router.command(
+            PreferredReplicaLeaderElectionRequest(topics=named), error_code=_first_error_code
+        )
+        if not named:
+            _raise_if_rejected(answer)
+        return _outcomes(answer)
+
+    async def list_topics(self) -> list[str]:
+        answer = await self._router.read(TopicMetadataRequest_V1(topic_names=()))
+        return sorted(topic.topic_name for topic in answer.response.topics)
+
+    async def describe_topics(self, names: tuple[str, ...], *, configs: bool) -> Topics:
+        """Return topics with their configs, which the response always contains."""
+        del configs
+        answer = await self._router.read(TopicMetadataRequest_V1(topic_names=names), ANY)
+        return {topic.topic_name: _described(topic) for topic in answer.response.topics}
+
+    async def topics_at(self, broker: Endpoint, names: tuple[str, ...], *, configs: bool) -> Topics:
+        del configs
+        response = await self._router.send(broker, TopicMetadataRequest_V1(topic_names=names))
+        return {topic.topic_name: _described(topic) for topic in response.topics}
+
+    async def run_tool(self, name: str, arguments: tuple[str, ...], broker_id: int | None) -> ToolResult:
+        request = AdminRequest(tool=name, arguments=arguments)
+        answer = await self._router.command(request, ANY if broker_id is None else Broker(broker_id))
+        response = answer.response
+        if response.error_code != ErrorCode.NO_ERROR:
+            raise AdminError.of_kip4(response.error_code, name, response.error_description, answer.attempts)
+        return ToolResult(response.exit_status, response.output.decode("utf-8", errors="replace"))
+
+
+def _reject_validate_only(api: str, *, validate_only: bool) -> None:
+    if validate_only:
+        raise NotSupported("a dry run", f"{api} of the drafts of KIP-4 cannot validate without changing something")
+
+
+def _assignment(replicas: Mapping[int, Sequence[int]]) -> tuple[PartitionReplicas, ...]:
+    return tuple(
+        PartitionReplicas(partition_id=index, replica_ids=tuple(ids)) for index, ids in sorted(replicas.items())
+    )
+
+
+def _entries(configs: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
+    return tuple(ConfigEntry(config_key=key, config_value=value) for key, value in configs.items())
+
+
+def _reassignments(targets: Targets) -> tuple[TopicReassignment, ...]:
+    return tuple(
+        TopicReassignment(topic=topic, partitions=_assignment(partitions)) for topic, partitions in targets.items()
+    )
+
+
+def _described(topic: TopicMetadata) -> TopicDescription | AdminError:
+    if topic.topic_error_code:
+        return AdminError.of_kip4(topic.topic_error_code, topic.topic_name)
+    return TopicDescription(
+        topic.topic_name,
+        tuple(
+            PartitionDescription(
+                each.partition_id,
+                None if each.leader < 0 else each.leader,
+                tuple(replica.replica_id for replica in each.replicas_lag),
+                each.isr,
+                lag={replica.replica_id: replica.lag if replica.lag >= 0 else None for replica in each.replicas_lag},
+                error=AdminError.of_kip4(each.partition_error_code, f"{topic.topic_name}-{each.partition_id}")
+                if each.partition_error_code
+                else None,
+            )
+            for each in topic.partitions
+        ),
+        {entry.config_key: entry.config_value for entry in topic.config_entries},
+    )
+
+
+def _first_error_code(response: Any) -> int:
+    """Return the error code of the first topic: a broker that is not the controller reports it for every topic."""
+    return response.topics[0].error_code if response.topics else ErrorCode.NO_ERROR
+
+
+def _raise_if_rejected(answer: Answer[Any]) -> None:
+    """Raise the error of a rejected request for all topics: its response has one entry, without a name."""
+    for topic in answer.response.topics:
+        if topic.error_code and not topic.topic:
+            raise AdminError.of_kip4(topic.error_code, "", attempts=answer.attempts)
+
+
+def _outcomes(answer: Answer[Any]) -> Outcomes:
+    """Return the outcome of each topic. The drafts call its name `topic_name` or `topic`."""
+    outcomes: dict[str, AdminError | None] = {}
+    for each in answer.response.topics:
+        name = each.topic_name if hasattr(each, "topic_name") else each.topic
+        error = AdminError.of_kip4(each.error_code, name, attempts=answer.attempts) if each.error_code else None
+        outcomes[name] = error
+    return Outcomes(outcomes, answer.attempts)

@@ -1,0 +1,100 @@
+"""The log directories of brokers: how much space partitions take, and how much is left."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.client.admin.cluster_router import Broker
+from kwire.client.admin.errors import AdminError
+from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kwire.client.admin.cluster_router import ClusterRouter
+
+
+class ReplicaSize(NamedTuple):
+    """A replica in a log directory.
+
+    Attributes:
+        topic: the topic.
+        partition: the partition.
+        size: bytes of its log.
+        lag: messages that it is behind.
+        is_future: whether it is moving here from another directory of the broker.
+    """
+
+    topic: str
+    partition: int
+    size: int
+    lag: int
+    is_future: bool
+
+
+class LogDir(NamedTuple):
+    """A log directory of a broker.
+
+    Attributes:
+        broker: the id of the broker.
+        path: the path of the directory.
+        total: bytes of its volume; None if the broker does not report it.
+        usable: bytes that are left on the volume; None if the broker does not report it.
+        replicas: the replicas in it.
+        error: why the directory is not available; None if it is.
+    """
+
+    broker: int
+    path: str
+    total: int | None
+    usable: int | None
+    replicas: tuple[ReplicaSize, ...]
+    error: AdminError | None = None
+
+
+class LogDirOperations:
+    """Operations on log directories."""
+
+    _router: ClusterRouter
+
+    async def describe_log_dirs(self, brokers: Iterable[int] = ()) -> list[LogDir]:
+        """Return the log directories of brokers with the replicas in them.
+
+        Args:
+            brokers: the ids of the brokers; all live brokers if there are none.
+
+        Raises:
+            AdminError: a broker refused the request.
+            BrokerNotFound: no live broker has such an id.
+        """
+        ids = list(brokers) or sorted(broker.id for broker in (await self._router.describe_cluster()).brokers)
+        answers = await asyncio.gather(
+            *(
+                self._router.read(DescribeLogDirsRequest(topics=None), Broker(each), lambda answer: answer.error_code)
+                for each in ids
+            )
+        )
+        found: list[LogDir] = []
+        for broker, answer in zip(ids, answers, strict=True):
+            if answer.response.error_code:
+                raise AdminError.of_kafka(answer.response.error_code, f"broker {broker}", attempts=answer.attempts)
+            found += (
+                LogDir(
+                    broker,
+                    each.log_dir,
+                    None if each.total_bytes < 0 else each.total_bytes,
+                    None if each.usable_bytes < 0 else each.usable_bytes,
+                    tuple(
+                        ReplicaSize(
+                            topic.name, replica.partition_index, replica.partition_size, replica.offset_lag,
+                            replica.is_future_key,
+                        )
+                        for topic in each.topics
+                        for replica in topic.partitions
+                    ),
+                    AdminError.of_kafka(each.error_code, each.log_dir) if each.error_code else None,
+                )
+                for each in answer.response.results
+            )  # fmt: skip
+        return found

@@ -1,0 +1,150 @@
+"""Client quotas: describe and alter them (KIP-546)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire.client.admin import completion
+from kwire.client.admin.cluster_router import ANY, Broker
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.quota_values import ClientQuotaEntity, SpecialName
+from kwire.client.admin.values import Outcomes
+from kwire.messages.kafka.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
+from kwire.messages.kafka.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kwire.client.admin.cluster_router import ClusterRouter, Target
+    from kwire.client.admin.completion import ProgressCallback
+
+EVERY = ClientQuotaEntity()
+"""The filter that every entity matches."""
+EXACT, DEFAULT, ANY_NAME = 0, 1, 2
+"""How a part of an entity is matched in DescribeClientQuotas."""
+
+
+class QuotaOperations:
+    """Operations on client quotas."""
+
+    _router: ClusterRouter
+
+    async def describe_client_quotas(
+        self, filter: ClientQuotaEntity = EVERY, *, strict: bool = False
+    ) -> dict[ClientQuotaEntity, dict[str, float]]:
+        """Return the quotas of entities by key, such as `producer_byte_rate` in bytes per second.
+
+        These are the quotas that are set, not those that apply to a client by inheritance.
+
+        Args:
+            filter: an entity matches if it has the parts of the filter. `SpecialName.ANY` stands for any name.
+            strict: whether the entity must not have other parts.
+
+        Raises:
+            AdminError: 31 not authorized; 42 the cluster does not support this combination of parts.
+        """
+        return await self._describe_client_quotas(filter, ANY, strict=strict)
+
+    async def _describe_client_quotas(
+        self, filter: ClientQuotaEntity, target: Target, *, strict: bool
+    ) -> dict[ClientQuotaEntity, dict[str, float]]:
+        request = DescribeClientQuotasRequest(
+            components=tuple(_component(kind, name) for kind, name in filter.parts()), strict=strict
+        )
+        answer = await self._router.read(request, target, lambda response: response.error_code)
+        response = answer.response
+        if response.error_code:
+            raise AdminError.of_kafka(response.error_code, "client quotas", response.error_message, answer.attempts)
+        return {
+            _entity(entry.entity): {each.key: each.value for each in sorted(entry.values, key=lambda each: each.key)}
+            for entry in response.entries or ()
+        }
+
+    async def alter_client_quotas(
+        self, changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
+    ) -> Outcomes:
+        """Set and remove quotas. The command is repeated after a lost response, which has the same effect.
+
+        The outcomes are by `str` of the entity. Errors of an entity: 31 not authorized; 42 unknown key, invalid value,
+        or invalid entity. Either all changes of an entity are made or none.
+
+        Args:
+            changes: values by entity and key, in the unit of the key; None removes a quota.
+            validate_only: check the request and change nothing.
+        """
+        request = AlterClientQuotasRequest(
+            entries=tuple(
+                EntryData(
+                    entity=tuple(
+                        EntityData(entity_type=kind, entity_name=None if name is SpecialName.DEFAULT else str(name))
+                        for kind, name in entity.parts()
+                    ),
+                    ops=tuple(
+                        OpData(key=key, value=0.0 if value is None else value, remove=value is None)
+                        for key, value in values.items()
+                    ),
+                )
+                for entity, values in changes.items()
+            ),
+            validate_only=validate_only,
+        )
+        answer = await self._router.command(
+            request,
+            error_code=lambda response: response.entries[0].error_code if response.entries else 0,
+            repeatable=True,
+        )
+        outcomes: dict[str, AdminError | None] = {}
+        for each in answer.response.entries:
+            item = str(_entity(each.entity))
+            outcomes[item] = (
+                AdminError.of_kafka(each.error_code, item, each.error_message, answer.attempts)
+                if each.error_code
+                else None
+            )
+        return Outcomes(outcomes, answer.attempts)
+
+    async def wait_until_client_quotas(
+        self,
+        expected: Mapping[ClientQuotaEntity, Mapping[str, float | None]],
+        *,
+        timeout: float = 30.0,
+        on_progress: ProgressCallback | None = None,
+    ) -> None:
+        """Wait until every broker reports these quotas.
+
+        Args:
+            expected: values by entity and key; None for a quota that is not set.
+            timeout: seconds to wait.
+            on_progress: called after each round of requests.
+
+        Raises:
+            ChangeTimeout: a broker does not report the change in time.
+        """
+
+        async def unmet(broker_id: int) -> Sequence[str]:
+            reported = await self._describe_client_quotas(EVERY, Broker(broker_id), strict=False)
+            return [
+                f"{entity} has {key}={found}"
+                for entity, values in expected.items()
+                for key, value in values.items()
+                if (found := reported.get(entity, {}).get(key)) != value
+            ]
+
+        await completion.wait_for_brokers(
+            self._router, "changed", sum(map(len, expected.values())), unmet, timeout, on_progress
+        )
+
+
+def _component(kind: str, name: str | SpecialName) -> ComponentData:
+    match name:
+        case SpecialName.DEFAULT:
+            return ComponentData(entity_type=kind, match_type=DEFAULT, match=None)
+        case SpecialName.ANY:
+            return ComponentData(entity_type=kind, match_type=ANY_NAME, match=None)
+    return ComponentData(entity_type=kind, match_type=EXACT, match=name)
+
+
+def _entity(parts: Sequence[Any]) -> ClientQuotaEntity:
+    """Return the entity for its parts in a response."""
+    names = {each.entity_type: SpecialName.DEFAULT if each.entity_name is None else each.entity_name for each in parts}
+    return ClientQuotaEntity(user=names.get("user"), client_id=names.get("client-id"), ip=names.get("ip"))

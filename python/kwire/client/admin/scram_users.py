@@ -1,0 +1,157 @@
+"""Users with SCRAM credentials: describe and alter them (KIP-554)."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import TYPE_CHECKING
+
+from kwire.client.admin import completion
+from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.cluster_router import ANY, Broker
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.scram_values import (
+    ScramCredentialInfo,
+    ScramMechanismName,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+from kwire.client.admin.values import Outcomes
+from kwire.messages.kafka.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from kwire.messages.kafka.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
+from kwire.protocol.scram_passwords import salted_password
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kwire.client.admin.cluster_router import ClusterRouter, Target
+    from kwire.client.admin.completion import ProgressCallback
+
+SALT_BYTES = 24
+
+
+class ScramUserOperations:
+    """Operations on SCRAM credentials."""
+
+    _router: ClusterRouter
+
+    async def describe_user_scram_credentials(
+        self, users: Iterable[str] = ()
+    ) -> dict[str, tuple[ScramCredentialInfo, ...] | AdminError]:
+        """Return the credentials of users, without secrets. Errors of a user: 91 it has no credentials.
+
+        Args:
+            users: the users; all users with credentials if there are none.
+
+        Raises:
+            AdminError: 31 not authorized.
+        """
+        return await self._describe_scram(strings_tuple(users), ANY)
+
+    async def _describe_scram(
+        self, users: tuple[str, ...], target: Target
+    ) -> dict[str, tuple[ScramCredentialInfo, ...] | AdminError]:
+        names = tuple(UserName(name=each) for each in dict.fromkeys(users))
+        request = DescribeUserScramCredentialsRequest(users=names or None)
+        answer = await self._router.read(request, target, lambda response: response.error_code)
+        response = answer.response
+        if response.error_code:
+            raise AdminError.of_kafka(response.error_code, "SCRAM users", response.error_message, answer.attempts)
+        return {
+            each.user: AdminError.of_kafka(each.error_code, each.user, each.error_message, answer.attempts)
+            if each.error_code
+            else tuple(
+                sorted(
+                    ScramCredentialInfo(ScramMechanismName.of_code(info.mechanism), info.iterations)
+                    for info in each.credential_infos
+                )
+            )
+            for each in sorted(response.results, key=lambda each: each.user)
+        }
+
+    async def alter_user_scram_credentials(
+        self,
+        upsertions: Iterable[UserScramCredentialUpsertion] = (),
+        deletions: Iterable[UserScramCredentialDeletion] = (),
+    ) -> Outcomes:
+        """Create, replace, and delete credentials. Passwords are salted here with random bytes and are not sent.
+
+        What is sent is as secret as the passwords: use a connection with TLS. The command is repeated after a lost
+        response unless it has deletions, because the second deletion of a credential fails.
+
+        Errors of a user: 31 not authorized; 33 unknown mechanism; 91 unknown credential; 92 a credential is
+        listed twice; 93 too many iterations.
+
+        Raises:
+            OutcomeUnknown: the response was lost, and the command has deletions.
+        """
+        removed = tuple(ScramCredentialDeletion(name=each.user, mechanism=each.mechanism.code) for each in deletions)
+        changed = await asyncio.to_thread(lambda: tuple(map(_salted, upsertions)))
+        request = AlterUserScramCredentialsRequest(deletions=removed, upsertions=changed)
+        answer = await self._router.command(
+            request,
+            error_code=lambda response: response.results[0].error_code if response.results else 0,
+            repeatable=not removed,
+        )
+        return Outcomes(
+            {
+                each.user: AdminError.of_kafka(each.error_code, each.user, each.error_message, answer.attempts)
+                if each.error_code
+                else None
+                for each in answer.response.results
+            },
+            answer.attempts,
+        )
+
+    async def wait_until_user_scram_credentials(
+        self,
+        expected: Mapping[str, Mapping[ScramMechanismName, int | None]],
+        *,
+        timeout: float = 30.0,
+        on_progress: ProgressCallback | None = None,
+    ) -> None:
+        """Wait until every broker reports these credentials. A new password with the same iterations does not show.
+
+        Args:
+            expected: iterations by user and mechanism; None for a credential that does not exist.
+            timeout: seconds to wait.
+            on_progress: called after each round of requests.
+
+        Raises:
+            ChangeTimeout: a broker does not report the change in time.
+        """
+
+        async def unmet(broker_id: int) -> Sequence[str]:
+            reported = await self._describe_scram((), Broker(broker_id))
+            lacking = []
+            for user, mechanisms in expected.items():
+                infos = reported.get(user, ())
+                if isinstance(infos, AdminError):
+                    lacking += [f"{user} has error {infos.name}"] * len(mechanisms)
+                    continue
+                found = {each.mechanism: each.iterations for each in infos}
+                lacking += [
+                    f"{user} has {found.get(mechanism) or 'no'} iterations of {mechanism}"
+                    for mechanism, iterations in mechanisms.items()
+                    if found.get(mechanism) != iterations
+                ]
+            return lacking
+
+        await completion.wait_for_brokers(
+            self._router, "changed", sum(map(len, expected.values())), unmet, timeout, on_progress
+        )
+
+
+def _salted(credential: UserScramCredentialUpsertion) -> ScramCredentialUpsertion:
+    salt = secrets.token_bytes(SALT_BYTES)
+    return ScramCredentialUpsertion(
+        name=credential.user,
+        mechanism=credential.mechanism.code,
+        iterations=credential.iterations,
+        salt=salt,
+        salted_password=salted_password(credential.mechanism, credential.password, salt, credential.iterations),
+    )

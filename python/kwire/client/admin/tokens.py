@@ -1,0 +1,164 @@
+"""Delegation tokens: create, describe, renew, and expire them (KIP-48).
+
+The connection must be authenticated, and not by a token.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from typing import TYPE_CHECKING
+
+from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.token_values import DelegationToken
+from kwire.messages.kafka.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
+from kwire.messages.kafka.describe_delegation_token import DescribeDelegationTokenOwner, DescribeDelegationTokenRequest
+from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenRequest
+from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenRequest
+from kwire.secret import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kwire.client.admin.cluster_router import ClusterRouter
+
+
+class DelegationTokenOperations:
+    """Operations on delegation tokens."""
+
+    _router: ClusterRouter
+
+    async def create_delegation_token(
+        self, *, owner: str | None = None, renewers: Iterable[str] = (), max_lifetime_ms: int | None = None
+    ) -> DelegationToken:
+        """Create a token. The command is never repeated after a lost response.
+
+        Args:
+            owner: the principal that a login with the token acts as, such as `User:alice`; None for the user of this
+                client. Other owners need Kafka 3.3.
+            renewers: other principals that may renew the token.
+            max_lifetime_ms: milliseconds after which it cannot be renewed; None for the maximum of the cluster.
+
+        Raises:
+            AdminError: 61 tokens are disabled; 64 not allowed on this connection; 65 not authorized for the owner; 67
+                invalid type of a principal.
+            OutcomeUnknown: the response was lost.
+            ValueError: a principal has no type.
+        """
+        kind, name = ("", "") if owner is None else _principal(owner)
+        allowed = strings_tuple(renewers)
+        request = CreateDelegationTokenRequest(
+            owner_principal_type=kind,
+            owner_principal_name=name,
+            renewers=tuple(
+                CreatableRenewers(principal_type=each[0], principal_name=each[1]) for each in map(_principal, allowed)
+            ),
+            max_lifetime_ms=-1 if max_lifetime_ms is None else max_lifetime_ms,
+        )
+        answer = await self._router.command(request, error_code=lambda response: response.error_code)
+        response = answer.response
+        _raise_if_refused(response.error_code, answer.attempts)
+        return DelegationToken(
+            token_id=response.token_id,
+            owner=f"{response.principal_type}:{response.principal_name}",
+            requester=_requester(response.token_requester_principal_type, response.token_requester_principal_name),
+            renewers=allowed,
+            issue_timestamp_ms=response.issue_timestamp_ms,
+            expiry_timestamp_ms=response.expiry_timestamp_ms,
+            max_timestamp_ms=response.max_timestamp_ms,
+            hmac=Secret(b64encode(response.hmac).decode()),
+        )
+
+    async def describe_delegation_tokens(self, owners: Iterable[str] | None = None) -> list[DelegationToken]:
+        """Return the tokens that this client may describe, sorted by owner and time of creation.
+
+        Args:
+            owners: only tokens of these principals; None for all.
+
+        Raises:
+            AdminError: 61 tokens are disabled; 64 not allowed on this connection.
+            ValueError: a principal has no type.
+        """
+        wanted = None
+        if owners is not None:
+            wanted = tuple(
+                DescribeDelegationTokenOwner(principal_type=kind, principal_name=name)
+                for kind, name in map(_principal, strings_tuple(owners))
+            )
+        answer = await self._router.read(
+            DescribeDelegationTokenRequest(owners=wanted), error_code=lambda response: response.error_code
+        )
+        _raise_if_refused(answer.response.error_code, answer.attempts)
+        tokens = (
+            DelegationToken(
+                token_id=each.token_id,
+                owner=f"{each.principal_type}:{each.principal_name}",
+                requester=_requester(each.token_requester_principal_type, each.token_requester_principal_name),
+                renewers=tuple(f"{renewer.principal_type}:{renewer.principal_name}" for renewer in each.renewers),
+                issue_timestamp_ms=each.issue_timestamp,
+                expiry_timestamp_ms=each.expiry_timestamp,
+                max_timestamp_ms=each.max_timestamp,
+                hmac=Secret(b64encode(each.hmac).decode()),
+            )
+            for each in answer.response.tokens
+        )
+        return sorted(tokens, key=lambda each: (each.owner, each.issue_timestamp_ms, each.token_id))
+
+    async def renew_delegation_token(self, hmac: Secret, *, period_ms: int | None = None) -> int:
+        """Extend the validity of a token, and return the new time of expiry in milliseconds since 1970.
+
+        The command is never repeated after a lost response.
+
+        Args:
+            hmac: the secret of the token in base64.
+            period_ms: milliseconds until the expiry, limited by the maximum lifetime; None for the default of the
+                cluster.
+
+        Raises:
+            AdminError: 62 unknown token; 63 not the owner or a renewer; 64 not allowed on this connection; 66 the token
+                has expired.
+            OutcomeUnknown: the response was lost.
+        """
+        request = RenewDelegationTokenRequest(
+            hmac=b64decode(hmac.reveal()), renew_period_ms=-1 if period_ms is None else period_ms
+        )
+        answer = await self._router.command(request, error_code=lambda response: response.error_code)
+        _raise_if_refused(answer.response.error_code, answer.attempts)
+        return answer.response.expiry_timestamp_ms
+
+    async def expire_delegation_token(self, hmac: Secret, *, period_ms: int | None = None) -> int:
+        """Let a token expire, and return the time of expiry in milliseconds since 1970.
+
+        The command is never repeated after a lost response.
+
+        Args:
+            hmac: the secret of the token in base64.
+            period_ms: milliseconds until the expiry; None for now.
+
+        Raises:
+            AdminError: see `renew_delegation_token`.
+            OutcomeUnknown: the response was lost.
+        """
+        request = ExpireDelegationTokenRequest(
+            hmac=b64decode(hmac.reveal()), expiry_time_period_ms=-1 if period_ms is None else period_ms
+        )
+        answer = await self._router.command(request, error_code=lambda response: response.error_code)
+        _raise_if_refused(answer.response.error_code, answer.attempts)
+        return answer.response.expiry_timestamp_ms
+
+
+def _principal(text: str) -> tuple[str, str]:
+    """Return the type and the name of a principal such as `User:alice`."""
+    kind, _, name = text.partition(":")
+    if not kind or not name:
+        raise ValueError(f"{text!r} is not a principal: write TYPE:NAME, such as User:alice")
+    return kind, name
+
+
+def _requester(kind: str, name: str) -> str | None:
+    return f"{kind}:{name}" if kind else None
+
+
+def _raise_if_refused(code: int, attempts: int) -> None:
+    if code:
+        raise AdminError.of_kafka(code, "delegation token", None, attempts)

@@ -1,0 +1,166 @@
+"""Transactions and producers (KIP-664): list and describe them, and find those that block a partition."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.cluster_router import Broker
+from kwire.client.admin.coordinators import KeyType, at_coordinators
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.group_values import TopicPartition
+from kwire.client.admin.offsets import at_leaders, by_topic
+from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
+from kwire.messages.kafka.describe_transactions import DescribeTransactionsRequest
+from kwire.messages.kafka.list_transactions import ListTransactionsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.coordinators import Result
+
+
+class TransactionListing(NamedTuple):
+    """A transactional id in a list, and the broker that coordinates it."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+    coordinator: int
+
+
+class TransactionDescription(NamedTuple):
+    """A transaction.
+
+    Attributes:
+        transactional_id: its id.
+        state: such as `Ongoing`.
+        producer_id: the id of its producer.
+        producer_epoch: the epoch of its producer.
+        timeout_ms: its timeout in milliseconds.
+        started_ms: when it started, in milliseconds since 1970; None if it is not in progress.
+        partitions: the partitions that it has written to.
+    """
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    started_ms: int | None
+    partitions: tuple[TopicPartition, ...]
+
+
+class ProducerDescription(NamedTuple):
+    """A producer that wrote to a partition.
+
+    Attributes:
+        producer_id: its id.
+        producer_epoch: its epoch.
+        last_sequence: the sequence number of its last message; None if there is none.
+        last_timestamp_ms: the time of its last message; None if there is none.
+        transaction_start_offset: where its open transaction starts; None without one.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int | None
+    last_timestamp_ms: int | None
+    transaction_start_offset: int | None
+
+
+class TransactionOperations:
+    """Operations on transactions and producers."""
+
+    _router: ClusterRouter
+
+    async def list_transactions(self, *, states: Iterable[str] = ()) -> list[TransactionListing]:
+        """Return all transactional ids, sorted.
+
+        Args:
+            states: only those in these states, such as `Ongoing`.
+
+        Raises:
+            AdminError: a broker refused the request.
+        """
+        request = ListTransactionsRequest(state_filters=strings_tuple(states), producer_id_filters=())
+        cluster = await self._router.describe_cluster()
+        answers = await asyncio.gather(
+            *(
+                self._router.read(request, Broker(each.id), lambda response: response.error_code)
+                for each in cluster.brokers
+            )
+        )
+        found: list[TransactionListing] = []
+        for broker, answer in zip(cluster.brokers, answers, strict=True):
+            if answer.response.error_code:
+                raise AdminError.of_kafka(answer.response.error_code, f"broker {broker.id}", attempts=answer.attempts)
+            found += (
+                TransactionListing(each.transactional_id, each.producer_id, each.transaction_state, broker.id)
+                for each in answer.response.transaction_states
+            )
+        return sorted(found)
+
+    async def describe_transactions(
+        self, transactional_ids: Iterable[str]
+    ) -> dict[str, TransactionDescription | AdminError]:
+        """Return transactions by id. Errors: 105 unknown transactional id."""
+
+        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
+            answer = await self._router.read(DescribeTransactionsRequest(transactional_ids=tuple(ids)), Broker(broker))
+            return {
+                each.transactional_id: AdminError.of_kafka(
+                    each.error_code, each.transactional_id, attempts=answer.attempts
+                )
+                if each.error_code
+                else TransactionDescription(
+                    each.transactional_id,
+                    each.transaction_state,
+                    each.producer_id,
+                    each.producer_epoch,
+                    each.transaction_timeout_ms,
+                    None if each.transaction_start_time_ms < 0 else each.transaction_start_time_ms,
+                    tuple(TopicPartition(topic.topic, index) for topic in each.topics for index in topic.partitions),
+                )
+                for each in answer.response.transaction_states
+            }
+
+        return await at_coordinators(self._router, strings_tuple(transactional_ids), send, KeyType.TRANSACTION)
+
+    async def describe_producers(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, tuple[ProducerDescription, ...] | AdminError]:
+        """Return the active producers of partitions, as their leaders report them. Errors: 3 unknown partition."""
+
+        async def send(broker: int, of_leader: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
+            request = DescribeProducersRequest(
+                topics=tuple(
+                    TopicRequest(name=topic, partition_indexes=tuple(indexes))
+                    for topic, indexes in by_topic(of_leader).items()
+                )
+            )
+            response = (await self._router.read(request, Broker(broker))).response
+            return {
+                TopicPartition(topic.name, each.partition_index): each
+                for topic in response.topics
+                for each in topic.partitions
+            }
+
+        found = await at_leaders(self._router, tuple(partitions), send)
+        return {
+            partition: each
+            if isinstance(each, AdminError)
+            else tuple(
+                ProducerDescription(
+                    producer.producer_id,
+                    producer.producer_epoch,
+                    None if producer.last_sequence < 0 else producer.last_sequence,
+                    None if producer.last_timestamp < 0 else producer.last_timestamp,
+                    None if producer.current_txn_start_offset < 0 else producer.current_txn_start_offset,
+                )
+                for producer in each.active_producers
+            )
+            for partition, each in found.items()
+        }

@@ -1,0 +1,147 @@
+"""Which requests of an admin client are sent again, and which never."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.client.admin import AdminClient, NewTopic, OutcomeUnknown
+from kwire.messages.kafka.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from kwire.messages.kafka.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from kwire.messages.kip4.admin import AdminRequest
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
+from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2
+from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
+from kwire.messages.kip4.structures import Broker
+from kwire.protocol.errors import ConnectionFault
+from tests.client.admin.scripted_broker import KeepSilent, LoseResponse, ScriptedBroker, scripted_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kwire.declare import Message
+
+
+class Script:
+    """The responses of one broker, which is its own controller."""
+
+    def __init__(self, **responses: list[Message | type[Exception]]) -> None:
+        self.responses = responses
+        """Responses by the name of the request, in order. The last one is used again."""
+        self.broker: ScriptedBroker | None = None
+
+    def __call__(self, request: Any) -> Message:
+        assert self.broker is not None
+        if isinstance(request, MetadataRequest):
+            itself = MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.broker.port)
+            return MetadataResponse(brokers=(itself,), controller_id=1, topics=())
+        if isinstance(request, ClusterMetadataRequest):
+            node = Broker(node_id=1, host="127.0.0.1", port=self.broker.port)
+            return ClusterMetadataResponse(error_code=0, brokers=(node,), controller=node)
+        planned = self.responses[type(request).__name__]
+        response = planned.pop(0) if len(planned) > 1 else planned[0]
+        if isinstance(response, type):
+            raise response
+        return response
+
+    def sent(self, request: type[Message]) -> int:
+        """Return how often a request was received."""
+        assert self.broker is not None
+        return sum(isinstance(each, request) for each in self.broker.received)
+
+
+async def run(
+    dialect: Any, script: Script, work: Callable[[AdminClient], Awaitable[Any]], timeout: float = 10.0
+) -> Any:
+    async with scripted_broker(dialect, script) as broker:
+        script.broker = broker
+        async with await AdminClient.open(f"127.0.0.1:{broker.port}", timeout=timeout) as admin:
+            return await work(admin)
+
+
+def created(code: int) -> CreateTopicsResponse:
+    return CreateTopicsResponse(topics=(CreatableTopicResult(name="t", error_code=code, error_message=None),))
+
+
+def reassigned(code: int = 0) -> AlterPartitionReassignmentsResponse:
+    partition = ReassignablePartitionResponse(partition_index=0, error_code=code, error_message=None)
+    return AlterPartitionReassignmentsResponse(
+        throttle_time_ms=0,
+        error_code=0,
+        error_message=None,
+        responses=(ReassignableTopicResponse(name="t", partitions=(partition,)),),
+    )
+
+
+async def test_creation_is_not_repeated_after_a_lost_response() -> None:
+    script = Script(CreateTopicsRequest=[LoseResponse])
+    with pytest.raises(
+        OutcomeUnknown, match="the outcome of CreateTopicsRequest is unknown, check it before"
+    ) as raised:
+        await run("kafka", script, lambda admin: admin.create_topics({"t": NewTopic(partitions=1)}))
+    assert script.sent(CreateTopicsRequest) == 1
+    assert raised.value.attempts == 1
+    assert isinstance(raised.value.fault, ConnectionFault)
+
+
+async def test_creation_is_sent_to_the_next_controller_and_counts_its_attempts() -> None:
+    script = Script(CreateTopicsRequest=[created(ErrorCode.NOT_CONTROLLER), created(ErrorCode.TOPIC_ALREADY_EXISTS)])
+    outcomes = await run("kafka", script, lambda admin: admin.create_topics({"t": NewTopic(partitions=1)}))
+    assert outcomes["t"].code == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert (outcomes.attempts, outcomes["t"].attempts) == (2, 2)
+
+
+async def test_reassignment_is_repeated_after_a_lost_response() -> None:
+    script = Script(AlterPartitionReassignmentsRequest=[LoseResponse, reassigned()])
+    outcomes = await run("kafka", script, lambda admin: admin.reassign_partitions({"t": {0: [1]}}))
+    assert dict(outcomes) == {"t-0": None}
+    assert outcomes.attempts == script.sent(AlterPartitionReassignmentsRequest) == 2
+
+
+@pytest.mark.parametrize(
+    ("request_class", "command"),
+    [
+        (AdminRequest, lambda admin: admin.run_tool("status")),
+        (CreateTopicRequest_V2, lambda admin: admin.create_topics({"t": NewTopic(partitions=1)})),
+        (DeleteTopicRequest_V2, lambda admin: admin.delete_topics(["t"])),
+    ],
+    ids=["run_tool", "create", "delete"],
+)
+async def test_command_of_the_drafts_is_never_executed_twice(
+    request_class: type[Message], command: Callable[[AdminClient], Awaitable[Any]]
+) -> None:
+    responses: dict[str, list[Message | type[Exception]]] = {request_class.__name__: [LoseResponse]}
+    script = Script(**responses)
+    with pytest.raises(OutcomeUnknown):
+        await run("kip4", script, command)
+    assert script.sent(request_class) == 1
+
+
+async def test_command_that_times_out_has_an_unknown_outcome() -> None:
+    script = Script(CreateTopicsRequest=[KeepSilent])
+    with pytest.raises(OutcomeUnknown, match="no response to CreateTopicsRequest within"):
+        await run("kafka", script, lambda admin: admin.create_topics({"t": NewTopic(partitions=1)}), timeout=0.5)
+    assert script.sent(CreateTopicsRequest) == 1
+
+
+async def test_throttled_client_waits_before_the_next_request() -> None:
+    throttled = CreateTopicsResponse(throttle_time_ms=300, topics=created(0).topics)
+    script = Script(CreateTopicsRequest=[throttled])
+
+    async def twice(admin: AdminClient) -> float:
+        clock = asyncio.get_running_loop().time
+        (await admin.create_topics({"t": NewTopic(partitions=1)})).raise_first()
+        started = clock()
+        (await admin.create_topics({"t": NewTopic(partitions=1)})).raise_first()
+        return clock() - started
+
+    assert await run("kafka", script, twice) >= 0.29

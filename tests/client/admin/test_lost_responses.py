@@ -1,0 +1,128 @@
+"""Which commands for ACLs, quotas, users, and tokens are repeated after a lost response."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+
+from kwire.client.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AdminClient,
+    ClientQuotaEntity,
+    OutcomeUnknown,
+    ResourceType,
+    ScramMechanismName,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+from kwire.messages.kafka.alter_client_quotas import AlterClientQuotasResponse, EntityData, EntryDataResponse
+from kwire.messages.kafka.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+from kwire.messages.kafka.create_acls import AclCreationResult, CreateAclsResponse
+from kwire.protocol.scram_passwords import salted_password
+from kwire.secret import Secret
+from tests.client.admin.scripted_broker import LoseResponse
+from tests.client.admin.test_cluster_router import Script, run
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kwire.declare import Message
+
+Responses: TypeAlias = "dict[str, list[Message | type[Exception]]]"
+READ = AclBinding(
+    resource_type=ResourceType.TOPIC, resource_name="t", principal="User:alice", operation=AclOperation.READ
+)
+UPSERTION = UserScramCredentialUpsertion(user="alice", password=Secret("hidden-text"))
+ALTERED = AlterUserScramCredentialsResponse(
+    throttle_time_ms=0, results=(AlterUserScramCredentialsResult(user="alice", error_code=0, error_message=None),)
+)
+
+
+@pytest.mark.parametrize(
+    ("request_name", "response", "command", "item"),
+    [
+        (
+            "CreateAclsRequest",
+            CreateAclsResponse(throttle_time_ms=0, results=(AclCreationResult(error_code=0, error_message=None),)),
+            lambda admin: admin.create_acls([READ]),
+            "ALLOW READ on LITERAL TOPIC t for User:alice from *",
+        ),
+        (
+            "AlterClientQuotasRequest",
+            AlterClientQuotasResponse(
+                throttle_time_ms=0,
+                entries=(
+                    EntryDataResponse(
+                        error_code=0,
+                        error_message=None,
+                        entity=(EntityData(entity_type="user", entity_name="alice"),),
+                    ),
+                ),
+            ),
+            lambda admin: admin.alter_client_quotas({ClientQuotaEntity(user="alice"): {"producer_byte_rate": 1.0}}),
+            "user alice",
+        ),
+        (
+            "AlterUserScramCredentialsRequest",
+            ALTERED,
+            lambda admin: admin.alter_user_scram_credentials([UPSERTION]),
+            "alice",
+        ),
+    ],
+    ids=["create ACLs", "alter quotas", "set a password"],
+)
+async def test_harmless_command_is_repeated(
+    request_name: str, response: Message, command: Callable[[AdminClient], Awaitable[Any]], item: str
+) -> None:
+    responses: Responses = {request_name: [LoseResponse, response]}
+    outcomes = await run("kafka", Script(**responses), command)
+
+    assert dict(outcomes) == {item: None}
+    assert outcomes.attempts == 2
+
+
+@pytest.mark.parametrize(
+    ("request_name", "command"),
+    [
+        ("DeleteAclsRequest", lambda admin: admin.delete_acls([AclBindingFilter(principal="User:alice")])),
+        (
+            "AlterUserScramCredentialsRequest",
+            lambda admin: admin.alter_user_scram_credentials(
+                deletions=[UserScramCredentialDeletion("alice", ScramMechanismName.SCRAM_SHA_512)]
+            ),
+        ),
+        ("CreateDelegationTokenRequest", lambda admin: admin.create_delegation_token()),
+        ("RenewDelegationTokenRequest", lambda admin: admin.renew_delegation_token(Secret("aGlkZGVu"))),
+        ("ExpireDelegationTokenRequest", lambda admin: admin.expire_delegation_token(Secret("aGlkZGVu"))),
+    ],
+    ids=["delete ACLs", "delete a password", "create a token", "renew a token", "expire a token"],
+)
+async def test_other_command_is_sent_once(request_name: str, command: Callable[[AdminClient], Awaitable[Any]]) -> None:
+    responses: Responses = {request_name: [LoseResponse]}
+    script = Script(**responses)
+
+    with pytest.raises(OutcomeUnknown):
+        await run("kafka", script, command)
+
+    assert script.broker is not None
+    assert sum(type(each).__name__ == request_name for each in script.broker.received) == 1
+
+
+async def test_password_is_salted_before_it_is_sent() -> None:
+    script = Script(AlterUserScramCredentialsRequest=[ALTERED])
+
+    await run("kafka", script, lambda admin: admin.alter_user_scram_credentials([UPSERTION]))
+
+    assert script.broker is not None
+    [sent] = [each for each in script.broker.received if isinstance(each, AlterUserScramCredentialsRequest)]
+    [credential] = sent.upsertions
+    expected = salted_password("SCRAM-SHA-512", Secret("hidden-text"), credential.salt, 4096)
+    assert (credential.mechanism, credential.iterations, credential.salted_password) == (2, 4096, expected)
+    assert len(credential.salt) == 24

@@ -1,0 +1,71 @@
+"""The administration commands on a cluster of kwire's nodes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.testing.local_cluster import LocalCluster
+from tests.cli.administration import Operator, check_cluster, check_topics
+from tests.eventually import eventually_sync
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.running import Run
+
+
+@pytest.fixture(scope="module")
+def operator() -> Iterator[Operator]:
+    with LocalCluster(nodes=2) as cluster:
+        yield Operator(cluster.bootstrap)
+
+
+def test_topics(operator: Operator) -> None:
+    check_topics(operator, ErrorCode.TOPIC_ALREADY_EXISTS)
+
+
+def test_cluster(operator: Operator) -> None:
+    check_cluster(operator, [1, 2])
+
+
+def test_dry_run_that_the_drafts_lack_is_refused(operator: Operator) -> None:
+    run = operator.run("topics", "create", "dry", "-p", "1", "-r", "1", "--dry-run")
+    assert run.code == 2
+    assert "a dry run is not supported by this cluster" in run.err
+
+
+def test_health_names_the_problem_and_exits_with_6() -> None:
+    with LocalCluster(nodes=2, session_timeout=2.0) as cluster:
+        operator = Operator(cluster.bootstrap)
+        operator.json("topics", "create", "sick", "-p", "1", "-r", "2")
+        assert operator.json("cluster", "health") == []
+        cluster.kill_node(2)
+
+        def unhealthy() -> Run | None:
+            run = operator.run("-o", "json", "cluster", "health")
+            return run if run.code == 6 else None
+
+        problems = eventually_sync(unhealthy, "the node is missed")
+        assert problems is not None
+        assert "the cluster has 1 problem." in problems.err
+        [problem] = json.loads(problems.out)
+        assert (problem["problem"], problem["name"], problem["details"]) == (
+            "under-replicated",
+            "sick",
+            "not in sync: 2",
+        )
+
+
+def test_brokers(operator: Operator) -> None:
+    assert [each["broker"] for each in operator.json("brokers", "list")] == [1, 2]
+
+
+def test_operation_that_the_drafts_lack_is_one_sentence(operator: Operator) -> None:
+    run = operator.run("groups", "list")
+    assert run.code == 2
+    assert len(run.err.splitlines()) == 1
+    assert "ListGroupsRequest" in run.err
