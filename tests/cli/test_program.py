@@ -13,6 +13,7 @@ import click
 import pytest
 
 import kwire
+from kwire import verbs
 from kwire.cli.program import command_names, program, short_help
 from tests.cli.running import environment
 from tests.cli.running import kwire as run
@@ -42,8 +43,8 @@ def test_help_lists_every_command() -> None:
     done = run("--help")
 
     assert done.code == 0
-    for name in command_names():
-        sentence = short_help(name)
+    for name in {*command_names(), *verbs.nouns()}:
+        sentence = verbs.noun_help(name) if name in verbs.nouns() else short_help(name)
         assert sentence.endswith(".")
         assert re.search(rf"^  {name} +{re.escape(sentence[:40])}", done.out, re.MULTILINE)
 
@@ -128,7 +129,7 @@ def test_documented_examples_print_the_documented_output(line: str, output: str)
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("dekode",), "No such command 'dekode'"),
+        (("dekode",), "no such command 'dekode': did you mean decode"),
         (("decode", "--nothing"), "No such option"),
         (("decode", "00"), "unknown message: expected --message NAME"),
         (("decode", "-m", "MetadataResponse", "00"), "MetadataResponse has versions 0-13: choose one with --version"),
@@ -227,7 +228,7 @@ def test_shell_completion_completes_message_names() -> None:
 
 @pytest.mark.parametrize(
     ("words", "completions"),
-    [("kwire re", ["replay", "report"]), ("kwire decode --re", ["--request", "--response"]), ("kwire no", ["node"])],
+    [("kwire rep", ["replay", "report"]), ("kwire decode --re", ["--request", "--response"]), ("kwire no", ["node"])],
     ids=["command", "option", "command of an extra"],
 )
 def test_shell_completion_completes_commands_and_options(words: str, completions: list[str]) -> None:

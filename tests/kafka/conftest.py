@@ -1,15 +1,23 @@
-"""One real broker of each version for the tests of this folder: 3.9.1 with ZooKeeper, 4.4.0 with KRaft."""
+"""One real broker of each version for the tests of this folder: 3.9.1 with ZooKeeper, 4.4.0 with KRaft.
+
+A second broker of each version has secured listeners only, and sessions of three seconds.
+"""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from kwire.testing.kafka.certificates import CertificateAuthority
+from kwire.testing.kafka.security import ClusterSecurity
+from tests.cli.administration import Operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +37,42 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Cluster)
     return found
+
+
+@pytest.fixture(scope="session")
+def security() -> ClusterSecurity:
+    """Return the users and certificates of the secured clusters."""
+    authority = CertificateAuthority()
+    return ClusterSecurity(
+        authority=authority,
+        listeners={
+            "EXPIRED": authority.issue("broker", expires=timedelta(hours=-1)),
+            "OTHER_HOST": authority.issue("broker", hosts=["broker-7.example.com"]),
+        },
+        reauthenticate_ms=3000,
+    )
+
+
+@pytest.fixture(scope="session")
+def secured39(security: ClusterSecurity) -> Iterator[Kafka39]:
+    with Kafka39(security=security) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def secured44(security: ClusterSecurity) -> Iterator[Kafka44]:
+    with Kafka44(security=security) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session", params=["secured39", "secured44"])
+def secured(request: pytest.FixtureRequest) -> Cluster:
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, Cluster)
+    return found
+
+
+@pytest.fixture
+def secured_operator(secured: Cluster, security: ClusterSecurity, tmp_path: Path) -> Operator:
+    """Return the super user of a secured cluster."""
+    return Operator(secured.bootstrap, security.write_properties(tmp_path / "admin.properties", "PLAIN"))

@@ -7,8 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from kwire.client import Connection
-from kwire.messages.kafka.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from kwire.client.admin import AdminClient, ClientQuotaEntity
 from tests.docs.pages import DOCS, README, programs
 
 if TYPE_CHECKING:
@@ -24,12 +23,11 @@ async def test_the_quota_page_sets_the_quota(cluster: Cluster) -> None:
     )
 
     assert (run.stdout, run.stderr) == ("[(0, None)]\n", "")
-    user = ComponentData(entity_type="user", match_type=0, match="batch")
-    async with await Connection.open(cluster.bootstrap.partition(",")[0]) as connection:
-        response = await connection.send(DescribeClientQuotasRequest(components=(user,), strict=False))
-    assert response.entries is not None
-    [entry] = response.entries
-    assert {value.key: value.value for value in entry.values} == {"producer_byte_rate": 1_048_576.0}
+    batch = ClientQuotaEntity(user="batch")
+    async with await AdminClient.open(cluster.bootstrap) as admin:
+        assert await admin.describe_client_quotas(batch) == {batch: {"producer_byte_rate": 1_048_576.0}}
+        (await admin.alter_client_quotas({batch: {"producer_byte_rate": None}})).raise_first()
+        await admin.wait_until_client_quotas({batch: {"producer_byte_rate": None}})
 
 
 def test_the_first_example_of_the_readme_polls_a_real_broker(cluster: Cluster) -> None:

@@ -11,6 +11,7 @@
 | `options` | options that several subcommands share |
 | `input_sources`, `frame_input` | arguments, files, and stdin; their frames |
 | `frames`, `frame_json`, `summary` | headers and bodies of frames; frames as JSON; counts of frames |
+| `sniffer`, `sniffed_text` | exchanges between the relay and the output; their text |
 | `recorded_rows` | rows of captures and of Parquet files of frames |
 | `message_names` | lookup of messages by name |
 | `hexdump`, `value_labels`, `error_rendering` | annotated hex dumps, names of values, errors |

@@ -1,7 +1,7 @@
 """Reads the frames of the input one by one.
 
 * Hex and binary input is one frame, or a sequence of frames with size prefixes.
-* JSON input has one document a frame: hex in a string, an object with `hex`, or an exchange with `request_hex` and
+* A document of JSON input is a frame (hex in a string, or an object with `hex`), or an exchange with `request_hex` and
   `response_hex`, which is two frames.
 * An object may name its message by `api_key` and `api_version`, or by `message` and `version`; this overrides the
   command line.
@@ -48,7 +48,7 @@ class Expected(NamedTuple):
 
 
 class FrameInput(NamedTuple):
-    """The frames of the input, and whether it is one frame, one frame a line, or a list of frames."""
+    """The frames of the input, and whether it is one frame, one frame per line, or a list of frames."""
 
     shape: Shape
     frames: Iterator[Frame]

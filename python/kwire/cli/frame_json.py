@@ -19,6 +19,7 @@ from kwire.declare.introspect import check_version, describe
 from kwire.errors import DecodeError, EncodeError, KwireError, UnsupportedVersion
 from kwire.messages import UnknownMessage
 from kwire.messages.headers import RequestHeader, ResponseHeader
+from kwire.secret import HIDDEN
 
 if TYPE_CHECKING:
     from kwire.cli.frames import Frame, FrameKind
@@ -34,8 +35,8 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def frame_document(frame: Frame) -> dict[str, Any]:
-    """Return the JSON object of a frame."""
+def frame_document(frame: Frame, *, hide_secrets: bool = False) -> dict[str, Any]:
+    """Return the JSON object of a frame. Hidden surplus bytes are replaced by `[hidden]`, as secrets are."""
     header, body = frame.header, frame.body
     document: dict[str, Any] = {**frame.position, "kind": frame.kind}
     if body is not None:
@@ -46,9 +47,9 @@ def frame_document(frame: Frame) -> dict[str, Any]:
     if frame.error is not None:
         document["error"] = error_document(frame.error)
     elif body is not None:
-        document["body"] = body.to_json()
+        document["body"] = body.to_json(hide_secrets=hide_secrets)
     if frame.surplus:
-        document["surplus"] = frame.surplus.hex()
+        document["surplus"] = HIDDEN if hide_secrets and frame.rest_may_be_secret else frame.surplus.hex()
     if frame.about:
         document["about"] = frame.about
     return document

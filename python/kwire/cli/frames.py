@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import kwire
 from kwire.declare.introspect import describe
+from kwire.declare.secrets import holds_secrets
 from kwire.errors import DecodeError, KwireError, UnsupportedVersion
 from kwire.frame import API_VERSIONS, UNSUPPORTED_VERSION
 from kwire.messages import UnknownMessage, find
@@ -46,8 +47,9 @@ class Part(NamedTuple):
             return self._in_frame(error)
         return None
 
-    def to_json(self) -> dict[str, Any]:
-        return kwire.to_json(kwire.decode(self.cls, self.data, version=self.version), version=self.version)
+    def to_json(self, *, hide_secrets: bool = False) -> dict[str, Any]:
+        message = kwire.decode(self.cls, self.data, version=self.version)
+        return kwire.to_json(message, version=self.version, hide_secrets=hide_secrets)
 
     def spans(self) -> tuple[list[Span], DecodeError | None]:
         """Return the position of each field in the frame, up to the first error."""
@@ -85,6 +87,11 @@ class Frame(NamedTuple):
     @property
     def body(self) -> Part | None:
         return self.parts[-1] if len(self.parts) > (self.kind != "body") else None
+
+    @property
+    def rest_may_be_secret(self) -> bool:
+        """Whether bytes that belong to no field can hold secrets: unless they follow a valid message without any."""
+        return self.error is not None or self.body is None or holds_secrets(self.body.cls)
 
     @property
     def is_unknown(self) -> bool:

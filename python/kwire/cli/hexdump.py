@@ -16,7 +16,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cli.value_labels import value_label, value_text
+from kwire.declare.secrets import holds_secrets, secret_paths
 from kwire.errors import path_text
+from kwire.secret import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +57,7 @@ class Line(NamedTuple):
     style: str = ""
 
 
-def hexdump(frame: Frame, dialect: str, paint: Paint, *, everything: bool) -> Iterator[str]:
+def hexdump(frame: Frame, dialect: str, paint: Paint, *, everything: bool, hide_secrets: bool = False) -> Iterator[str]:
     """Yield the lines of a frame's dump.
 
     Args:
@@ -63,9 +65,15 @@ def hexdump(frame: Frame, dialect: str, paint: Paint, *, everything: bool) -> It
         dialect: the dialect that names error codes and APIs.
         paint: colors the lines.
         everything: shows long arrays and values in full.
+        hide_secrets: leaves out the bytes of secrets, and bytes that belong to no field but could be secrets.
     """
-    parts = [(part, list(_part_lines(part, frame.payload, dialect, everything=everything))) for part in frame.parts]
+    parts = [
+        (part, list(_part_lines(part, frame.payload, dialect, everything=everything, hide_secrets=hide_secrets)))
+        for part in frame.parts
+    ]
     rest = list(_remaining_lines(frame))
+    if hide_secrets and frame.rest_may_be_secret:
+        rest = [_hidden(line) for line in rest]
     columns = _Columns([line for _, lines in parts for line in lines] + rest, len(frame.payload), paint, everything)
     for part, lines in parts:
         if part.start:
@@ -78,11 +86,31 @@ def hexdump(frame: Frame, dialect: str, paint: Paint, *, everything: bool) -> It
         yield from columns.rows(line)
 
 
-def _part_lines(part: Part, payload: bytes, dialect: str, *, everything: bool) -> Iterator[Line]:
+def _part_lines(part: Part, payload: bytes, dialect: str, *, everything: bool, hide_secrets: bool) -> Iterator[Line]:
     spans, error = part.spans()
-    yield from _span_lines(spans, payload, dialect, everything=everything)
+    secrets = _secret_starts(part, spans) if hide_secrets else set()
+    for line in _span_lines(spans, payload, dialect, everything=everything):
+        yield _hidden(line) if line.start in secrets else line
     if error is not None:
-        yield from _error_lines(error, spans[-1].end if spans else part.start, payload)
+        for line in _error_lines(error, spans[-1].end if spans else part.start, payload):
+            yield _hidden(line) if hide_secrets else line
+
+
+def _secret_starts(part: Part, spans: list[Span]) -> set[int]:
+    """Return the offsets of the spans that can hold secrets."""
+    values = {span.path: span.value for span in spans if span.type not in (*TAG_SPANS, *PRESENCE_SPANS, "tag size")}
+    secret = secret_paths(part.cls, values)
+    unknown_tags = holds_secrets(part.cls)
+    return {
+        span.start
+        for span in spans
+        if (span.path in secret and span.value) or (unknown_tags and span.type == "unknown tag")
+    }
+
+
+def _hidden(line: Line) -> Line:
+    """Return a line without its bytes. The text of an error has no values."""
+    return line._replace(data=b"", value=HIDDEN) if line.data else line
 
 
 def _error_lines(error: DecodeError, decoded: int, payload: bytes) -> Iterator[Line]:

@@ -50,7 +50,7 @@ def open_source(words: tuple[str, ...]) -> BufferedReader:
     """Open the input that the arguments of a command name: a file, stdin, or the arguments themselves.
 
     Raises:
-        click.UsageError: there is no input, or the arguments are neither a file nor hex nor JSON.
+        click.UsageError: no input is given, or the arguments are not a file, hex, or JSON.
     """
     if not words or words == ("-",):
         if not words and sys.stdin.isatty():
@@ -121,7 +121,7 @@ def from_hex(text: str) -> bytes:
 
 
 def read_documents(source: BufferedReader) -> Documents:
-    """Read JSON: one document, a list of documents, or one document a line."""
+    """Read JSON: one document, a list of documents, or one document per line."""
     lines = enumerate(lines_of(source), 1)
     for number, line in lines:
         if not line.strip():

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.declare.introspect import describe
-from kwire.messages import UnknownMessage, every, find
+from kwire.messages import UnknownMessage, api_name, every, find
 
 if TYPE_CHECKING:
     from kwire.declare import Message
@@ -50,7 +49,7 @@ def find_all_by_name(name: str, dialect: str) -> list[type[Message]]:
     try:
         return [find_by_name(name, dialect)]
     except UnknownName:
-        classes = [cls for cls in every(dialect) if _api_name(cls) == name or str(cls.api_key) == name]
+        classes = [cls for cls in every(dialect) if api_name(cls) == name or str(cls.api_key) == name]
         if not classes:
             raise
         return classes
@@ -59,13 +58,13 @@ def find_all_by_name(name: str, dialect: str) -> list[type[Message]]:
 def _suggestion(name: str, dialect: str) -> str:
     """Return a hint for an unknown name."""
     for other in DIALECTS:
-        if other != dialect and any(name in (cls.__name__, _api_name(cls)) for cls in every(other)):
+        if other != dialect and any(name in (cls.__name__, api_name(cls)) for cls in every(other)):
             return f"dialect {other} has it, try --dialect {other}"
     from difflib import get_close_matches
 
     names: dict[str, list[str]] = {}
     for cls in every(dialect):
-        for spelling in (cls.__name__, _api_name(cls)):
+        for spelling in (cls.__name__, api_name(cls)):
             names.setdefault(spelling.lower(), []).append(cls.__name__)
     close = [name.lower()] if name.lower() in names else get_close_matches(name.lower(), names, n=2, cutoff=0.7)
     similar = dict.fromkeys(spelling for lower in close for spelling in names[lower])
@@ -81,9 +80,3 @@ def _find_by_key_or_name(name: str, dialect: str, kind: Kind | None) -> type[Mes
         except UnknownMessage:
             pass
     raise UnknownName(dialect, name, _suggestion(name, dialect))
-
-
-def _api_name(cls: type[Message]) -> str:
-    """Return the name of a message's API."""
-    stem = cls.__name__.partition("_")[0]
-    return stem if cls.api_key < 0 else stem.removesuffix(describe(cls).kind.capitalize())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kwire.cli.frames import FrameKind
+    from kwire.client.security import ClientProperties
     from kwire.declare import Message
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
@@ -116,6 +119,35 @@ def time_window_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def command_config_option(command: Command) -> Command:
+    """Add `--command-config`; `load_command_config` reads the file."""
+    return click.option(
+        "--command-config",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Connect with the TLS and SASL settings of this client.properties.",
+    )(command)
+
+
+def load_command_config(path: Path) -> ClientProperties:
+    """Read the file of `--command-config` and print its warnings.
+
+    Raises:
+        click.BadParameter: the file cannot be read, or its content is invalid.
+    """
+    from kwire.client.security import ClientProperties, SecurityConfigError
+
+    try:
+        properties = ClientProperties.load(path)
+    except SecurityConfigError as error:
+        raise click.BadParameter(str(error), param_hint="--command-config") from None
+    except OSError as error:
+        raise click.BadParameter(f"cannot read {path}: {error.strerror}", param_hint="--command-config") from None
+    for warning in properties.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
+    return properties
 
 
 def color_option(command: Command) -> Command:

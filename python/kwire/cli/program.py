@@ -14,11 +14,11 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from kwire import __version__
+from kwire import __version__, verbs
 from kwire.cli import commands
 from kwire.errors import KwireError
 
@@ -54,43 +54,86 @@ def short_help(name: str) -> str:
 
 
 class LazyGroup(click.Group):
-    """A group that imports a subcommand when it is called."""
+    """A group that imports a subcommand, or the verbs of a noun, when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(command_names())
+        return sorted({*command_names(), *verbs.nouns()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in command_names():
-            return None
-        return cast("click.Command", getattr(import_module(f"kwire.cli.commands.{cmd_name}"), cmd_name))
+        command = None
+        if cmd_name in command_names():
+            command = cast("click.Command", getattr(import_module(f"kwire.cli.commands.{cmd_name}"), cmd_name))
+        noun = verbs.find_noun(cmd_name)
+        if noun is None:
+            return command
+        from kwire.cli.verb_command import NounGroup
+
+        return NounGroup(noun, command if isinstance(command, click.Group) else None)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a subcommand, and suggest similar ones for a misspelled name."""
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            suggested = verbs.similar(args[0], tuple(self.list_commands(ctx)))
+            hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
+            raise click.UsageError(f"no such command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of subcommands with their short help."""
+        """Write the lists of nouns and of other subcommands with their short help."""
         del ctx
+        with formatter.section("Administration"):
+            formatter.write_dl([(noun, verbs.noun_help(noun)) for noun in verbs.nouns()])
         with formatter.section("Commands"):
-            formatter.write_dl([(name, short_help(name)) for name in command_names()])
+            formatter.write_dl([(name, short_help(name)) for name in command_names() if name not in verbs.nouns()])
 
 
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 success, 1 some of the input is invalid, 2 wrong usage, 130 interrupted.",
+    epilog="Exit codes: 0 success; 1 some of the input is invalid, or an item was refused; 2 wrong usage; 3 the "
+    "cluster is unreachable or a time ran out; 4 authentication or authorization failed; 5 the outcome is unknown; 6 "
+    "the answer of a check is no; 130 interrupted.",
 )
+@click.option(
+    "-b", "--bootstrap", metavar="HOST:PORT,...", envvar="KWIRE_BOOTSTRAP", help="Some brokers of the cluster."
+)
+@click.option("-c", "--cluster", metavar="NAME", envvar="KWIRE_CLUSTER", help="A cluster of the configuration file.")
+@click.option(
+    "--command-config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    envvar="KWIRE_COMMAND_CONFIG",
+    help="Connect with the TLS and SASL settings of this client.properties.",
+)
+@click.option("--timeout", type=float, metavar="SECONDS", help="Time for each request to a cluster [default: 30].")
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json", "jsonl", "csv", "yaml"]), help="Output of administration."
+)
+@click.option("-a", "--admin", is_flag=True, hidden=True, help="Ignored: the commands that follow are administration.")
 @click.version_option(__version__, message="kwire %(version)s", help="Show the version and exit.")
-def program() -> None:
-    """Decode and encode Kafka's protocol, and watch the metadata of clusters.
+@click.pass_context
+def program(ctx: click.Context, /, admin: bool, **cluster: Any) -> None:
+    """Administer Kafka clusters, decode and encode Kafka's protocol, and watch metadata.
 
     \b
+    kafka -b broker-1:9092 topics list
+    kafka -b broker-1:9092 topics create orders --partitions 12 --replication-factor 3
+    kafka -b broker-1:9093 --command-config client.properties topics list
     kwire decode --message MetadataResponse --version 13 000000000100ffffffff01000000
     kwire decode --request --output hexdump frame.bin
     kwire decode capture.jsonl.xz | jq 'select(.error)'
     kwire messages MetadataResponse
     kwire capture --bootstrap broker-1:9092 OUT
 
-    The INPUT of a command is hex, JSON, the name of a file (.xz and .gz are decompressed), or - for stdin.
-    """  # noqa: D301  # click needs \b
+    The INPUT of a command is hex, JSON, the name of a file (.xz and .gz are decompressed), or - for stdin. `kafka` and
+    `kwire` are the same program.
+    """
+    del admin
+    ctx.obj = cluster  # what verbs take if it is not given after them
 
 
 def run(arguments: Sequence[str]) -> int:

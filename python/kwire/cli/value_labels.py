@@ -60,9 +60,9 @@ def error_name(code: int, dialect: str) -> str:
 @cache
 def api_name(api_key: int, dialect: str) -> str:
     """Return the name of an API, such as `Metadata` for 3, or an empty string for an unknown one."""
-    from kwire.messages import UnknownMessage, find
+    from kwire import messages
 
     try:
-        return find(dialect, api_key=api_key, kind="request").__name__.partition("_")[0].removesuffix("Request")
-    except UnknownMessage:
+        return messages.api_name(messages.find(dialect, api_key=api_key, kind="request"))
+    except messages.UnknownMessage:
         return ""

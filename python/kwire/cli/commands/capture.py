@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.options import FiniteRange, require
+from kwire.cli.options import FiniteRange, command_config_option, load_command_config, require
 
 if TYPE_CHECKING:
     from kwire.capture import Capture
-    from kwire.client import Statistics
+    from kwire.client import ConnectionConfig, Statistics
     from kwire.protocol.negotiated_versions import Dialect
 
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path, file_okay=False), metavar="OUT")
 @click.option("-b", "--bootstrap", required=True, metavar="HOST:PORT,...", help="Connect to these brokers first.")
+@command_config_option
 @click.option(
     "-i",
     "--interval",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 def capture(
     out: Path,
     bootstrap: str,
+    command_config: Path | None,
     interval: float,
     duration: float | None,
     dialect: Dialect | None,
@@ -50,16 +52,18 @@ def capture(
     Examples:
       kwire capture --bootstrap broker-1:9092,broker-2:9092 OUT
       kwire capture -b broker-1:9092 --interval 0.5 --duration 60 --configs 30 OUT
-    """  # noqa: D301  # click needs \b
+      kwire capture -b broker-1:9093 --command-config client.properties OUT
+    """
     require("pyarrow", "capture")
     from kwire.capture import CaptureInUse
 
     _check_bootstrap(bootstrap)
+    config = None if command_config is None else load_command_config(command_config).connection
     try:
         with _open_capture(out) as folder:
             for found in folder.recovered:
                 print(f"{found.tail.name}: recovered {found.rows} rows, discarded {found.torn_bytes} incomplete bytes")
-            statistics = _poll(folder, bootstrap, interval, duration, dialect, one=one, configs=configs)
+            statistics = _poll(folder, bootstrap, config, interval, duration, dialect, one=one, configs=configs)
     except CaptureInUse as error:
         raise click.ClickException(str(error)) from None
     print(
@@ -92,6 +96,7 @@ def _check_bootstrap(bootstrap: str) -> None:
 def _poll(
     folder: Capture,
     bootstrap: str,
+    config: ConnectionConfig | None,
     interval: float,
     duration: float | None,
     dialect: Dialect | None,
@@ -113,6 +118,7 @@ def _poll(
             if configs is None
             else [PolledRequest(topic_configs(), configs, "one", separate_connection=True)],
             capture=folder,
+            config=config,
         ) as poller:
             # Cancel instead of exit, so that everything polled so far is written.
             polling = asyncio.ensure_future(poller.run(duration))

@@ -36,7 +36,7 @@ def cluster() -> None:
       kwire cluster up --nodes 3
       kwire cluster up --data cluster --ready-file ready.json
       kwire cluster start-node --id 2 --data cluster
-    """  # noqa: D301  # \b is click's mark
+    """
 
 
 @cluster.command()
@@ -71,7 +71,7 @@ def up(nodes: int, data: Path | None, assignments: tuple[str, ...], ready_file: 
       kwire cluster up
       kwire cluster up --nodes 5 --data cluster --set default.replication.factor=3
       kwire cluster up --data cluster --ready-file ready.json &
-    """  # noqa: D301  # \b is click's mark
+    """
     require("kazoo", "node")
     require("structlog", "node")
     from kwire.testing.cluster_file import InvalidClusterFile
@@ -122,8 +122,8 @@ def up(nodes: int, data: Path | None, assignments: tuple[str, ...], ready_file: 
 def start_node(node_id: int, data: Path) -> int:
     """Restart a node that was killed or stopped.
 
-    DIR is the data directory of a running `kwire cluster up`. The node runs in the background, at its own port, and
-    ends with its cluster.
+    DIR is the data directory of a running `kwire cluster up`. The node runs in the background, at its previous port,
+    and ends with its cluster.
     """
     require("kazoo", "node")
     from kwire.testing.cluster_file import ClusterFile, InvalidClusterFile
@@ -148,7 +148,7 @@ def start_node(node_id: int, data: Path) -> int:
     folder.remove_ready_file()
     folder.set_port(previous.port)
     with folder.log.open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own program and arguments
+        process = subprocess.Popen(  # noqa: S603  # our own program and arguments
             (*folder.command(), "--end-with", str(cluster_file.pid)),
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -1,6 +1,6 @@
 """`kwire decode`: decode bytes to JSON, tables, or an annotated hex dump.
 
-The output has the shape of the input: one document, one document a line, or a list. With many frames, the error of an
+The output has the shape of the input: one document, one document per line, or a list. With many frames, the error of an
 invalid frame takes its place in the output and is counted at the end; the error of a single frame is explained.
 """
 
@@ -65,8 +65,9 @@ def decode(
     """Decode bytes to JSON, tables, or an annotated hex dump.
 
     A body needs --message and --version. The header of a request (--request) names its message and version; a response
-    (--response) needs the message and version of its request. JSON input has one frame a document: hex in a string, or
-    an object with request_hex, response_hex, api_key, and api_version, or with hex, message, and version.
+    (--response) needs the message and version of its request. A document of JSON input
+    is hex in a string, an object with hex, message, and version, or an object with request_hex, response_hex, api_key,
+    and api_version.
 
     \b
     Examples:
@@ -75,7 +76,7 @@ def decode(
       kwire decode --response -m Metadata -v 12 response.bin
       kwire decode capture.jsonl.xz | jq -c 'select(.error)'
       ssh broker cat capture.jsonl | kwire decode -o table -
-    """  # noqa: D301  # click needs \b
+    """
     if kind == "request" and (message is not None or version is not None):
         raise click.UsageError(
             "--request cannot be combined with --message and --version: the header names message and version"

@@ -1,6 +1,6 @@
 """`kwire encode`: encode JSON to bytes; the inverse of `kwire decode`.
 
-Hex output has one line a document and an empty line for an invalid one, so that its lines match those of the input.
+Hex output has one line per document and an empty line for an invalid one, so that its lines match those of the input.
 Binary output ends at the first invalid document.
 """
 
@@ -46,15 +46,15 @@ def encode(
     """Encode JSON to bytes.
 
     A document is a message in Kafka's own JSON form, named by --message and --version, or a frame as `kwire decode`
-    prints it: an object with message, version, and body, and optionally kind and header. The input has one document,
-    one a line, or a list. With --request or --response a bare message gets a header.
+    prints it: an object with message, version, and body, and optionally kind and header. The input is one document,
+    one document per line, or a list. With --request or --response, a message without a frame gets a header.
 
     \b
     Examples:
       kwire encode -m MetadataRequest -v 1 '{"topics": [{"name": "orders"}]}'
       kwire encode --request -m Metadata -v 1 --sized -o binary '{"topics": null}' | nc broker 9092
       kwire decode capture.jsonl | kwire encode -o json
-    """  # noqa: D301  # click needs \b
+    """
     cls, version = resolve_message(message, dialect, version, kind)
     options = EncodeOptions(dialect, kind, cls, version, correlation_id, client_id)
     documents = read_documents(open_source(words))

@@ -51,7 +51,7 @@ def messages(name: str | None, dialect: str | None, version: int | None, output:
       kwire messages --dialect kip4
       kwire messages MetadataResponse --version 12
       kwire messages -o json | jq -r '.[] | select(.flexible) | .name'
-    """  # noqa: D301  # click needs \b
+    """
     paint = paint_for(sys.stdout, color)
     if name is None:
         _print_list(dialect, version, output, paint)

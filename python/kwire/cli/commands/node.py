@@ -69,7 +69,7 @@ def node(
       kwire node server.properties --set default.replication.factor=3
 
     Exit codes: 0 stopped by a signal, 1 cannot start, 2 wrong usage or settings.
-    """  # noqa: D301  # \b is click's mark
+    """
     require("kazoo", "node")
     require("structlog", "node")
     require("prometheus_client", "node")
@@ -77,8 +77,8 @@ def node(
 
     from kwire.cluster.node.logs import configure_logging
     from kwire.cluster.node.process import run_node
-    from kwire.cluster.node.properties import parse_properties
     from kwire.cluster.node.settings import NodeSettings, SettingError
+    from kwire.properties import parse_properties
 
     values: dict[str, str] = {}
     if properties is not None:

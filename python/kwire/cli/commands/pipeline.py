@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kwire.cli.options import FiniteRange, require
+from kwire.cli.options import FiniteRange, command_config_option, load_command_config, require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from kwire.client import ConnectionConfig
     from kwire.spark.live_source import BackgroundPolling
     from kwire.spark.pipeline import IngestReport, Pipeline
 
@@ -36,6 +37,7 @@ class _Streaming(NamedTuple):
 )
 @click.option("--capture", "captures", multiple=True, metavar="DIR", help="Ingest a capture; repeatable.")
 @click.option("-b", "--bootstrap", metavar="HOST:PORT,...", help="Poll this cluster into OUT/capture and ingest it.")
+@command_config_option
 @click.option("--stream", is_flag=True, help="Ingest until interrupted.")
 @click.option(
     "--every",
@@ -61,6 +63,7 @@ def pipeline(
     recordings: tuple[str, ...],
     captures: tuple[str, ...],
     bootstrap: str | None,
+    command_config: Path | None,
     stream: bool,
     every: float,
     interval: float,
@@ -77,12 +80,15 @@ def pipeline(
       kwire pipeline --capture /captures/prod --out /data/kafka --gold
       kwire pipeline --bootstrap broker-1:9092 --out /data/kafka --stream
       kwire pipeline --recording frames.parquet --out /data/kafka
-    """  # noqa: D301  # click needs \b
+    """
     if sum(map(bool, (recordings, captures, bootstrap))) != 1:
         raise click.UsageError("expected one of --recording, --capture, and --bootstrap")
     if recordings and stream:
         raise click.UsageError("--stream needs --capture or --bootstrap: a recording does not grow")
+    if command_config and not bootstrap:
+        raise click.UsageError("--command-config needs --bootstrap")
     require("pyspark", "spark")
+    config = None if command_config is None else load_command_config(command_config).connection
     _check(out, recordings, captures, bootstrap)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # pandas is not used
     from kwire.spark.pipeline import Pipeline
@@ -94,7 +100,7 @@ def pipeline(
         tables = Pipeline(spark, out)
         streaming = _Streaming(every, seconds) if stream else None
         if bootstrap:
-            _ingest_cluster(tables, bootstrap, interval, seconds, streaming)
+            _ingest_cluster(tables, bootstrap, config, interval, seconds, streaming)
         elif streaming:
             _stream(tables, captures, streaming)
         elif captures:
@@ -111,7 +117,12 @@ def pipeline(
 
 
 def _ingest_cluster(
-    tables: Pipeline, bootstrap: str, interval: float, seconds: float | None, streaming: _Streaming | None
+    tables: Pipeline,
+    bootstrap: str,
+    config: ConnectionConfig | None,
+    interval: float,
+    seconds: float | None,
+    streaming: _Streaming | None,
 ) -> None:
     """Poll a cluster and ingest its responses.
 
@@ -122,7 +133,7 @@ def _ingest_cluster(
     from kwire.spark.paths import local_path
 
     folder = f"{local_path(tables.out)}/capture"
-    with capturing(bootstrap, folder, interval) as polling:
+    with capturing(bootstrap, folder, interval, config) as polling:
         if streaming:
             _stream(tables, [folder], streaming, polling)
         else:

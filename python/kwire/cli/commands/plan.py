@@ -22,7 +22,7 @@ from kwire.cli.plan_tree import plan_tree
     show_default=True,
     help="Use the messages of Apache Kafka, or of the drafts of KIP-4.",
 )
-@output_option(["text", "tree", "json"], "Print one line a version, one line a field, or JSON.")
+@output_option(["text", "tree", "json"], "Print one line per version, one line per field, or JSON.")
 def plan(name: str, version: int | None, dialect: str, output: str) -> int:
     """Show the encoding plan of a message.
 
@@ -33,7 +33,7 @@ def plan(name: str, version: int | None, dialect: str, output: str) -> int:
       kwire plan MetadataResponse --version 12
       kwire plan Metadata --version 12 --output tree
       diff <(kwire plan OffsetFetch -v 7 -o tree) <(kwire plan OffsetFetch -v 8 -o tree)
-    """  # noqa: D301  # click needs \b
+    """
     try:
         classes = find_all_by_name(name, dialect)
     except UnknownName as error:

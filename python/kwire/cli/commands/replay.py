@@ -51,7 +51,7 @@ def replay(
       kwire replay OUT
       kwire replay OUT --since 2026-11-21T14:05 --until 2026-11-21T14:10 --broker 2
       kwire replay OUT -o json | jq -r 'select(.what == "LeaderMoved") | .topic' | sort | uniq -c
-    """  # noqa: D301  # click needs \b
+    """
     if not capture.exists():
         raise click.BadParameter(f"{capture} does not exist", param_hint="DIR")
     require("pyarrow", "capture")

@@ -44,15 +44,15 @@ def report(
 ) -> int:
     """Write an HTML page about what happened to a cluster.
 
-    The page starts with the current problems and since when they exist. It is one HTML file that loads nothing else.
-    For a capture, Spark first builds gold in a temporary folder; this needs Java and takes about ten seconds.
+    The page starts with the current problems and how long they have existed. It is one HTML file that loads nothing
+    else. For a capture, Spark first builds gold in a temporary folder; this needs Java and takes about ten seconds.
 
     \b
     Examples:
       kwire report kafka.html --gold /data/kafka
       kwire report kafka.html --gold /data/kafka --since 2026-11-21T14:00 --until 2026-11-21T15:00
       kwire report kafka.html --capture OUT
-    """  # noqa: D301  # click needs \b
+    """
     if (gold is None) == (capture is None):
         raise click.UsageError("expected either --gold DIR or --capture PATH")
     for option, path in (("--gold", gold), ("--capture", capture)):

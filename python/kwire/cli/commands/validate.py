@@ -49,7 +49,7 @@ def validate(
       kwire validate capture.jsonl.xz
       kwire validate --sized --request requests.bin
       kwire validate -m MetadataResponse -v 13 -q body.bin && echo valid
-    """  # noqa: D301  # click needs \b
+    """
     if kind == "request" and (message is not None or version is not None):
         raise click.UsageError(
             "--request cannot be combined with --message and --version: the header names message and version"

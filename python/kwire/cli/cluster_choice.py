@@ -1,0 +1,161 @@
+"""Which cluster a verb works on: options, a client.properties, and named clusters of a configuration file.
+
+The configuration file is `~/.config/kwire/config.toml`, or the file that KWIRE_CONFIG names:
+
+    default_cluster = "dev"
+
+    [clusters.dev]
+    bootstrap = "localhost:9092"
+
+    [clusters.prod]
+    bootstrap = "broker-1:9093,broker-2:9093"
+    properties = "prod.properties"       # TLS and SASL; relative to this file. Or a table with Kafka's own keys.
+    cluster_id = "Ohr0NLLfT1u8XmIlXOXZ4w" # checked before anything is changed
+    read_only = true                      # refuse to change anything
+    confirm = "type-name"                 # type the name of the cluster before something is destroyed
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kwire.client.security import ClientProperties, ConnectionConfig
+
+__all__ = ["ClusterChoice", "choose_cluster", "config_path"]
+
+DEFAULT_TIMEOUT = 30.0
+KEYS: dict[str, type | tuple[type, ...]] = {
+    "bootstrap": str,
+    "properties": (str, dict),
+    "cluster_id": str,
+    "read_only": bool,
+    "confirm": str,
+}
+"""The keys of a cluster in the configuration file, and their types."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterChoice:
+    """A cluster, how to connect to it, and what is allowed there.
+
+    Attributes:
+        name: its name in the configuration file; None without one.
+        bootstrap: some of its brokers.
+        config: TLS and SASL; None for plaintext.
+        client_id: the client id of all requests.
+        timeout: seconds for each request.
+        cluster_id: the id that it must have before anything is changed; None for any.
+        read_only: whether changes are refused.
+        type_name: whether a person types the name before something is destroyed.
+    """
+
+    name: str | None
+    bootstrap: str
+    config: ConnectionConfig | None = None
+    client_id: str = "kwire-admin"
+    timeout: float = DEFAULT_TIMEOUT
+    cluster_id: str | None = None
+    read_only: bool = False
+    type_name: bool = False
+
+
+def config_path() -> Path:
+    """Return the path of the configuration file, which need not exist."""
+    if path := os.environ.get("KWIRE_CONFIG"):
+        return Path(path)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "kwire" / "config.toml"
+
+
+def choose_cluster(
+    *, bootstrap: str | None, cluster: str | None, command_config: Path | None, timeout: float | None
+) -> ClusterChoice:
+    """Return the cluster that options, the environment, and the configuration file choose, in this order.
+
+    Raises:
+        click.UsageError: no cluster is named, or a file is invalid.
+    """
+    document = _read_config() if bootstrap is None or cluster is not None else {}
+    name = cluster or (None if bootstrap else document.get("default_cluster"))
+    named = _named(document, name) if name is not None else {}
+    properties = _properties(command_config, named.get("properties"))
+    servers = bootstrap or named.get("bootstrap") or (properties and properties.bootstrap_servers)
+    if not servers:
+        raise click.UsageError(
+            "name the cluster: give --bootstrap HOST:PORT, set KWIRE_BOOTSTRAP, or give --cluster with a name in "
+            f"{config_path()}"
+        )
+    return ClusterChoice(
+        name,
+        servers,
+        properties.connection if properties is not None else None,
+        (properties and properties.client_id) or "kwire-admin",
+        timeout or (properties and properties.request_timeout) or DEFAULT_TIMEOUT,
+        named.get("cluster_id"),
+        named.get("read_only", False),
+        named.get("confirm") == "type-name",
+    )
+
+
+def _read_config() -> dict[str, Any]:
+    import tomllib
+
+    path = config_path()
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"cannot read {path}: {error}") from None
+
+
+def _named(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the table of a cluster, after checking its keys."""
+    clusters = document.get("clusters", {})
+    if name not in clusters:
+        similar = get_close_matches(name, clusters, 1)
+        hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(sorted(clusters)) or 'none'}"
+        raise click.UsageError(f"{config_path()} has no cluster {name!r}: {hint}")
+    table: Mapping[str, Any] = clusters[name]
+    for key, value in table.items():
+        if key not in KEYS:
+            similar = get_close_matches(key, KEYS, 1)
+            hint = f": did you mean {similar[0]}?" if similar else ""
+            raise click.UsageError(f"{config_path()}: unknown key clusters.{name}.{key}{hint}")
+        if not isinstance(value, KEYS[key]):
+            raise click.UsageError(f"{config_path()}: clusters.{name}.{key} has the wrong type {type(value).__name__}")
+    if table.get("confirm", "type-name") != "type-name":
+        raise click.UsageError(f"{config_path()}: clusters.{name}.confirm can only be 'type-name'")
+    return table
+
+
+def _properties(command_config: Path | None, configured: str | Mapping[str, Any] | None) -> ClientProperties | None:
+    """Return the client properties of `--command-config`, or else of the configuration file."""
+    from kwire.cli.options import load_command_config
+
+    if command_config is not None:
+        return load_command_config(command_config)
+    if configured is None:
+        return None
+    if isinstance(configured, str):
+        return load_command_config(config_path().parent / configured)
+    from kwire.client.security import ClientProperties, SecurityConfigError
+
+    try:
+        properties = ClientProperties.parse(
+            {key: str(value) for key, value in configured.items()}, source=str(config_path())
+        )
+    except SecurityConfigError as error:
+        raise click.UsageError(str(error)) from None
+    for warning in properties.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
+    return properties

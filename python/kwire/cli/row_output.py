@@ -1,0 +1,126 @@
+"""The rows of a verb as a table, JSON, JSON lines, CSV, or YAML.
+
+JSON is one array of objects, also if it is empty or has one object. A failed item is an object with `name` and `error`.
+Only what is printed is imported: rich for a table on a terminal, yaml for YAML.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from kwire.cli.tables import TableColumn, print_table
+from kwire.verbs.rows import cells, columns, json_value, topic_id_text
+from kwire.verbs.verb import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kwire.cli.colors import Paint
+
+__all__ = ["FORMATS", "print_rows"]
+
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def print_rows(output: str, row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
+    """Print rows to stdout.
+
+    Args:
+        output: one of FORMATS.
+        row_class: the class of the rows, which names the columns.
+        rows: the rows and failures. A table and CSV leave out the failures, which go to stderr.
+    """
+    FORMATS[output](row_class, rows, paint)
+
+
+def _table(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
+    shown = columns(row_class)
+    lines = [line for row in rows if not isinstance(row, Failure) for line in cells(row)]
+    if not lines:
+        return
+    readable = sys.stdout.isatty()
+    print_table(
+        [TableColumn(column.title, column.number) for column in shown],
+        [
+            [_text(value, column.unit if readable else None) or "-" for column, value in zip(shown, line, strict=True)]
+            for line in lines
+        ],
+        paint,
+    )
+
+
+def _csv(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
+    import csv
+
+    del paint
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow([column.name for column in columns(row_class)])
+    for row in rows:
+        if not isinstance(row, Failure):
+            writer.writerows([_text(value, None) for value in line] for line in cells(row))
+
+
+def _json(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
+    import json
+
+    del row_class, paint
+    print(json.dumps([json_value(row) for row in rows], indent=2))
+
+
+def _jsonl(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
+    import json
+
+    del row_class, paint
+    for row in rows:
+        print(json.dumps(json_value(row)))
+
+
+def _yaml(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
+    from kwire.cli.options import require
+
+    require("yaml", "cli")
+    import yaml
+
+    del row_class, paint
+    print(yaml.safe_dump([json_value(row) for row in rows], sort_keys=False, allow_unicode=True), end="")
+
+
+FORMATS: dict[str, Callable[[Any, Sequence[Any], Paint], None]] = {
+    "table": _table,
+    "json": _json,
+    "jsonl": _jsonl,
+    "csv": _csv,
+    "yaml": _yaml,
+}
+"""The functions by the value of `--output`."""
+
+
+def _text(value: Any, unit: str | None) -> str:
+    """Return the text of a cell; an empty string for an unknown value."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if unit == "bytes":
+        return readable_size(value)
+    if isinstance(value, dict):
+        return ",".join(f"{key}={each}" for key, each in sorted(value.items()))
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, UUID):
+        return topic_id_text(value)
+    return str(value)
+
+
+def readable_size(size: float) -> str:
+    """Return a number of bytes in the largest unit that it fills, such as `1.5 GiB`."""
+    unit = 0
+    while abs(size) >= 1024 and unit < len(UNITS) - 1:
+        size /= 1024
+        unit += 1
+    return f"{size:.0f} B" if unit == 0 else f"{size:.1f} {UNITS[unit]}"

@@ -1,0 +1,1 @@
+"""ACLs: list, add, and delete them."""

@@ -1,0 +1,65 @@
+"""`kafka acls add`."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Annotated
+
+from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, PatternType
+from kwire.verbs.acl_resources import AclChange, acl_change, parse_principals, parse_resource
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
+
+
+@verb(
+    Danger.CHANGES,
+    dialects=("kafka",),
+    examples=(
+        "acls add topic:orders group:billing --principal User:alice --operation READ",
+        "acls add topic:audit- --prefixed --principal User:bob --operation WRITE --operation DESCRIBE",
+        "acls add cluster --principal User:carol --operation ALTER --deny",
+    ),
+)
+async def add(
+    run: Run,
+    resources: Annotated[list[str], Argument("The resources, such as topic:orders, topic:*, or cluster.", "TYPE:NAME")],
+    principal: Annotated[
+        list[str], Option("A principal, such as User:alice. Can be given several times.", "TYPE:NAME")
+    ],
+    operation: Annotated[
+        list[AclOperation], Option("An operation, such as READ. Can be given several times.", "OPERATION")
+    ],
+    host: Annotated[list[str], Option("The address of clients [default: any].", "HOST")] = [],
+    prefixed: Annotated[bool, Option("The names are prefixes of names.")] = False,
+    deny: Annotated[bool, Option("Deny the operations, which overrides every permission.")] = False,
+) -> Rows[AclChange]:
+    """Add ACLs, and wait until every broker reports them. One that exists already stays as it is."""
+    named = [parse_resource(each) for each in resources]
+    if not named:
+        raise InvalidArgument("name at least one resource, such as topic:orders")
+    for text, resource in zip(resources, named, strict=True):
+        if resource.name is None:
+            raise InvalidArgument(f"{text!r} has no name: write {text}:NAME, or '{text}:*' for all")
+    if invalid := {AclOperation.UNKNOWN, AclOperation.ANY} & set(operation):
+        raise InvalidArgument(f"{min(invalid)} is not an operation of an ACL: ALL means every operation")
+    acls = [
+        AclBinding(
+            resource_type=resource.type,
+            resource_name=resource.name or "",
+            pattern_type=PatternType.PREFIXED if prefixed else PatternType.LITERAL,
+            principal=who,
+            host=where,
+            operation=what,
+            permission_type=AclPermissionType.DENY if deny else AclPermissionType.ALLOW,
+        )
+        for resource, who, where, what in product(named, parse_principals(principal), host or ["*"], operation)
+    ]
+    if run.dry_run:
+        existing = frozenset(await run.admin.describe_acls())
+        return [acl_change(each, "exists" if each in existing else "would be added") for each in acls]
+    outcomes = await run.admin.create_acls(acls)
+    added = [each for each in acls if outcomes[str(each)] is None]
+    if added and run.wait:
+        await run.admin.wait_until_acls(created=added, timeout=run.wait, on_progress=run.on_progress)
+    failed = [Failure(item, error) for item, error in outcomes.errors.items()]
+    return [*(acl_change(each, "added") for each in added), *failed]

@@ -1,0 +1,1 @@
+"""Brokers: list them, with their racks and the space that is left."""

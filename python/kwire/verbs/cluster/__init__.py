@@ -1,0 +1,1 @@
+"""The cluster as a whole: describe it and check its health."""

@@ -1,0 +1,51 @@
+"""`kafka cluster health`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kwire.client.admin import AdminError
+from kwire.verbs.verb import Rows, Run, Unhealthy, verb
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem of a cluster.
+
+    Attributes:
+        problem: what is wrong: `no-controller`, `topic-error`, `offline`, or `under-replicated`.
+        name: the topic; None for the whole cluster.
+        partition: the partition; None for the whole topic.
+        details: more about it.
+    """
+
+    problem: str
+    name: str | None
+    partition: int | None
+    details: str
+
+
+@verb(examples=("cluster health", "cluster health --output json"))
+async def health(run: Run) -> Rows[Problem]:
+    """Check for partitions that are offline or under-replicated, and for a controller. Problems are exit code 6."""
+    problems: list[Problem] = []
+    cluster = await run.admin.describe_cluster()
+    if cluster.controller is None:
+        problems.append(Problem("no-controller", None, None, "no broker is the controller"))
+    for name, topic in sorted((await run.admin.describe_topics()).items()):
+        if isinstance(topic, AdminError):
+            problems.append(Problem("topic-error", name, None, topic.text))
+            continue
+        for each in topic.partitions:
+            missing = sorted(set(each.replicas) - set(each.isr))
+            if each.leader is None:
+                problems.append(Problem("offline", name, each.partition, f"replicas {_ids(each.replicas)}"))
+            elif missing:
+                problems.append(Problem("under-replicated", name, each.partition, f"not in sync: {_ids(missing)}"))
+    if problems:
+        raise Unhealthy(problems, f"the cluster has {len(problems)} problem{'s' if len(problems) > 1 else ''}")
+    return []
+
+
+def _ids(brokers: tuple[int, ...] | list[int]) -> str:
+    return ", ".join(map(str, brokers))

@@ -1,0 +1,60 @@
+"""`kafka configs get`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kwire.client.admin import AdminError
+from kwire.verbs.resources import parse_resource
+from kwire.verbs.verb import Argument, Failure, Option, Rows, Run, verb
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A config of a resource.
+
+    Attributes:
+        resource: the resource, such as `topic/orders`.
+        name: the name of the config.
+        value: its value; None if it is secret or not set.
+        source: where the value comes from, such as `topic`, `static`, or `default`.
+        sensitive: whether it is a secret, which brokers never return.
+        read_only: whether it cannot be changed while the broker runs.
+    """
+
+    resource: str
+    name: str
+    value: str | None
+    source: str
+    sensitive: bool
+    read_only: bool
+
+
+@verb(
+    dialects=("kafka",),
+    examples=("configs get topic/orders", "configs get broker/1 --all", "configs get topic/orders retention.ms"),
+)
+async def get(
+    run: Run,
+    resource: Annotated[str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE")],
+    names: Annotated[list[str], Argument("Names of configs [default: those that are set].", "NAME")],
+    all: Annotated[bool, Option("Include defaults.")] = False,
+) -> Rows[Config]:
+    """Get the configs of a resource, with where their values come from."""
+    parsed = parse_resource(resource)
+    found = (await run.admin.describe_configs([parsed]))[parsed]
+    if isinstance(found, AdminError):
+        return [Failure(resource, found)]
+    return [
+        Config(
+            resource,
+            name,
+            value.value,
+            value.source.name.lower().replace("_", "-"),
+            value.is_sensitive,
+            value.is_read_only,
+        )
+        for name, value in sorted(found.items())
+        if (name in names if names else all or value.source.name not in ("DEFAULT", "STATIC"))
+    ]

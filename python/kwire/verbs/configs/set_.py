@@ -1,0 +1,33 @@
+"""`kafka configs set`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import ConfigChange
+from kwire.verbs.changes import Change, InvalidArgument, changes, parse_configs
+from kwire.verbs.resources import parse_resource
+from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
+
+
+@verb(
+    Danger.CHANGES,
+    dialects=("kafka",),
+    examples=(
+        "configs set topic/orders retention.ms=86400000",
+        "configs set topic/orders --append cleanup.policy=compact",
+    ),
+)
+async def set_(
+    run: Run,
+    resource: Annotated[str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE")],
+    values: Annotated[list[str], Argument("The configs to set.", "KEY=VALUE")],
+    append: Annotated[list[str], Option("Append to a list. Can be given several times.", "KEY=VALUE")] = [],
+    subtract: Annotated[list[str], Option("Remove from a list. Can be given several times.", "KEY=VALUE")] = [],
+) -> Rows[Change]:
+    """Set configs of a resource. Its other configs stay as they are."""
+    change = ConfigChange(set=parse_configs(values), append=parse_configs(append), subtract=parse_configs(subtract))
+    if change == ConfigChange():
+        raise InvalidArgument("nothing to set: give KEY=VALUE, --append, or --subtract")
+    outcomes = await run.admin.alter_configs({parse_resource(resource): change}, validate_only=run.dry_run)
+    return changes(outcomes, "set", dry_run=run.dry_run)

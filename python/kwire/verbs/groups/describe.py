@@ -1,0 +1,72 @@
+"""`kafka groups describe`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from kwire.client.admin import AdminError, GroupType
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.rows import column
+from kwire.verbs.verb import Argument, Failure, Rows, Run, verb
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a group. See `kwire.client.admin.GroupMember`."""
+
+    member: str
+    instance: str | None
+    client: str
+    host: str
+    assignment: Mapping[str, tuple[int, ...]] | None
+    epoch: int | None
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDetails:
+    """A group with its members. See `kwire.client.admin.GroupDescription`."""
+
+    name: str
+    type: GroupType
+    state: str
+    coordinator: int = field(metadata=column(table=False))
+    assignor: str = field(metadata=column(table=False))
+    epoch: int | None = field(metadata=column(table=False))
+    members: tuple[Member, ...] = field(metadata=column(rows=True))
+
+
+@verb(dialects=("kafka",), examples=("groups describe billing", "groups describe billing audit --output json"))
+async def describe(
+    run: Run, groups: Annotated[list[str], Argument("Ids of the groups.", "GROUP", "groups")]
+) -> Rows[GroupDetails]:
+    """Describe groups with their members and assignments."""
+    if not groups:
+        raise InvalidArgument("name at least one group")
+    return [
+        Failure(name, group)
+        if isinstance(group, AdminError)
+        else GroupDetails(
+            name,
+            group.type,
+            group.state,
+            group.coordinator,
+            group.assignor,
+            group.epoch,
+            tuple(
+                Member(
+                    each.member_id,
+                    each.instance_id,
+                    each.client_id,
+                    each.host,
+                    each.assignment,
+                    each.epoch,
+                    each.rack,
+                )
+                for each in group.members
+            ),
+        )
+        for name, group in (await run.admin.describe_groups(groups)).items()
+    ]

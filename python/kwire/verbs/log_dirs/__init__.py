@@ -1,0 +1,3 @@
+"""Log directories of brokers: how much space topics take, and how much is left."""
+
+ALIASES = ("logdirs", "log-dir", "logdir")

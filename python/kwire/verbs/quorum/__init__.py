@@ -1,0 +1,1 @@
+"""The KRaft quorum: its leader, voters, and observers."""

@@ -1,0 +1,3 @@
+"""Reassignments of partitions to other brokers."""
+
+ALIASES = ("reassign-partition", "reassign")

@@ -1,0 +1,119 @@
+"""Rows of results: dataclasses, and how they become JSON values and cells of tables.
+
+A row is a frozen dataclass. Its fields are the keys of JSON objects and the columns of tables, in their order. `column`
+adds what a table needs to know. An unknown value is None: null in JSON, an empty cell in CSV, `-` in a table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from kwire.verbs.verb import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["Column", "cells", "column", "columns", "json_value", "topic_id_text"]
+
+NUMBERS = ("int", "float", "int | None", "float | None")
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        name: the name of the field.
+        title: the heading.
+        number: whether it is aligned to the right.
+        unit: `bytes` or `ms` for a value that is shown in a readable unit on a terminal.
+    """
+
+    name: str
+    title: str
+    number: bool
+    unit: str | None
+
+
+def column(
+    *, title: str | None = None, unit: str | None = None, rows: bool = False, table: bool = True
+) -> Mapping[str, Any]:
+    """Return metadata for a dataclass field.
+
+    Args:
+        title: the heading; by default, the name of the field in upper case.
+        unit: see Column.
+        rows: the value is a tuple of rows, and a table shows a line for each of them.
+        table: whether tables show the field. JSON always does.
+    """
+    return {"title": title, "unit": unit, "rows": rows, "table": table}
+
+
+def columns(row_class: Any) -> tuple[Column, ...]:
+    """Return the columns of a table of rows, those of nested rows last."""
+    own: list[Column] = []
+    nested: list[Column] = []
+    for field in dataclasses.fields(row_class):
+        if field.metadata.get("rows"):
+            nested += columns(_element(row_class, field.name))
+        elif field.metadata.get("table", True):
+            title = field.metadata.get("title") or field.name.replace("_", " ").upper()
+            own.append(Column(field.name, title, str(field.type) in NUMBERS, field.metadata.get("unit")))
+    return (*own, *nested)
+
+
+def cells(row: Any) -> Iterator[list[Any]]:
+    """Return the lines of a row in a table, as values in the order of `columns`."""
+    own: list[Any] = []
+    nested: Sequence[Any] | None = None
+    for field in dataclasses.fields(row):
+        value = getattr(row, field.name)
+        if field.metadata.get("rows"):
+            nested = value
+        elif field.metadata.get("table", True):
+            own.append(value)
+    if nested is None:
+        yield own
+        return
+    for each in nested:
+        for line in cells(each):
+            yield [*own, *line]
+
+
+def json_value(value: Any) -> Any:
+    """Return a row, or a value of a row, as a value for `json.dumps`."""
+    if isinstance(value, Failure):
+        error = value.error
+        return {"name": value.name, "error": {"code": error.code, "name": error.name, "message": error.text}}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: json_value(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(json_value(key)): json_value(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [json_value(each) for each in value]
+    if isinstance(value, Enum):
+        return json_value(value.value)
+    if isinstance(value, UUID):
+        return topic_id_text(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    return value
+
+
+def topic_id_text(value: UUID) -> str:
+    """Return a topic id as Kafka prints it: URL-safe base64 without padding."""
+    from base64 import urlsafe_b64encode
+
+    return urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")
+
+
+def _element(row_class: Any, name: str) -> Any:
+    """Return the class of the rows in a field of type `tuple[Row, ...]`."""
+    from typing import get_args, get_type_hints
+
+    return get_args(get_type_hints(row_class)[name])[0]

@@ -1,0 +1,3 @@
+"""Delegation tokens: list, create, renew, and expire them."""
+
+ALIASES = ("delegation-tokens", "delegation-token")

@@ -1,0 +1,1 @@
+"""Topics: list, describe, create, change, and delete them."""

@@ -1,0 +1,41 @@
+"""`kafka topics alter`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import TopicChange
+from kwire.verbs.changes import Change, InvalidArgument, changes, parse_assignment, parse_configs
+from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
+
+
+@verb(
+    Danger.CHANGES,
+    examples=(
+        "topics alter orders --partitions 24",
+        "topics alter orders --config retention.ms=7 --delete-config segment.ms",
+    ),
+)
+async def alter(
+    run: Run,
+    names: Annotated[list[str], Argument("Names of the topics.", "NAME", "topics")],
+    partitions: Annotated[int | None, Option("The new number of partitions.", "N", short="-p")] = None,
+    replication_factor: Annotated[int | None, Option("The new number of replicas.", "N", short="-r")] = None,
+    config: Annotated[list[str], Option("A config to set. Can be given several times.", "KEY=VALUE")] = [],
+    delete_config: Annotated[list[str], Option("A config to delete. Can be given several times.", "KEY")] = [],
+    replica_assignment: Annotated[
+        str | None, Option("The brokers of each partition, such as 1:2,2:3.", "B:B,B:B")
+    ] = None,
+) -> Rows[Change]:
+    """Change partitions, replicas, and configs of topics."""
+    change = TopicChange(
+        partitions=partitions,
+        replication_factor=replication_factor,
+        assignment=parse_assignment(replica_assignment),
+        set_configs=parse_configs(config),
+        delete_configs=delete_config,
+    )
+    if change == TopicChange(delete_configs=[]):
+        raise InvalidArgument("nothing to change: give --partitions, --replication-factor, --config, or another option")
+    outcomes = await run.admin.alter_topics(dict.fromkeys(names, change), validate_only=run.dry_run)
+    return changes(outcomes, "altered", dry_run=run.dry_run)

@@ -1,0 +1,1 @@
+"""Transactions (KIP-664): list and describe them."""

@@ -1,0 +1,3 @@
+"""Users with SCRAM credentials: list them, set their passwords, and delete them."""
+
+ALIASES = ("scram-users", "scram-user")

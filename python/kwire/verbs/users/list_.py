@@ -1,0 +1,39 @@
+"""`kafka users list`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from kwire.client.admin import AdminError, ScramMechanismName
+from kwire.verbs.rows import column
+from kwire.verbs.verb import Argument, Failure, Rows, Run, verb
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A credential. See `kwire.client.admin.ScramCredentialInfo`."""
+
+    mechanism: ScramMechanismName
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScramUser:
+    """A user with its credentials."""
+
+    name: str
+    credentials: tuple[Credential, ...] = field(metadata=column(rows=True))
+
+
+@verb(dialects=("kafka",), examples=("users list", "users list alice -o json"))
+async def list_(
+    run: Run, names: Annotated[list[str], Argument("Names of users [default: all].", "USER", "users")]
+) -> Rows[ScramUser]:
+    """List users with SCRAM credentials."""
+    return [
+        Failure(name, found)
+        if isinstance(found, AdminError)
+        else ScramUser(name, tuple(Credential(each.mechanism, each.iterations) for each in found))
+        for name, found in (await run.admin.describe_user_scram_credentials(names)).items()
+    ]

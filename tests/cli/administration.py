@@ -1,0 +1,81 @@
+"""What the administration commands must do on every kind of cluster."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.cli.running import Run, kwire
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Operator:
+    """Runs the command against one cluster.
+
+    Attributes:
+        bootstrap: the addresses of the cluster.
+        config: the client.properties for a secured cluster.
+    """
+
+    def __init__(self, bootstrap: str, config: Path | None = None) -> None:
+        self.bootstrap = bootstrap
+        self.config = config
+
+    def run(self, *arguments: str | Path, stdin: str = "") -> Run:
+        secured = () if self.config is None else ("--command-config", self.config)
+        return kwire("-b", self.bootstrap, *secured, *arguments, stdin=stdin)
+
+    def json(self, *arguments: str | Path, code: int = 0, stdin: str = "") -> list[dict[str, Any]]:
+        """Return the array that a command prints."""
+        run = self.run("-o", "json", *arguments, stdin=stdin)
+        assert run.code == code, run.err
+        rows: list[dict[str, Any]] = json.loads(run.out)
+        return rows
+
+
+def check_topics(operator: Operator, exists_code: int) -> None:
+    """Create, describe, change, and delete topics."""
+    created = operator.json(
+        "topics", "create", "apples", "pears", "-p", "2", "-r", "1", "--config", "retention.ms=1000"
+    )
+    assert created == [{"name": name, "status": "created", "attempts": 1} for name in ("apples", "pears")]
+    [refused] = operator.json("topics", "create", "apples", "-p", "2", "-r", "1", code=1)
+    assert (refused["name"], refused["error"]["code"]) == ("apples", exists_code)
+    assert refused["error"]["name"] == "TOPIC_ALREADY_EXISTS"
+
+    assert [topic["name"] for topic in operator.json("topic", "ls", "*p*")] == ["apples", "pears"]
+    [apples] = operator.json("topics", "describe", "apples")
+    assert apples["configs"] == {"retention.ms": "1000"}
+    assert [each["partition"] for each in apples["partitions"]] == [0, 1]
+    assert all(each["leader"] is not None for each in apples["partitions"])
+    assert operator.json("topics", "describe", "--only", "under-replicated") == []
+
+    misspelled = operator.run("topics", "describe", "aples")
+    assert misspelled.code == 1
+    assert "did you mean apples" in misspelled.err
+    assert misspelled.out == ""
+
+    altered = operator.json("topics", "alter", "apples", "--partitions", "3", "--config", "retention.ms=7")
+    assert altered[0]["status"] == "altered"
+    nothing = operator.run("topics", "alter", "apples")
+    assert nothing.code == 2
+    assert "nothing to change" in nothing.err
+
+    unconfirmed = operator.run("topics", "delete", "pears")
+    assert unconfirmed.code == 2
+    assert "Delete pears and all records? Confirm with --yes" in unconfirmed.err
+    assert operator.json("topics", "delete", "pears", "--dry-run")[0]["status"] == "would be deleted"
+    assert operator.json("topics", "rm", "apples", "pears", "--yes")[0]["status"] == "deleted"
+    assert operator.json("topics", "list", "*p*") == []
+
+
+def check_cluster(operator: Operator, brokers: list[int]) -> None:
+    """Describe the cluster, and list reassignments in the form of the KIP-4 drafts."""
+    [cluster] = operator.json("cluster", "describe")
+    assert [broker["broker"] for broker in cluster["brokers"]] == brokers
+    assert cluster["controller"] in brokers
+    status = operator.run("-a", "reassign-partition", "status")
+    assert (status.code, status.out, status.err) == (0, "", "")
+    assert operator.json("reassign-partitions", "status") == []

@@ -1,0 +1,99 @@
+"""Named clusters of the configuration file and what they guard against."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire.testing import FakeCluster
+from tests.cli.running import Run, kwire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[FakeCluster]:
+    with FakeCluster(1, topics=["orders"]) as cluster:
+        yield cluster
+
+
+class Configured:
+    """A configuration file, and runs of the command that read it."""
+
+    def __init__(self, path: Path, bootstrap: str) -> None:
+        self.path = path
+        self.bootstrap = bootstrap
+
+    def write(self, text: str) -> None:
+        self.path.write_text(text.replace("BOOTSTRAP", self.bootstrap), encoding="utf-8")
+
+    def run(self, *arguments: str) -> Run:
+        return kwire(*arguments, KWIRE_CONFIG=str(self.path))
+
+
+@pytest.fixture
+def configured(tmp_path: Path, cluster: FakeCluster) -> Configured:
+    return Configured(tmp_path / "config.toml", cluster.bootstrap)
+
+
+def test_named_and_default_cluster(configured: Configured) -> None:
+    configured.write('default_cluster = "dev"\n[clusters.dev]\nbootstrap = "BOOTSTRAP"\n')
+    for arguments in (["topics", "list"], ["-c", "dev", "topics", "list"], ["topics", "list", "--cluster", "dev"]):
+        run = configured.run("-o", "json", *arguments)
+        assert run.code == 0, run.err
+        assert json.loads(run.out)[0]["name"] == "orders"
+
+
+def test_bootstrap_servers_of_client_properties(configured: Configured, tmp_path: Path) -> None:
+    properties = tmp_path / "client.properties"
+    properties.write_text(f"bootstrap.servers={configured.bootstrap}\n", encoding="utf-8")
+    configured.write('[clusters.dev]\nproperties = "client.properties"\n')
+    assert configured.run("-c", "dev", "topics", "list").code == 0
+    assert configured.run("--command-config", str(properties), "topics", "list").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[clusters.prod]\nbootstrap = 'h:1'", "has no cluster 'prd': did you mean prod?"),
+        ("[clusters.prd]\nbootstrp = 'h:1'", "unknown key clusters.prd.bootstrp: did you mean bootstrap?"),
+        ("[clusters.prd]\nread_only = 'yes'", "clusters.prd.read_only has the wrong type str"),
+        ("[clusters.prd]\nconfirm = 'always'", "clusters.prd.confirm can only be 'type-name'"),
+        ("[clusters.prd", "config.toml: Expected"),
+        ("[clusters.prd]\n", "name the cluster: give --bootstrap HOST:PORT"),
+    ],
+    ids=["unknown cluster", "unknown key", "wrong type", "unknown confirmation", "invalid TOML", "no servers"],
+)
+def test_mistake_in_the_file_is_named(text: str, message: str, configured: Configured) -> None:
+    configured.write(text)
+    run = configured.run("--cluster", "prd", "topics", "list")
+    assert run.code == 2
+    assert message in run.err
+
+
+def test_read_only_cluster_refuses_changes_and_allows_dry_runs(configured: Configured) -> None:
+    configured.write('[clusters.prod]\nbootstrap = "BOOTSTRAP"\nread_only = true\n')
+    refused = configured.run("-c", "prod", "topics", "delete", "orders", "--yes")
+    assert refused.code == 2
+    assert f"cluster prod is read-only in {configured.path}" in refused.err
+    assert configured.run("-c", "prod", "topics", "delete", "orders", "--dry-run").code == 0
+    assert configured.run("-c", "prod", "topics", "list").code == 0
+
+
+def test_changes_of_another_cluster_than_expected_are_refused(configured: Configured) -> None:
+    configured.write('[clusters.prod]\nbootstrap = "BOOTSTRAP"\ncluster_id = "another"\n')
+    refused = configured.run("-c", "prod", "topics", "delete", "orders", "--yes")
+    assert refused.code == 2
+    assert "belongs to the cluster fake-cluster-000000000, but" in refused.err
+    assert "expects another for prod" in refused.err
+
+
+def test_name_must_be_typed_even_with_yes(configured: Configured) -> None:
+    configured.write('[clusters.prod]\nbootstrap = "BOOTSTRAP"\nconfirm = "type-name"\n')
+    refused = configured.run("-c", "prod", "topics", "delete", "orders", "--yes")
+    assert refused.code == 2
+    assert "requires the name prod to be typed" in refused.err

@@ -1,0 +1,509 @@
+"""`kwire sniff` relays connections and shows each request with its response."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import socketserver
+import subprocess
+import sys
+from contextlib import contextmanager
+from struct import pack, unpack_from
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire import frame
+from kwire.messages.kafka.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    ScramCredentialUpsertion,
+)
+from kwire.messages.kafka.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kwire.messages.kafka.produce import ProduceRequest
+from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
+from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kwire.testing import FakeCluster
+from tests.cli.running import Running, kwire
+from tests.cli.scripted_broker import connect, raw_server, receive, receive_frame, scripted_broker, sized
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kwire.declare import Message
+
+LIST_TOPICS = {
+    "confluent-kafka": """
+import sys
+from confluent_kafka.admin import AdminClient
+client = AdminClient({"bootstrap.servers": sys.argv[1], "client.id": "app"})
+print(*sorted(client.list_topics(timeout=20).topics))
+""",
+    "kafka-python": """
+import sys
+from kafka import KafkaConsumer
+consumer = KafkaConsumer(bootstrap_servers=sys.argv[1], client_id="app")
+print(*sorted(consumer.topics()))
+consumer.close()
+""",
+}
+
+
+def list_topics(address: str, client: str = "kafka-python") -> str:
+    """Return what a real client prints as the topics of a cluster."""
+    command = [sys.executable, "-W", "ignore", "-c", LIST_TOPICS[client], address]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+class Sniffing:
+    """A running `kwire sniff`."""
+
+    def __init__(self, run: Running, addresses: list[str]) -> None:
+        self.run = run
+        self.addresses = addresses
+        self.address = addresses[0]
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> str:
+        """Send a signal, check that the command ends without an error, and return the rest of its output."""
+        self.run.process.send_signal(number)
+        return self.finish()
+
+    def finish(self) -> str:
+        out = self.run.stdout.read().decode()
+        assert self.run.process.wait(30) == 0
+        return out
+
+    def documents(self) -> list[Any]:
+        return [json.loads(line) for line in self.stop().splitlines()]
+
+
+@contextmanager
+def sniffing(*arguments: str, routes: int = 1) -> Iterator[Sniffing]:
+    with Running("sniff", *arguments) as run:
+        addresses = []
+        for _ in range(routes):
+            line = run.stderr.readline().decode()
+            match = re.fullmatch(r"listening on (127\.0\.0\.1:\d+), forwarding to .+:\d+\n", line)
+            assert match is not None, line
+            addresses.append(match[1])
+        yield Sniffing(run, addresses)
+
+
+def request(message: Message, version: int, correlation_id: int = 1) -> bytes:
+    return frame.encode_request(message, version=version, correlation_id=correlation_id, client_id="app")
+
+
+# Traffic of real clients
+
+
+@pytest.mark.parametrize("client", LIST_TOPICS)
+def test_json_has_a_line_for_each_exchange_of_a_real_client(client: str) -> None:
+    with FakeCluster(brokers=1, topics=["orders", "payments"]) as cluster:
+        with sniffing("--to", cluster.endpoint(1)) as sniffer:
+            assert list_topics(sniffer.address, client) == "orders payments\n"
+            documents = sniffer.documents()
+        broker = cluster.endpoint(1)
+
+    assert {each["api"] for each in documents} == {"ApiVersions", "Metadata"}
+    for each in documents:
+        assert (each["kind"], each["outcome"], each["broker"]) == ("message", "answered", broker)
+        assert each["client_id"] == each["request"]["header"]["clientId"] == "app"
+        assert each["correlation_id"] == each["response"]["header"]["correlationId"]
+        assert each["request"]["message"] == f"{each['api']}Request"
+        assert each["response"]["message"] == f"{each['api']}Response"
+        assert 0 < each["latency_ms"] < 30_000
+        assert each["request_bytes"] > 8
+        assert each["response_bytes"] > 8
+    metadata = next(each for each in documents if each["api"] == "Metadata")
+    assert [each["nodeId"] for each in metadata["response"]["body"]["brokers"]] == [1]
+
+
+def test_table_has_a_row_for_each_exchange() -> None:
+    with (
+        FakeCluster(brokers=1, topics=["orders"]) as cluster,
+        sniffing("--to", cluster.endpoint(1), "-o", "table") as it,
+    ):
+        list_topics(it.address)
+        heading, *rows = it.stop().splitlines()
+
+    assert heading.split() == ["time", "conn", "client", "id", "api", "version", "sent", "received", "ms", "result"]
+    assert [row.split()[1:4] for row in rows] == [["#1", "app", "ApiVersions"], ["#1", "app", "Metadata"]]
+    assert [row.split()[-1] for row in rows] == ["ok", "ok"]
+
+
+def test_hex_dump_shows_the_bytes_of_both_frames() -> None:
+    with (
+        FakeCluster(brokers=1, topics=["orders"]) as cluster,
+        sniffing("--to", cluster.endpoint(1), "-o", "hexdump") as it,
+    ):
+        list_topics(it.address)
+        out = it.stop()
+
+    titles = [line.partition(",")[0] for line in out.splitlines() if re.match(r"\w+ v\d+, \d+ bytes?", line)]
+    assert [title.partition(" ")[0] for title in titles] == [
+        "RequestHeader", "ApiVersionsRequest", "ResponseHeader", "ApiVersionsResponse",
+        "RequestHeader", "MetadataRequest", "ResponseHeader", "MetadataResponse",
+    ]  # fmt: skip
+    assert re.search(r"^=== .*  Metadata v\d+, #1 127.0.0.1:\d+ to .*, [\d.]+ ms$", out, flags=re.MULTILINE)
+    assert '"fake-cluster' in out
+
+
+def test_count_ends_the_command() -> None:
+    with FakeCluster(brokers=1) as cluster, sniffing("--to", cluster.endpoint(1), "--count", "2") as it:
+        list_topics(it.address)
+        documents = [json.loads(line) for line in it.finish().splitlines()]
+
+    assert [each["api"] for each in documents] == ["ApiVersions", "Metadata"]
+
+
+def test_several_brokers_have_an_address_each() -> None:
+    with FakeCluster(brokers=2) as cluster:
+        maps = [argument for broker in (1, 2) for argument in ("--map", f"0={cluster.endpoint(broker)}")]
+        with sniffing(*maps, routes=2) as it:
+            for address in it.addresses:
+                list_topics(address)
+            documents = it.documents()
+        brokers = {cluster.endpoint(1), cluster.endpoint(2)}
+
+    assert {each["broker"] for each in documents} == brokers
+    assert {each["connection"] for each in documents} == {1, 2}
+
+
+# Filters
+
+
+@pytest.mark.parametrize(
+    ("options", "apis"),
+    [
+        (["--api", "Metadata"], {"Metadata"}),
+        (["--api", "Fetch, 18"], {"ApiVersions"}),
+        (["--api", "MetadataRequest", "--api", "ApiVersions"], {"ApiVersions", "Metadata"}),
+        (["--client-id", "app"], {"ApiVersions", "Metadata"}),
+        (["--client-id", "other"], set()),
+        (["--errors-only"], set()),
+    ],
+    ids=lambda value: " ".join(sorted(value)) or "nothing",
+)
+def test_filters_choose_exchanges(options: list[str], apis: set[str]) -> None:
+    with FakeCluster(brokers=1, topics=["orders"]) as cluster, sniffing("--to", cluster.endpoint(1), *options) as it:
+        assert list_topics(it.address) == "orders\n"
+        documents = it.documents()
+
+    assert {each["api"] for each in documents} == apis
+
+
+def test_errors_only_shows_error_codes_and_malformed_frames() -> None:
+    rejected = SaslHandshakeResponse(error_code=34, mechanisms=())
+    malformed = sized(pack(">i", 2) + b"\0")
+
+    def answer(payload: bytes) -> bytes:
+        (correlation_id,) = unpack_from(">i", payload, 4)
+        if correlation_id == 2:
+            return malformed
+        response = rejected if correlation_id == 1 else SaslHandshakeResponse(error_code=0, mechanisms=("PLAIN",))
+        return frame.encode_response(response, version=1, correlation_id=correlation_id)
+
+    with scripted_broker(answer) as broker, sniffing("--to", broker, "--errors-only", "-o", "table") as it:
+        with connect(it.address) as client:
+            for correlation_id in range(4):
+                client.sendall(request(SaslHandshakeRequest(mechanism="PLAIN"), 1, correlation_id))
+                receive_frame(client)
+        _, *rows = it.stop().splitlines()
+
+    assert [row.split("  ")[-1].strip() for row in rows] == [
+        "ILLEGAL_SASL_STATE",
+        "error_code: truncated at byte 4: 2 bytes wanted, 1 left",
+    ]
+
+
+# Bytes that are not decoded
+
+
+def test_bytes_of_other_protocols_pass_unchanged_and_are_named() -> None:
+    hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+
+    class Echo(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            while data := self.request.recv(1 << 16):
+                self.request.sendall(data)
+
+    with raw_server(Echo) as broker, sniffing("--to", broker) as it:
+        with connect(it.address) as client:
+            client.sendall(hello)
+            assert receive(client, len(hello)) == hello
+            client.sendall(b"more" * 10_000)
+            assert receive(client, 40_000) == b"more" * 10_000
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(1) == b""
+        documents = it.documents()
+
+    assert [each["error"]["text"].partition(": ")[0] for each in documents] == [
+        "decoding stops for bytes from the client",
+        "decoding stops for bytes from the broker",
+    ]
+    assert all("looks like TLS" in each["error"]["text"] for each in documents)
+
+
+def test_frames_that_cannot_be_decoded_do_not_stop_later_ones() -> None:
+    unknown = pack(">hhih", 999, 7, 5, 3) + b"app" + b"hunter2"
+
+    def answer(payload: bytes) -> bytes:
+        (api_key, _, correlation_id) = unpack_from(">hhi", payload)
+        if api_key == 999:
+            return sized(pack(">i", correlation_id) + b"hunter2")
+        return frame.encode_response(
+            SaslHandshakeResponse(error_code=0, mechanisms=()), version=1, correlation_id=correlation_id
+        )
+
+    with scripted_broker(answer) as broker, sniffing("--to", broker) as it:
+        with connect(it.address) as client:
+            client.sendall(sized(unknown) + request(SaslHandshakeRequest(mechanism="PLAIN"), 1, 6))
+            assert receive_frame(client)[4:] == b"hunter2"
+            receive_frame(client)
+        first, second = it.documents()
+
+    assert (first["api"], first["api_key"], first["version"], first["client_id"]) == (None, 999, 7, "app")
+    assert first["request"]["error"]["kind"] == first["response"]["error"]["kind"] == "unknown_message"
+    assert "hunter2" not in json.dumps(first)
+    assert second["api"] == "SaslHandshake"
+    assert second["request"]["body"] == {"mechanism": "PLAIN"}
+
+
+def test_requests_without_a_response_are_shown() -> None:
+    with scripted_broker(lambda _payload: b"") as broker, sniffing("--to", broker) as it:
+        with connect(it.address) as client:
+            client.sendall(request(ProduceRequest(acks=0, timeout_ms=1, topic_data=()), 9, 1))
+            client.sendall(request(SaslHandshakeRequest(mechanism="PLAIN"), 1, 2)[:-1] + b"N" + b"\0\0\0\x09half")
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(1) == b""
+        *exchanges, cut = it.documents()
+
+    assert [(each["api"], each["outcome"], each["response"]) for each in exchanges] == [
+        ("Produce", "one_way", None),
+        ("SaslHandshake", "unanswered", None),
+    ]
+    assert cut["error"]["text"] == "the connection ended after 8 bytes of a frame from the client"
+
+
+# Secrets
+
+SECRET = b"hunter2-hunter2"
+
+SECRETS: dict[str, tuple[Message, Message, int]] = {
+    "SaslAuthenticate": (
+        SaslAuthenticateRequest(auth_bytes=b"\0alice\0" + SECRET),
+        SaslAuthenticateResponse(error_code=0, error_message=None, auth_bytes=SECRET),
+        2,
+    ),
+    "AlterUserScramCredentials": (
+        AlterUserScramCredentialsRequest(
+            deletions=(),
+            upsertions=(
+                ScramCredentialUpsertion(
+                    name="alice", mechanism=1, iterations=4096, salt=SECRET, salted_password=SECRET
+                ),
+            ),
+        ),
+        AlterUserScramCredentialsResponse(throttle_time_ms=0, results=()),
+        0,
+    ),
+    "RenewDelegationToken": (
+        RenewDelegationTokenRequest(hmac=SECRET, renew_period_ms=1),
+        RenewDelegationTokenResponse(error_code=0, expiry_timestamp_ms=0, throttle_time_ms=0),
+        2,
+    ),
+    "IncrementalAlterConfigs": (
+        IncrementalAlterConfigsRequest(
+            resources=(
+                AlterConfigsResource(
+                    resource_type=4,
+                    resource_name="1",
+                    configs=(
+                        AlterableConfig(name="ssl.key.password", config_operation=0, value=SECRET.decode()),
+                        AlterableConfig(name="log.retention.ms", config_operation=0, value="604800000"),
+                    ),
+                ),
+            ),
+            validate_only=False,
+        ),
+        IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=()),
+        1,
+    ),
+}
+
+
+def spellings(secret: bytes) -> list[str]:
+    """Return how outputs could show a secret: as text, hex in several forms, or a part of its base64."""
+    import base64
+
+    return [secret.decode(), secret.hex(), secret[:6].hex(" "), base64.b64encode(secret)[2:12].decode()]
+
+
+def sniffed(name: str, *options: str, cut: int = 0) -> str:
+    """Return the output for one exchange; `cut` bytes are missing from the end of the request's body."""
+    asked, answered, version = SECRETS[name]
+    payload = request(asked, version, 7)[4:]
+    reply = frame.encode_response(answered, version=version, correlation_id=7)
+    with scripted_broker(lambda _payload: reply) as broker, sniffing("--to", broker, *options) as it:
+        with connect(it.address) as client:
+            client.sendall(sized(payload[: len(payload) - cut]))
+            assert receive_frame(client) == reply[4:]
+        return it.stop()
+
+
+@pytest.mark.parametrize("output", ["json", "table", "hexdump"])
+@pytest.mark.parametrize("cut", [0, 3], ids=["valid", "malformed"])
+@pytest.mark.parametrize("name", SECRETS)
+def test_secrets_are_hidden(name: str, cut: int, output: str) -> None:
+    out = sniffed(name, "-o", output, "-a", cut=cut)
+
+    assert name in out
+    for spelling in spellings(SECRET):
+        assert spelling not in out
+    if output != "table" and not cut:
+        assert "[hidden]" in out
+    if name == "IncrementalAlterConfigs" and output != "table" and not cut:
+        assert "604800000" in out, "an ordinary config is shown"
+
+
+@pytest.mark.parametrize("output", ["json", "hexdump"])
+def test_secrets_are_shown_on_request(output: str) -> None:
+    out = sniffed("IncrementalAlterConfigs", "-o", output, "--show-secrets")
+
+    assert SECRET.decode() in out
+    assert "[hidden]" not in out
+
+
+def test_bytes_that_cannot_be_decoded_are_shown_on_request() -> None:
+    [document] = [json.loads(line) for line in sniffed("SaslAuthenticate", "--show-secrets", cut=3).splitlines()]
+
+    assert document["request"]["error"]["kind"] == "truncated"
+    assert SECRET[:-3] in bytes.fromhex(document["request"]["hex"])
+
+
+@pytest.mark.parametrize("output", ["json", "table", "hexdump"])
+def test_tokens_without_a_header_are_hidden(output: str) -> None:
+    accepted = SaslHandshakeResponse(error_code=0, mechanisms=("PLAIN",))
+    replies = iter([frame.encode_response(accepted, version=0, correlation_id=7), sized(SECRET)])
+    with scripted_broker(lambda _payload: next(replies)) as broker, sniffing("--to", broker, "-o", output) as it:
+        with connect(it.address) as client:
+            client.sendall(request(SaslHandshakeRequest(mechanism="PLAIN"), 0, 7))
+            receive_frame(client)
+            client.sendall(sized(b"\0alice\0" + SECRET))
+            assert receive_frame(client) == SECRET
+        out = it.stop()
+
+    assert ("sasl_token" if output == "json" else "SASL token") in out
+    for spelling in spellings(SECRET):
+        assert spelling not in out
+
+
+# Ends
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_the_command_and_its_connections(number: signal.Signals) -> None:
+    with scripted_broker(lambda _payload: b"") as broker, sniffing("--to", broker) as it, connect(it.address) as client:
+        client.sendall(request(SaslHandshakeRequest(mechanism="PLAIN"), 1, 1) * 3)
+        assert it.run.process.poll() is None
+        out = it.stop(number)
+        assert client.recv(1) == b""
+        err = it.run.stderr.read()
+
+    assert all(json.loads(line)["outcome"] == "unanswered" for line in out.splitlines())
+    assert err == b""
+
+
+def test_closed_output_ends_the_command() -> None:
+    def answer(payload: bytes) -> bytes:
+        (correlation_id,) = unpack_from(">i", payload, 4)
+        return sized(pack(">i", correlation_id))
+
+    with scripted_broker(answer) as broker, sniffing("--to", broker) as it:
+        it.run.stdout.close()
+        with connect(it.address) as client:
+            client.sendall(sized(pack(">hhi", 999, 0, 1)))
+            receive_frame(client)
+            assert it.run.process.wait(30) == 141
+
+
+def test_blocked_output_neither_delays_the_traffic_nor_fills_the_memory() -> None:
+    """200 MB pass while the output is not read. At most 64 MB of them are kept."""
+    megabyte = bytes(1 << 20)
+
+    def answer(payload: bytes) -> bytes:
+        (correlation_id,) = unpack_from(">i", payload, 4)
+        return sized(pack(">i", correlation_id) + megabyte)
+
+    with scripted_broker(answer) as broker, sniffing("--to", broker, "--show-secrets") as it:
+        with connect(it.address) as client:
+            for correlation_id in range(200):
+                client.sendall(sized(pack(">hhi", 999, 0, correlation_id)))
+                assert len(receive_frame(client)) == 4 + (1 << 20)
+        with open(f"/proc/{it.run.process.pid}/status", encoding="ascii") as status:  # noqa: PTH123  # not a file
+            [resident] = re.findall(r"VmRSS:\s+(\d+) kB", status.read())
+        lines = it.stop().splitlines()
+        err = it.run.stderr.read().decode()
+
+    assert int(resident) < 350_000
+    shown = [json.loads(line) for line in lines]
+    dropped = sum(each.get("dropped", 0) for each in shown)
+    assert len([each for each in shown if "api_key" in each]) < 80
+    assert re.fullmatch(r"(\d+) exchanges were not shown: the output was too slow\n", err)
+    assert int(err.split()[0]) >= 120
+    assert dropped in (0, int(err.split()[0]))
+
+
+# Errors
+
+
+def test_broker_that_cannot_be_reached_is_reported() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    with sniffing("--to", f"127.0.0.1:{port}") as it:
+        with connect(it.address) as client:
+            assert client.recv(1) == b""
+        [document] = it.documents()
+
+    assert document["broker"] == f"127.0.0.1:{port}"
+    assert document["error"]["text"].startswith(f"127.0.0.1:{port}: cannot connect: ")
+    assert "Connect call failed" in document["error"]["text"]
+
+
+def test_port_in_use_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
+        run = kwire("sniff", "--listen", str(port), "--to", "broker-1")
+
+    assert (run.code, run.out) == (1, "")
+    assert run.err == f"Error: cannot listen on 127.0.0.1:{port}: {os.strerror(98)}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "nothing to sniff: name the broker with --to HOST:PORT, or several with --map"),
+        (["--listen", "19092"], "--listen needs --to, the broker to forward to"),
+        (["--listen", "here", "--to", "a"], "'here' is not an address to listen on: write host:port or a port"),
+        (["--listen", "70000", "--to", "a"], "'70000' is not an address to listen on: write host:port or a port"),
+        (["--to", "broker:port"], "'broker:port' is not the address of a broker: write host:port"),
+        (["--map", "19092"], "'19092' is not of the form [HOST:]PORT=HOST:PORT"),
+        (["--to", "a", "--api", "Metadatas"], "did you mean MetadataRequest"),
+        (["--to", "a", "--count", "0"], "0 is not in the range x>=1"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage_is_explained(arguments: list[str], text: str) -> None:
+    run = kwire("sniff", *arguments)
+
+    assert (run.code, run.out) == (2, "")
+    assert text in " ".join(run.err.split())

@@ -1,0 +1,132 @@
+"""ACLs of real clusters with an authorizer, through the command and through the admin client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire.client.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    PatternType,
+    ResourceType,
+)
+from tests.cli.administration import Operator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kwire.testing.kafka import Cluster, Kafka44
+    from kwire.testing.kafka.security import ClusterSecurity
+
+
+def read_of_alice(**changes: str) -> dict[str, str]:
+    """Return an ACL as the command prints it."""
+    return {
+        "resource_type": "TOPIC",
+        "resource_name": "acl-orders",
+        "pattern_type": "LITERAL",
+        "principal": "User:alice",
+        "host": "*",
+        "operation": "READ",
+        "permission_type": "ALLOW",
+    } | changes
+
+
+def test_command_adds_lists_and_deletes_acls(
+    secured_operator: Operator, secured: Cluster, security: ClusterSecurity, tmp_path: Path
+) -> None:
+    operator = secured_operator
+    alice = Operator(secured.bootstrap, security.write_properties(tmp_path / "alice.properties", "PLAIN", user="alice"))
+    operator.json("topics", "create", "acl-orders", "-p", "1", "-r", "1")
+    assert alice.json("topics", "list", "acl-*") == []
+
+    add = ("acls", "add", "topic:acl-orders", "group:acl-billing", "--principal", "User:alice", "--operation", "read")
+    expected = [read_of_alice(), read_of_alice(resource_type="GROUP", resource_name="acl-billing")]
+    assert operator.json(*add, "--dry-run") == [{**each, "status": "would be added"} for each in expected]
+    assert operator.json("acls", "list", "topic", "group") == []
+    assert operator.json(*add) == [{**each, "status": "added"} for each in expected]
+    assert operator.json(*add) == [{**each, "status": "added"} for each in expected], "a repetition is a success"
+    assert [each["status"] for each in operator.json(*add, "--dry-run")] == ["exists", "exists"]
+    assert [each["name"] for each in alice.json("topics", "list", "acl-*")] == ["acl-orders"]
+
+    operator.json("acls", "add", "topic:acl-", "--prefixed", "--deny", "--principal", "User:bob", "--operation", "ALL")
+    denied = read_of_alice(
+        resource_name="acl-", pattern_type="PREFIXED", principal="User:bob", operation="ALL", permission_type="DENY"
+    )
+    assert operator.json("acls", "list", "topic") == [denied, read_of_alice()]
+    assert operator.json("acls", "list", "topic:acl-orders") == [read_of_alice()]
+    assert operator.json("acls", "list", "topic:acl-orders", "--pattern-type", "match") == [denied, read_of_alice()]
+    assert operator.json("acls", "list", "--permission-type", "deny") == [denied]
+
+    refused = alice.run("acls", "list")
+    assert (refused.code, refused.out) == (4, "")
+    assert "CLUSTER_AUTHORIZATION_FAILED" in refused.err
+
+    bob = ("acls", "delete", "--principal", "User:bob")
+    assert operator.json(*bob, "--dry-run") == [{**denied, "status": "would be deleted"}]
+    unconfirmed = operator.run(*bob)
+    assert unconfirmed.code == 2
+    assert "Delete 1 ACLs (DENY ALL on PREFIXED TOPIC acl- for User:bob from *)? Confirm with --yes" in unconfirmed.err
+    assert operator.json(*bob, "--yes") == [{**denied, "status": "deleted"}]
+    assert operator.json("acls", "list") == [*reversed(expected)]
+    operator.json("acls", "delete", "--all", "--yes")
+    assert operator.json("acls", "list") == []
+    operator.json("topics", "delete", "acl-orders", "--yes")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["add", "topics:x", "--principal", "User:a", "--operation", "READ"], "'topics:x' is not a resource"),
+        (["add", "topic", "--principal", "User:a", "--operation", "READ"], "'topic' has no name: write topic:NAME"),
+        (["add", "topic:x", "--principal", "alice", "--operation", "READ"], "'alice' is not a principal"),
+        (["add", "topic:x", "--principal", "User:a", "--operation", "ANY"], "ANY is not an operation of an ACL"),
+        (["delete", "--yes"], "--all deletes all ACLs of the cluster"),
+    ],
+)
+def test_wrong_arguments_are_named(kafka44: Kafka44, arguments: list[str], sentence: str) -> None:
+    run = Operator(kafka44.bootstrap).run("acls", *arguments)
+
+    assert (run.code, run.out) == (2, "")
+    assert sentence in run.err
+
+
+def test_cluster_without_authorizer_is_named(cluster: Cluster) -> None:
+    run = Operator(cluster.bootstrap).run("acls", "list")
+
+    assert (run.code, run.out) == (1, "")
+    assert "SECURITY_DISABLED" in run.err
+
+
+async def test_client_reports_the_result_of_each_item(secured: Cluster, security: ClusterSecurity) -> None:
+    write = AclBinding(
+        resource_type=ResourceType.TRANSACTIONAL_ID,
+        resource_name="payments",
+        principal="User:carol",
+        host="127.0.0.1",
+        operation=AclOperation.WRITE,
+    )
+    invalid = AclBinding(
+        resource_type=ResourceType.CLUSTER,
+        resource_name="other",
+        principal="User:carol",
+        operation=AclOperation.ALL,
+        permission_type=AclPermissionType.DENY,
+        pattern_type=PatternType.LITERAL,
+    )
+    async with await AdminClient.open(secured.bootstrap, config=security.config()) as admin:
+        outcomes = await admin.create_acls([write, invalid])
+        assert outcomes[str(write)] is None
+        assert outcomes.errors[str(invalid)].name == "INVALID_REQUEST"
+        await admin.wait_until_acls(created=[write])
+        of_carol = AclBindingFilter(principal="User:carol")
+        assert await admin.describe_acls(of_carol) == [write]
+        nothing = AclBindingFilter(principal="User:dave")
+        assert await admin.delete_acls([of_carol, nothing]) == {of_carol: {write: None}, nothing: {}}
+        await admin.wait_until_acls(deleted=[write])
+        assert await admin.describe_acls(of_carol) == []

@@ -1,0 +1,229 @@
+"""Groups of every type on real Kafka: members, offsets, and lag, without joining."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import confluent_kafka
+import pytest
+
+from kwire.client import Connection
+from kwire.client.admin import (
+    EARLIEST,
+    LATEST,
+    AdminClient,
+    AdminError,
+    GroupDescription,
+    GroupLag,
+    GroupType,
+    NewTopic,
+    OffsetSpec,
+    PartitionOffset,
+    TopicPartition,
+)
+from kwire.messages.kafka.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kwire.messages.kafka.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    Topology,
+)
+from tests.cli.administration import Operator
+from tests.eventually import eventually, eventually_sync
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kwire.declare import Request
+    from kwire.testing.kafka import Cluster, Kafka44
+
+ORDERS = [TopicPartition("group-orders", index) for index in range(2)]
+
+
+@pytest.fixture
+def orders(cluster: Cluster) -> Iterator[Operator]:
+    """Ten messages in each of two partitions, with times of 1970, which no retention may delete."""
+    operator = Operator(cluster.bootstrap)
+    operator.json("topics", "create", "group-orders", "-p", "2", "-r", "1", "--config", "retention.ms=-1")
+    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
+    for index in range(2):
+        for number in range(10):
+            producer.produce("group-orders", str(number), partition=index, timestamp=1_000_000 + number)
+    assert producer.flush(20) == 0
+    yield operator
+    operator.json("topics", "delete", "group-orders", "--yes")
+
+
+def consumer(cluster: Cluster, group: str, **settings: Any) -> confluent_kafka.Consumer:
+    made = confluent_kafka.Consumer(
+        {"bootstrap.servers": cluster.bootstrap, "group.id": group, "auto.offset.reset": "earliest", **settings}
+    )
+    made.subscribe(["group-orders"])
+    return made
+
+
+async def test_offsets_are_looked_up(cluster: Cluster, orders: Operator) -> None:
+    del orders
+    first, second = ORDERS
+    unknown = TopicPartition("group-orders", 7)
+    async with await AdminClient.open(cluster.bootstrap) as admin:
+        found = await admin.list_offsets({first: EARLIEST, second: LATEST, unknown: LATEST})
+        assert found[first] == PartitionOffset(0, None, 0) or found[first] == PartitionOffset(0, None, None)
+        end = found[second]
+        assert isinstance(end, PartitionOffset)
+        assert end.offset == 10
+        error = found[unknown]
+        assert isinstance(error, AdminError)
+        assert (error.code, error.item) == (3, "group-orders-7")
+        at_time = await admin.list_offsets({first: OffsetSpec(1_000_004), second: OffsetSpec(2_000_000)})
+        fourth, none = at_time[first], at_time[second]
+        assert isinstance(fourth, PartitionOffset)
+        assert (fourth.offset, fourth.timestamp_ms) == (4, 1_000_004)
+        assert isinstance(none, PartitionOffset)
+        assert none.offset is None
+
+        assert await admin.delete_records({first: 3, second: -1}) == {first: 3, second: 10}
+        refused = (await admin.delete_records({first: 99}))[first]
+        assert isinstance(refused, AdminError)
+        assert refused.name == "OFFSET_OUT_OF_RANGE"
+
+
+async def test_classic_group_is_described_while_it_consumes(cluster: Cluster, orders: Operator) -> None:
+    member = consumer(cluster, "classic-group")
+    try:
+        eventually_sync(lambda: member.poll(0.5) is not None, "the first message")
+        async with await AdminClient.open(cluster.bootstrap) as admin:
+            group = (await admin.describe_groups(["classic-group"]))["classic-group"]
+            assert isinstance(group, GroupDescription)
+            assert (group.type, group.state, group.coordinator) == (GroupType.CLASSIC, "Stable", 1)
+            [only] = group.members
+            assert only.assignment == {"group-orders": (0, 1)}
+            refused = (await admin.delete_groups(["classic-group"])).errors["classic-group"]
+            assert refused.name == "NON_EMPTY_GROUP"
+        [described] = orders.json("groups", "describe", "classic-group")
+        assert described["members"][0]["assignment"] == {"group-orders": [0, 1]}
+        listed = orders.json("groups", "list", "classic-*")
+        assert [(each["name"], each["type"]) for each in listed] == [("classic-group", "classic")]
+    finally:
+        member.close()
+
+
+async def test_consumer_group_of_the_new_protocol_is_described(kafka44: Kafka44) -> None:
+    async with await AdminClient.open(kafka44.bootstrap) as admin:
+        (await admin.create_topics({"group-orders": NewTopic(partitions=2, replication_factor=1)})).raise_first()
+        await admin.wait_until_created(["group-orders"])
+        member = consumer(kafka44, "modern-group", **{"group.protocol": "consumer"})
+        try:
+
+            async def with_assignment() -> GroupDescription | None:
+                member.poll(0.1)
+                group = (await admin.describe_groups(["modern-group"]))["modern-group"]
+                assigned = isinstance(group, GroupDescription) and any(each.assignment for each in group.members)
+                return group if assigned and isinstance(group, GroupDescription) else None
+
+            group: GroupDescription | None = await eventually(with_assignment, "the member has its assignment")
+            assert group is not None
+            assert group.type is GroupType.CONSUMER
+            assert group.assignor == "uniform"
+            assert group.epoch
+            assert group.members[0].assignment == {"group-orders": (0, 1)}
+        finally:
+            member.close()
+        (await admin.delete_topics(["group-orders"])).raise_first()
+
+
+async def test_share_and_streams_groups_are_described(kafka44: Kafka44) -> None:
+    async with (
+        await AdminClient.open(kafka44.bootstrap) as admin,
+        await Connection.open(kafka44.bootstrap) as connection,
+    ):
+        (await admin.create_topics({"group-orders": NewTopic(partitions=2, replication_factor=1)})).raise_first()
+        await admin.wait_until_created(["group-orders"])
+        share = ShareGroupHeartbeatRequest(
+            group_id="share-group", member_id=str(uuid4()), member_epoch=0, subscribed_topic_names=("group-orders",)
+        )
+        streams = StreamsGroupHeartbeatRequest(
+            group_id="streams-group",
+            member_id=str(uuid4()),
+            member_epoch=0,
+            endpoint_information_epoch=0,
+            rebalance_timeout_ms=60_000,
+            topology=Topology(
+                epoch=0,
+                subtopologies=(
+                    Subtopology(
+                        subtopology_id="0",
+                        source_topics=("group-orders",),
+                        source_topic_regex=(),
+                        state_changelog_topics=(),
+                        repartition_sink_topics=(),
+                        repartition_source_topics=(),
+                        copartition_groups=(),
+                    ),
+                ),
+            ),
+            active_tasks=(),
+            standby_tasks=(),
+            warmup_tasks=(),
+            process_id="p",
+            client_tags=(),
+        )
+        requests: list[Request[Any]] = [share, streams]
+        for heartbeat in requests:
+
+            async def joined(request: Request[Any] = heartbeat) -> Any:
+                response = await connection.send(request)
+                return response.error_code == 0
+
+            await eventually(joined, "the coordinator accepts the member")
+        types = {each.group_id: each.type for each in await admin.list_groups()}
+        assert (types["share-group"], types["streams-group"]) == (GroupType.SHARE, GroupType.STREAMS)
+        described = await admin.describe_groups(["share-group", "streams-group", "nosuch"])
+        for name in ("share-group", "streams-group"):
+            group = described[name]
+            assert isinstance(group, GroupDescription)
+            assert len(group.members) == 1
+        unknown = described["nosuch"]
+        assert isinstance(unknown, AdminError)
+        assert unknown.name == "GROUP_ID_NOT_FOUND"
+        lags = await admin.group_lags(["share-group", "streams-group"])
+        assert all(isinstance(each, GroupLag) for each in lags.values())
+        (await admin.delete_topics(["group-orders"])).raise_first()
+
+
+def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator) -> None:
+    group = f"batch-{uuid4().hex[:6]}"
+    unknown = orders.run("groups", "lag", group)
+    assert unknown.code == 1
+    assert "GROUP_ID_NOT_FOUND" in unknown.err
+
+    reset = orders.json("groups", "reset-offsets", group, "--to", "4", "--topic", "group-orders:0", "--yes")
+    assert [(each["partition"], each["before"], each["after"], each["status"]) for each in reset] == [
+        (0, None, 4, "reset")
+    ]
+    orders.json("groups", "reset-offsets", group, "--to", "earliest", "--topic", "group-orders:1", "--yes")
+    by_partition = orders.json("groups", "lag", group, "--partitions")
+    assert [(each["partition"], each["committed"], each["end"], each["lag"]) for each in by_partition] == [
+        (0, 4, 10, 6),
+        (1, 0, 10, 10),
+    ]
+    assert orders.json("groups", "lag", group)[0]["lag"] == 16
+    assert orders.json("groups", "lag", group, "--total")[0] == {
+        "name": group, "topic": None, "partition": None, "committed": None, "end": None, "lag": 16
+    }  # fmt: skip
+
+    dry = orders.json("groups", "reset-offsets", group, "--to", "latest", "--dry-run")
+    assert [(each["before"], each["after"], each["status"]) for each in dry] == [
+        (4, 10, "would be reset"),
+        (0, 10, "would be reset"),
+    ]
+    assert orders.json("groups", "lag", group, "--total")[0]["lag"] == 16, "a dry run changes nothing"
+    by_time = orders.json("groups", "reset-offsets", group, "--to", "1970-01-01T00:16:40.007+00:00", "--yes")
+    assert {each["after"] for each in by_time} == {7}
+
+    beyond = orders.run("groups", "reset-offsets", group, "--to", "99", "--yes")
+    assert beyond.code == 2
+    assert "offset 99 of group-orders-0 is after the end of the log at 10" in beyond.err
+
+    assert orders.json("groups", "delete", group, "--yes")[0]["status"] == "deleted"
+    assert orders.run("groups", "delete", group, "--yes").code == 1

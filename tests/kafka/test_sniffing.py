@@ -1,0 +1,37 @@
+"""`kwire sniff` in front of a real broker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from tests.cli.test_sniff import sniffing
+
+if TYPE_CHECKING:
+    from kwire.testing.kafka import Cluster
+
+LIST_TOPICS = """
+import sys
+from confluent_kafka.admin import AdminClient
+client = AdminClient({"bootstrap.servers": sys.argv[1], "client.id": "app"})
+topics = client.list_topics(timeout=20).topics
+print(type(topics).__name__)
+"""
+
+
+def test_traffic_of_a_real_client_and_a_real_broker_is_shown(cluster: Cluster) -> None:
+    with sniffing("--to", cluster.bootstrap.partition(",")[0]) as it:
+        client = [sys.executable, "-W", "ignore", "-c", LIST_TOPICS, it.address]
+        listed = subprocess.run(client, capture_output=True, text=True, check=True, timeout=60)
+        documents = it.documents()
+
+    assert listed.stdout == "dict\n"
+    shown = [each for each in documents if each["outcome"] == "answered"]
+    assert {each["api"] for each in shown} == {"ApiVersions", "Metadata"}
+    assert {each["client_id"] for each in shown} == {"app"}
+    for each in shown:
+        assert "error" not in each["request"]
+        assert "error" not in each["response"]
+    served = next(each for each in shown if each["api"] == "ApiVersions")
+    assert {each["apiKey"] for each in served["response"]["body"]["apiKeys"]} >= {0, 1, 3, 18}

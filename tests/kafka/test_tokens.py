@@ -1,0 +1,97 @@
+"""Delegation tokens of real clusters: they authenticate until they expire, and their secrets are not shown."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+from kwire.client import AuthenticationFailed, Connection, ConnectionConfig
+from kwire.client.admin import AdminClient
+from kwire.client.security import ScramCredentials, Secret
+from tests.cli.administration import Operator
+from tests.eventually import eventually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka.security import ClusterSecurity
+
+
+async def test_token_of_the_command_authenticates_until_it_expires(
+    secured_operator: Operator, secured: Cluster, security: ClusterSecurity, tmp_path: Path
+) -> None:
+    operator = secured_operator
+    file = tmp_path / "job.hmac"
+    create = ("tokens", "create", "--hmac-file", file, "--renewer", "User:alice")
+
+    assert operator.json(*create, "--dry-run")[0]["status"] == "would be created"
+    assert not file.exists()
+    [created] = operator.json(*create)
+    secret = file.read_text().strip()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert secret not in str(created)
+    again = operator.run(*create)
+    assert again.code == 2
+    assert f"cannot write the secret to {file}: File exists" in again.err
+
+    credentials = ScramCredentials(created["name"], Secret(secret), token=True)
+    config = ConnectionConfig(tls=security.tls(), sasl=credentials)
+
+    async def accepted() -> bool:
+        try:
+            async with await Connection.open(secured.bootstrap, config=config):
+                return True
+        except AuthenticationFailed:
+            return False
+
+    authenticated: bool = await eventually(accepted, "the token is accepted")
+    assert authenticated
+    [listed] = operator.json("tokens", "list", "--owner", "User:admin")
+    assert (listed["name"], listed["owner"], listed["requester"]) == (created["name"], "User:admin", "User:admin")
+    assert listed["renewers"] == ["User:alice"]
+    assert secret not in str(listed)
+    assert operator.json("tokens", "list", "--owner", "User:stranger") == []
+
+    assert operator.json("tokens", "renew", created["name"], "--dry-run")[0]["status"] == "would be renewed"
+    [renewed] = operator.json("tokens", "renew", created["name"], "--period-ms", "3600000")
+    assert renewed["status"] == "renewed"
+    assert renewed["expires"] < created["expires"], "an hour instead of a day"
+    unknown = operator.run("tokens", "renew", "nosuch")
+    assert unknown.code == 2
+    assert "there is no delegation token 'nosuch'" in unknown.err
+
+    unconfirmed = operator.run("tokens", "expire", created["name"])
+    assert unconfirmed.code == 2
+    assert f"Expire {created['name']}? Confirm with --yes" in unconfirmed.err
+    assert operator.json("tokens", "expire", created["name"], "--yes")[0]["status"] == "expired"
+
+    async def rejected() -> bool:
+        return not await accepted()
+
+    refused: bool = await eventually(rejected, "the expired token is rejected")
+    assert refused
+
+
+async def test_client_hides_the_secret(secured: Cluster, security: ClusterSecurity) -> None:
+    async with await AdminClient.open(secured.bootstrap, config=security.config()) as admin:
+        token = await admin.create_delegation_token(max_lifetime_ms=60_000)
+        assert token.hmac.reveal() not in repr(token)
+        assert token.max_timestamp_ms == token.issue_timestamp_ms + 60_000
+
+        async def described() -> bool:
+            return token in await admin.describe_delegation_tokens(["User:admin"])
+
+        found: bool = await eventually(described, "the token is described")
+        assert found
+        await admin.expire_delegation_token(token.hmac)
+
+
+def test_refused_token_leaves_no_file(cluster: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "job.hmac"
+
+    run = Operator(cluster.bootstrap).run("tokens", "create", "--hmac-file", file)
+
+    assert (run.code, run.out) == (1, "")
+    assert "DELEGATION_TOKEN" in run.err
+    assert not file.exists()

@@ -1,0 +1,60 @@
+"""Verbs are found by their files, and every declaration is complete."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from kwire import verbs
+from kwire.cli.verb_command import verb_command
+from kwire.verbs.rows import columns
+from kwire.verbs.verb import Danger, Option
+
+EVERY = [(noun, name) for noun in verbs.nouns() for name in verbs.verbs(noun)]
+
+
+@pytest.mark.parametrize(("noun", "name"), EVERY, ids=" ".join)
+def test_declaration_is_complete(noun: str, name: str) -> None:
+    verb = verbs.find_verb(noun, name)
+    assert verb is not None
+    assert (verb.noun, verb.name) == (noun, name)
+    assert verb.help.partition("\n")[0] == verbs.verb_help(noun, name)
+    assert verb.help.partition("\n")[0].endswith(".")
+    assert verb.examples, "the help of every verb has an example"
+    assert all(example.startswith(f"{noun} {name}") for example in verb.examples)
+    assert dataclasses.is_dataclass(verb.result)
+    assert columns(verb.result), "a table has at least one column"
+    for parameter in verb.parameters():
+        assert parameter.declared.help.endswith((".", "]."))
+        if isinstance(parameter.declared, Option):
+            assert parameter.declared.short not in {"-a", "-b", "-c", "-n", "-o", "-q", "-y"}, (
+                "these are common options"
+            )
+    if verb.danger is not Danger.READS:
+        assert verb.dialects
+
+
+@pytest.mark.parametrize(("noun", "name", "waits"), [("topics", "create", True), ("groups", "delete", False)])
+def test_only_a_verb_that_waits_has_the_option(noun: str, name: str, waits: bool) -> None:
+    verb = verbs.find_verb(noun, name)
+    assert verb is not None
+    assert verb.waits is waits
+    assert any("--wait" in each.opts for each in verb_command(verb).params) is waits
+
+
+def test_noun_is_found_by_its_singular_and_its_aliases() -> None:
+    assert verbs.find_noun("topics") == verbs.find_noun("topic") == "topics"
+    assert verbs.find_noun("reassign-partition") == verbs.find_noun("reassign") == "reassign-partitions"
+    assert verbs.find_noun("nosuch") is None
+
+
+def test_short_names_of_verbs() -> None:
+    assert verbs.find_verb("topics", "ls") is verbs.find_verb("topics", "list")
+    assert verbs.find_verb("topics", "rm") is verbs.find_verb("topics", "delete")
+    assert verbs.find_verb("topics", "nosuch") is None
+
+
+def test_help_of_nouns_needs_no_import() -> None:
+    for noun in verbs.nouns():
+        assert verbs.noun_help(noun).endswith(".")
