@@ -65,7 +65,7 @@ def against_msgspec(version: int, rounds: int) -> list[Figure]:
         f"ns per partition, and to free it: columns {own:.1f} + {own_freed:.1f}, "
         f"msgspec {msgspec:.1f} + {msgspec_freed:.1f}"
     )
-    return [Figure(f"columns, {workload}, x msgspec's decode to objects", msgspec / own, "x", 7, 15, True, detail)]
+    return [Figure(f"columns, {workload}, x msgspec's decode to objects", msgspec / own, "x", 12, 20, True, detail)]
 
 
 def many_small_frames(version: int, frames: int, rounds: int) -> Figure:
@@ -79,7 +79,7 @@ def many_small_frames(version: int, frames: int, rounds: int) -> Figure:
     many = taken["many"].median_ns / (frames * SMALL_FRAME.partitions)
     one = taken["one"].median_ns / workloads.LARGE.partitions
     name = f"columns, {frames:,} frames of 200x10 v{version}, ns a partition against one of 5,000x20"
-    return Figure(name, many / one, "x", 1.5, 1.1, False, f"{many:.1f} against {one:.1f}")
+    return Figure(name, many / one, "x", 1.2, 1.05, False, f"{many:.1f} against {one:.1f}")
 
 
 def to_columns(version: int, frames: Sequence[bytes]) -> Any:

@@ -25,7 +25,18 @@ from benches.figure import Figure
 from benches.record import RECORDS, Machine, commit
 from benches.tables import STYLES
 
-TOPICS = ("columns", "decoder", "polling", "capture", "spark", "zookeeper", "controller", "node", "cluster")
+TOPICS = (
+    "columns",
+    "decoder",
+    "record_batches",
+    "polling",
+    "capture",
+    "spark",
+    "zookeeper",
+    "controller",
+    "node",
+    "cluster",
+)
 LIMIT = 3 * 3600
 """Time limit of a topic in seconds."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-Operation: TypeAlias = Literal["decode", "encode", "validate"]
+Operation: TypeAlias = Literal["decode", "encode", "validate", "view"]
 
 SAMPLE_NS = 10_000_000
 """The target duration of a sample, which has at least one group of calls."""

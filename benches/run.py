@@ -12,12 +12,14 @@ import argparse
 import gc
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from rich.console import Console
 
 from benches import imports, memory, tables, workloads
+from benches.content import Metadata
 from benches.interleave import Contestant, take_turns
 from benches.peers.peer import PEERS, Codec, Peer, Unable, load
 from benches.record import RECORDS, Held, Machine, Record, Timing, commit
@@ -47,6 +49,9 @@ SMALL = 10_000
 """Messages up to this size in bytes are decoded in groups, because a single call is too short for the clock."""
 GROUP_SIZE = 16
 """Calls in such a group."""
+
+READ_TOPICS = 10
+"""The number of topics that a view reads."""
 
 SLOW = ("aiokafka", "reference")
 LARGE = 10_000
@@ -132,6 +137,7 @@ def time(workload: Workload, peers: dict[str, Peer], rounds: int, random: Random
         check(peer, codec, payload, workload)
         codecs[peer.name] = (codec, payload)
     size = len(workload.body())
+    names = read_topics(workload)
     forget_content()
 
     group = 1 if size > SMALL else GROUP_SIZE
@@ -141,12 +147,25 @@ def time(workload: Workload, peers: dict[str, Peer], rounds: int, random: Random
         for name, (codec, payload) in codecs.items()
         if codec.validate is not None
     ]
+    decoding += [
+        Contestant(name, "view", partial(codec.view, names), payload)
+        for name, (codec, payload) in codecs.items()
+        if codec.view is not None
+    ]
     samples = take_turns(decoding, group, rounds, random)
     encoding = [
         Contestant(name, "encode", codec.encode, codec.decode(payload)) for name, (codec, payload) in codecs.items()
     ]
     samples += take_turns(encoding, group, rounds, random)
     return Timing(workload, size, samples, unable)
+
+
+def read_topics(workload: Workload) -> list[str]:
+    """Return the names of ten topics that a view reads, spread over the message."""
+    content = workload.content()
+    if not isinstance(content, Metadata):
+        return []
+    return [topic.name for topic in content.topics[:: len(content.topics) // READ_TOPICS]][:READ_TOPICS]
 
 
 def check(peer: Peer, codec: Codec, payload: bytes, workload: Workload) -> None:

@@ -274,7 +274,7 @@ def _consume(rows: DataFrame) -> None:
 
 
 class _Ready:
-    """Returns one prepared batch as often as necessary for the number of rows."""
+    """Return the same prepared batch until the number of rows is reached."""
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema

@@ -53,6 +53,8 @@ def timing(timing: Timing) -> RenderableType:
         )
     if (validated := timing.find("kwire", "validate")) is not None:
         table.add_row("kwire, validate", with_spread(validated, each))
+    if (viewed := timing.find("kwire", "view")) is not None:
+        table.add_row("kwire, view, ten topics", with_spread(viewed, each))
     if timing.unable:
         table.caption = "; ".join(f"{peer}: {reason}" for peer, reason in timing.unable.items())
         table.caption_justify = "left"

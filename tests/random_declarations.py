@@ -108,7 +108,7 @@ def _defaults(wire: WireType) -> SearchStrategy[Any]:
         case Primitive(name="bool"):
             return st.booleans()
         case Primitive(name="float64"):
-            return st.just(zero) | st.floats()
+            return st.just(zero) | st.floats(allow_nan=False) | st.just(float("nan"))
         case StringType():
             return st.just(zero) | st.text(st.characters(codec="utf-8"), max_size=3)
         case BytesType():

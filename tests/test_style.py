@@ -96,3 +96,16 @@ def test_text_is_plain(phrase: str) -> None:
         if pattern.search(line) and not is_allowed(path, phrase)
     ]
     assert found == []
+
+
+def test_each_suppression_has_a_reason() -> None:
+    """`# noqa: CODE  # reason` and `# type: ignore[code]  # reason`; codes that share a line share the reason."""
+    suppression = re.compile(r"# (?:noqa: [A-Z]+\d+(?:, [A-Z]+\d+)*|type: ignore\[[a-z, -]+\])")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line}"
+        for path, number, line in lines()
+        if path.suffix == ".py" and "typing" not in path.parts and line.startswith(("# noqa", "# type: ignore"))
+        if not re.match(rf"(?:{suppression.pattern}  )+# (?!noqa|type: ignore)\S", line)
+        or line.endswith(("# see above", "# as above"))
+    ]
+    assert found == []

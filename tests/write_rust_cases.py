@@ -6,6 +6,7 @@ separated by spaces and `-` for an empty word:
 - `plans.txt`: dialect, plan
 - `bodies.txt`: dialect, message, version, body, the encoded bytes if they differ from the body
 - `damaged.txt`: dialect, message, version, body, and the error: kind, offset, wanted, left, path
+- `records.txt`: "ok" or "error", the number of records and of unread bytes, and record batches
 
 Bodies come from Kafka's Java classes, from frames of real clients and brokers, and from the drafts. The errors of
 damaged bodies come from the reference codec, which shares no code with the crate.
@@ -17,10 +18,13 @@ from typing import TYPE_CHECKING
 
 from kwire import DecodeError, messages, plan, reference
 from kwire.declare.introspect import describe
+from kwire.records import reference as records_reference
 from tests.installing import ROOT
 from tests.messages.test_worked_bytes import CASES
 from tests.proof.material import message_class, mutants, vectors
 from tests.proof.test_frames import by_api, header_size, request_class, response_class
+from tests.records import vectors as records_vectors
+from tests.records.vectors import NO_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,9 +88,21 @@ def damaged_lines() -> Iterator[str]:
             yield " ".join(map(str, (key(cls, mutant.version), mutant.body.hex() or "-", *fault)))
 
 
+def records_lines() -> Iterator[str]:
+    for line in records_vectors.lines():
+        data = bytes.fromhex(line["hex"])
+        try:
+            batches, unread = records_reference.decode(data, True, NO_LIMIT, NO_LIMIT)
+        except DecodeError:
+            yield f"error 0 0 {data.hex() or '-'}"
+        else:
+            yield f"ok {sum(len(batch.records) for batch in batches)} {unread} {data.hex() or '-'}"
+
+
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, lines in (("plans", plan_lines()), ("bodies", body_lines()), ("damaged", damaged_lines())):
+    files = {"plans": plan_lines(), "bodies": body_lines(), "damaged": damaged_lines(), "records": records_lines()}
+    for name, lines in files.items():
         unique = dict.fromkeys(lines)
         (FOLDER / f"{name}.txt").write_text("".join(f"{line}\n" for line in unique), encoding="ascii")
 

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from benches.content import Content
     from benches.workloads import Workload
@@ -33,6 +33,8 @@ class Codec:
     content: Callable[[Any], Content]
     validate: Callable[[bytes], None] | None = None
     """Checks bytes without building objects, if the peer supports it."""
+    view: Callable[[Sequence[str], bytes], None] | None = None
+    """Reads one partition of each of the named topics without building the message, if the peer supports it."""
 
 
 class Peer(ABC):
@@ -65,7 +67,7 @@ class Peer(ABC):
         """
 
 
-PEERS = ("kwire", "msgspec", "kio", "kafka_python", "aiokafka", "reference")
+PEERS = ("kwire", "kwire_tagged", "msgspec", "kio", "kafka_python", "aiokafka", "reference")
 """The peers by module, in the order of tables."""
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from examples.demo.terminal import DemoContext, paint, print_line, step
 from kwire.report import write_report
-from kwire.report.cluster_history import ClusterHistory, read_histories
+from kwire.report.cluster_history import ClusterHistory
+from kwire.report.history_reader import read_histories
 from kwire.report.local_pipeline import build_gold, local_spark
 from kwire.report.phrasing import (
     IncidentGroup,

@@ -220,7 +220,7 @@ def test_failed_roll_is_reported_and_retried(tmp_path: Path) -> None:
     stored: list[Row] = []
     with Capture(tmp_path, roll_bytes=ROLL_AT_ONCE) as capture:
         stored += [capture.append(response_row(0, metadata(1))), capture.append(response_row(1, metadata(2)))]
-        with pytest.raises(SegmentRollError, match=r"_tail-[0-9]{12}\.arrows: cannot be converted"):  # noqa: PT012  the flusher fails some time later
+        with pytest.raises(SegmentRollError, match=r"_tail-[0-9]{12}\.arrows: cannot be converted"):  # noqa: PT012  # the flusher fails some time later
             while True:
                 stored.append(capture.append(error_row(len(stored))))
                 time.sleep(0.01)

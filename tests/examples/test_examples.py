@@ -61,7 +61,7 @@ async def test_watcher_prints_leader_moves_of_a_cluster(capsys: pytest.CaptureFi
         cluster.move_leader("orders", 0, 3 - leader)
         for broker_id in (1, 2):
             line = f"broker {broker_id} reports orders-0: leader moved from {leader} to {3 - leader}\n"
-            await eventually(lambda line=line: printed(line), line)  # type: ignore[misc]
+            await eventually(lambda line=line: printed(line), line)  # type: ignore[misc]  # mypy does not infer lambda defaults
         watching.cancel()
         with pytest.raises(asyncio.CancelledError):
             await watching

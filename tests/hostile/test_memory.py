@@ -49,6 +49,12 @@ def test_claimed_counts_do_not_allocate_memory(name: str) -> None:
     assert done.peak < MEGABYTE
 
 
+def test_encode_does_not_allocate_memory_of_an_earlier_message() -> None:
+    done = watched("encode_small_after_large")
+    assert done.outcome == str(4 + 4 + len("small"))
+    assert done.peak < MEGABYTE
+
+
 @pytest.mark.parametrize(
     "nested", ["{a: int8 }", "<a: int8 >", "{a:[ int8 ]}", "<a#0:compact[ int8 ]=[]>", "{a:maybe( int8 )}", "{ int8 }"]
 )

@@ -82,6 +82,14 @@ def claim(name: str) -> tuple[Callable[[], str], int]:
     return lambda: error_of(cls, claim + bytes(100), version), MEGABYTE
 
 
+def encode_small_after_large() -> tuple[Callable[[], str], int]:
+    small, large = Blobs(items=(b"small",)), Blobs(items=(bytes(128 * MEGABYTE),))
+    kwire.encode(small, version=0)
+    kwire.encode(large, version=0)
+    del large
+    return lambda: str(len(kwire.encode(small, version=0))), MEGABYTE
+
+
 def plan(text: str) -> tuple[Callable[[], str], int]:
     opening, innermost, closing = text.split(" ")
     nested = f"Nested v0 {opening * 10_000}{innermost}{closing * 10_000}"

@@ -69,6 +69,18 @@ def test_plausible_response_ends_the_series() -> None:
     ]
 
 
+def test_failed_poll_ends_the_series() -> None:
+    """The broker may have restarted again, so its next empty response is a first one."""
+    responses_filter = EmptyResponseFilter()
+    found = []
+    for at, message in [(0, FULL), (1, NO_TOPICS), (1.5, None), (2.4, NO_TOPICS), (3.3, NO_TOPICS), (3.4, NO_TOPICS)]:
+        if message is None:
+            responses_filter.end_series()
+        else:
+            found.append(responses_filter.is_suspect(message, BEGIN + timedelta(seconds=at)))
+    assert found == [False, True, True, True, False]
+
+
 def test_confirmed_empty_list_may_stay_empty_while_the_other_list_may_not() -> None:
     assert suspects((0, NO_TOPICS), (1, NO_TOPICS), (2, NOTHING), (3, NOTHING), (4, NO_BROKERS)) == [
         True,

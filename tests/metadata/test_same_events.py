@@ -90,10 +90,13 @@ def poller_events(rows: Iterable[Row], *, first_configs: bool = True) -> list[Ti
     Args:
         first_configs: whether to include events of resources that had no configs before (`silver_events`).
     """
-    trackers: dict[object, ResponseTracker] = {}
+    trackers: dict[tuple[object, ...], ResponseTracker] = {}
     events = []
     for each in rows:
         if each.frame is None:
+            for key, tracker in trackers.items():
+                if key[0] == each.broker_id:
+                    tracker.no_response(each.api_key)
             continue
         version = each.api_version
         decoded = frame.decode_request(each.request, each.dialect).message if each.request else None
@@ -206,7 +209,8 @@ ADDED_AND_REMOVED = [TopicRemoved("a", ID), TopicRemoved("b", OTHER_ID)]
             [(0, FULL), (1, NO_TOPICS), (2, NO_TOPICS), (3, NOTHING), (3.5, NOTHING), (3.9, FULL)],
             ["TopicAdded"] * 2 + ["TopicRemoved"] * 2,
         ),
-        ([(0, FULL), (1, NO_TOPICS), (1.5, None), (2.5, NO_TOPICS)], ["TopicRemoved"] * 2),
+        ([(0, FULL), (1, NO_TOPICS), (1.5, None), (2.4, NO_TOPICS), (3.3, NO_TOPICS), (3.35, FULL)], []),
+        ([(0, FULL), (1, NO_TOPICS), (1.5, None), (2.4, NO_TOPICS), (3.4, NO_TOPICS)], ["TopicRemoved"] * 2),
         ([(0, FULL), (1, RECREATED), (2, FAILED), (3, FEWER_BROKERS)], None),
     ],
     ids=[
@@ -220,7 +224,8 @@ ADDED_AND_REMOVED = [TopicRemoved("a", ID), TopicRemoved("b", OTHER_ID)]
         "new cluster",
         "two series",
         "no topics, then nothing",
-        "failed poll in a series",
+        "two restarts",
+        "empty for a second after a failed poll",
         "other changes",
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kwire.report import write_report
-from kwire.report.cluster_history import MissingGold, read_histories
+from kwire.report.history_reader import MissingGold, read_histories
 from kwire.report.phrasing import format_duration
 from kwire.report.summary import ClusterSummary, Level, summarize
 from tests.report.cases import after, incident, polls, state, write
@@ -117,7 +117,7 @@ def test_chart_shows_unhealthy_partitions_as_steps(down: Path, tmp_path: Path) -
     page, _ = report(down, tmp_path)
 
     [figure] = page.figures
-    traces = {trace["name"]: trace for trace in figure["data"] if "name" in trace}  # type: ignore[attr-defined]
+    traces = {trace["name"]: trace for trace in figure["data"] if "name" in trace}  # type: ignore[attr-defined]  # JSON
     assert traces["without a leader"]["y"] == [0, 1, 1]
     assert traces["without a leader"]["x"][1].startswith("2026-11-21 14:00:29")
     assert traces["outage"]["y"] == ["broker 2"]

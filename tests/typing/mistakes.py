@@ -105,6 +105,10 @@ match brewer:
 kwire.decode(BrewResponse, b"")  # mypy call-arg; pyright reportCallIssue
 kwire.decode(BrewResponse, b"", 3)  # mypy call-arg; pyright reportCallIssue
 kwire.decode(BrewResponse, "text", version=3)  # mypy arg-type; pyright reportArgumentType
+kwire.view(BrewResponse, b"", version=3).brewer  # mypy attr-defined; pyright reportAttributeAccessIssue, reportUnknownMemberType
+kwire.view(BrewResponse, b"", version=3).decode()  # mypy attr-defined; pyright reportAttributeAccessIssue, reportUnknownMemberType
+kwire.view(BrewResponse, "text", version=3)  # mypy arg-type; pyright reportArgumentType
+kwire.find(BrewResponse, host="a")  # mypy arg-type; pyright reportArgumentType
 kwire.decode("BrewResponse", b"", version=3)  # mypy arg-type; pyright reportArgumentType
 kwire.encode(response)  # mypy call-arg; pyright reportCallIssue
 kwire.encode(b"", version=3)  # mypy arg-type; pyright reportArgumentType

@@ -138,6 +138,19 @@ assert_type(kwire.reference.decode(BrewResponse, data, version=3), BrewResponse)
 assert_type(kwire.reference.encode(response, version=3), bytes)
 kwire.reference.validate(BrewResponse, data, version=3)
 
+# A view has the type of its message; `View` adds what only views have.
+view = kwire.view(BrewResponse, data, version=3)
+assert_type(view, BrewResponse)
+assert_type(view.brewers, tuple[Brewer, ...])
+assert_type(kwire.find(view.brewers, host="a", node_id=1), Brewer | None)
+assert_type(kwire.find(response.brewers, host="a"), Brewer | None)
+if isinstance(view, kwire.View):
+    assert_type(view.version, int)
+    assert_type(view.nbytes, int)
+    assert_type(view.data, bytes | memoryview)
+    assert_type(view.brewers, tuple[Brewer, ...])
+    decoded: BrewResponse = view.decode()
+
 # Kafka's JSON form.
 document = kwire.to_json(response, version=3)
 assert_type(kwire.from_json(BrewResponse, document, version=3), BrewResponse)

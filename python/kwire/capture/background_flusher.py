@@ -102,7 +102,7 @@ class BackgroundFlusher:
         for tail in tails:
             try:
                 roll_segment(self._folder, tail)
-            except Exception as error:  # noqa: BLE001  reported to the writer, whatever it is
+            except Exception as error:  # noqa: BLE001  # reported to the writer, whatever it is
                 self._fail(SegmentRollError(tail.path, str(error)), error)
                 failed.append(tail)
         if not failed:

@@ -99,7 +99,7 @@ class EventStream:
 
     def __init__(self) -> None:
         self.polls = self.same = self.failed = 0
-        self._trackers: dict[object, ResponseTracker] = {}
+        self._trackers: dict[tuple[str, int, str, int, bytes | None], ResponseTracker] = {}
         self._unreachable: set[tuple[int, str]] = set()
 
     def events(self, row: PollRow) -> Iterator[PollEvent]:
@@ -115,6 +115,9 @@ class EventStream:
         broker = row.broker_id, row.endpoint
         if row.frame is None:
             self.failed += 1
+            for (cluster_id, broker_id, endpoint, *_), tracker in self._trackers.items():
+                if (cluster_id, broker_id, endpoint) == reporter_of(row):
+                    tracker.no_response(row.api_key)
             if broker not in self._unreachable:
                 self._unreachable.add(broker)
                 yield _event(row, PollEventKind.UNREACHABLE, f"no response: {row.error}", {"error": row.error})
@@ -130,9 +133,9 @@ class EventStream:
         all_topics = payload_requests_all_topics(row.request, row.dialect)
         request = None if all_topics and row.api_key in _SINGLE_REQUESTS else row.request and row.request[8:]
         tracker = self._trackers.setdefault((*reporter_of(row), row.api_key, request), ResponseTracker())
-        was_suspect = tracker.is_suspect
-        if row.kind == "same" and not was_suspect:
+        if row.kind == "same" and not tracker.is_suspect:
             return
+        in_series = tracker.in_suspect_series
         try:
             response, body = _response(row)
             tracked = tracker.apply(
@@ -142,7 +145,7 @@ class EventStream:
             tracker.invalid_response()
             yield _event(row, PollEventKind.INVALID_RESPONSE, f"invalid response: {error}", {"error": str(error)})
             return
-        if tracked.suspect and not was_suspect:
+        if tracked.suspect and not in_series:
             yield _event(row, PollEventKind.SUSPECT, "empty response, not yet confirmed", {})
         for event in tracked.events:
             yield _event(row, type(event).__name__, str(event), _facts(event), event)

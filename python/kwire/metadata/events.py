@@ -159,105 +159,106 @@ class PartitionsMissing(MetadataEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderMoved(MetadataEvent):
-    """A partition has another leader. `before` is -1 if it had no leader. Epochs are -1 in versions without epochs."""
+class _PartitionEvent(MetadataEvent):
+    """The base class of events of one partition."""
 
     topic: str
     partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}: {self._change()}"
+
+    def _change(self) -> str:
+        """Return the text of the event without the partition."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderMoved(_PartitionEvent):
+    """A partition has another leader. `before` is -1 if it had no leader. Epochs are -1 in versions without epochs."""
+
     before: int
     after: int
     before_epoch: int
     after_epoch: int
 
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}: leader moved from {self.before} to {self.after}"
+    def _change(self) -> str:
+        return f"leader moved from {self.before} to {self.after}"
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderLost(MetadataEvent):
+class LeaderLost(_PartitionEvent):
     """A partition has no leader.
 
     `electing`: its leader epoch has not changed, so that an election is probably in progress. After the failure of a
     ZooKeeper controller, brokers report this for partitions that get a leader within two seconds.
     """
 
-    topic: str
-    partition: int
     before: int
     epoch: int
     electing: bool
 
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}: leader {self.before} lost{', electing' if self.electing else ''}"
+    def _change(self) -> str:
+        return f"leader {self.before} lost{', electing' if self.electing else ''}"
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderReelected(MetadataEvent):
+class LeaderReelected(_PartitionEvent):
     """A partition has the same leader in another leader epoch."""
 
-    topic: str
-    partition: int
     leader: int
     before_epoch: int
     after_epoch: int
 
-    def __str__(self) -> str:
+    def _change(self) -> str:
         epochs = f"epoch {self.before_epoch} to {self.after_epoch}"
-        return f"{self.topic}-{self.partition}: leader {self.leader} reelected ({epochs})"
+        return f"leader {self.leader} reelected ({epochs})"
 
 
 @dataclass(frozen=True, slots=True)
-class IsrShrank(MetadataEvent):
+class IsrShrank(_PartitionEvent):
     """Replicas left the ISR. `before` and `after` are the ISR in ascending order; `gone` are the replicas that left."""
 
-    topic: str
-    partition: int
     before: tuple[int, ...]
     after: tuple[int, ...]
     gone: tuple[int, ...]
 
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}: ISR shrank to {_list(self.after)} without {_list(self.gone)}"
+    def _change(self) -> str:
+        return f"ISR shrank to {_list(self.after)} without {_list(self.gone)}"
 
 
 @dataclass(frozen=True, slots=True)
-class IsrExpanded(MetadataEvent):
+class IsrExpanded(_PartitionEvent):
     """Replicas joined the ISR. `before` and `after` are the ISR in ascending order; `back` are the new members."""
 
-    topic: str
-    partition: int
     before: tuple[int, ...]
     after: tuple[int, ...]
     back: tuple[int, ...]
 
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}: ISR expanded to {_list(self.after)} with {_list(self.back)}"
+    def _change(self) -> str:
+        return f"ISR expanded to {_list(self.after)} with {_list(self.back)}"
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicasChanged(MetadataEvent):
+class ReplicasChanged(_PartitionEvent):
     """A partition has other replicas, or the same ones in another order: the first one is the preferred leader."""
 
-    topic: str
-    partition: int
     before: tuple[int, ...]
     after: tuple[int, ...]
 
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}: replicas changed from {_list(self.before)} to {_list(self.after)}"
+    def _change(self) -> str:
+        return f"replicas changed from {_list(self.before)} to {_list(self.after)}"
 
 
 @dataclass(frozen=True, slots=True)
-class OfflineReplicasChanged(MetadataEvent):
+class OfflineReplicasChanged(_PartitionEvent):
     """Other replicas are offline. `before` and `after` are in ascending order."""
 
-    topic: str
-    partition: int
     before: tuple[int, ...]
     after: tuple[int, ...]
 
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}: offline replicas {_list(self.after)}, before {_list(self.before)}"
+    def _change(self) -> str:
+        return f"offline replicas {_list(self.after)}, before {_list(self.before)}"
 
 
 @dataclass(frozen=True, slots=True)

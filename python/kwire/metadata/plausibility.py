@@ -2,7 +2,8 @@
 
 A broker of Kafka 3.9 that has just started responds for about half a second as if the cluster had no topics, or no
 brokers: its controller has not sent it any metadata yet. Such a response is *suspect*. It counts only if the broker
-still reports it `CONFIRMED_AFTER` later.
+still reports it `CONFIRMED_AFTER` later, and has responded to every poll in between: a broker that did not respond may
+have restarted once more.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class EmptyResponseFilter:
     """Finds the suspect responses of one broker to one request.
 
     A response is suspect if it lists no topics, or no brokers, while the last plausible response listed some, or while
-    there was no plausible response yet. Consecutive suspect responses are a series. A response that comes at least
-    `CONFIRMED_AFTER` after the first one of its series is plausible.
+    there was no plausible response yet. Consecutive suspect responses are a series, which a poll without a response
+    ends. A response that comes at least `CONFIRMED_AFTER` after the first one of its series is plausible.
 
     Other brokers are not consulted, since a task of the Spark pipeline sees only one broker.
     """
@@ -49,7 +50,7 @@ class EmptyResponseFilter:
 
     def __init__(self) -> None:
         self.suspect_since: datetime | None = None
-        """When the current series of suspect responses began; None if the last response was plausible."""
+        """When the current series of suspect responses began; None if there is none."""
         self._empty: tuple[str, ...] | None = None
 
     @property
@@ -75,6 +76,10 @@ class EmptyResponseFilter:
         self.suspect_since = None
         self._empty = empty
         return False
+
+    def end_series(self) -> None:
+        """End the current series: a poll had no response."""
+        self.suspect_since = None
 
 
 def requests_all_topics(request: Message, version: int) -> bool:

@@ -46,6 +46,8 @@ class ResponseTracker:
     def __init__(self) -> None:
         self.agreed: Any = None
         """The last response that was not suspect; None before the first one."""
+        self.is_suspect = False
+        """Whether the last response was suspect."""
         self._last: Any = None
         self._response: type[Message] | None = None
         self._decoder: Decoder[Any] | None = None
@@ -54,8 +56,8 @@ class ResponseTracker:
         self._last_was_invalid = False
 
     @property
-    def is_suspect(self) -> bool:
-        """Whether the last response was suspect."""
+    def in_suspect_series(self) -> bool:
+        """Whether another suspect response would continue a series."""
         return self._filter.suspect_since is not None
 
     def apply(
@@ -89,7 +91,8 @@ class ResponseTracker:
         same = is_same(changes) and not self._last_was_invalid
         self._last_was_invalid = False
         before, self._last = self._last, message
-        if all_topics and self._filter.is_suspect(message, at):
+        self.is_suspect = all_topics and self._filter.is_suspect(message, at)
+        if self.is_suspect:
             return TrackedResponse(message, changes, (), same, suspect=True)
         agreed, self.agreed = self.agreed, message
         if agreed is not before:  # suspect responses came in between
@@ -104,6 +107,11 @@ class ResponseTracker:
     def invalid_response(self) -> None:
         """Note that a response could not be decoded: the next one is not the same as the last."""
         self._last_was_invalid = True
+
+    def no_response(self, api_key: int) -> None:
+        """End the series of suspect responses to requests with this API key: a poll had no response."""
+        if self._response is not None and self._response.api_key == api_key:
+            self._filter.end_series()
 
     def _decode(self, response: type[M], body: bytes | memoryview, version: int) -> tuple[M, Changes]:
         """Return the message, and what differs from the last one."""
