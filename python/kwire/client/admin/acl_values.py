@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from kwire.client.admin.coded_name import CodedName
 
@@ -95,15 +95,7 @@ class AclBinding:
 
     def exact_filter(self) -> AclBindingFilter:
         """Return the filter that matches only this ACL."""
-        return AclBindingFilter(
-            resource_type=self.resource_type,
-            resource_name=self.resource_name,
-            pattern_type=self.pattern_type,
-            principal=self.principal,
-            host=self.host,
-            operation=self.operation,
-            permission_type=self.permission_type,
-        )
+        return AclBindingFilter(**{each.name: getattr(self, each.name) for each in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

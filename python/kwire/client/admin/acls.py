@@ -13,9 +13,8 @@ from kwire.client.admin.acl_values import (
     PatternType,
     ResourceType,
 )
+from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.cluster_router import ANY, Broker
-from kwire.client.admin.errors import AdminError
-from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.create_acls import AclCreation, CreateAclsRequest
 from kwire.messages.kafka.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from kwire.messages.kafka.describe_acls import DescribeAclsRequest
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.completion import ProgressCallback
+    from kwire.client.admin.errors import AdminError
+    from kwire.client.admin.values import Outcomes
 
 EVERY = AclBindingFilter()
 """The filter that matches every ACL."""
@@ -45,10 +46,7 @@ class AclOperations:
 
     async def _describe_acls(self, filter: AclBindingFilter, target: Target) -> list[AclBinding]:
         request = DescribeAclsRequest(**_filter_fields(filter))
-        answer = await self._router.read(request, target, lambda response: response.error_code)
-        response = answer.response
-        if response.error_code:
-            raise AdminError.of_kafka(response.error_code, "ACLs", response.error_message, answer.attempts)
+        response = (await self._router.read(request, target, error_code)).accepted("ACLs")
         return sorted(_binding(resource, each) for resource in response.resources for each in resource.acls)
 
     async def create_acls(self, acls: Iterable[AclBinding]) -> Outcomes:
@@ -72,16 +70,8 @@ class AclOperations:
                 for each in wanted
             )
         )
-        answer = await self._router.command(
-            request, error_code=lambda response: _first_code(response.results), repeatable=True
-        )
-        return Outcomes(
-            {
-                str(acl): _error(result, str(acl), answer.attempts)
-                for acl, result in zip(wanted, answer.response.results, strict=True)
-            },
-            answer.attempts,
-        )
+        answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=True)
+        return answer.outcomes(zip(map(str, wanted), answer.response.results, strict=True))
 
     async def delete_acls(
         self, filters: Iterable[AclBindingFilter]
@@ -97,15 +87,15 @@ class AclOperations:
         """
         wanted = tuple(dict.fromkeys(filters))
         request = DeleteAclsRequest(filters=tuple(DeleteAclsFilter(**_filter_fields(each)) for each in wanted))
-        answer = await self._router.command(request, error_code=lambda response: _first_code(response.filter_results))
+        answer = await self._router.command(request, error_code=first_error_code("filter_results"))
         deleted: dict[AclBindingFilter, dict[AclBinding, AdminError | None] | AdminError] = {}
         for filter, result in zip(wanted, answer.response.filter_results, strict=True):
-            error = _error(result, str(filter), answer.attempts)
+            error = answer.error(result, str(filter))
             if error is not None:
                 deleted[filter] = error
                 continue
             acls = {_binding(each, each): each for each in result.matching_acls}
-            deleted[filter] = {acl: _error(each, str(acl), answer.attempts) for acl, each in sorted(acls.items())}
+            deleted[filter] = {acl: answer.error(each, str(acl)) for acl, each in sorted(acls.items())}
         return deleted
 
     async def wait_until_acls(
@@ -161,14 +151,3 @@ def _binding(resource: Any, entry: Any) -> AclBinding:
         operation=AclOperation.of_code(entry.operation),
         permission_type=AclPermissionType.of_code(entry.permission_type),
     )
-
-
-def _first_code(results: Sequence[Any]) -> int:
-    """Return the error code of the first result: a broker that is not responsible reports it for each item."""
-    return results[0].error_code if results else 0
-
-
-def _error(result: Any, item: str, attempts: int) -> AdminError | None:
-    if not result.error_code:
-        return None
-    return AdminError.of_kafka(result.error_code, item, result.error_message, attempts)

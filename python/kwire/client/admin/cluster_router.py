@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 from random import uniform
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from kwire.client.admin.answer import Answer
 from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound, OutcomeUnknown
 from kwire.client.admin.values import BrokerAddress, ClusterDescription
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -50,14 +51,6 @@ MISDIRECTED = frozenset(
 )
 """Error codes of Kafka by which a broker refuses a request that another broker may accept: it had no effect."""
 MISDIRECTED_OF = {"kafka": MISDIRECTED, "kip4": frozenset({Kip4ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST})}
-
-
-class Answer(NamedTuple, Generic[R]):
-    """A response, who sent it, and how many attempts it took."""
-
-    response: R
-    endpoint: Endpoint
-    attempts: int
 
 
 class Target(Protocol):

@@ -7,7 +7,7 @@ concerned; the list of live brokers is requested again each time, so that a dead
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, ChangeTimeout
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.values import TopicDescription
     from kwire.protocol.endpoint import Endpoint
+
+Item = TypeVar("Item")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 Condition: TypeAlias = "Callable[[TopicDescription | AdminError], str | None]"
 """Returns what a topic lacks, as one broker reports it; None if nothing."""
@@ -53,6 +57,35 @@ async def wait_until(
         return await _unmet(backend, router.brokers[broker_id], conditions, configs=configs)
 
     await wait_for_brokers(router, change, len(conditions), unmet, timeout, on_progress)
+
+
+async def wait_for_values(
+    router: ClusterRouter,
+    expected: Mapping[Item, Mapping[Key, Value | None]],
+    reported: Callable[[int], Awaitable[Mapping[Item, Mapping[Key, Value]]]],
+    timeout: float,
+    on_progress: ProgressCallback | None,
+) -> None:
+    """Wait until every broker reports values of items by key.
+
+    Args:
+        expected: the values; None for a key that an item does not have.
+        reported: returns the values that the broker with this id reports.
+
+    Raises:
+        ChangeTimeout: a broker does not report the values in time.
+    """
+
+    async def unmet(broker_id: int) -> Sequence[str]:
+        found = await reported(broker_id)
+        return [
+            f"{item} has {key}={value}"
+            for item, values in expected.items()
+            for key, wanted in values.items()
+            if (value := found.get(item, {}).get(key)) != wanted
+        ]
+
+    await wait_for_brokers(router, "changed", sum(map(len, expected.values())), unmet, timeout, on_progress)
 
 
 async def wait_for_brokers(

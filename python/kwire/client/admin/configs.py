@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.client.admin.answer import first_error_code
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, Broker
-from kwire.client.admin.errors import AdminError
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kwire.messages.kafka.incremental_alter_configs import (
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from kwire.client.admin.cluster_router import ClusterRouter, Target
+    from kwire.client.admin.errors import AdminError
     from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult
 
     Described: TypeAlias = dict["ConfigResource", dict[str, "ConfigValue"] | AdminError]
@@ -145,12 +146,9 @@ class ConfigOperations:
             described: Described = {}
             for each in answer.response.results:
                 resource = ConfigResource(ConfigResourceType(each.resource_type), each.resource_name)
-                if each.error_code:
-                    described[resource] = AdminError.of_kafka(
-                        each.error_code, str(resource), each.error_message, answer.attempts
-                    )
-                else:
-                    described[resource] = {config.name: _value(config) for config in each.configs}
+                described[resource] = answer.error(each, str(resource)) or {
+                    config.name: _value(config) for config in each.configs
+                }
             return described
 
         found: Described = {}
@@ -185,21 +183,11 @@ class ConfigOperations:
                 validate_only=validate_only,
             )
             repeatable = validate_only or not any(each.append or each.subtract for each in of_target.values())
-            answer = await self._router.command(
-                request,
-                target,
-                lambda response: response.responses[0].error_code if response.responses else 0,
-                repeatable=repeatable,
+            answer = await self._router.command(request, target, first_error_code("responses"), repeatable=repeatable)
+            return answer.outcomes(
+                (str(ConfigResource(ConfigResourceType(each.resource_type), each.resource_name)), each)
+                for each in answer.response.responses
             )
-            outcomes: dict[str, AdminError | None] = {}
-            for each in answer.response.responses:
-                item = str(ConfigResource(ConfigResourceType(each.resource_type), each.resource_name))
-                outcomes[item] = (
-                    AdminError.of_kafka(each.error_code, item, each.error_message, answer.attempts)
-                    if each.error_code
-                    else None
-                )
-            return Outcomes(outcomes, answer.attempts)
 
         parts = await asyncio.gather(*(send(target, each) for target, each in by_target.items()))
         merged: dict[str, AdminError | None] = {}

@@ -7,6 +7,7 @@ from collections import defaultdict
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from kwire.client.admin.answer import result_error
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -85,15 +86,8 @@ async def _find(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -
         return found
     response = (await router.read(request, ANY, adapt=_with_one_key)).response
     if response.coordinators:
-        return {
-            each.key: AdminError.of_kafka(each.error_code, each.key, each.error_message)
-            if each.error_code
-            else each.node_id
-            for each in response.coordinators
-        }
-    if response.error_code:
-        return {keys[0]: AdminError.of_kafka(response.error_code, keys[0], response.error_message)}
-    return {keys[0]: response.node_id}
+        return {each.key: result_error(each, each.key) or each.node_id for each in response.coordinators}
+    return {keys[0]: result_error(response, keys[0]) or response.node_id}
 
 
 def _with_one_key(request: FindCoordinatorRequest, version: int) -> FindCoordinatorRequest:

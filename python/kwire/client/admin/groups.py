@@ -10,6 +10,7 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.client.admin.answer import error_code, result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import Broker
 from kwire.client.admin.coordinators import MOVED, at_coordinators
@@ -86,15 +87,10 @@ class GroupOperations(OffsetOperations):
         wanted_types, wanted_states = set(types), {state.lower() for state in strings_tuple(states)}
         cluster = await self._router.describe_cluster()
         responses = await asyncio.gather(
-            *(
-                self._router.read(ListGroupsRequest(), Broker(each.id), lambda response: response.error_code)
-                for each in cluster.brokers
-            )
+            *(self._router.read(ListGroupsRequest(), Broker(each.id), error_code) for each in cluster.brokers)
         )
         groups: list[GroupListing] = []
         for broker, answer in zip(cluster.brokers, responses, strict=True):
-            if answer.response.error_code:
-                raise AdminError.of_kafka(answer.response.error_code, f"broker {broker.id}")
             groups += (
                 GroupListing(
                     each.group_id,
@@ -103,7 +99,7 @@ class GroupOperations(OffsetOperations):
                     each.protocol_type,
                     broker.id,
                 )
-                for each in answer.response.groups
+                for each in answer.accepted(f"broker {broker.id}").groups
             )
         return sorted(
             each
@@ -134,9 +130,7 @@ class GroupOperations(OffsetOperations):
         async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[GroupDescription]]:
             answer = await self._router.read(query.request(tuple(ids)), Broker(broker))
             return {
-                each.group_id: AdminError.of_kafka(each.error_code, each.group_id, each.error_message, answer.attempts)
-                if each.error_code
-                else query.description(each, broker)
+                each.group_id: answer.error(each, each.group_id) or query.description(each, broker)
                 for each in answer.response.groups
             }
 
@@ -150,12 +144,7 @@ class GroupOperations(OffsetOperations):
 
         async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[None]]:
             answer = await self._router.command(DeleteGroupsRequest(groups_names=tuple(ids)), Broker(broker))
-            return {
-                each.group_id: AdminError.of_kafka(each.error_code, each.group_id, each.error_message, answer.attempts)
-                if each.error_code
-                else None
-                for each in answer.response.results
-            }
+            return {each.group_id: answer.error(each, each.group_id) for each in answer.response.results}
 
         return Outcomes(await at_coordinators(self._router, strings_tuple(group_ids), send))
 
@@ -176,9 +165,8 @@ class GroupOperations(OffsetOperations):
             )
             answer = await self._router.read(request, Broker(broker), highest=NAMES_UNTIL)
             return {
-                group.group_id: AdminError.of_kafka(group.error_code, group.group_id, attempts=answer.attempts)
-                if group.error_code
-                else {
+                group.group_id: answer.error(group, group.group_id)
+                or {
                     TopicPartition(topic.name, each.partition_index): _committed(each)
                     for topic in group.topics
                     for each in topic.partitions
@@ -204,11 +192,8 @@ class GroupOperations(OffsetOperations):
             )
             answer = await self._router.read(request, Broker(broker))
             return {
-                group.group_id: AdminError.of_kafka(
-                    group.error_code, group.group_id, group.error_message, answer.attempts
-                )
-                if group.error_code
-                else {
+                group.group_id: answer.error(group, group.group_id)
+                or {
                     TopicPartition(topic.topic_name, each.partition_index): CommittedOffset(
                         each.start_offset,
                         None if each.leader_epoch < 0 else each.leader_epoch,
@@ -313,8 +298,7 @@ class GroupOperations(OffsetOperations):
         async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
             del ids
             answer = await self._router.command(request, Broker(broker))
-            code = answer.response.error_code
-            return {group_id: AdminError.of_kafka(code, group_id) if code else answer.response}
+            return {group_id: answer.error(answer.response, group_id) or answer.response}
 
         response = (await at_coordinators(self._router, [group_id], send))[group_id]
         if isinstance(response, AdminError):
@@ -325,11 +309,7 @@ class GroupOperations(OffsetOperations):
 def _by_partition(topics: Iterable[Any]) -> Outcomes:
     return Outcomes(
         {
-            f"{topic.name}-{each.partition_index}": AdminError.of_kafka(
-                each.error_code, f"{topic.name}-{each.partition_index}"
-            )
-            if each.error_code
-            else None
+            f"{topic.name}-{each.partition_index}": result_error(each, f"{topic.name}-{each.partition_index}")
             for topic in topics
             for each in topic.partitions
         }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kwire.client.admin.answer import error_code, first_error_code, result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ANY, CONTROLLER
 from kwire.client.admin.errors import AdminError, NotSupported
@@ -92,8 +93,8 @@ class KafkaBackend:
             timeout_ms=self._timeout_ms,
             validate_only=validate_only,
         )
-        answer = await self._router.command(request, error_code=_first_code("topics"), repeatable=validate_only)
-        return _outcomes(((each.name, each) for each in answer.response.topics), answer.attempts)
+        answer = await self._router.command(request, error_code=first_error_code("topics"), repeatable=validate_only)
+        return answer.outcomes((each.name, each) for each in answer.response.topics)
 
     async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
         request = DeleteTopicsRequest(
@@ -101,8 +102,8 @@ class KafkaBackend:
             topics=tuple(DeleteTopicState(name=name, topic_id=uuid.UUID(int=0)) for name in names),
             timeout_ms=self._timeout_ms,
         )
-        answer = await self._router.command(request, error_code=_first_code("responses"), adapt=_with_names_only)
-        return _outcomes(((each.name or "", each) for each in answer.response.responses), answer.attempts)
+        answer = await self._router.command(request, error_code=first_error_code("responses"), adapt=_with_names_only)
+        return answer.outcomes((each.name or "", each) for each in answer.response.responses)
 
     async def alter_topics(self, topics: Mapping[str, TopicChange], *, validate_only: bool) -> Outcomes:
         """Change configs, then replicas, then partitions. The first error of a topic ends its changes."""
@@ -160,8 +161,8 @@ class KafkaBackend:
             resources=(AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=configs),),
             validate_only=validate_only,
         )
-        answer = await self._router.command(request, repeatable=True, error_code=_first_code("responses"))
-        return _outcomes(((each.resource_name, each) for each in answer.response.responses), answer.attempts)
+        answer = await self._router.command(request, repeatable=True, error_code=first_error_code("responses"))
+        return answer.outcomes((each.resource_name, each) for each in answer.response.responses)
 
     async def _change_factor(self, topic: TopicDescription, factor: int, *, validate_only: bool) -> Outcomes:
         cluster = await self._router.describe_cluster()
@@ -188,8 +189,8 @@ class KafkaBackend:
             timeout_ms=self._timeout_ms,
             validate_only=validate_only,
         )
-        answer = await self._router.command(request, error_code=_first_code("results"), repeatable=validate_only)
-        return _outcomes(((each.name, each) for each in answer.response.results), answer.attempts)
+        answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=validate_only)
+        return answer.outcomes((each.name, each) for each in answer.response.results)
 
     async def list_topics(self) -> list[str]:
         response = await self._metadata(None)
@@ -207,7 +208,7 @@ class KafkaBackend:
         return await self._with_configs(described, send) if configs else described
 
     async def _metadata(self, names: tuple[str, ...] | None) -> MetadataResponse:
-        return (await self._router.read(_metadata_request(names), ANY, lambda response: response.error_code)).response
+        return (await self._router.read(_metadata_request(names), ANY, error_code)).response
 
     async def _read(self, request: Request[R]) -> R:
         return (await self._router.read(request)).response
@@ -234,10 +235,8 @@ class KafkaBackend:
             )
             for each in response.results:
                 name = each.resource_name
-                with_configs[name] = (
-                    AdminError.of_kafka(each.error_code, name, each.error_message)
-                    if each.error_code
-                    else by_name[name]._replace(configs=_overrides(each.configs))
+                with_configs[name] = result_error(each, name) or by_name[name]._replace(
+                    configs=_overrides(each.configs)
                 )
         return with_configs
 
@@ -276,19 +275,10 @@ class KafkaBackend:
             ),
             timeout_ms=self._timeout_ms,
         )
-        answer = await self._router.command(
-            request, CONTROLLER, lambda response: response.error_code, repeatable=repeatable
-        )
-        response = answer.response
-        if response.error_code:
-            raise AdminError.of_kafka(response.error_code, "", response.error_message, answer.attempts)
-        return _outcomes(
-            (
-                (f"{topic.name}-{each.partition_index}", each)
-                for topic in response.responses
-                for each in topic.partitions
-            ),
-            answer.attempts,
+        answer = await self._router.command(request, CONTROLLER, error_code, repeatable=repeatable)
+        response = answer.accepted()
+        return answer.outcomes(
+            (f"{topic.name}-{each.partition_index}", each) for topic in response.responses for each in topic.partitions
         )
 
     async def list_reassignments(self, targets: Targets | None) -> list[ReassignmentStatus]:
@@ -301,10 +291,8 @@ class KafkaBackend:
                 for topic, partitions in targets.items()
             ),
         )
-        answer = await self._router.read(request, CONTROLLER, lambda response: response.error_code)
-        response = answer.response
-        if response.error_code:
-            raise AdminError.of_kafka(response.error_code, "", response.error_message, answer.attempts)
+        answer = await self._router.read(request, CONTROLLER, error_code)
+        response = answer.accepted()
         moves = {
             topic.name: {
                 each.partition_index: PartitionMove(each.replicas, each.adding_replicas, each.removing_replicas)
@@ -337,19 +325,12 @@ class KafkaBackend:
         request = ElectLeadersRequest(
             election_type=UNCLEAN if unclean else PREFERRED, topic_partitions=wanted, timeout_ms=self._timeout_ms
         )
-        answer = await self._router.command(
-            request, CONTROLLER, lambda response: response.error_code, repeatable=not unclean
-        )
-        response = answer.response
-        if response.error_code:
-            raise AdminError.of_kafka(response.error_code, "", attempts=answer.attempts)
-        outcomes = _outcomes(
-            (
-                (f"{topic.topic}-{each.partition_id}", each)
-                for topic in response.replica_election_results
-                for each in topic.partition_result
-            ),
-            answer.attempts,
+        answer = await self._router.command(request, CONTROLLER, error_code, repeatable=not unclean)
+        response = answer.accepted()
+        outcomes = answer.outcomes(
+            (f"{topic.topic}-{each.partition_id}", each)
+            for topic in response.replica_election_results
+            for each in topic.partition_result
         )
         unneeded = {item for item, error in outcomes.errors.items() if error.code == ErrorCode.ELECTION_NOT_NEEDED}
         return Outcomes(
@@ -387,30 +368,6 @@ def _metadata_request(names: tuple[str, ...] | None) -> MetadataRequest:
     return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
 
 
-def _first_code(field: str) -> Any:
-    """Return a function that returns the error code of the first result of a response, 0 without results.
-
-    A broker that is not the controller reports it for every topic.
-    """
-
-    def code(response: Any) -> int:
-        results = getattr(response, field)
-        return results[0].error_code if results else 0
-
-    return code
-
-
-def _outcomes(results: Iterable[tuple[str, Any]], attempts: int) -> Outcomes:
-    """Return the outcome of each item from its result, which has an error code and a text."""
-    return Outcomes(
-        {
-            item: AdminError.of_kafka(each.error_code, item, each.error_message, attempts) if each.error_code else None
-            for item, each in results
-        },
-        attempts,
-    )
-
-
 def _overrides(configs: Iterable[DescribeConfigsResourceResult]) -> dict[str, str]:
     return {each.name: each.value or "" for each in configs if each.config_source == TOPIC_OVERRIDE}
 
@@ -420,9 +377,7 @@ def _described(response: MetadataResponse) -> Topics:
 
 
 def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminError:
-    if topic.error_code:
-        return AdminError.of_kafka(topic.error_code, name)
-    return TopicDescription(
+    return result_error(topic, name) or TopicDescription(
         name,
         tuple(
             PartitionDescription(
@@ -432,9 +387,7 @@ def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminE
                 each.isr_nodes,
                 None if each.leader_epoch < 0 else each.leader_epoch,
                 each.offline_replicas,
-                error=AdminError.of_kafka(each.error_code, f"{name}-{each.partition_index}")
-                if each.error_code
-                else None,
+                error=result_error(each, f"{name}-{each.partition_index}"),
             )
             for each in sorted(topic.partitions, key=lambda each: each.partition_index)
         ),

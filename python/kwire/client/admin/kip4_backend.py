@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.cluster_router import ANY, CONTROLLER, Answer, Broker
+from kwire.client.admin.cluster_router import ANY, CONTROLLER, Broker
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.values import (
     Outcomes,
@@ -35,6 +35,7 @@ from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartiti
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kwire.client.admin.answer import Answer
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.values import NewTopic, TopicChange

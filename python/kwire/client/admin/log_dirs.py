@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.client.admin.answer import error_code, result_error
 from kwire.client.admin.cluster_router import Broker
-from kwire.client.admin.errors import AdminError
 from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.errors import AdminError
 
 
 class ReplicaSize(NamedTuple):
@@ -70,15 +71,10 @@ class LogDirOperations:
         """
         ids = list(brokers) or sorted(broker.id for broker in (await self._router.describe_cluster()).brokers)
         answers = await asyncio.gather(
-            *(
-                self._router.read(DescribeLogDirsRequest(topics=None), Broker(each), lambda answer: answer.error_code)
-                for each in ids
-            )
+            *(self._router.read(DescribeLogDirsRequest(topics=None), Broker(each), error_code) for each in ids)
         )
         found: list[LogDir] = []
         for broker, answer in zip(ids, answers, strict=True):
-            if answer.response.error_code:
-                raise AdminError.of_kafka(answer.response.error_code, f"broker {broker}", attempts=answer.attempts)
             found += (
                 LogDir(
                     broker,
@@ -93,8 +89,8 @@ class LogDirOperations:
                         for topic in each.topics
                         for replica in topic.partitions
                     ),
-                    AdminError.of_kafka(each.error_code, each.log_dir) if each.error_code else None,
+                    result_error(each, each.log_dir),
                 )
-                for each in answer.response.results
+                for each in answer.accepted(f"broker {broker}").results
             )  # fmt: skip
         return found

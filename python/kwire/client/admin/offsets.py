@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from kwire.client.admin.answer import result_error
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, Broker, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import PartitionOffset, TopicPartition
@@ -203,6 +204,4 @@ def _result(partition: TopicPartition, result: Any) -> Any:
     if result is None:
         lacking = "the response of the broker lacks it"
         return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, str(partition), lacking)
-    if isinstance(result, AdminError) or not result.error_code:
-        return result
-    return AdminError.of_kafka(result.error_code, str(partition))
+    return result if isinstance(result, AdminError) else result_error(result, str(partition)) or result

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.client.admin.answer import error_code
 from kwire.client.admin.cluster_router import ANY, CONTROLLER
-from kwire.client.admin.errors import AdminError
-from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from kwire.messages.kafka.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.values import Outcomes
     from kwire.messages.kafka.describe_quorum import ReplicaState
 
 METADATA_TOPIC = "__cluster_metadata"
@@ -85,15 +85,11 @@ class QuorumOperations:
             AdminError: a broker refused the request.
         """
         topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
-        answer = await self._router.read(
-            DescribeQuorumRequest(topics=(topic,)), ANY, lambda response: response.error_code
-        )
-        response = answer.response
-        if response.error_code:
-            raise AdminError.of_kafka(response.error_code, "the quorum", response.error_message, answer.attempts)
-        [partition] = response.topics[0].partitions
-        if partition.error_code:
-            raise AdminError.of_kafka(partition.error_code, "the quorum", partition.error_message, answer.attempts)
+        answer = await self._router.read(DescribeQuorumRequest(topics=(topic,)), ANY, error_code)
+        [partition] = answer.accepted("the quorum").topics[0].partitions
+        error = answer.error(partition, "the quorum")
+        if error is not None:
+            raise error
         return QuorumDescription(
             partition.leader_id,
             partition.leader_epoch,
@@ -104,8 +100,7 @@ class QuorumOperations:
 
     async def describe_features(self) -> list[FeatureDescription]:
         """Return the features of the cluster, sorted by name, as one broker reports them."""
-        answer = await self._router.read(_api_versions(), ANY, lambda response: response.error_code)
-        response = answer.response
+        response = (await self._router.read(_api_versions(), ANY, error_code)).response
         supported = {each.name: (each.min_version, each.max_version) for each in response.supported_features}
         finalized = {each.name: each.max_version_level for each in response.finalized_features}
         return [
@@ -135,21 +130,9 @@ class QuorumOperations:
             ),
             validate_only=validate_only,
         )
-        answer = await self._router.command(
-            request, CONTROLLER, lambda response: response.error_code, repeatable=validate_only
-        )
-        response = answer.response
-        failed = {each.feature: each for each in response.results if each.error_code}
-        outcomes: dict[str, AdminError | None] = {}
-        for name in levels:
-            each = failed.get(name)
-            if each is not None:
-                outcomes[name] = AdminError.of_kafka(each.error_code, name, each.error_message, answer.attempts)
-            elif response.error_code:
-                outcomes[name] = AdminError.of_kafka(response.error_code, name, response.error_message, answer.attempts)
-            else:
-                outcomes[name] = None
-        return Outcomes(outcomes, answer.attempts)
+        answer = await self._router.command(request, CONTROLLER, error_code, repeatable=validate_only)
+        failed = {each.feature: each for each in answer.response.results if each.error_code}
+        return answer.outcomes((name, failed.get(name, answer.response)) for name in levels)
 
 
 def _api_versions() -> ApiVersionsRequest:

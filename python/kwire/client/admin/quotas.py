@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin import completion
+from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.cluster_router import ANY, Broker
-from kwire.client.admin.errors import AdminError
 from kwire.client.admin.quota_values import ClientQuotaEntity, SpecialName
-from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from kwire.messages.kafka.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.completion import ProgressCallback
+    from kwire.client.admin.values import Outcomes
 
 EVERY = ClientQuotaEntity()
 """The filter that every entity matches."""
@@ -51,10 +51,7 @@ class QuotaOperations:
         request = DescribeClientQuotasRequest(
             components=tuple(_component(kind, name) for kind, name in filter.parts()), strict=strict
         )
-        answer = await self._router.read(request, target, lambda response: response.error_code)
-        response = answer.response
-        if response.error_code:
-            raise AdminError.of_kafka(response.error_code, "client quotas", response.error_message, answer.attempts)
+        response = (await self._router.read(request, target, error_code)).accepted("client quotas")
         return {
             _entity(entry.entity): {each.key: each.value for each in sorted(entry.values, key=lambda each: each.key)}
             for entry in response.entries or ()
@@ -88,20 +85,8 @@ class QuotaOperations:
             ),
             validate_only=validate_only,
         )
-        answer = await self._router.command(
-            request,
-            error_code=lambda response: response.entries[0].error_code if response.entries else 0,
-            repeatable=True,
-        )
-        outcomes: dict[str, AdminError | None] = {}
-        for each in answer.response.entries:
-            item = str(_entity(each.entity))
-            outcomes[item] = (
-                AdminError.of_kafka(each.error_code, item, each.error_message, answer.attempts)
-                if each.error_code
-                else None
-            )
-        return Outcomes(outcomes, answer.attempts)
+        answer = await self._router.command(request, error_code=first_error_code("entries"), repeatable=True)
+        return answer.outcomes((str(_entity(each.entity)), each) for each in answer.response.entries)
 
     async def wait_until_client_quotas(
         self,
@@ -110,29 +95,16 @@ class QuotaOperations:
         timeout: float = 30.0,
         on_progress: ProgressCallback | None = None,
     ) -> None:
-        """Wait until every broker reports these quotas.
+        """Wait until every broker reports these quotas. See `wait_until_created` for the other arguments.
 
         Args:
             expected: values by entity and key; None for a quota that is not set.
-            timeout: seconds to wait.
-            on_progress: called after each round of requests.
-
-        Raises:
-            ChangeTimeout: a broker does not report the change in time.
         """
 
-        async def unmet(broker_id: int) -> Sequence[str]:
-            reported = await self._describe_client_quotas(EVERY, Broker(broker_id), strict=False)
-            return [
-                f"{entity} has {key}={found}"
-                for entity, values in expected.items()
-                for key, value in values.items()
-                if (found := reported.get(entity, {}).get(key)) != value
-            ]
+        def reported(broker_id: int) -> Awaitable[Mapping[ClientQuotaEntity, Mapping[str, float]]]:
+            return self._describe_client_quotas(EVERY, Broker(broker_id), strict=False)
 
-        await completion.wait_for_brokers(
-            self._router, "changed", sum(map(len, expected.values())), unmet, timeout, on_progress
-        )
+        await completion.wait_for_values(self._router, expected, reported, timeout, on_progress)
 
 
 def _component(kind: str, name: str | SpecialName) -> ComponentData:

@@ -7,6 +7,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import completion
+from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ANY, Broker
 from kwire.client.admin.errors import AdminError
@@ -16,7 +17,6 @@ from kwire.client.admin.scram_values import (
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
-from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -26,10 +26,11 @@ from kwire.messages.kafka.describe_user_scram_credentials import DescribeUserScr
 from kwire.protocol.scram_passwords import salted_password
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.completion import ProgressCallback
+    from kwire.client.admin.values import Outcomes
 
 SALT_BYTES = 24
 
@@ -57,20 +58,16 @@ class ScramUserOperations:
     ) -> dict[str, tuple[ScramCredentialInfo, ...] | AdminError]:
         names = tuple(UserName(name=each) for each in dict.fromkeys(users))
         request = DescribeUserScramCredentialsRequest(users=names or None)
-        answer = await self._router.read(request, target, lambda response: response.error_code)
-        response = answer.response
-        if response.error_code:
-            raise AdminError.of_kafka(response.error_code, "SCRAM users", response.error_message, answer.attempts)
+        answer = await self._router.read(request, target, error_code)
         return {
-            each.user: AdminError.of_kafka(each.error_code, each.user, each.error_message, answer.attempts)
-            if each.error_code
-            else tuple(
+            each.user: answer.error(each, each.user)
+            or tuple(
                 sorted(
                     ScramCredentialInfo(ScramMechanismName.of_code(info.mechanism), info.iterations)
                     for info in each.credential_infos
                 )
             )
-            for each in sorted(response.results, key=lambda each: each.user)
+            for each in sorted(answer.accepted("SCRAM users").results, key=lambda each: each.user)
         }
 
     async def alter_user_scram_credentials(
@@ -92,20 +89,8 @@ class ScramUserOperations:
         removed = tuple(ScramCredentialDeletion(name=each.user, mechanism=each.mechanism.code) for each in deletions)
         changed = await asyncio.to_thread(lambda: tuple(map(_salted, upsertions)))
         request = AlterUserScramCredentialsRequest(deletions=removed, upsertions=changed)
-        answer = await self._router.command(
-            request,
-            error_code=lambda response: response.results[0].error_code if response.results else 0,
-            repeatable=not removed,
-        )
-        return Outcomes(
-            {
-                each.user: AdminError.of_kafka(each.error_code, each.user, each.error_message, answer.attempts)
-                if each.error_code
-                else None
-                for each in answer.response.results
-            },
-            answer.attempts,
-        )
+        answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=not removed)
+        return answer.outcomes((each.user, each) for each in answer.response.results)
 
     async def wait_until_user_scram_credentials(
         self,
@@ -114,36 +99,26 @@ class ScramUserOperations:
         timeout: float = 30.0,
         on_progress: ProgressCallback | None = None,
     ) -> None:
-        """Wait until every broker reports these credentials. A new password with the same iterations does not show.
+        """Wait until every broker reports these credentials. See `wait_until_created` for the other arguments.
+
+        A new password with the same number of iterations cannot be seen.
 
         Args:
             expected: iterations by user and mechanism; None for a credential that does not exist.
-            timeout: seconds to wait.
-            on_progress: called after each round of requests.
 
         Raises:
-            ChangeTimeout: a broker does not report the change in time.
+            AdminError: a broker cannot report the credentials of a user.
         """
 
-        async def unmet(broker_id: int) -> Sequence[str]:
-            reported = await self._describe_scram((), Broker(broker_id))
-            lacking = []
-            for user, mechanisms in expected.items():
-                infos = reported.get(user, ())
+        async def reported(broker_id: int) -> Mapping[str, Mapping[ScramMechanismName, int]]:
+            iterations: dict[str, Mapping[ScramMechanismName, int]] = {}
+            for user, infos in (await self._describe_scram((), Broker(broker_id))).items():
                 if isinstance(infos, AdminError):
-                    lacking += [f"{user} has error {infos.name}"] * len(mechanisms)
-                    continue
-                found = {each.mechanism: each.iterations for each in infos}
-                lacking += [
-                    f"{user} has {found.get(mechanism) or 'no'} iterations of {mechanism}"
-                    for mechanism, iterations in mechanisms.items()
-                    if found.get(mechanism) != iterations
-                ]
-            return lacking
+                    raise infos
+                iterations[user] = {each.mechanism: each.iterations for each in infos}
+            return iterations
 
-        await completion.wait_for_brokers(
-            self._router, "changed", sum(map(len, expected.values())), unmet, timeout, on_progress
-        )
+        await completion.wait_for_values(self._router, expected, reported, timeout, on_progress)
 
 
 def _salted(credential: UserScramCredentialUpsertion) -> ScramCredentialUpsertion:

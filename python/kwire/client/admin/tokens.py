@@ -8,8 +8,8 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING
 
+from kwire.client.admin.answer import error_code
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.errors import AdminError
 from kwire.client.admin.token_values import DelegationToken
 from kwire.messages.kafka.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
 from kwire.messages.kafka.describe_delegation_token import DescribeDelegationTokenOwner, DescribeDelegationTokenRequest
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.client.admin.cluster_router import ClusterRouter
+
+ITEM = "delegation token"
+"""What an error concerns."""
 
 
 class DelegationTokenOperations:
@@ -55,9 +58,8 @@ class DelegationTokenOperations:
             ),
             max_lifetime_ms=-1 if max_lifetime_ms is None else max_lifetime_ms,
         )
-        answer = await self._router.command(request, error_code=lambda response: response.error_code)
-        response = answer.response
-        _raise_if_refused(response.error_code, answer.attempts)
+        answer = await self._router.command(request, error_code=error_code)
+        response = answer.accepted(ITEM)
         return DelegationToken(
             token_id=response.token_id,
             owner=f"{response.principal_type}:{response.principal_name}",
@@ -85,10 +87,7 @@ class DelegationTokenOperations:
                 DescribeDelegationTokenOwner(principal_type=kind, principal_name=name)
                 for kind, name in map(_principal, strings_tuple(owners))
             )
-        answer = await self._router.read(
-            DescribeDelegationTokenRequest(owners=wanted), error_code=lambda response: response.error_code
-        )
-        _raise_if_refused(answer.response.error_code, answer.attempts)
+        answer = await self._router.read(DescribeDelegationTokenRequest(owners=wanted), error_code=error_code)
         tokens = (
             DelegationToken(
                 token_id=each.token_id,
@@ -100,7 +99,7 @@ class DelegationTokenOperations:
                 max_timestamp_ms=each.max_timestamp,
                 hmac=Secret(b64encode(each.hmac).decode()),
             )
-            for each in answer.response.tokens
+            for each in answer.accepted(ITEM).tokens
         )
         return sorted(tokens, key=lambda each: (each.owner, each.issue_timestamp_ms, each.token_id))
 
@@ -122,9 +121,8 @@ class DelegationTokenOperations:
         request = RenewDelegationTokenRequest(
             hmac=b64decode(hmac.reveal()), renew_period_ms=-1 if period_ms is None else period_ms
         )
-        answer = await self._router.command(request, error_code=lambda response: response.error_code)
-        _raise_if_refused(answer.response.error_code, answer.attempts)
-        return answer.response.expiry_timestamp_ms
+        answer = await self._router.command(request, error_code=error_code)
+        return answer.accepted(ITEM).expiry_timestamp_ms
 
     async def expire_delegation_token(self, hmac: Secret, *, period_ms: int | None = None) -> int:
         """Let a token expire, and return the time of expiry in milliseconds since 1970.
@@ -142,9 +140,8 @@ class DelegationTokenOperations:
         request = ExpireDelegationTokenRequest(
             hmac=b64decode(hmac.reveal()), expiry_time_period_ms=-1 if period_ms is None else period_ms
         )
-        answer = await self._router.command(request, error_code=lambda response: response.error_code)
-        _raise_if_refused(answer.response.error_code, answer.attempts)
-        return answer.response.expiry_timestamp_ms
+        answer = await self._router.command(request, error_code=error_code)
+        return answer.accepted(ITEM).expiry_timestamp_ms
 
 
 def _principal(text: str) -> tuple[str, str]:
@@ -157,8 +154,3 @@ def _principal(text: str) -> tuple[str, str]:
 
 def _requester(kind: str, name: str) -> str | None:
     return f"{kind}:{name}" if kind else None
-
-
-def _raise_if_refused(code: int, attempts: int) -> None:
-    if code:
-        raise AdminError.of_kafka(code, "delegation token", None, attempts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.client.admin.answer import error_code
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import Broker
 from kwire.client.admin.coordinators import KeyType, at_coordinators
@@ -88,18 +89,13 @@ class TransactionOperations:
         request = ListTransactionsRequest(state_filters=strings_tuple(states), producer_id_filters=())
         cluster = await self._router.describe_cluster()
         answers = await asyncio.gather(
-            *(
-                self._router.read(request, Broker(each.id), lambda response: response.error_code)
-                for each in cluster.brokers
-            )
+            *(self._router.read(request, Broker(each.id), error_code) for each in cluster.brokers)
         )
         found: list[TransactionListing] = []
         for broker, answer in zip(cluster.brokers, answers, strict=True):
-            if answer.response.error_code:
-                raise AdminError.of_kafka(answer.response.error_code, f"broker {broker.id}", attempts=answer.attempts)
             found += (
                 TransactionListing(each.transactional_id, each.producer_id, each.transaction_state, broker.id)
-                for each in answer.response.transaction_states
+                for each in answer.accepted(f"broker {broker.id}").transaction_states
             )
         return sorted(found)
 
@@ -111,11 +107,8 @@ class TransactionOperations:
         async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
             answer = await self._router.read(DescribeTransactionsRequest(transactional_ids=tuple(ids)), Broker(broker))
             return {
-                each.transactional_id: AdminError.of_kafka(
-                    each.error_code, each.transactional_id, attempts=answer.attempts
-                )
-                if each.error_code
-                else TransactionDescription(
+                each.transactional_id: answer.error(each, each.transactional_id)
+                or TransactionDescription(
                     each.transactional_id,
                     each.transaction_state,
                     each.producer_id,

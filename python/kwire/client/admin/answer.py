@@ -1,0 +1,76 @@
+"""The response to a request, and the errors in it: of the whole request, and of single items.
+
+A result is any struct with an `error_code`; some have an `error_message` as well.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.values import Outcomes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kwire.declare import Message
+    from kwire.protocol.endpoint import Endpoint
+
+R = TypeVar("R", bound="Message")
+
+error_code: Callable[[Any], int] = attrgetter("error_code")
+"""Return the error code of a whole response."""
+
+
+def first_error_code(results: str) -> Callable[[Any], int]:
+    """Return a function that returns the error code of the first result of a response, 0 without results.
+
+    A broker that is not responsible reports it for every item.
+
+    Args:
+        results: the field of the response with its results.
+    """
+
+    def code(response: Any) -> int:
+        found = getattr(response, results)
+        return found[0].error_code if found else 0
+
+    return code
+
+
+def result_error(result: Any, item: str, attempts: int = 1) -> AdminError | None:
+    """Return the error of a result for an item, or None, so that `result_error(...) or value` is either."""
+    if not result.error_code:
+        return None
+    return AdminError.of_kafka(result.error_code, item, getattr(result, "error_message", None), attempts)
+
+
+class Answer(NamedTuple, Generic[R]):
+    """A response, the broker that sent it, and how many attempts it took."""
+
+    response: R
+    endpoint: Endpoint
+    attempts: int
+
+    def accepted(self, item: str = "") -> R:
+        """Return the response.
+
+        Args:
+            item: what an error of the whole request concerns.
+
+        Raises:
+            AdminError: the broker refused the whole request.
+        """
+        error = result_error(self.response, item, self.attempts)
+        if error is not None:
+            raise error
+        return self.response
+
+    def error(self, result: Any, item: str) -> AdminError | None:
+        """Return the error of one of the results, or None."""
+        return result_error(result, item, self.attempts)
+
+    def outcomes(self, results: Iterable[tuple[str, Any]]) -> Outcomes:
+        """Return the outcomes for pairs of an item and its result."""
+        return Outcomes({item: self.error(each, item) for item, each in results}, self.attempts)
