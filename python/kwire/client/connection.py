@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from kwire.client.security.credentials import SaslCredentials
     from kwire.declare import Message, Request
+    from kwire.decoder import Decoder
     from kwire.protocol.sasl import SaslMechanism
 
 __all__ = ["Connection", "TimedResponse"]
@@ -318,8 +319,12 @@ class Connection:
         self._in_flight.append(request)
         self._transport.write(request.sent.frame)
 
-    async def send(self, request: Request[R], *, version: int | None = None) -> R:
+    async def send(self, request: Request[R], *, version: int | None = None, decoder: Decoder[R] | None = None) -> R:
         """Send a request and return its decoded response.
+
+        Args:
+            version: the API version; by default the highest one that client and broker have in common.
+            decoder: a decoder of the response in this version, which reuses what did not change since its last one.
 
         Raises:
             ConnectionFault: the connection has ended, or ends before the response is complete.
@@ -329,7 +334,7 @@ class Connection:
         """
         timed = await self.submit(request, version=version)
         try:
-            return timed.response.decode()
+            return timed.response.decode(decoder)
         except InvalidResponse as fault:
             self.fail(fault)
             raise

@@ -34,6 +34,7 @@ from kwire.protocol.negotiated_versions import NegotiatedVersions
 
 if TYPE_CHECKING:
     from kwire.declare import Message, Request
+    from kwire.decoder import Decoder
     from kwire.protocol.endpoint import Endpoint
 
 __all__ = ["ClientConnection", "ReceivedResponse", "SentRequest", "find_body_start"]
@@ -97,13 +98,18 @@ class ReceivedResponse(NamedTuple, Generic[R]):
         """The payload without the response header."""
         return memoryview(self.payload)[self.start :]
 
-    def decode(self) -> R:
+    def decode(self, decoder: Decoder[R] | None = None) -> R:
         """Return the decoded message.
+
+        Args:
+            decoder: a decoder of this message and version, which reuses what did not change.
 
         Raises:
             InvalidResponse: the body is malformed; the connection should be closed.
         """
         try:
+            if decoder is not None:
+                return decoder.decode(self.body)
             return decode(self.sent.response, self.body, version=self.sent.version)
         except DecodeError as error:
             raise self.fault(error) from error

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kwire.client.admin.answer import Answer
 from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound, OutcomeUnknown
-from kwire.client.admin.values import BrokerAddress, ClusterDescription
+from kwire.client.admin.metadata_cache import MetadataCache, described_by_kafka, described_by_kip4
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
@@ -25,16 +25,16 @@ from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault, NoCommonVersion, Timeout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from kwire.client.admin.values import BrokerAddress, ClusterDescription
     from kwire.client.connection import Connection
     from kwire.client.connection_pool import ConnectionPool
     from kwire.declare import Message, Request
-    from kwire.messages.kafka.metadata import MetadataResponse
-    from kwire.messages.kip4.cluster_metadata import ClusterMetadataResponse
     from kwire.protocol.negotiated_versions import Dialect
 
 R = TypeVar("R", bound="Message")
+T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds between two attempts: exponential backoff with jitter."""
@@ -54,7 +54,14 @@ MISDIRECTED_OF = {"kafka": MISDIRECTED, "kip4": frozenset({Kip4ErrorCode.NOT_CON
 
 
 class Target(Protocol):
-    """The broker that a request needs."""
+    """The broker that a request needs.
+
+    Attributes:
+        once: whether to give up when the broker cannot be reached, because another one may be responsible then.
+    """
+
+    @property
+    def once(self) -> bool: ...
 
     async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
         """Return the broker, or None if no broker knows it at the moment.
@@ -73,6 +80,8 @@ class Target(Protocol):
 class AnyBroker:
     """Any broker. Brokers that failed are tried last."""
 
+    once = False
+
     async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint:
         del failures
         return router.known_brokers()[0]
@@ -87,13 +96,15 @@ class AnyBroker:
 class Controller:
     """The controller of the cluster."""
 
+    once = False
+
     async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
-        controller = router.controller or await router.look_up_controller(failures)
+        controller = router.metadata.controller or await router.look_up_controller(failures)
         return None if controller is None else Endpoint(controller.host, controller.port)
 
     def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
         router.put_last(endpoint)
-        router.controller = None
+        router.metadata.controller = None
 
     def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
         return ControllerNotFound(seconds, failures)
@@ -103,18 +114,20 @@ class Broker(NamedTuple):
     """One broker, by its id. A broker that was listed before and is not any more may be restarting."""
 
     id: int
+    once: bool = False
 
     async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
         del failures
-        if self.id not in router.brokers:
+        known = router.metadata
+        if self.id not in known.brokers:
             await router.describe_cluster()
-        if self.id not in router.seen:
+        if self.id not in (known.brokers if self.once else known.seen):
             raise BrokerNotFound(self.id)
-        return router.brokers.get(self.id)
+        return known.brokers.get(self.id)
 
     def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
-        del endpoint
-        router.brokers.pop(self.id, None)
+        router.put_last(endpoint)
+        router.metadata.forget_broker(self.id)
 
     def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
         del seconds, failures
@@ -138,12 +151,8 @@ class ClusterRouter:
         self._bootstrap = bootstrap
         self._connections = pool
         self.timeout = timeout
-        self.brokers: dict[int, Endpoint] = {}
-        """The live brokers by id, as the last response lists them."""
-        self.seen: set[int] = set()
-        """The ids of all brokers that were listed at any time."""
-        self.controller: BrokerAddress | None = None
-        """The controller; None if it has to be looked up."""
+        self.metadata = MetadataCache()
+        """What the responses so far report about the cluster."""
         self._failed: dict[Endpoint, int] = {}
         """Brokers by when they failed last, as a running number."""
         self._failures = 0
@@ -209,8 +218,12 @@ class ClusterRouter:
         """Send a request to one broker, once. Raises ConnectionFault."""
         return await self._send(await self._connections.get(endpoint), request)
 
+    async def cluster(self) -> ClusterDescription:
+        """Return the brokers and the controller as far as they are known, without a request if possible."""
+        return self.metadata.cluster() or await self.describe_cluster()
+
     async def describe_cluster(self) -> ClusterDescription:
-        """Return what a broker reports about the cluster, and remember its brokers and the controller."""
+        """Return what a broker reports about the cluster at this time."""
         fault: ConnectionFault | None = None
         pause = FIRST_PAUSE
         try:
@@ -242,7 +255,7 @@ class ClusterRouter:
 
     def known_brokers(self) -> tuple[Endpoint, ...]:
         """Return the brokers of the cluster and the bootstrap servers, those that failed last at the end."""
-        known = dict.fromkeys((*self.brokers.values(), *self._bootstrap))
+        known = dict.fromkeys((*self.metadata.brokers.values(), *self._bootstrap))
         return tuple(sorted(known, key=lambda endpoint: self._failed.get(endpoint, 0)))
 
     def put_last(self, endpoint: Endpoint) -> None:
@@ -270,14 +283,8 @@ class ClusterRouter:
     async def _describe_cluster(self, endpoint: Endpoint) -> ClusterDescription:
         connection = await self._connections.get(endpoint)
         if connection.negotiated.dialect == "kip4":
-            cluster = _described_by_kip4(await self._send(connection, ClusterMetadataRequest()))
-        else:
-            cluster = _described_by_kafka(await self._send(connection, MetadataRequest(topics=())))
-        if cluster.brokers:
-            self.brokers = {broker.id: Endpoint(broker.host, broker.port) for broker in cluster.brokers}
-            self.seen |= self.brokers.keys()
-        self.controller = cluster.controller
-        return cluster
+            return described_by_kip4(await self._send(connection, ClusterMetadataRequest()))
+        return described_by_kafka(await self._send(connection, MetadataRequest(topics=())))
 
     # Attempts
 
@@ -319,6 +326,9 @@ class ClusterRouter:
                             if not error.retriable:
                                 raise
                             in_flight, fault = False, error
+                            if target.once:
+                                target.forget(self, current)
+                                raise
                         else:
                             code = error_code(answer.response) if error_code is not None else 0
                             if not self._should_retry(code, connection.negotiated.dialect, repeatable=repeatable):
@@ -342,7 +352,7 @@ class ClusterRouter:
 
     async def highest_version(self, request: type[Message]) -> int:
         """Return the highest version of a request that the first known broker supports."""
-        await self.describe_cluster()
+        await self.cluster()
         return (await self._connections.get(self.known_brokers()[0])).negotiated.version_of(request)
 
     async def _send(self, connection: Connection, request: Request[R], version: int | None = None) -> R:
@@ -351,7 +361,10 @@ class ClusterRouter:
         wait = self._not_before.get(connection.endpoint, 0.0) - clock()
         if wait > 0:
             await asyncio.sleep(wait)
-        response = await connection.send(request, version=version)
+        if version is None:
+            version = connection.negotiated.version_of(type(request))
+        response: R = await connection.send(request, version=version, decoder=self.metadata.decoder(request, version))
+        self.metadata.update(response)
         throttled_ms = getattr(response, "throttle_time_ms", 0)
         if throttled_ms > 0:
             self._not_before[connection.endpoint] = clock() + throttled_ms / 1000
@@ -365,22 +378,26 @@ class ClusterRouter:
         return repeatable and dialect == "kafka" and isinstance(known, ErrorCode) and known.retriable
 
 
-def _described_by_kafka(response: MetadataResponse) -> ClusterDescription:
-    brokers = tuple(BrokerAddress(each.node_id, each.host, each.port, each.rack) for each in response.brokers)
-    controller = next((broker for broker in brokers if broker.id == response.controller_id), None)
-    return ClusterDescription(brokers, controller, response.cluster_id)
-
-
-def _described_by_kip4(response: ClusterMetadataResponse) -> ClusterDescription:
-    brokers = tuple(BrokerAddress(each.node_id, each.host, each.port) for each in response.brokers)
-    controller = response.controller
-    return ClusterDescription(
-        brokers, None if controller is None else BrokerAddress(controller.node_id, controller.host, controller.port)
-    )
-
-
 def _timeout(error: TimeoutError, endpoint: Endpoint, request: str, seconds: float) -> ConnectionFault:
     return error if isinstance(error, ConnectionFault) else Timeout(endpoint, request, seconds, 0)
+
+
+async def attempt(
+    send: Callable[[Broker, Sequence[T]], Awaitable[Mapping[T, Any]]], broker: Broker, items: Sequence[T]
+) -> Mapping[T, Any]:
+    """Send a request for items to the broker that is responsible for them, once.
+
+    Returns:
+        The result for each item; for all of them, the error if the broker cannot be reached.
+    """
+    try:
+        return await send(broker, items)
+    except ConnectionFault as fault:
+        if not fault.retriable:
+            raise
+        return dict.fromkeys(items, fault)
+    except BrokerNotFound as error:
+        return dict.fromkeys(items, error)
 
 
 async def back_off(pause: float) -> float:

@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
-from kwire.client.admin.errors import AdminError, ChangeTimeout
+from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout
 from kwire.client.admin.values import Progress
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
@@ -54,7 +54,10 @@ async def wait_until(
     """
 
     async def unmet(broker_id: int) -> Sequence[str]:
-        return await _unmet(backend, router.brokers[broker_id], conditions, configs=configs)
+        endpoint = router.metadata.brokers.get(broker_id)
+        if endpoint is None:  # another call of this client found that it cannot be reached
+            raise BrokerNotFound(broker_id)
+        return await _unmet(backend, endpoint, conditions, configs=configs)
 
     await wait_for_brokers(router, change, len(conditions), unmet, timeout, on_progress)
 
@@ -112,6 +115,8 @@ async def wait_for_brokers(
             return await unmet(broker_id)
         except ConnectionFault as fault:
             return [fault.reason()] * conditions
+        except BrokerNotFound as error:
+            return [str(error)] * conditions
 
     missing: dict[str, Sequence[str]] = {}
     pause = FIRST_PAUSE
@@ -119,7 +124,7 @@ async def wait_for_brokers(
         async with asyncio.timeout(timeout):
             while True:
                 await router.describe_cluster()
-                brokers = tuple(router.brokers)
+                brokers = tuple(router.metadata.brokers)
                 found = await asyncio.gather(*map(unmet_or_fault, brokers))
                 missing = {f"broker {id}": each for id, each in zip(brokers, found, strict=True) if each}
                 total = len(brokers) * conditions

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire.client.admin.answer import result_error
-from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, back_off
+from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, Broker, attempt, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.find_coordinator import FindCoordinatorRequest
@@ -44,10 +44,12 @@ class KeyType(IntEnum):
 async def at_coordinators(
     router: ClusterRouter,
     keys: Sequence[str],
-    send: Callable[[int, Sequence[str]], Awaitable[Mapping[str, Result[T]]]],
+    send: Callable[[Broker, Sequence[str]], Awaitable[Mapping[str, Result[T]]]],
     key_type: KeyType = KeyType.GROUP,
 ) -> dict[str, Result[T]]:
     """Send requests for keys to their coordinators, and again to the new coordinator of a key that has moved.
+
+    Coordinators that the client knows already are not looked up.
 
     Args:
         keys: group ids, or transactional ids.
@@ -55,25 +57,42 @@ async def at_coordinators(
 
     Returns:
         The result for each key, in the order of the keys.
+
+    Raises:
+        ConnectionFault: a coordinator did not respond in time, and no other broker replaced it.
     """
-    found: dict[str, Result[T]] = {}
-    unfinished: Sequence[str] = tuple(dict.fromkeys(keys))
-    clock = asyncio.get_running_loop().time
-    deadline = clock() + router.timeout
+    wanted = tuple(dict.fromkeys(keys))
+    found: dict[str, Result[T] | Exception] = {}
+    unfinished: Sequence[str] = wanted
+    cache = router.metadata
+    deadline = cache.clock() + router.timeout
     pause = FIRST_PAUSE
     while unfinished:
-        by_broker: dict[int, list[str]] = defaultdict(list)
-        for key, coordinator in (await _find(router, unfinished, key_type)).items():
+        by_broker: dict[Broker, list[str]] = defaultdict(list)
+        for key, coordinator in (await _find_all(router, unfinished, key_type)).items():
             if isinstance(coordinator, AdminError):
                 found[key] = coordinator
             else:
-                by_broker[coordinator].append(key)
-        for each in await asyncio.gather(*(send(broker, keys) for broker, keys in by_broker.items())):
+                by_broker[Broker(coordinator, once=True)].append(key)
+        for each in await asyncio.gather(*(attempt(send, broker, keys) for broker, keys in by_broker.items())):
             found.update(each)
-        unfinished = [key for key in unfinished if _has_moved(found.get(key)) and clock() < deadline]
+        unfinished = [key for key in unfinished if _has_moved(found.get(key)) and cache.clock() < deadline]
+        for key in unfinished:
+            cache.forget_coordinator(key_type, key)
         if unfinished:
             pause = await back_off(pause)
-    return {key: found[key] if key in found else _missing(key) for key in dict.fromkeys(keys)}
+    return {key: _result(key, found) for key in wanted}
+
+
+async def _find_all(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -> dict[str, int | AdminError]:
+    """Return the ids of the coordinators, and look up only those that are not known."""
+    known = {key: router.metadata.coordinator(key_type, key) for key in keys}
+    unknown = [key for key, coordinator in known.items() if coordinator is None]
+    found = await _find(router, unknown, key_type) if unknown else {}
+    for key, coordinator in found.items():
+        if not isinstance(coordinator, AdminError):
+            router.metadata.add_coordinator(key_type, key, coordinator)
+    return {key: coordinator for key, coordinator in known.items() if coordinator is not None} | found
 
 
 async def _find(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -> dict[str, int | AdminError]:
@@ -97,9 +116,20 @@ def _with_one_key(request: FindCoordinatorRequest, version: int) -> FindCoordina
     return FindCoordinatorRequest(key=request.coordinator_keys[0], key_type=request.key_type)
 
 
-def _missing(key: str) -> AdminError:
-    return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, key, "the response of the broker lacks it")
+def _result(key: str, found: Mapping[str, Result[T] | Exception]) -> Result[T]:
+    """Return the result for a key.
+
+    Raises:
+        ConnectionFault: the coordinator did not respond.
+    """
+    if key not in found:
+        return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, key, "the response of the broker lacks it")
+    result = found[key]
+    if isinstance(result, Exception) and not isinstance(result, AdminError):
+        raise result
+    return result
 
 
 def _has_moved(result: object) -> bool:
-    return isinstance(result, AdminError) and result.code in MOVED
+    """Return whether a key may have another coordinator now. Exceptions other than AdminError are lost connections."""
+    return result.code in MOVED if isinstance(result, AdminError) else isinstance(result, Exception)

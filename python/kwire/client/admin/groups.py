@@ -6,15 +6,14 @@ coordinator share a request where the protocol allows it.
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from kwire.client.admin.answer import error_code, result_error
+from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.cluster_router import Broker
-from kwire.client.admin.coordinators import MOVED, at_coordinators
+from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinators
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.group_values import (
     LATEST,
     CommittedOffset,
@@ -27,7 +26,8 @@ from kwire.client.admin.group_values import (
     PartitionOffset,
     TopicPartition,
 )
-from kwire.client.admin.offsets import OffsetOperations, by_topic
+from kwire.client.admin.leaders import by_topic
+from kwire.client.admin.offsets import OffsetOperations
 from kwire.client.admin.values import Outcomes
 from kwire.codec import decode
 from kwire.errors import DecodeError
@@ -58,7 +58,10 @@ from kwire.messages.kafka.streams_group_describe import StreamsGroupDescribeRequ
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from kwire.client.admin.cluster_router import Broker
     from kwire.client.admin.coordinators import Result
+
+    Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 
 NAMES_UNTIL = 9
 """The last version of OffsetFetch and OffsetCommit with names of topics; later ones have ids (KIP-848)."""
@@ -85,22 +88,12 @@ class GroupOperations(OffsetOperations):
             AdminError: a broker cannot list its groups.
         """
         wanted_types, wanted_states = set(types), {state.lower() for state in strings_tuple(states)}
-        cluster = await self._router.describe_cluster()
-        responses = await asyncio.gather(
-            *(self._router.read(ListGroupsRequest(), Broker(each.id), error_code) for each in cluster.brokers)
-        )
         groups: list[GroupListing] = []
-        for broker, answer in zip(cluster.brokers, responses, strict=True):
-            groups += (
-                GroupListing(
-                    each.group_id,
-                    GroupType.of(each.group_type),
-                    each.group_state or None,
-                    each.protocol_type,
-                    broker.id,
-                )
-                for each in answer.accepted(f"broker {broker.id}").groups
-            )
+        for broker, answer in (await at_every_broker(self._router, ListGroupsRequest())).items():
+            for each in answer.accepted(f"broker {broker}").groups:
+                self._router.metadata.add_coordinator(KeyType.GROUP, each.group_id, broker)
+                kind = GroupType.of(each.group_type)
+                groups.append(GroupListing(each.group_id, kind, each.group_state or None, each.protocol_type, broker))
         return sorted(
             each
             for each in groups
@@ -127,10 +120,10 @@ class GroupOperations(OffsetOperations):
         return {group: described[group] for group in wanted}
 
     async def _describe(self, groups: Sequence[str], query: DescribeQuery) -> dict[str, GroupDescription | AdminError]:
-        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[GroupDescription]]:
-            answer = await self._router.read(query.request(tuple(ids)), Broker(broker))
+        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[GroupDescription]]:
+            answer = await self._router.read(query.request(tuple(ids)), coordinator)
             return {
-                each.group_id: answer.error(each, each.group_id) or query.description(each, broker)
+                each.group_id: answer.error(each, each.group_id) or query.description(each, coordinator.id)
                 for each in answer.response.groups
             }
 
@@ -142,28 +135,26 @@ class GroupOperations(OffsetOperations):
         Errors of a group: 68 it has members; 69 unknown group.
         """
 
-        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[None]]:
-            answer = await self._router.command(DeleteGroupsRequest(groups_names=tuple(ids)), Broker(broker))
+        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[None]]:
+            answer = await self._router.command(DeleteGroupsRequest(groups_names=tuple(ids)), coordinator)
             return {each.group_id: answer.error(each, each.group_id) for each in answer.response.results}
 
         return Outcomes(await at_coordinators(self._router, strings_tuple(group_ids), send))
 
     # Offsets
 
-    async def list_group_offsets(
-        self, group_ids: Iterable[str]
-    ) -> dict[str, dict[TopicPartition, CommittedOffset] | AdminError]:
+    async def list_group_offsets(self, group_ids: Iterable[str]) -> dict[str, Offsets | AdminError]:
         """Return the committed offsets of classic, consumer, and streams groups. An unknown group has none.
 
         Args:
             group_ids: the groups.
         """
 
-        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[dict[TopicPartition, CommittedOffset]]]:
+        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
             request = OffsetFetchRequest(
                 groups=tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in ids)
             )
-            answer = await self._router.read(request, Broker(broker), highest=NAMES_UNTIL)
+            answer = await self._router.read(request, coordinator, highest=NAMES_UNTIL)
             return {
                 group.group_id: answer.error(group, group.group_id)
                 or {
@@ -177,20 +168,18 @@ class GroupOperations(OffsetOperations):
 
         return await at_coordinators(self._router, strings_tuple(group_ids), send)
 
-    async def list_share_group_offsets(
-        self, group_ids: Iterable[str]
-    ) -> dict[str, dict[TopicPartition, CommittedOffset] | AdminError]:
+    async def list_share_group_offsets(self, group_ids: Iterable[str]) -> dict[str, Offsets | AdminError]:
         """Return the start offsets of share groups (KIP-932), as committed offsets.
 
         Args:
             group_ids: the groups.
         """
 
-        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[dict[TopicPartition, CommittedOffset]]]:
+        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
             request = DescribeShareGroupOffsetsRequest(
                 groups=tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in ids)
             )
-            answer = await self._router.read(request, Broker(broker))
+            answer = await self._router.read(request, coordinator)
             return {
                 group.group_id: answer.error(group, group.group_id)
                 or {
@@ -220,7 +209,7 @@ class GroupOperations(OffsetOperations):
         wanted = sorted(types) if group_ids is None else strings_tuple(group_ids)
         shared = [group for group in wanted if types.get(group) is GroupType.SHARE]
         others = [group for group in wanted if group in types and types[group] is not GroupType.SHARE]
-        offsets: dict[str, dict[TopicPartition, CommittedOffset] | AdminError] = {}
+        offsets: dict[str, Offsets | AdminError] = {}
         if others:
             offsets |= await self.list_group_offsets(others)
         if shared:
@@ -263,9 +252,9 @@ class GroupOperations(OffsetOperations):
             ),
         )
 
-        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
+        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
             del ids
-            answer = await self._router.command(request, Broker(broker), repeatable=True, highest=NAMES_UNTIL)
+            answer = await self._router.command(request, coordinator, repeatable=True, highest=NAMES_UNTIL)
             results = [each for topic in answer.response.topics for each in topic.partitions]
             moved = [each.error_code for each in results if each.error_code in MOVED]
             if moved:
@@ -295,9 +284,9 @@ class GroupOperations(OffsetOperations):
             ),
         )
 
-        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
+        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
             del ids
-            answer = await self._router.command(request, Broker(broker))
+            answer = await self._router.command(request, coordinator)
             return {group_id: answer.error(answer.response, group_id) or answer.response}
 
         response = (await at_coordinators(self._router, [group_id], send))[group_id]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.client.admin.answer import error_code, result_error
-from kwire.client.admin.cluster_router import Broker
+from kwire.client.admin.answer import result_error
+from kwire.client.admin.every_broker import at_every_broker
 from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
 
 if TYPE_CHECKING:
@@ -69,12 +68,9 @@ class LogDirOperations:
             AdminError: a broker refused the request.
             BrokerNotFound: no live broker has such an id.
         """
-        ids = list(brokers) or sorted(broker.id for broker in (await self._router.describe_cluster()).brokers)
-        answers = await asyncio.gather(
-            *(self._router.read(DescribeLogDirsRequest(topics=None), Broker(each), error_code) for each in ids)
-        )
         found: list[LogDir] = []
-        for broker, answer in zip(ids, answers, strict=True):
+        request = DescribeLogDirsRequest(topics=None)
+        for broker, answer in (await at_every_broker(self._router, request, tuple(brokers))).items():
             found += (
                 LogDir(
                     broker,

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from kwire.client.admin.answer import result_error
-from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, Broker, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import PartitionOffset, TopicPartition
+from kwire.client.admin.leaders import at_leaders, by_topic
 from kwire.messages.kafka.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.cluster_router import Broker, ClusterRouter
     from kwire.client.admin.group_values import OffsetSpec
-
-MOVED = frozenset({ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
-"""Error codes of a partition that has another leader now: the request had no effect on it."""
-LEADERLESS_SECONDS = 5.0
-"""How long to wait for an election if a partition has no leader."""
 
 
 class OffsetOperations:
@@ -63,8 +53,8 @@ class OffsetOperations:
                 timeout_ms=int(self._router.timeout * 1000),
             )
 
-        async def send(broker: int, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
-            response = (await self._router.read(request(partitions), Broker(broker))).response
+        async def send(leader: Broker, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
+            response = (await self._router.read(request(partitions), leader)).response
             return {
                 TopicPartition(topic.name, each.partition_index): each
                 for topic in response.topics
@@ -110,9 +100,9 @@ class OffsetOperations:
                 timeout_ms=int(self._router.timeout * 1000),
             )
 
-        async def send(broker: int, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
+        async def send(leader: Broker, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
             # -1 is another offset if records were written meanwhile, but records that exist now go in any case.
-            response = (await self._router.command(request(partitions), Broker(broker), repeatable=True)).response
+            response = (await self._router.command(request(partitions), leader, repeatable=True)).response
             return {
                 TopicPartition(topic.name, each.partition_index): each
                 for topic in response.topics
@@ -123,85 +113,3 @@ class OffsetOperations:
         return {
             partition: each if isinstance(each, AdminError) else each.low_watermark for partition, each in found.items()
         }
-
-
-async def at_leaders(
-    router: ClusterRouter,
-    partitions: Iterable[TopicPartition],
-    send: Callable[[int, Iterable[TopicPartition]], Awaitable[Mapping[TopicPartition, Any]]],
-) -> dict[TopicPartition, Any]:
-    """Send requests for partitions to their leaders, and again to the new leader of a partition that has moved.
-
-    Args:
-        send: sends one request to a broker for some partitions, and returns a result with `error_code` for each.
-
-    Returns:
-        The result, or an AdminError, for each partition.
-    """
-    found: dict[TopicPartition, Any] = {}
-    unfinished = list(partitions)
-    clock = asyncio.get_running_loop().time
-    started = clock()
-    pause = FIRST_PAUSE
-    while unfinished:
-        by_leader = await _leaders(router, unfinished, found)
-        results = await asyncio.gather(*(send(leader, each) for leader, each in by_leader.items()))
-        for each in results:
-            found.update(each)
-        passed = clock() - started
-        unfinished = [
-            each for each in unfinished if passed < min(router.timeout, _patience(found.get(each), router.timeout))
-        ]
-        if unfinished:
-            pause = await back_off(pause)
-    return {each: _result(each, found.get(each)) for each in partitions}
-
-
-async def _leaders(
-    router: ClusterRouter, partitions: Iterable[TopicPartition], found: dict[TopicPartition, Any]
-) -> dict[int, list[TopicPartition]]:
-    """Return partitions by leader. Those without a leader get an error in `found`."""
-    topics = tuple(MetadataRequestTopic(name=topic) for topic in by_topic(partitions))
-    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-    response = (await router.read(request, ANY, lambda response: response.error_code)).response
-    codes = {topic.name: topic.error_code for topic in response.topics}
-    known = {
-        TopicPartition(topic.name, each.partition_index): each.leader_id
-        for topic in response.topics
-        if topic.name is not None
-        for each in topic.partitions
-    }
-    leaders: dict[int, list[TopicPartition]] = defaultdict(list)
-    for partition in partitions:
-        leader = known.get(partition)
-        if leader is None:
-            code = codes.get(partition.topic) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            found[partition] = AdminError.of_kafka(code, str(partition))
-        elif leader < 0:
-            found[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition))
-        else:
-            leaders[leader].append(partition)
-    return leaders
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return the indexes of partitions by topic."""
-    grouped: dict[str, list[int]] = defaultdict(list)
-    for topic, index in partitions:
-        grouped[topic].append(index)
-    return grouped
-
-
-def _patience(result: Any, timeout: float) -> float:
-    """Return the seconds for which a partition with this result is tried again."""
-    if isinstance(result, AdminError):
-        return LEADERLESS_SECONDS if result.code == ErrorCode.LEADER_NOT_AVAILABLE else 0.0
-    return timeout if result is None or result.error_code in MOVED else 0.0
-
-
-def _result(partition: TopicPartition, result: Any) -> Any:
-    """Return the result of a partition, or its error."""
-    if result is None:
-        lacking = "the response of the broker lacks it"
-        return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, str(partition), lacking)
-    return result if isinstance(result, AdminError) else result_error(result, str(partition)) or result

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.client.admin.answer import error_code
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.cluster_router import Broker
 from kwire.client.admin.coordinators import KeyType, at_coordinators
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.group_values import TopicPartition
-from kwire.client.admin.offsets import at_leaders, by_topic
+from kwire.client.admin.leaders import at_leaders, by_topic
 from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
 from kwire.messages.kafka.describe_transactions import DescribeTransactionsRequest
 from kwire.messages.kafka.list_transactions import ListTransactionsRequest
@@ -19,7 +17,7 @@ from kwire.messages.kafka.list_transactions import ListTransactionsRequest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.cluster_router import Broker, ClusterRouter
     from kwire.client.admin.coordinators import Result
 
 
@@ -87,15 +85,11 @@ class TransactionOperations:
             AdminError: a broker refused the request.
         """
         request = ListTransactionsRequest(state_filters=strings_tuple(states), producer_id_filters=())
-        cluster = await self._router.describe_cluster()
-        answers = await asyncio.gather(
-            *(self._router.read(request, Broker(each.id), error_code) for each in cluster.brokers)
-        )
         found: list[TransactionListing] = []
-        for broker, answer in zip(cluster.brokers, answers, strict=True):
+        for broker, answer in (await at_every_broker(self._router, request)).items():
             found += (
-                TransactionListing(each.transactional_id, each.producer_id, each.transaction_state, broker.id)
-                for each in answer.accepted(f"broker {broker.id}").transaction_states
+                TransactionListing(each.transactional_id, each.producer_id, each.transaction_state, broker)
+                for each in answer.accepted(f"broker {broker}").transaction_states
             )
         return sorted(found)
 
@@ -104,8 +98,8 @@ class TransactionOperations:
     ) -> dict[str, TransactionDescription | AdminError]:
         """Return transactions by id. Errors: 105 unknown transactional id."""
 
-        async def send(broker: int, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
-            answer = await self._router.read(DescribeTransactionsRequest(transactional_ids=tuple(ids)), Broker(broker))
+        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
+            answer = await self._router.read(DescribeTransactionsRequest(transactional_ids=tuple(ids)), coordinator)
             return {
                 each.transactional_id: answer.error(each, each.transactional_id)
                 or TransactionDescription(
@@ -127,14 +121,14 @@ class TransactionOperations:
     ) -> dict[TopicPartition, tuple[ProducerDescription, ...] | AdminError]:
         """Return the active producers of partitions, as their leaders report them. Errors: 3 unknown partition."""
 
-        async def send(broker: int, of_leader: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
+        async def send(leader: Broker, of_leader: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
             request = DescribeProducersRequest(
                 topics=tuple(
                     TopicRequest(name=topic, partition_indexes=tuple(indexes))
                     for topic, indexes in by_topic(of_leader).items()
                 )
             )
-            response = (await self._router.read(request, Broker(broker))).response
+            response = (await self._router.read(request, leader)).response
             return {
                 TopicPartition(topic.name, each.partition_index): each
                 for topic in response.topics

@@ -1,0 +1,55 @@
+"""Send a request to every live broker."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from kwire.client.admin.answer import Answer, error_code
+from kwire.client.admin.cluster_router import FIRST_PAUSE, Broker, back_off
+from kwire.client.admin.errors import BrokerNotFound
+from kwire.protocol.errors import ConnectionFault
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.declare import Message, Request
+
+R = TypeVar("R", bound="Message")
+
+
+async def at_every_broker(
+    router: ClusterRouter, request: Request[R], brokers: Sequence[int] = ()
+) -> dict[int, Answer[R]]:
+    """Send a request that changes nothing to brokers, and return the answers by broker.
+
+    If all live brokers are asked and one of them stops, the brokers that are live then are asked again: what it was
+    responsible for has moved to them.
+
+    Args:
+        request: the request.
+        brokers: the ids of the brokers; all live brokers if there are none.
+
+    Raises:
+        ConnectionFault: a live broker did not respond in time.
+        BrokerNotFound: no live broker has one of the ids.
+    """
+    if brokers:
+        return await _answers(router, request, [Broker(each) for each in brokers])
+    deadline = router.metadata.clock() + router.timeout
+    pause = FIRST_PAUSE
+    while True:
+        cluster = await router.cluster()
+        try:
+            return await _answers(router, request, [Broker(each.id, once=True) for each in cluster.brokers])
+        except (ConnectionFault, BrokerNotFound) as error:
+            retriable = not isinstance(error, ConnectionFault) or error.retriable
+            if not retriable or router.metadata.clock() >= deadline:
+                raise
+        pause = await back_off(pause)
+
+
+async def _answers(router: ClusterRouter, request: Request[R], brokers: Sequence[Broker]) -> dict[int, Answer[R]]:
+    answers = await asyncio.gather(*(router.read(request, each, error_code) for each in brokers))
+    return {broker.id: answer for broker, answer in zip(brokers, answers, strict=True)}

@@ -1,0 +1,124 @@
+"""Find the leaders of partitions, and send requests to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from kwire.client.admin.answer import error_code, result_error
+from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, Broker, attempt, back_off
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.group_values import TopicPartition
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from kwire.client.admin.cluster_router import ClusterRouter
+
+    Send: TypeAlias = Callable[[Broker, Sequence[TopicPartition]], Awaitable[Mapping[TopicPartition, Any]]]
+
+MOVED = frozenset({ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+"""Error codes of a partition that has another leader now: the request had no effect on it."""
+LEADERLESS_SECONDS = 5.0
+"""How long to wait for an election if a partition has no leader."""
+
+
+async def at_leaders(
+    router: ClusterRouter, partitions: Iterable[TopicPartition], send: Send
+) -> dict[TopicPartition, Any]:
+    """Send requests for partitions to their leaders, and again to the new leader of a partition that has moved.
+
+    Leaders that the client knows already are not looked up.
+
+    Args:
+        send: sends one request to a broker for some partitions, and returns a result with `error_code` for each.
+
+    Returns:
+        The result, or an AdminError, for each partition.
+
+    Raises:
+        ConnectionFault: the leader of a partition did not respond in time, and no other broker became its leader.
+    """
+    wanted = list(dict.fromkeys(partitions))
+    found: dict[TopicPartition, Any] = {}
+    unfinished = wanted
+    started = router.metadata.clock()
+    pause = 0.0
+    while unfinished:
+        by_leader = await _leaders(router, unfinished, found)
+        for results in await asyncio.gather(*(attempt(send, leader, items) for leader, items in by_leader.items())):
+            found.update(results)
+        passed = router.metadata.clock() - started
+        retried = [each for each in unfinished if passed < _patience(router, each, found.get(each), started)]
+        for each in retried:
+            router.metadata.forget_topic(each.topic)
+        unfinished = retried
+        if unfinished:  # an old entry of the cache may be the reason, so the first look-up does not wait
+            pause = await back_off(pause) if pause else FIRST_PAUSE
+    return {each: _result(each, found.get(each)) for each in wanted}
+
+
+async def _leaders(
+    router: ClusterRouter, partitions: Sequence[TopicPartition], found: dict[TopicPartition, Any]
+) -> dict[Broker, list[TopicPartition]]:
+    """Return partitions by leader. Those without a leader get an error in `found`."""
+    cache = router.metadata
+    unknown = [topic for topic in by_topic(partitions) if cache.topic(topic) is None]
+    if unknown:
+        request = MetadataRequest(
+            topics=tuple(MetadataRequestTopic(name=topic) for topic in unknown), allow_auto_topic_creation=False
+        )
+        await router.read(request, ANY, error_code)
+    leaders: dict[Broker, list[TopicPartition]] = defaultdict(list)
+    for topic, indexes in by_topic(partitions).items():
+        described = cache.topic(topic)
+        known = {} if described is None else {each.partition_index: each.leader_id for each in described.partitions}
+        for index in indexes:
+            partition = TopicPartition(topic, index)
+            leader = known.get(index)
+            if leader is None:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if described is None else described.error_code
+                found[partition] = AdminError.of_kafka(code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(partition))
+            elif leader < 0:
+                found[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition))
+            else:
+                leaders[Broker(leader, once=True)].append(partition)
+    return leaders
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Return the indexes of partitions by topic."""
+    grouped: dict[str, list[int]] = defaultdict(list)
+    for topic, index in partitions:
+        grouped[topic].append(index)
+    return grouped
+
+
+def _patience(router: ClusterRouter, partition: TopicPartition, result: Any, started: float) -> float:
+    """Return the seconds for which a partition with this result is tried again."""
+    code = getattr(result, "code", None) if isinstance(result, Exception) else getattr(result, "error_code", None)
+    if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        is_new = router.metadata.topic(partition.topic, not_before=started) is not None
+        return 0.0 if is_new else router.timeout
+    if isinstance(result, AdminError):
+        return LEADERLESS_SECONDS if code == ErrorCode.LEADER_NOT_AVAILABLE else 0.0
+    return router.timeout if isinstance(result, Exception) or code is None or code in MOVED else 0.0
+
+
+def _result(partition: TopicPartition, result: Any) -> Any:
+    """Return the result of a partition, or its error.
+
+    Raises:
+        ConnectionFault: the leader did not respond.
+    """
+    if result is None:
+        lacking = "the response of the broker lacks it"
+        return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, str(partition), lacking)
+    if isinstance(result, AdminError):
+        return result
+    if isinstance(result, Exception):
+        raise result
+    return result_error(result, str(partition)) or result
