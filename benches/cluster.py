@@ -102,7 +102,7 @@ async def create_topics(admin: AdminClient, connections: list[Connection], prefi
     ]
     for each in batches:
         (await each).raise_first()
-    while min([await count_partitions(connection) for connection in connections]) < before + topics * PARTITIONS:  # noqa: ASYNC110  # other processes cannot be awaited
+    while min([await count_partitions(connection) for connection in connections]) < before + topics * PARTITIONS:
         await asyncio.sleep(0.005)
     taken = time.perf_counter() - started
     for connection in connections:

@@ -104,7 +104,7 @@ async def measure_creation(store: Store, bare: Any, turns: int) -> Figure:
             batches.append(asyncio.ensure_future(controller.create_topics(batch)))
         for outcomes in batches:
             assert all(outcome.error is None for outcome in await outcomes)
-        while any(controller.pending_updates.values()):  # noqa: ASYNC110  # three tasks deliver them within a few iterations
+        while any(controller.pending_updates.values()):
             await asyncio.sleep(0)
 
     def bare_kazoo() -> None:

@@ -69,6 +69,7 @@ def run(quick: bool) -> list[Figure]:
 
 def serve_node(pipe: Connection) -> None:
     from kwire.client.connection_pool import ConnectionPool
+    from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.listener import Listener
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.node.metadata_updates import MetadataUpdates
@@ -90,6 +91,7 @@ def serve_node(pipe: Connection) -> None:
         services = NodeServices(
             NodeSettings(id=1, zookeeper="none"),
             metadata,
+            FeatureCache({}, metadata.mark_changed),
             MetadataUpdates(metadata),
             ToolRunner(ToolContext(1, ToolRegistry(), dict)),
             ConnectionPool(client_id="node-1", timeout=10.0),

@@ -40,7 +40,7 @@ class ChildProcess:
         descriptors: Sequence[int] = (),
     ) -> None:
         with log.open("ab") as output:
-            self._process = subprocess.Popen(  # noqa: S603  # the caller chooses the program
+            self._process = subprocess.Popen(
                 arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -49,7 +49,7 @@ class ChildProcess:
                 env=environment,
                 pass_fds=descriptors,
             )
-        self._guard = subprocess.Popen(  # noqa: S603  # fixed text and a process id
+        self._guard = subprocess.Popen(
             ["/bin/sh", "-c", f"read -r _; kill -9 {self._process.pid}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

@@ -233,7 +233,7 @@ class Connection:
             request, version = exchange.receive(timed.response.decode()), None
         self._authentications += 1
         if exchange.session_lifetime_ms > 0 and self._fault is None:
-            pause = exchange.session_lifetime_ms / 1000 * random.uniform(*REAUTHENTICATE_AT)  # noqa: S311  # not a secret
+            pause = exchange.session_lifetime_ms / 1000 * random.uniform(*REAUTHENTICATE_AT)
             self._session_timer = self._loop.call_later(max(pause, MIN_SESSION), self._start_reauthentication)
 
     def _start_reauthentication(self) -> None:

@@ -82,7 +82,7 @@ class FakeCluster:
             raise ValueError(f"dialect={dialect!r}: expected {' or '.join(VERSIONS)}")
         self.dialect = dialect
         self.replication_factor = min(3, len(ids)) if replication_factor is None else replication_factor
-        self._random = Random(seed)  # noqa: S311  # not for secrets
+        self._random = Random(seed)
         self._kraft = kraft
         self._lock = threading.RLock()
         self._frozen_states: dict[int, ClusterState] = {}

@@ -15,7 +15,7 @@ from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.errors import NotController
 from kwire.cluster.controller.settings import ControllerSettings
 from kwire.cluster.node.metadata_cache import MetadataCache
-from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration
+from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration, SupportedVersionRange
 from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper
 from kwire.cluster.zookeeper.store import make_path
 from kwire.cluster.zookeeper.topics import PartitionState, TopicRegistration
@@ -26,7 +26,7 @@ from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, Topic
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Iterable
+    from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 
     from kwire.cluster.controller.backend import Outcome
     from kwire.cluster.zookeeper.memory_store import MemoryStore
@@ -68,15 +68,26 @@ class Cluster:
         broker.messages.append(message)
         return UpdateMetadataResponse(error_code=broker.metadata.update(message))
 
-    async def start(self, broker_id: int, *, rack: str | None = None, runs_controller: bool = True) -> LiveBroker:
+    async def start(
+        self,
+        broker_id: int,
+        *,
+        rack: str | None = None,
+        features: Mapping[str, SupportedVersionRange] | None = None,
+        settings: ControllerSettings | None = None,
+        runs_controller: bool = True,
+    ) -> LiveBroker:
         """Start a broker: register it and start its controller."""
         store = self.memory.session()
         broker = self.brokers[broker_id] = LiveBroker(broker_id, store)
         await make_path(store, BrokerRegistration.root)
-        registration = BrokerRegistration((BrokerEndpoint("PLAINTEXT", f"h{broker_id}", 9092),), rack=rack)
+        endpoint = BrokerEndpoint("PLAINTEXT", f"h{broker_id}", 9092)
+        registration = BrokerRegistration((endpoint,), rack=rack, features=features or {})
         await store.create(BrokerRegistration.path(broker_id), registration.encode(), ephemeral=True)
         if runs_controller:
-            broker.controller = Controller(store, broker_id, self.send, self.settings, random.Random(broker_id))
+            broker.controller = Controller(
+                store, broker_id, self.send, settings or self.settings, random.Random(broker_id)
+            )
             await broker.controller.start()
         return broker
 

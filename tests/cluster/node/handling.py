@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.node.apis import find_handler
+from kwire.cluster.node.finalized_features import FeatureCache
 from kwire.cluster.node.metadata_cache import MetadataCache
 from kwire.cluster.node.metadata_updates import MetadataUpdates
 from kwire.cluster.node.request_context import NodeServices, RequestContext
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 def node_services(backend: AdminBackend | None = None, **settings: Any) -> NodeServices:
     """Return the services of a node without a ZooKeeper session."""
     metadata = MetadataCache()
+    node_settings = NodeSettings(id=1, zookeeper="none", **settings)
     return NodeServices(
-        NodeSettings(id=1, zookeeper="none", **settings),
+        node_settings,
         metadata,
+        FeatureCache(node_settings.supported_features, metadata.mark_changed),
         MetadataUpdates(metadata),
         ToolRunner(ToolContext(1, _tool_registry(), dict)),
         ConnectionPool(client_id="node-1", timeout=10.0),

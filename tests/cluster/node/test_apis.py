@@ -12,16 +12,13 @@ import pytest
 from kwire.cluster.node.apis import find_handler, served_requests
 from kwire.messages import every
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
-from kwire.messages.kip584.update_features import UpdateFeaturesRequest
 from tests.cluster.node.handling import handle
 
 
-def test_every_request_of_the_dialect_is_served_except_update_features() -> None:
+def test_every_request_of_the_dialect_is_served() -> None:
     declared = {cls for cls in every("kip4") if cls.__name__.partition("_")[0].endswith("Request")}
 
-    assert set(served_requests()) == declared - {UpdateFeaturesRequest}
-    with pytest.raises(KeyError):
-        find_handler(UpdateFeaturesRequest)
+    assert set(served_requests()) == declared
 
 
 @pytest.mark.parametrize("module", sorted(set(served_requests().values())))

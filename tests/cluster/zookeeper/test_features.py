@@ -30,8 +30,16 @@ def test_minimum_level_0_is_read_as_1_with_a_warning() -> None:
 )
 def test_invalid_range_is_ignored_with_a_warning(levels: str) -> None:
     features = FeaturesZnode.decode(data_of(f'{{{levels},"good":{{"min_version_level":1,"max_version_level":1}}}}'))
-    assert features == FeaturesZnode(True, {"good": FinalizedVersionRange(1, 1)})
+    assert features.features == {"good": FinalizedVersionRange(1, 1)}
     assert features.warnings
+
+
+def test_invalid_range_is_written_back_unchanged() -> None:
+    bad = '{"min_version_level":3,"max_version_level":2}'
+    data = data_of(f'{{"good":{{"min_version_level":1,"max_version_level":1}},"bad":{bad}}}')
+    features = FeaturesZnode.decode(data)
+    assert features.invalid == (("bad", bad),)
+    assert features.encode() == data
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ async def test_requests_wait_while_the_ensemble_is_stopped() -> None:
     await alive.exists("/expiring", seen.append)
     memory.stop()
     waiting, rejected = alive.create("/later"), expiring.create("/never")
-    while memory.has_pending_deliveries:  # noqa: ASYNC110  # deliveries take a few iterations of the loop
+    while memory.has_pending_deliveries:  # deliveries take a few iterations of the loop
         await asyncio.sleep(0)
     assert not waiting.done()
     assert (alive.state, seen) == ("suspended", [WatchEvent(WatchEventKind.LOST, "/expiring")])

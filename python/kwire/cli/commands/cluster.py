@@ -148,7 +148,7 @@ def start_node(node_id: int, data: Path) -> int:
     folder.remove_ready_file()
     folder.set_port(previous.port)
     with folder.log.open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603  # our own program and arguments
+        process = subprocess.Popen(
             (*folder.command(), "--end-with", str(cluster_file.pid)),
             stdin=subprocess.DEVNULL,
             stdout=log,

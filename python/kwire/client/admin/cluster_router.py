@@ -402,5 +402,5 @@ async def attempt(
 
 async def back_off(pause: float) -> float:
     """Wait for about `pause` seconds and return how long to wait the next time."""
-    await asyncio.sleep(pause * uniform(0.5, 1.5))  # noqa: S311  # jitter
+    await asyncio.sleep(pause * uniform(0.5, 1.5))
     return min(2 * pause, LONGEST_PAUSE)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kwire.cluster.controller.errors import AdminError
+    from kwire.cluster.controller.feature_commands import FeatureUpdate
+    from kwire.cluster.controller.feature_rules import FeatureChange
     from kwire.cluster.controller.topic_state import Topic
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
@@ -108,6 +110,13 @@ class AdminBackend(Protocol):
         """Compare partitions with their target replicas; without topics, list the ongoing reassignments.
 
         Statuses have the codes 3 and 1005.
+        """
+
+    async def update_features(self, changes: Sequence[FeatureChange]) -> FeatureUpdate:
+        """Finalize, upgrade, downgrade, and delete features: all of them or none. Errors of features have code 42.
+
+        Raises:
+            AdminError: code 42, feature versioning is disabled; code 96, nothing could be written.
         """
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.events import ReloadEvent
+from kwire.cluster.controller.feature_commands import process_features_change
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
 from kwire.cluster.controller.partition_reassignment import advance_reassignments
 from kwire.cluster.controller.preferred_replica_election import elect_requested_leaders
@@ -22,6 +23,7 @@ from kwire.cluster.zookeeper.brokers import BrokerRegistration
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire.cluster.zookeeper.errors import NoNode, ZnodeError
+from kwire.cluster.zookeeper.features import FeaturesZnode
 from kwire.cluster.zookeeper.notifications import IsrChangeNotification
 from kwire.cluster.zookeeper.operations import Delete
 from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
@@ -61,6 +63,7 @@ async def reload_cluster(context: ControllerContext) -> None:
     """Read the whole cluster state and continue what the previous controller started."""
     started = time.perf_counter()
     await process_controller_change(context)
+    await process_features_change(context)
     await _read_config_changes(context)
     brokers = await context.loader.brokers()
     names = await context.loader.list_topics()
@@ -275,4 +278,5 @@ _HANDLERS: Mapping[str, Callable[[ControllerContext], Awaitable[None]]] = {
     PreferredReplicaElection.path(): elect_requested_leaders,
     IsrChangeNotification.root: process_isr_change_notifications,
     ConfigChangeNotification.root: process_config_change_notifications,
+    FeaturesZnode.path(): process_features_change,
 }

@@ -13,7 +13,7 @@ import logging
 import random
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kwire.cluster.controller import replica_commands, topic_commands
+from kwire.cluster.controller import feature_commands, replica_commands, topic_commands
 from kwire.cluster.controller.change_handlers import process_event
 from kwire.cluster.controller.controller_context import ControllerContext
 from kwire.cluster.controller.controller_election import ElectedEpoch, create_top_level_paths, elect, resign
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.backend import Outcome, TopicNames, TopicReassignmentStatus
     from kwire.cluster.controller.cluster_state import Cluster
     from kwire.cluster.controller.events import ChangeEvent, ControllerEvent
+    from kwire.cluster.controller.feature_commands import FeatureUpdate
+    from kwire.cluster.controller.feature_rules import FeatureChange
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.controller.topic_state import Topic
     from kwire.cluster.zookeeper.operations import WatchEvent
@@ -77,7 +79,7 @@ class Controller:
         self._broker_id = broker_id
         self._send = send
         self._settings = settings or ControllerSettings()
-        self._rng = rng or random.Random()  # noqa: S311  # spreads replicas, not used for security
+        self._rng = rng or random.Random()
         self._context: ControllerContext | None = None
         self._queue: EventQueue | None = None
         self._election_possible = asyncio.Event()
@@ -200,6 +202,10 @@ class Controller:
     async def verify_reassignments(self, topics: Sequence[TopicReassignment]) -> list[TopicReassignmentStatus]:
         """See `AdminBackend`."""
         return await self._request(lambda context: replica_commands.verify_reassignments(context, topics))
+
+    async def update_features(self, changes: Sequence[FeatureChange]) -> FeatureUpdate:
+        """See `AdminBackend`."""
+        return await self._request(lambda context: feature_commands.update_features(context, changes))
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int = -1) -> list[tuple[str, int]]:
         """See `AdminBackend`."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.topic_state import Topic
     from kwire.cluster.zookeeper.admin_requests import ReassignPartitions
     from kwire.cluster.zookeeper.errors import ZnodeError
+    from kwire.cluster.zookeeper.features import VersionedFeatures
     from kwire.cluster.zookeeper.operations import Operation
     from kwire.cluster.zookeeper.store import Store, Watch
 
@@ -50,6 +51,7 @@ class ControllerContext:
         unwatched_topics: topics that this controller created and does not watch yet.
         reassignment: `/admin/reassign_partitions` as last read or written and its version, None if it does not exist or
             is malformed.
+        features: the finalized features, None if they cannot be read or written.
         config_changes: paths of the config change notifications that were processed, with their creation times in
             milliseconds.
     """
@@ -80,6 +82,7 @@ class ControllerContext:
         self.topics_to_reread: set[str] = set()
         self.unwatched_topics: set[str] = set()
         self.reassignment: tuple[ReassignPartitions, int] | None = None
+        self.features: VersionedFeatures | None = None
         self.config_changes: dict[str, int] = {}
         self._reported: set[tuple[str, str]] = set()
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kwire.cluster.controller.feature_rules import SupportedFeature
 
 __all__ = ["ControllerSettings"]
 
@@ -27,5 +33,9 @@ class ControllerSettings:
     """Maximum pause between two attempts to send metadata to a broker."""
     send_timeout: float = 10.0
     """Maximum time to wait for a broker's response to UpdateMetadata."""
+    features_enabled: bool = True
+    """Whether features are versioned: `inter.broker.protocol.version` is at least `migration.ibp.version`."""
+    supported_features: Mapping[str, SupportedFeature] = field(default_factory=dict)
+    """`supported.features`: the features that this broker supports."""
     config_change_retention: float = 900.0
     """Time that config change notifications stay in ZooKeeper. Kafka keeps them for 15 minutes."""

@@ -111,6 +111,10 @@ class MetadataCache:
         self.changes += 1
         return ErrorCode.NO_ERROR
 
+    def mark_changed(self) -> None:
+        """Count a change of something else that responses contain, so that they are encoded again."""
+        self.changes += 1
+
     def set_configs(self, topic: str, configs: Mapping[str, str]) -> None:
         """Set the configs that a topic overrides. Configs that no response can carry are skipped."""
         valid = {key: value for key, value in configs.items() if is_encodable_config(key, value)}

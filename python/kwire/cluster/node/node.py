@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.node.controlled_shutdown import request_controlled_shutdown
+from kwire.cluster.node.finalized_features import FeatureCache
 from kwire.cluster.node.listener import Limits, Listener
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.metadata_cache import MetadataCache
@@ -47,6 +48,7 @@ class Node:
     def __init__(self, settings: NodeSettings, tools: Sequence[Tool] = ()) -> None:
         self.settings = settings
         self.metadata = MetadataCache()
+        self.features = FeatureCache(settings.supported_features, self.metadata.mark_changed)
         self.metrics = Metrics(settings.id)
         self.host, self.port = "", 0
         self.metrics_port = 0
@@ -54,6 +56,7 @@ class Node:
         self._services = NodeServices(
             settings,
             self.metadata,
+            self.features,
             MetadataUpdates(self.metadata),
             ToolRunner(ToolContext(settings.id, ToolRegistry(tools), self.status)),
             self._connections,
@@ -62,8 +65,10 @@ class Node:
         self._listener = Listener(dispatcher.dispatch, self, limits(settings), dispatcher.cached_responses)
         self._session: NodeSession | None = None
         self._session_loop: asyncio.Task[None] | None = None
+        self._compatibility: asyncio.Task[None] | None = None
         self._stop_metrics: Callable[[], None] | None = None
         self._stopped = False
+        self._has_ended = asyncio.Event()
 
     # Start and stop
 
@@ -76,6 +81,7 @@ class Node:
             OSError: an address is in use.
             Unreachable: ZooKeeper cannot be reached (`kwire.cluster.zookeeper.errors`).
             IdInUse: another node is registered with this id (`kwire.cluster.node.registration`).
+            IncompatibleFeatures: the node does not support the finalized features of the cluster.
         """
         try:
             await self._start()
@@ -94,7 +100,9 @@ class Node:
             self._add_gauges()
             self.metrics_port, self._stop_metrics = self.metrics.serve(*settings.metrics)
         await session.start(self.host, self.port)
-        self._session_loop = asyncio.get_running_loop().create_task(self._replace_sessions(), name="sessions")
+        loop = asyncio.get_running_loop()
+        self._session_loop = loop.create_task(self._replace_sessions(), name="sessions")
+        self._compatibility = loop.create_task(self._stop_if_incompatible(), name="compatibility")
         log.info("node started", node_id=settings.id, host=self.host, port=self.port, unused=sorted(settings.unused))
 
     async def stop(self, grace: float = 5.0) -> None:
@@ -110,10 +118,27 @@ class Node:
         await self._stop(grace)
         log.info("node stopped", node_id=self.settings.id)
 
+    async def wait_ended(self) -> None:
+        """Wait until the node has stopped.
+
+        Raises:
+            IncompatibleFeatures: it stopped by itself, because it does not support features that were finalized since.
+        """
+        await self._has_ended.wait()
+        if self.features.error is not None:
+            raise self.features.error
+
+    async def _stop_if_incompatible(self) -> None:
+        await self.features.wait_incompatible()
+        await self.stop()
+
     async def _stop(self, grace: float) -> None:
         self._stopped = True
         # Every part is stopped, even if another one fails. The stack runs in reverse order.
         async with AsyncExitStack() as stack:
+            stack.callback(self._has_ended.set)
+            if self._compatibility is not None and self._compatibility is not asyncio.current_task():
+                self._compatibility.cancel()
             if self._stop_metrics is not None:
                 stack.push_async_callback(asyncio.to_thread, self._stop_metrics)
             stack.push_async_callback(self._connections.close)
@@ -138,7 +163,7 @@ class Node:
             connect_timeout=self.settings.zookeeper_connection_timeout_ms / 1000,
             make_chroot=True,
         )
-        session = NodeSession(store, self.settings, self.metadata, self._send_metadata)
+        session = NodeSession(store, self.settings, self.metadata, self.features, self._send_metadata)
         self._session = self._services.metadata_updates.session = session
         self._services.backend = session.controller
         return session
@@ -150,8 +175,8 @@ class Node:
             await self._session.wait_ended()
             log.warning("the ZooKeeper session has ended")
             await self._session.close()
-            while not await self._start_session():  # noqa: ASYNC110  # nothing signals that ZooKeeper is back
-                await asyncio.sleep(uniform(0.5, 1.5) * RECONNECT_SECONDS)  # noqa: S311  # spreads the nodes in time
+            while not await self._start_session():
+                await asyncio.sleep(uniform(0.5, 1.5) * RECONNECT_SECONDS)
 
     async def _start_session(self) -> bool:
         """Open and start a session, and return whether it succeeded."""

@@ -7,13 +7,14 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kwire.child_process import is_running
 from kwire.cluster.node.node import Node
 from kwire.ready_file import write_atomically
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from pathlib import Path
 
     from kwire.cluster.node.settings import NodeSettings
@@ -31,7 +32,7 @@ async def run_node(settings: NodeSettings, ready_file: Path | None, end_with: in
 
     Raises:
         OSError: an address is in use, or the ready file cannot be written.
-        KwireError: the node cannot start.
+        KwireError: the node cannot start, or has stopped by itself.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -52,7 +53,7 @@ async def run_node(settings: NodeSettings, ready_file: Path | None, end_with: in
             if ready_file is not None:
                 facts = {"id": settings.id, "host": node.host, "port": node.port, "pid": os.getpid()}
                 write_atomically(ready_file, facts | {"metrics_port": node.metrics_port})
-            await stop.wait()
+            await _first(stop.wait(), node.wait_ended())
         finally:
             await node.stop()
     finally:
@@ -77,8 +78,21 @@ async def _start(node: Node, stop: asyncio.Event) -> bool:
         stopping.cancel()
 
 
+async def _first(*waits: Coroutine[Any, Any, object]) -> None:
+    """Wait for the first of these to end, raise its exception if it has one, and cancel the others."""
+    tasks = list(map(asyncio.ensure_future, waits))
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            await task
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def _stop_with(pid: int, stop: asyncio.Event) -> None:
     """Set `stop` when the process has ended."""
-    while is_running(pid):  # noqa: ASYNC110  # other processes cannot be awaited
+    while is_running(pid):
         await asyncio.sleep(CHECK_SECONDS)
     stop.set()

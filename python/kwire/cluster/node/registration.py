@@ -11,11 +11,12 @@ import time
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
-from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration
+from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration, SupportedVersionRange
 from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, ZnodeError
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
+    from kwire.cluster.node.settings import NodeSettings
     from kwire.cluster.zookeeper import Store, WatchEvent
 
 LISTENER = "ADMIN"
@@ -41,24 +42,30 @@ class IdInUse(KwireError):
         return f"another node is registered with id {self.node_id}, at {self.address}: give each node a unique id"
 
 
-async def register(store: Store, node_id: int, host: str, port: int, rack: str | None, timeout: float) -> int:
+def registration(settings: NodeSettings, host: str, port: int) -> BrokerRegistration:
+    """Return the registration of a node that others connect to at this address."""
+    supported = settings.supported_features.items()
+    return BrokerRegistration(
+        (BrokerEndpoint(LISTENER, host, port),),
+        rack=settings.rack,
+        features={name: SupportedVersionRange(each.min_version, each.max_version) for name, each in supported},
+        timestamp=time.time_ns() // 1_000_000,
+    )
+
+
+async def register(store: Store, node_id: int, registration: BrokerRegistration, timeout: float) -> int:
     """Register a node, and return its broker epoch, the czxid of the registration.
 
     Args:
         store: an open session.
         node_id: the broker id.
-        host: the host that others connect to.
-        port: the port that others connect to.
-        rack: the rack of the node.
+        registration: the registration.
         timeout: seconds to wait for the end of an earlier registration.
 
     Raises:
         IdInUse: an earlier registration stays.
         SessionExpired, StoreClosed: the session has ended.
     """
-    registration = BrokerRegistration(
-        (BrokerEndpoint(LISTENER, host, port),), rack=rack, timestamp=time.time_ns() // 1_000_000
-    )
     path = BrokerRegistration.path(node_id)
     deadline = asyncio.get_running_loop().time() + timeout
     while True:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from kwire.client.connection_pool import ConnectionPool
     from kwire.cluster.controller.backend import AdminBackend
+    from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.node.metadata_updates import MetadataUpdates
     from kwire.cluster.node.settings import NodeSettings
@@ -21,6 +22,7 @@ class NodeServices:
 
     settings: NodeSettings
     metadata: MetadataCache
+    features: FeatureCache
     metadata_updates: MetadataUpdates
     tools: ToolRunner
     connections: ConnectionPool

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.controller_election import create_top_level_paths
 from kwire.cluster.controller.settings import ControllerSettings
+from kwire.cluster.node.finalized_features import FeatureWatcher
 from kwire.cluster.node.logs import logger
-from kwire.cluster.node.registration import register
+from kwire.cluster.node.registration import register, registration
 from kwire.cluster.node.topic_configs import TopicConfigWatcher
 from kwire.cluster.zookeeper.errors import ConnectionLost
 from kwire.cluster.zookeeper.operations import SessionState
 
 if TYPE_CHECKING:
     from kwire.cluster.controller.metadata_broadcast import Send
+    from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.node.settings import NodeSettings
     from kwire.cluster.zookeeper import Store
@@ -33,28 +35,33 @@ log = logger(__name__)
 class NodeSession:
     """One ZooKeeper session of one node."""
 
-    def __init__(self, store: Store, settings: NodeSettings, metadata: MetadataCache, send: Send) -> None:
+    def __init__(
+        self, store: Store, settings: NodeSettings, metadata: MetadataCache, features: FeatureCache, send: Send
+    ) -> None:
         self.store = store
         self._settings = settings
         self.broker_epoch = -1
         """The czxid of the registration; -1 before it."""
+        self.features = FeatureWatcher(store, features)
         self.topic_configs = TopicConfigWatcher(store, metadata)
         self.controller = Controller(store, settings.id, send, controller_settings(settings))
         self._ended = asyncio.Event()
         self._stop_listening = store.listen(self._state_changed)
 
     async def start(self, host: str, port: int) -> None:
-        """Read and follow the topic configs, register with this address, and join the controller election.
+        """Follow the finalized features and the topic configs, register, and join the controller election.
 
         Raises:
+            IncompatibleFeatures: the node does not support the finalized features.
             IdInUse: another node is registered with this id.
             SessionExpired, StoreClosed: the session has ended.
         """
         settings = self._settings
         await self._make_paths()
+        await self.features.start()
         await self.topic_configs.start()
         timeout = 2 * settings.zookeeper_session_timeout_ms / 1000
-        self.broker_epoch = await register(self.store, settings.id, host, port, settings.rack, timeout)
+        self.broker_epoch = await register(self.store, settings.id, registration(settings, host, port), timeout)
         log.info("registered", node_id=settings.id, host=host, port=port, broker_epoch=self.broker_epoch)
         await self.controller.start()
 
@@ -79,6 +86,7 @@ class NodeSession:
             stack.push_async_callback(self.store.close)
             stack.callback(self._stop_listening)
             stack.push_async_callback(self.topic_configs.stop)
+            stack.push_async_callback(self.features.stop)
             stack.push_async_callback(self.controller.stop)
 
     async def _make_paths(self) -> None:
@@ -104,4 +112,6 @@ def controller_settings(settings: NodeSettings) -> ControllerSettings:
         unclean_leader_election=settings.unclean_leader_election,
         batch_strict=settings.strict_batches,
         queue_size=settings.queued_requests,
+        features_enabled=settings.features_enabled,
+        supported_features=settings.supported_features,
     )

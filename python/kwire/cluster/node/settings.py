@@ -9,8 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from kwire.cluster.controller.feature_rules import SupportedFeature
+from kwire.cluster.zookeeper.features import MAX_LEVEL
+from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
 from kwire.cluster.zookeeper.store import check_path
 from kwire.errors import KwireError
 
@@ -98,9 +102,28 @@ def is_wildcard(host: str) -> bool:
         return False
 
 
+def parse_features(text: str) -> Mapping[str, SupportedFeature]:
+    """Parse `name:min-max,name:min-max:safe`: supported levels, and the level below which no downgrade goes."""
+    features: dict[str, SupportedFeature] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        match = re.fullmatch(r"([^:,\s]+):([0-9]{1,5})-([0-9]{1,5})(?::([0-9]{1,5}))?", part)
+        if match is None:
+            raise ValueError(f"expected name:min-max or name:min-max:safe, found {part!r}")
+        lowest, highest, safe = int(match[2]), int(match[3]), int(match[4] or 0)
+        if not 1 <= lowest <= (safe or lowest) <= highest <= MAX_LEVEL:
+            raise ValueError(f"{part!r}: expected 1 <= min <= safe <= max <= {MAX_LEVEL}")
+        if match[1] in features:
+            raise ValueError(f"feature {match[1]} is named twice")
+        features[match[1]] = SupportedFeature(lowest, highest, safe)
+    return MappingProxyType(features)
+
+
 def setting(name: str, parse: Callable[[str], Any], default: Any = None) -> Any:
     """Declare a field with its name in `server.properties`."""
-    return field(default=default, metadata={"name": name, "parse": parse})
+    metadata = {"name": name, "parse": parse}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +147,17 @@ class NodeSettings:
         "zookeeper.connection.timeout.ms", parse_integer(1, 2**31 - 1), 18_000
     )
     """Time to wait for ZooKeeper when the node starts."""
+    supported_features: Mapping[str, SupportedFeature] = setting("supported.features", parse_features, {})
+    """The features that the node supports (KIP-584), such as `group_coordinator:1-3,transaction_coordinator:1-4:2`. A
+    third number is the lowest safe level: no update goes below it. Kafka has no such setting."""
+    protocol_version: ProtocolVersion = setting(
+        "inter.broker.protocol.version", ProtocolVersion.parse, ProtocolVersion((3, 9))
+    )
+    """The version of the protocol between nodes. It decides whether features are versioned."""
+    migration_protocol_version: ProtocolVersion = setting(
+        "migration.ibp.version", ProtocolVersion.parse, ProtocolVersion((2, 7))
+    )
+    """The protocol version from which features are versioned (KIP-584)."""
     num_partitions: int = setting("num.partitions", parse_integer(1, 2**31 - 1), 1)
     """Default partition count of new topics."""
     default_replication_factor: int = setting("default.replication.factor", parse_integer(1, 32767), 1)
@@ -154,6 +188,11 @@ class NodeSettings:
     """The address to serve Prometheus metrics on; none by default. Kafka has no such setting."""
     unused: Mapping[str, str] = field(default_factory=dict)
     """Properties with unknown names."""
+
+    @property
+    def features_enabled(self) -> bool:
+        """Whether the protocol version is recent enough for feature versioning."""
+        return self.protocol_version >= self.migration_protocol_version.first
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> NodeSettings:

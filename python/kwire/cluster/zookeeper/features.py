@@ -1,8 +1,8 @@
 """Znode of the finalized features (KIP-584).
 
 The path is `/features`, never `/feature`, upon which Kafka brokers act. Version levels start at 1. A minimum level of 0
-is read as 1 with a warning, because the example of the KIP has it. A range with a minimum above its maximum is left out
-with a warning. The version of the znode is the epoch.
+is read as 1 with a warning, because the example of the KIP has it. A range with a minimum above its maximum has no
+effect, but it is kept with a warning, so that it is repaired only on request. The version of the znode is the epoch.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.cluster.zookeeper.errors import NoNode
 from kwire.cluster.zookeeper.json_object import (
     NO_UNKNOWN_KEYS,
     JsonObject,
     UnknownKeys,
     encode_json,
-    encode_objects,
+    encode_object,
     freeze,
 )
 
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kwire.cluster.zookeeper.errors import ZnodeError
+    from kwire.cluster.zookeeper.store import Store, Watch
 
-__all__ = ["FeaturesZnode", "FinalizedVersionRange"]
+__all__ = ["MAX_LEVEL", "FeaturesZnode", "FinalizedVersionRange", "VersionedFeatures", "read_features"]
 
-_MAX_LEVEL = 0x7FFF
+MAX_LEVEL = 0x7FFF
 
 
 class FinalizedVersionRange(NamedTuple):
@@ -45,12 +47,14 @@ class FeaturesZnode:
         enabled: whether feature versioning is enabled; otherwise `features` has no effect.
         features: the finalized features.
         unknown: unknown keys.
-        warnings: errors in the data that were corrected or left out. They are not written and not compared.
+        invalid: features with invalid ranges, which have no effect and are written back.
+        warnings: errors in the data that were corrected or left without effect. They are not written and not compared.
     """
 
     enabled: bool
     features: Mapping[str, FinalizedVersionRange] = field(default_factory=dict)
     unknown: UnknownKeys = NO_UNKNOWN_KEYS
+    invalid: UnknownKeys = NO_UNKNOWN_KEYS
     warnings: tuple[ZnodeError, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
@@ -64,19 +68,12 @@ class FeaturesZnode:
     def encode(self) -> bytes:
         """Encode as version 0, or raise ValueError for invalid levels."""
         for name, levels in self.features.items():
-            if not name or not 1 <= levels.min_version_level <= levels.max_version_level <= _MAX_LEVEL:
+            if not name or not 1 <= levels.min_version_level <= levels.max_version_level <= MAX_LEVEL:
                 raise ValueError(
-                    f"feature {name!r}: invalid levels {levels[:2]}, expected a range from 1 to {_MAX_LEVEL}"
+                    f"feature {name!r}: invalid levels {levels[:2]}, expected a range from 1 to {MAX_LEVEL}"
                 )
-        features = encode_objects(
-            {
-                name: (
-                    {"min_version_level": levels.min_version_level, "max_version_level": levels.max_version_level},
-                    levels.unknown,
-                )
-                for name, levels in self.features.items()
-            }
-        )
+        entries = tuple((name, _encode_levels(levels)) for name, levels in self.features.items())
+        features = encode_object({}, (*entries, *self.invalid))
         return encode_json({"version": 0, "status": int(self.enabled)}, (("features", features), *self.unknown))
 
     @classmethod
@@ -90,27 +87,60 @@ class FeaturesZnode:
         if status not in {0, 1}:
             raise document.error("status", f"expected 0 (disabled) or 1 (enabled), found {status}")
         features: dict[str, FinalizedVersionRange] = {}
+        invalid: list[tuple[str, str]] = []
         warnings: list[ZnodeError] = []
         if status == 1 or "features" in document:
             values = document.object("features")
             for name in values.keys():  # noqa: SIM118  # reading takes the keys out
-                levels = _levels(values, name, warnings)
-                if levels is not None:
+                text = values.text(name)
+                levels = _decode_levels(values, name, warnings)
+                if levels is None:
+                    invalid.append((name, text))
+                else:
                     features[name] = levels
-        return cls(status == 1, features, document.unknown(), tuple(warnings))
+        return cls(status == 1, features, document.unknown(), tuple(invalid), tuple(warnings))
 
 
-def _levels(features: JsonObject, name: str, warnings: list[ZnodeError]) -> FinalizedVersionRange | None:
+class VersionedFeatures(NamedTuple):
+    """The finalized features, None if `/features` does not exist, and their epoch, then -1."""
+
+    znode: FeaturesZnode | None
+    epoch: int
+
+
+async def read_features(store: Store, watch: Watch) -> VersionedFeatures:
+    """Read the finalized features, and watch them, whether they exist or not.
+
+    Raises:
+        ZnodeError: the znode is malformed.
+        StoreError: it cannot be read.
+    """
+    path = FeaturesZnode.path()
+    while await store.exists(path, watch) is not None:
+        try:
+            znode = await store.get(path)
+        except NoNode:
+            continue
+        return VersionedFeatures(FeaturesZnode.decode(znode.data, path), znode.stat.version)
+    return VersionedFeatures(None, -1)
+
+
+def _encode_levels(levels: FinalizedVersionRange) -> str:
+    values = {"min_version_level": levels.min_version_level, "max_version_level": levels.max_version_level}
+    return encode_object(values, levels.unknown)
+
+
+def _decode_levels(features: JsonObject, name: str, warnings: list[ZnodeError]) -> FinalizedVersionRange | None:
     one = features.object(name)
     lowest = one.integer("min_version_level", bits=16)
     highest = one.integer("max_version_level", bits=16)
     if not name:
-        warnings.append(features.error(name, "feature without a name ignored"))
+        warnings.append(features.error(name, "a feature without a name has no effect"))
         return None
     if lowest == 0:
         warnings.append(one.error("min_version_level", "0 is below the lowest level and is read as 1"))
         lowest = 1
     if not 1 <= lowest <= highest:
-        warnings.append(features.error(name, f"invalid range of levels ignored: {lowest} to {highest}"))
+        warnings.append(features.error(name, f"the range from {lowest} to {highest} is invalid and has no effect"))
         return None
     return FinalizedVersionRange(lowest, highest, one.unknown())

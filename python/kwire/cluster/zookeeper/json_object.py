@@ -142,6 +142,10 @@ class JsonObject:
             raise self.error(key, "is missing")
         return value
 
+    def text(self, key: str) -> str:
+        """Return the JSON text of a value that is still to be read."""
+        return _ENCODER.encode(self._values[key])
+
     def ignore(self, *keys: str) -> None:
         """Skip known keys without checking their values."""
         for key in keys:

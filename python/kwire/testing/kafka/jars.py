@@ -66,7 +66,7 @@ def _missing_maven(name: str) -> str | None:
 def _download(pom: Path, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as partial:
-        run = subprocess.run(  # noqa: S603  # fixed arguments
+        run = subprocess.run(
             [  # noqa: S607  # from the user's PATH
                 "mvn",
                 "--quiet",

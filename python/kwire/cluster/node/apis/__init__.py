@@ -2,7 +2,7 @@
 
 A module is found by its name, as messages are: `create_topic` serves every version of CreateTopic, that is, all request
 classes with the API key of `CreateTopicRequest`. Dispatch and ApiVersions derive from the modules of this package, so
-adding an API means adding one file, and a declared API without a file is not served (UpdateFeatures).
+adding an API means adding one file, and a declared API without a file is not served.
 
 A module defines `handle(request, context)`, typed with the request classes that it serves. A handler that responds from
 memory is a function; its response is kept until the metadata changes. A handler that waits is a coroutine function.

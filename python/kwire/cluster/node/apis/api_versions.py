@@ -1,4 +1,7 @@
-"""ApiVersions, key 18: every API that has a module in this package."""
+"""ApiVersions, key 18: every API that has a module in this package, and the features of the node and of the cluster.
+
+Supported features are listed even if feature versioning is disabled; finalized features and their epoch are not.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.node.apis import served_requests
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip584.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kwire.messages.kip584.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeature,
+    SupportedFeature,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,9 +25,26 @@ if TYPE_CHECKING:
 
 
 def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
-    """List the served APIs."""
-    del request, context
-    return ApiVersionsResponse(error_code=ErrorCode.NO_ERROR, api_keys=_version_ranges(served_requests()))
+    """List the served APIs and the features."""
+    del request
+    features = context.node.features
+    znode, epoch = features.current
+    finalized = znode.features if znode is not None and znode.enabled else {}
+    return ApiVersionsResponse(
+        error_code=ErrorCode.NO_ERROR,
+        api_keys=_version_ranges(served_requests()),
+        supported_features=tuple(
+            SupportedFeature(name=name, min_version=each.min_version, max_version=each.max_version)
+            for name, each in sorted(features.supported.items())
+        ),
+        finalized_features_epoch=epoch if features.is_enabled else -1,
+        finalized_features=tuple(
+            FinalizedFeature(
+                name=name, max_version_level=each.max_version_level, min_version_level=each.min_version_level
+            )
+            for name, each in sorted(finalized.items())
+        ),
+    )
 
 
 def unsupported_version() -> ApiVersionsResponse:

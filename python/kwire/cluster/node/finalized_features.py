@@ -1,0 +1,161 @@
+"""The finalized features as a node knows them (KIP-584).
+
+A node reads `/features` before it registers, and watches it. A node that does not support the finalized features must
+not serve the cluster: it does not start, and stops in order if a later change is incompatible with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from kwire.cluster.controller.feature_rules import incompatibilities
+from kwire.cluster.node.logs import logger
+from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, SessionExpired, StoreClosed, ZnodeError
+from kwire.cluster.zookeeper.features import VersionedFeatures, read_features
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kwire.cluster.controller.feature_rules import SupportedFeature
+    from kwire.cluster.zookeeper import Store, WatchEvent
+
+__all__ = ["FeatureCache", "FeatureWatcher", "IncompatibleFeatures"]
+
+log = logger(__name__)
+
+
+class IncompatibleFeatures(KwireError):
+    """A node does not support the finalized features of its cluster.
+
+    Attributes:
+        epoch: the epoch of the finalized features.
+        reasons: one sentence for each feature.
+    """
+
+    def __init__(self, epoch: int, reasons: Sequence[str]) -> None:
+        super().__init__(epoch, tuple(reasons))
+        self.epoch = epoch
+        self.reasons = tuple(reasons)
+
+    def __str__(self) -> str:
+        return (
+            f"this node does not support the finalized features of the cluster, epoch {self.epoch}:"
+            f" {'; '.join(self.reasons)}: run a release that supports them, or downgrade them first"
+        )
+
+
+class FeatureCache:
+    """The finalized features at the highest epoch that this node has read.
+
+    Args:
+        supported: the features that this node supports.
+        on_change: called after every change.
+    """
+
+    def __init__(self, supported: Mapping[str, SupportedFeature], on_change: Callable[[], None]) -> None:
+        self.supported = supported
+        self.current = VersionedFeatures(None, -1)
+        self.error: IncompatibleFeatures | None = None
+        """Why this node must stop."""
+        self.is_updating = False
+        """Whether this node, as the controller, is processing UpdateFeatures."""
+        self._on_change = on_change
+        self._changed = asyncio.Event()
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether feature versioning is enabled."""
+        return self.current.znode is not None and self.current.znode.enabled
+
+    def set(self, found: VersionedFeatures) -> None:
+        """Take over finalized features, unless a later epoch is known.
+
+        Raises:
+            IncompatibleFeatures: this node does not support them.
+        """
+        if found.epoch < self.current.epoch:
+            log.warning("ignoring an earlier epoch of the features", epoch=found.epoch, known=self.current.epoch)
+            return
+        if found == self.current:
+            return
+        self.current = found
+        reasons = incompatibilities(found.znode, self.supported)
+        self.error = IncompatibleFeatures(found.epoch, reasons) if reasons else None
+        self._on_change()
+        self._changed.set()
+        self._changed = asyncio.Event()
+        if self.error is not None:
+            raise self.error
+
+    async def wait_epoch(self, epoch: int) -> None:
+        """Wait until the features of this epoch, or a later one, are known."""
+        while self.current.epoch < epoch:
+            await self._changed.wait()
+
+    async def wait_incompatible(self) -> IncompatibleFeatures:
+        """Wait until this node does not support the finalized features."""
+        while self.error is None:
+            await self._changed.wait()
+        return self.error
+
+
+class FeatureWatcher:
+    """Copies the finalized features from ZooKeeper to the cache, for one session."""
+
+    def __init__(self, store: Store, cache: FeatureCache) -> None:
+        self._store = store
+        self._cache = cache
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Read the features, and start following changes.
+
+        Raises:
+            IncompatibleFeatures: this node does not support them.
+            SessionExpired, StoreClosed: the session has ended.
+        """
+        while True:
+            try:
+                await self._read()
+            except ConnectionLost:
+                continue
+            break
+        self._task = asyncio.get_running_loop().create_task(self._follow(), name="features")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _read(self) -> None:
+        """Read the features. Malformed or unreadable ones leave the cache as it is."""
+        try:
+            found = await read_features(self._store, self._on_event)
+        except ZnodeError as error:
+            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
+        except NotAuthorized as error:
+            log.error("cannot read the finalized features", reason=str(error))  # noqa: TRY400  # the znode is at fault, not the code
+        else:
+            if found.znode is not None:  # a deleted znode is written again by the controller
+                self._cache.set(found)
+
+    def _on_event(self, event: WatchEvent) -> None:
+        del event  # every kind of event requires reading again
+        self._changed.set()
+
+    async def _follow(self) -> None:
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                try:
+                    await self._read()
+                except ConnectionLost:
+                    self._changed.set()
+        except IncompatibleFeatures as error:
+            log.error("this node must stop", reason=str(error))  # noqa: TRY400  # the cluster has changed, the code is right
+        except (SessionExpired, StoreClosed) as error:
+            log.debug("features are no longer followed", reason=str(error))
