@@ -197,7 +197,7 @@ def test_all_failing_features_are_named() -> None:
     assert list(plan_update(CURRENT, changes, SUPPORTED, BROKERS).errors) == ["other", "group_coordinator"]
 
 
-def test_finalized_feature_that_nobody_supports_can_be_deleted() -> None:
+def test_finalized_feature_without_support_can_be_deleted() -> None:
     plan = plan_update(finalized(left=(1, 1)), [FeatureChange("left", 0, True)], SUPPORTED, BROKERS)
     assert plan.after == finalized()
 

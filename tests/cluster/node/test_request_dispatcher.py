@@ -24,7 +24,6 @@ from kwire.messages.kip4.create_topic import CreateTopicRequest
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.messages.kip584.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kwire.messages.kip584.update_features import UpdateFeaturesRequest
 from tests.cluster.node.handling import node_services
 from tests.cluster.node.test_listener import Client, RecordingObserver
 from tests.cluster.node.test_metadata_cache import live, state, topic, update
@@ -202,7 +201,6 @@ def test_topic_metadata_version_0_is_cached_if_it_creates_no_topic() -> None:
         (b"", "request of 0 bytes"),
         (struct.pack(">hhi", 9999, 3, 7) + bytes(2), "request with key 9999, version 3, correlation id 7"),
         (struct.pack(">hhi", 1000, 5, 7) + bytes(2), "ClusterMetadataRequest"),
-        (request_frame(UpdateFeaturesRequest(feature_updates=()), 0, 1)[4:], "UpdateFeaturesRequest is not served"),
     ],
 )
 def test_request_that_cannot_be_answered_is_invalid(payload: bytes, detail: str) -> None:

@@ -25,6 +25,6 @@ def test_bug_fix_number_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "2", "2.7-", "2.7-IV", "two", "2.7-iv0", "v2.7", " 2.7", "2.7.1.1.1"])
-def test_text_that_is_no_version_is_rejected(text: str) -> None:
+def test_other_text_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected a release such as 2\.7 or 2\.7-IV0"):
         ProtocolVersion.parse(text)

@@ -82,7 +82,7 @@ def incompatibilities(
 ) -> list[str]:
     """Return why a broker with these supported features cannot be part of the cluster; empty if it can.
 
-    A finalized feature is incompatible with a broker that does not know it, or whose range does not contain it.
+    A finalized feature is incompatible with a broker that does not know it or does not support its whole range.
     """
     if finalized is None or not finalized.enabled:
         return []

@@ -1,0 +1,197 @@
+"""Random sequences of updates, joins, leaves, and failovers: no finalized range is outside a live broker's support.
+
+Brokers are sessions with the parts of a node that follow features, on ZooKeeper in memory; a broker that finds itself
+incompatible leaves, as a node does. `make soak` runs more examples than `make test`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from kwire.cluster.controller.controller_election import create_top_level_paths
+from kwire.cluster.controller.errors import AdminError, NotController
+from kwire.cluster.controller.feature_rules import FeatureChange, SupportedFeature, incompatibilities
+from kwire.cluster.node.finalized_features import FeatureCache, FeatureWatcher, IncompatibleFeatures
+from kwire.cluster.zookeeper import FeaturesZnode, SupportedVersionRange
+from kwire.cluster.zookeeper.memory_store import InjectedFault
+from tests.cluster.controller.clusters import SETTINGS, Cluster
+from tests.eventually import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.cluster.controller.controller import Controller
+    from kwire.cluster.zookeeper.memory_store import MemoryStore
+    from kwire.cluster.zookeeper.operations import Operation
+
+EXAMPLES = int(os.environ.get("KWIRE_SOAK_EXAMPLES", "50"))
+NAMES = ("f", "g")
+BROKERS = (1, 2, 3)
+
+Supported = dict[str, SupportedFeature]
+
+
+@dataclass(frozen=True)
+class Join:
+    """A broker joins with these supported features, or one that runs leaves."""
+
+    broker: int
+    supported: Supported
+    enabled: bool
+
+
+@dataclass(frozen=True)
+class Update:
+    """An update, with a fault at the first write."""
+
+    changes: list[FeatureChange]
+    fault: InjectedFault | None
+
+
+ranges = st.tuples(st.integers(1, 3), st.integers(1, 3)).map(lambda ends: SupportedFeature(min(ends), max(ends)))
+wide = st.builds(SupportedFeature, st.just(1), st.integers(2, 3))
+supported = st.fixed_dictionaries({"f": wide, "g": wide}) | st.dictionaries(st.sampled_from(NAMES), ranges)
+joins = st.builds(Join, st.sampled_from(BROKERS), supported, st.booleans())
+changes = st.builds(FeatureChange, st.sampled_from(NAMES), st.integers(0, 3), st.booleans())
+updates = st.builds(
+    Update,
+    st.lists(
+        st.builds(FeatureChange, st.sampled_from(NAMES), st.integers(0, 4), st.booleans()), min_size=1, max_size=2
+    ),
+    st.sampled_from([None, None, InjectedFault.LOSE_REQUEST, InjectedFault.LOSE_RESPONSE]),
+)
+
+
+def max_levels(znode: FeaturesZnode) -> dict[str, int]:
+    return {name: each.max_version_level for name, each in znode.features.items()}
+
+
+class History:
+    """A cluster, and what its brokers know about features."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self.caches: dict[int, FeatureCache] = {}
+        self.watchers: dict[int, FeatureWatcher] = {}
+        self.epoch = -1
+
+    async def join(self, step: Join) -> None:
+        if step.broker in self.watchers:
+            await self.leave(step.broker)
+            return
+        cache = FeatureCache(step.supported, lambda: None)
+        store = self.cluster.memory.session()
+        await create_top_level_paths(store)
+        watcher = FeatureWatcher(store, cache)
+        try:
+            await watcher.start()
+        except IncompatibleFeatures:
+            await watcher.stop()
+            await store.close()
+            return
+        supported = step.supported.items()
+        features = {name: SupportedVersionRange(each.min_version, each.max_version) for name, each in supported}
+        controller = replace(SETTINGS, supported_features=step.supported, features_enabled=step.enabled)
+        await self.cluster.start(step.broker, features=features, settings=controller)
+        self.caches[step.broker], self.watchers[step.broker] = cache, watcher
+        await self.settle()
+
+    async def leave(self, broker: int) -> None:
+        await self.watchers.pop(broker).stop()
+        del self.caches[broker]
+        await self.cluster.kill(broker)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Let brokers that have become incompatible leave, and compare all others with ZooKeeper."""
+        while self.watchers:
+            await self.cluster.wait_idle()
+            await eventually(self.all_have_read)
+            incompatible = [broker for broker, cache in self.caches.items() if cache.error is not None]
+            if not incompatible:
+                break
+            await self.watchers.pop(incompatible[0]).stop()
+            del self.caches[incompatible[0]]
+            await self.cluster.kill(incompatible[0])
+        if self.watchers:
+            self.check()
+
+    def stored(self) -> tuple[FeaturesZnode, int]:
+        found = self.cluster.memory.tree.get(FeaturesZnode.path())
+        return FeaturesZnode.decode(found.data), found.version
+
+    def all_have_read(self) -> bool:
+        return all(cache.current == self.stored() for cache in self.caches.values())
+
+    def check(self) -> None:
+        znode, epoch = self.stored()
+        assert not znode.warnings
+        assert epoch >= self.epoch
+        self.epoch = epoch
+        for cache in self.caches.values():
+            assert not incompatibilities(znode, cache.supported)
+
+    async def update(self, step: Update) -> None:
+        if not self.watchers:
+            return
+        controller = await self.cluster.wait_elected()
+        before, epoch = self.stored()
+        acknowledged = await self.send(controller, step)
+        event(f"update acknowledged: {acknowledged}")
+        await self.settle()
+        if not self.watchers:
+            return
+        after, now = self.stored()
+        if acknowledged is not True and after == before:
+            assert now == epoch
+            return
+        assert acknowledged is not False, "a rejected update has changed features"
+        assert now > epoch
+        assert max_levels(after) == {
+            name: level
+            for name, level in (
+                max_levels(before) | {change.name: change.max_version_level for change in step.changes}
+            ).items()
+            if level >= 1
+        }
+
+    async def send(self, controller: Controller, step: Update) -> bool | None:
+        """Send an update, and return whether it was acknowledged; None if that is unknown."""
+        faults = [step.fault] if step.fault is not None else []
+
+        def inject(store: MemoryStore, operations: Sequence[Operation]) -> InjectedFault:
+            del store, operations
+            return faults.pop() if faults else InjectedFault.NONE
+
+        self.cluster.memory.inject_fault = inject
+        try:
+            return not (await controller.update_features(step.changes)).errors
+        except NotController:
+            return None
+        except AdminError:
+            return False
+        finally:
+            self.cluster.memory.inject_fault = None
+
+    async def stop(self) -> None:
+        for watcher in self.watchers.values():
+            await watcher.stop()
+        await self.cluster.stop()
+
+
+@settings(max_examples=EXAMPLES, derandomize="KWIRE_SOAK_EXAMPLES" not in os.environ)
+@given(st.lists(joins | updates, min_size=3, max_size=12))
+async def test_finalized_features_fit_all_live_brokers_after_any_history(steps: list[Join | Update]) -> None:
+    async with asyncio.timeout(60):
+        history = History()
+        try:
+            for step in steps:
+                await (history.join(step) if isinstance(step, Join) else history.update(step))
+        finally:
+            await history.stop()
