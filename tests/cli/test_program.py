@@ -1,4 +1,4 @@
-"""The whole command: help, documentation, usage errors, exit codes, imports, and completion."""
+"""The whole command: help, documentation, usage errors, exit codes, and imports."""
 
 from __future__ import annotations
 
@@ -217,25 +217,6 @@ def test_missing_click_is_explained(tmp_path: Path) -> None:
 
     assert done.stderr == "Error: the command line needs click: pip install 'kwire[cli]'\n"
     assert done.returncode == 2
-
-
-def test_shell_completion_completes_message_names() -> None:
-    done = run(_KWIRE_COMPLETE="bash_complete", COMP_WORDS="kwire plan MetadataRe", COMP_CWORD="2")
-
-    assert done.out.split() == ["plain,MetadataRequest", "plain,MetadataResponse"]
-    assert done.code == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "completions"),
-    [("kwire rep", ["replay", "report"]), ("kwire decode --re", ["--request", "--response"]), ("kwire no", ["node"])],
-    ids=["command", "option", "command of an extra"],
-)
-def test_shell_completion_completes_commands_and_options(words: str, completions: list[str]) -> None:
-    done = run(_KWIRE_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(words.count(" ")))
-
-    assert done.out.split() == [f"plain,{each}" for each in completions]
-    assert done.code == 0
 
 
 def test_commands_do_not_share_option_objects() -> None:

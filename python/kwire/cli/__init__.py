@@ -25,13 +25,18 @@ from __future__ import annotations
 
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
 
 def main() -> None:
     """Run the command and exit the process."""
+    if "--debug" not in sys.argv:
+        sys.excepthook = _print_unexpected
     try:
-        from kwire.cli.program import run
-
-        code = run(sys.argv[1:])
+        code = _function()(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130
     except ModuleNotFoundError as error:
@@ -40,3 +45,27 @@ def main() -> None:
         print(f"Error: the command line needs {error.name}: pip install 'kwire[cli]'", file=sys.stderr)
         code = 2
     sys.exit(code)
+
+
+def _function() -> Callable[[Sequence[str]], int]:
+    """Return the function that runs the arguments. Completion in a shell must not import the rest."""
+    if sys.argv[1:2] == ["__complete"]:
+        from kwire.cli.completion.completer import complete
+
+        return lambda arguments: complete(arguments[1:])
+    if sys.argv[1:2] == ["__fetch"]:
+        from kwire.cli.completion.refresh import fetch
+
+        return lambda arguments: fetch(arguments[1:])
+    from kwire.cli.program import run
+
+    return run
+
+
+def _print_unexpected(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """Print one sentence instead of a traceback."""
+    del traceback
+    print(
+        f"Error: unexpected {kind.__name__}: {error}\nThis is a bug of kwire: please report what kwire --debug prints.",
+        file=sys.stderr,
+    )

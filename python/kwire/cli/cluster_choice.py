@@ -10,6 +10,7 @@ The configuration file is `~/.config/kwire/config.toml`, or the file that KWIRE_
     [clusters.prod]
     bootstrap = "broker-1:9093,broker-2:9093"
     properties = "prod.properties"       # TLS and SASL; relative to this file. Or a table with Kafka's own keys.
+    password_command = "pass kafka/prod"  # prints the password, if sasl.jaas.config has none
     cluster_id = "Ohr0NLLfT1u8XmIlXOXZ4w" # checked before anything is changed
     read_only = true                      # refuse to change anything
     confirm = "type-name"                 # type the name of the cluster before something is destroyed
@@ -17,7 +18,8 @@ The configuration file is `~/.config/kwire/config.toml`, or the file that KWIRE_
 
 from __future__ import annotations
 
-import os
+import shlex
+import subprocess
 import sys
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -26,17 +28,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire.cli.user_files import config_file
+from kwire.secret import Secret
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kwire.client.security import ClientProperties, ConnectionConfig
 
-__all__ = ["ClusterChoice", "choose_cluster", "config_path"]
+__all__ = ["ClusterChoice", "choose_cluster", "cluster_names", "config_path"]
 
 DEFAULT_TIMEOUT = 30.0
 KEYS: dict[str, type | tuple[type, ...]] = {
     "bootstrap": str,
     "properties": (str, dict),
+    "password_command": str,
     "cluster_id": str,
     "read_only": bool,
     "confirm": str,
@@ -71,23 +77,41 @@ class ClusterChoice:
 
 def config_path() -> Path:
     """Return the path of the configuration file, which need not exist."""
-    if path := os.environ.get("KWIRE_CONFIG"):
-        return Path(path)
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "kwire" / "config.toml"
+    return Path(config_file())
+
+
+def cluster_names() -> list[str]:
+    """Return the names of the clusters in the configuration file.
+
+    Raises:
+        click.UsageError: the file is invalid.
+    """
+    return list(_read_config().get("clusters", {}))
 
 
 def choose_cluster(
-    *, bootstrap: str | None, cluster: str | None, command_config: Path | None, timeout: float | None
+    *,
+    bootstrap: str | None,
+    cluster: str | None,
+    command_config: Path | None,
+    overrides: Sequence[str] = (),
+    timeout: float | None,
+    run_password_command: bool = True,
 ) -> ClusterChoice:
     """Return the cluster that options, the environment, and the configuration file choose, in this order.
 
+    Args:
+        overrides: texts such as `security.protocol=SSL`, in place of properties of files.
+        run_password_command: whether a `password_command` is run; it may ask for something.
+
     Raises:
-        click.UsageError: no cluster is named, or a file is invalid.
+        click.UsageError: no cluster is named, a file or an override is invalid, or there is no password.
     """
     document = _read_config() if bootstrap is None or cluster is not None else {}
     name = cluster or (None if bootstrap else document.get("default_cluster"))
     named = _named(document, name) if name is not None else {}
-    properties = _properties(command_config, named.get("properties"))
+    command = named.get("password_command") if run_password_command else None
+    properties = _properties(command_config, named.get("properties"), _overrides(overrides), command)
     servers = bootstrap or named.get("bootstrap") or (properties and properties.bootstrap_servers)
     if not servers:
         raise click.UsageError(
@@ -104,6 +128,28 @@ def choose_cluster(
         named.get("read_only", False),
         named.get("confirm") == "type-name",
     )
+
+
+def _overrides(texts: Sequence[str]) -> dict[str, str]:
+    """Return the properties of `-X`.
+
+    Raises:
+        click.UsageError: a text is not a property, or contains a secret, which all users of the machine could read.
+    """
+    from kwire.client.security.known_keys import is_secret_key
+
+    overrides = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise click.UsageError(f"{text!r} is not a property: write -X KEY=VALUE, such as -X security.protocol=SSL")
+        if is_secret_key(key) and not value.startswith("${"):
+            raise click.UsageError(
+                f"{key} contains a secret, and all users of this machine can read the arguments of a command: put it "
+                f"into the file of --command-config, or write -X '{key}=${{file:PATH:KEY}}'"
+            )
+        overrides[key] = value
+    return overrides
 
 
 def _read_config() -> dict[str, Any]:
@@ -138,24 +184,54 @@ def _named(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return table
 
 
-def _properties(command_config: Path | None, configured: str | Mapping[str, Any] | None) -> ClientProperties | None:
-    """Return the client properties of `--command-config`, or else of the configuration file."""
-    from kwire.cli.options import load_command_config
-
-    if command_config is not None:
-        return load_command_config(command_config)
-    if configured is None:
-        return None
-    if isinstance(configured, str):
-        return load_command_config(config_path().parent / configured)
+def _properties(
+    command_config: Path | None,
+    configured: str | Mapping[str, Any] | None,
+    overrides: Mapping[str, str],
+    password_command: str | None,
+) -> ClientProperties | None:
+    """Return the client properties of `--command-config`, or else of the configuration file, with overrides."""
     from kwire.client.security import ClientProperties, SecurityConfigError
 
+    if isinstance(configured, str) and command_config is None:
+        command_config = config_path().parent / configured
+
+    def password() -> Secret:
+        assert password_command is not None
+        return _run_password_command(password_command)
+
+    source = None if password_command is None else password
+    if command_config is not None:
+        from kwire.cli.options import load_command_config
+
+        return load_command_config(command_config, overrides, source)
+    if configured is None and not overrides:
+        return None
+    assert not isinstance(configured, str)
+    merged = {key: str(value) for key, value in {**(configured or {}), **overrides}.items()}
+    origin = "-X" if configured is None else str(config_path())
     try:
-        properties = ClientProperties.parse(
-            {key: str(value) for key, value in configured.items()}, source=str(config_path())
-        )
+        properties = ClientProperties.parse(merged, source=origin, password=source)
     except SecurityConfigError as error:
         raise click.UsageError(str(error)) from None
     for warning in properties.warnings:
         print(f"Warning: {warning}", file=sys.stderr)
     return properties
+
+
+def _run_password_command(command: str) -> Secret:
+    """Return the first line that a command prints. It is split into words like a command line, and needs no shell.
+
+    Raises:
+        click.UsageError: the command fails, or prints nothing.
+    """
+    try:
+        done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, check=False)  # noqa: S603  # the user's own
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"cannot run password_command {command!r}: {error}") from None
+    if done.returncode != 0:
+        raise click.UsageError(f"password_command {command!r} failed with exit code {done.returncode}")
+    lines = done.stdout.decode("utf-8", "surrogateescape").splitlines()
+    if not lines or not lines[0]:
+        raise click.UsageError(f"password_command {command!r} printed no password")
+    return Secret(lines[0])

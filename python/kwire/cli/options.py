@@ -2,60 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kwire.cli.message_names import DIALECTS, find_by_name
+from kwire.cli.parameter_types import Named, Time
 from kwire.declare.introspect import describe
 from kwire.messages import UnknownMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from kwire.cli.frames import FrameKind
     from kwire.client.security import ClientProperties
+    from kwire.client.security.values import PasswordSource
     from kwire.declare import Message
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
-
-
-class FiniteRange(click.FloatRange):
-    """A range of numbers that rejects `nan` and `inf`, which `click.FloatRange` accepts."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number", param, ctx)
-        return number
-
-
-class Time(click.DateTime):
-    """A time in ISO 8601; UTC unless it has an offset."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        try:
-            time = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(
-                f"{value!r} is not a valid time: expected 2026-11-21T14:05, optionally with seconds and an offset"
-                " such as +01:00",
-                param,
-                ctx,
-            )
-        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-
-
-def complete_message(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of messages that start with `incomplete`, for shell completion."""
-    from kwire.messages import every
-
-    dialect = context.params.get("dialect") or "kafka"
-    return [cls.__name__ for cls in every(dialect) if cls.__name__.startswith(incomplete)]
 
 
 def message_options(command: Command) -> Command:
@@ -74,7 +40,7 @@ def message_options(command: Command) -> Command:
             "-m",
             "--message",
             metavar="NAME",
-            shell_complete=complete_message,
+            type=Named("messages"),
             help="Use this message, such as MetadataResponse; with --request or --response also an API or API key.",
         ),
     ):
@@ -103,7 +69,7 @@ def input_options(command: Command) -> Command:
             type=click.Choice(["hex", "binary", "json"]),
             help="Read the input in this format  [default: detect]",
         ),
-        click.argument("words", metavar="[INPUT]...", nargs=-1),
+        click.argument("words", type=Named("files"), metavar="[INPUT]...", nargs=-1),
     ):
         command = option(command)
     return command
@@ -131,8 +97,10 @@ def command_config_option(command: Command) -> Command:
     )(command)
 
 
-def load_command_config(path: Path) -> ClientProperties:
-    """Read the file of `--command-config` and print its warnings.
+def load_command_config(
+    path: Path, overrides: Mapping[str, str] | None = None, password: PasswordSource | None = None
+) -> ClientProperties:
+    """Read the file of `--command-config` and print its warnings. See `ClientProperties.load` for the other arguments.
 
     Raises:
         click.BadParameter: the file cannot be read, or its content is invalid.
@@ -140,7 +108,7 @@ def load_command_config(path: Path) -> ClientProperties:
     from kwire.client.security import ClientProperties, SecurityConfigError
 
     try:
-        properties = ClientProperties.load(path)
+        properties = ClientProperties.load(path, overrides=overrides, password=password)
     except SecurityConfigError as error:
         raise click.BadParameter(str(error), param_hint="--command-config") from None
     except OSError as error:

@@ -20,6 +20,7 @@ import click
 
 from kwire import __version__, verbs
 from kwire.cli import commands
+from kwire.cli.cluster_options import cluster_options
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -30,9 +31,6 @@ EXIT_INVALID_INPUT = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
-
-COMPLETION = "_KWIRE_COMPLETE"
-"""The environment variable by which a shell requests completions."""
 
 
 @cache
@@ -93,25 +91,11 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
+    params=[*cluster_options()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 success; 1 some of the input is invalid, or an item was refused; 2 wrong usage; 3 the "
     "cluster is unreachable or a time ran out; 4 authentication or authorization failed; 5 the outcome is unknown; 6 "
     "the answer of a check is no; 130 interrupted.",
-)
-@click.option(
-    "-b", "--bootstrap", metavar="HOST:PORT,...", envvar="KWIRE_BOOTSTRAP", help="Some brokers of the cluster."
-)
-@click.option("-c", "--cluster", metavar="NAME", envvar="KWIRE_CLUSTER", help="A cluster of the configuration file.")
-@click.option(
-    "--command-config",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    envvar="KWIRE_COMMAND_CONFIG",
-    help="Connect with the TLS and SASL settings of this client.properties.",
-)
-@click.option("--timeout", type=float, metavar="SECONDS", help="Time for each request to a cluster [default: 30].")
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "json", "jsonl", "csv", "yaml"]), help="Output of administration."
 )
 @click.option("-a", "--admin", is_flag=True, hidden=True, help="Ignored: the commands that follow are administration.")
 @click.version_option(__version__, message="kwire %(version)s", help="Show the version and exit.")
@@ -173,13 +157,15 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(arguments: list[str]) -> int:
-    if COMPLETION in os.environ:
-        from click.shell_completion import shell_complete
+def _name() -> str:
+    """Return the name by which the program was called, for its help."""
+    called = Path(sys.argv[0]).stem
+    return called if called in ("kafka", "kwire") else "kwire"
 
-        return shell_complete(program, {}, "kwire", COMPLETION, os.environ[COMPLETION])
+
+def _run(arguments: list[str]) -> int:
     try:
-        with program.make_context("kwire", arguments) as context:
+        with program.make_context(_name(), arguments) as context:
             return int(program.invoke(context) or 0)
     except click.exceptions.Exit as end:
         return end.exit_code

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kwire.cli.tables import TableColumn, print_table
+from kwire.client.admin.errors import AdminError
 from kwire.verbs.rows import cells, columns, json_value, topic_id_text
 from kwire.verbs.verb import Failure
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from kwire.cli.colors import Paint
 
-__all__ = ["FORMATS", "print_rows"]
+__all__ = ["FORMATS", "print_error", "print_rows"]
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -34,6 +35,15 @@ def print_rows(output: str, row_class: Any, rows: Sequence[Any], paint: Paint) -
         rows: the rows and failures. A table and CSV leave out the failures, which go to stderr.
     """
     FORMATS[output](row_class, rows, paint)
+
+
+def print_error(error: Exception) -> None:
+    """Print an error of a whole command as JSON to stdout."""
+    import json
+
+    name = error.name if isinstance(error, AdminError) else type(error).__name__
+    code = error.code if isinstance(error, AdminError) else None
+    print(json.dumps({"error": {"code": code, "name": name, "message": str(error)}}))
 
 
 def _table(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:

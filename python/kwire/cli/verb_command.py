@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
+import traceback
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -11,55 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.cluster_choice import choose_cluster, config_path
+from kwire.cli.cluster_choice import choose_cluster
+from kwire.cli.cluster_options import cluster_options, merge
 from kwire.cli.colors import Paint
-from kwire.cli.row_output import FORMATS, print_rows
+from kwire.cli.completion.listed_names import remember
+from kwire.cli.completion.refresh import choice_of
+from kwire.cli.parameter_types import Named
+from kwire.cli.row_help import print_row_help
+from kwire.cli.row_output import print_error, print_rows
 from kwire.cli.secret_input import read_secret
-from kwire.cli.verb_errors import UNHEALTHY, exit_code, exit_code_of_items
-from kwire.client.admin.errors import AdminError
+from kwire.cli.verb_errors import INTERRUPTED, UNHEALTHY, exit_code, exit_code_of_items
+from kwire.cli.verb_run import VerbRun
 from kwire.errors import KwireError
-from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.secret import Secret
 from kwire.verbs import find_verb, noun_help, similar, verb_help, verbs
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.verb import Argument, Danger, Failure, Run, Unhealthy
+from kwire.verbs.verb import Argument, Danger, Failure, Unhealthy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kwire.cli.cluster_choice import ClusterChoice
-    from kwire.client.admin import Progress
     from kwire.verbs.verb import Parameter, Verb
-
-CLUSTER_PARAMETERS = ("bootstrap", "cluster", "command_config", "timeout", "output")
-"""The parameters that may also be given before the noun."""
-
-
-def cluster_options() -> list[click.Option]:
-    """Return the options of all verbs that name the cluster and the output."""
-    return [
-        click.Option(
-            ["-b", "--bootstrap"],
-            metavar="HOST:PORT,...",
-            envvar="KWIRE_BOOTSTRAP",
-            help="Some brokers of the cluster [environment: KWIRE_BOOTSTRAP].",
-        ),
-        click.Option(
-            ["-c", "--cluster"],
-            metavar="NAME",
-            envvar="KWIRE_CLUSTER",
-            help="A cluster of the configuration file [environment: KWIRE_CLUSTER].",
-        ),
-        click.Option(
-            ["--command-config"],
-            type=click.Path(path_type=Path, dir_okay=False),
-            metavar="FILE",
-            envvar="KWIRE_COMMAND_CONFIG",
-            help="Connect with the settings of this client.properties [environment: KWIRE_COMMAND_CONFIG].",
-        ),
-        click.Option(["--timeout"], type=float, metavar="SECONDS", help="Time for each request [default: 30]."),
-        click.Option(["-o", "--output"], type=click.Choice(list(FORMATS)), help="Output format [default: table]."),
-    ]
 
 
 class NounGroup(click.Group):
@@ -134,14 +104,27 @@ def verb_command(verb: Verb[Any]) -> click.Command:
     def callback(**values: Any) -> int:
         return _run_command(verb, values)
 
+    common = cluster_options()
+    for option in common:
+        if option.name == "output":  # describes the rows before click misses an argument
+            option.callback, option.is_eager = partial(_on_output, verb), True
+
     examples = "".join(f"\n  kafka -b localhost:9092 {example}" for example in verb.examples)
     return click.Command(
         verb.name,
         callback=callback,
-        params=[*parameters, *cluster_options()],
+        params=[*parameters, *common],
         help=f"{verb.help}\n\n\b\nExamples:{examples}" if examples else verb.help,
         short_help=verb.help.partition("\n")[0],
     )
+
+
+def _on_output(verb: Verb[Any], context: click.Context, _: click.Parameter, value: str | None) -> str | None:
+    """Describe the rows of a verb if that is the value of `--output`."""
+    if value == "help":
+        print_row_help(verb)
+        context.exit()
+    return value
 
 
 def _click_parameter(parameter: Parameter) -> click.Parameter:
@@ -152,6 +135,10 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
         kind = click.Choice([each.value for each in kind], case_sensitive=False)
     elif kind is bool:
         kind = None
+    elif kind is Path:
+        kind = click.Path(path_type=Path)
+    elif declared.completes is not None and kind is not Secret:
+        kind = Named(declared.completes, kind)
     if isinstance(declared, Argument):
         metavar = declared.metavar or parameter.name.upper()
         required = parameter.required and not parameter.many
@@ -185,38 +172,36 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
 
 
 def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
-    context = click.get_current_context()
-    common: dict[str, Any] = context.obj or {}
-    chosen = {
-        name: given if (given := values.pop(name)) is not None else common.get(name) for name in CLUSTER_PARAMETERS
-    }
-    output = chosen.pop("output") or "table"
+    chosen = merge(click.get_current_context().obj or {}, values)
+    debug, output = chosen.pop("debug"), chosen.pop("output") or "table"
+    if output == "help":
+        print_row_help(verb)
+        return 0
+    names = choice_of("", chosen)
     cluster = choose_cluster(**chosen)
     options: dict[str, Any] = {name: values.pop(name) for name in ("dry_run", "wait", "yes") if name in values}
+    paint = Paint(on=sys.stdout.isatty())
+    run: VerbRun | None = None
     try:
-        arguments = _arguments(verb, values)
-        rows = asyncio.run(_run(verb, cluster, options, arguments))
+        run = VerbRun(verb, cluster, _arguments(verb, values), options)
+        rows = run.rows()
     except Unhealthy as answer:
-        print_rows(output, verb.result, answer.rows, Paint(on=sys.stdout.isatty()))
+        print_rows(output, verb.result, answer.rows, paint)
         print(f"{answer.summary}.", file=sys.stderr)
         return UNHEALTHY
     except (KwireError, InvalidArgument) as error:
+        if debug:
+            traceback.print_exc()
         if output in ("json", "jsonl"):
-            import json
-
-            name = error.name if isinstance(error, AdminError) else type(error).__name__
-            code = error.code if isinstance(error, AdminError) else None
-            print(json.dumps({"error": {"code": code, "name": name, "message": str(error)}}))
+            print_error(error)
         print(f"Error: {error}", file=sys.stderr)
         return exit_code(error)
-    except KeyboardInterrupt:
-        if verb.danger > Danger.READS and not options.get("dry_run"):
-            print(
-                "Interrupted: the command may or may not have taken effect. Check before you repeat it.",
-                file=sys.stderr,
-            )
-        raise
-    print_rows(output, verb.result, rows, Paint(on=sys.stdout.isatty()))
+    except (KeyboardInterrupt, click.Abort):
+        sentence = "Interrupted: nothing was changed." if run is None else run.interrupted()
+        print(f"\n{sentence}" if sys.stderr.isatty() else sentence, file=sys.stderr)
+        return INTERRUPTED
+    remember(verb, rows, names, complete=not any(values.values()), changed=run.changes_something)
+    print_rows(output, verb.result, rows, paint)
     failures = [row for row in rows if isinstance(row, Failure)]
     sys.stdout.flush()
     for failure in failures:
@@ -239,86 +224,3 @@ def _arguments(verb: Verb[Any], values: dict[str, Any]) -> dict[str, Any]:
             value = [parameter.type(each) for each in value] if parameter.many else value and parameter.type(value)
         arguments[parameter.name] = list(value) if parameter.many else value
     return arguments
-
-
-async def _run(
-    verb: Verb[Any], cluster: ClusterChoice, options: dict[str, Any], arguments: dict[str, Any]
-) -> Sequence[Any]:
-    from kwire.client.admin import AdminClient
-
-    try:
-        opening = AdminClient.open(
-            cluster.bootstrap, client_id=cluster.client_id, timeout=cluster.timeout, config=cluster.config
-        )
-        async with await opening as admin:
-            if verb.danger > Danger.READS and not options["dry_run"]:
-                await _check_allowed(admin, cluster)
-            run = Run(
-                admin,
-                dry_run=options.get("dry_run", False),
-                wait=options.get("wait", 0.0),
-                confirm=partial(_confirm, cluster, yes=options.get("yes", False)),
-                on_progress=_show_progress if sys.stderr.isatty() else None,
-                warn=lambda sentence: print(f"Warning: {sentence}", file=sys.stderr),
-            )
-            rows = await verb(run, **arguments)
-            return [await _with_suggestion(admin, row) for row in rows]
-    except ValueError as error:  # an invalid address
-        if isinstance(error, (KwireError, InvalidArgument)):
-            raise
-        raise click.BadParameter(str(error), param_hint="--bootstrap") from None
-
-
-async def _with_suggestion(admin: Any, row: Any) -> Any:
-    """Add the most similar topics to the error of an unknown topic."""
-    if not isinstance(row, Failure) or row.error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        return row
-    suggested = similar(row.name, tuple(await admin.list_topics()))
-    if not suggested:
-        return row
-    error = row.error
-    text = f"{error.text.rstrip('.')}; did you mean {' or '.join(suggested)}?"
-    return Failure(row.name, AdminError(error.code, error.name, error.item, text, error.attempts))
-
-
-async def _check_allowed(admin: Any, cluster: ClusterChoice) -> None:
-    """Check what the configuration file requires before something is changed.
-
-    Raises:
-        InvalidArgument: the cluster is read-only, or it is another one than expected.
-    """
-    if cluster.read_only:
-        raise InvalidArgument(f"cluster {cluster.name} is read-only in {config_path()}")
-    if cluster.cluster_id is not None:
-        found = (await admin.describe_cluster()).cluster_id
-        if found != cluster.cluster_id:
-            raise InvalidArgument(
-                f"{cluster.bootstrap} belongs to the cluster {found}, but {config_path()} expects {cluster.cluster_id} "
-                f"for {cluster.name}"
-            )
-
-
-def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
-    """Ask on the terminal. Without a terminal, the answer is no.
-
-    Args:
-        yes: the answer was given in advance. It does not take the place of typing the name of the cluster.
-    """
-    on_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    if cluster.type_name:
-        if not on_terminal:
-            raise InvalidArgument(f"{question} {config_path()} requires the name {cluster.name} to be typed")
-        if click.prompt(f"{question} Type {cluster.name} to confirm", err=True) != cluster.name:
-            raise click.Abort
-        return
-    if yes:
-        return
-    if not on_terminal:
-        raise InvalidArgument(f"{question} Confirm with --yes")
-    if not click.confirm(question, err=True):
-        raise click.Abort
-
-
-def _show_progress(progress: Progress) -> None:
-    end = "\n" if progress.done == progress.total else ""
-    print(f"\rWaiting for brokers: {progress.done} of {progress.total}", end=end, file=sys.stderr, flush=True)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 REFUSED, USAGE, UNREACHABLE, NOT_AUTHORIZED, UNKNOWN, UNHEALTHY = 1, 2, 3, 4, 5, 6
 """Exit codes: an item was refused; wrong usage; unreachable or timed out; authentication or authorization failed; the
 outcome is unknown; the answer of a check is no."""
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, or after the answer no."""
 
 AUTHORIZATION = frozenset(
     {

@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from kwire.verbs.verb import Verb
 
-__all__ = ["find_noun", "find_verb", "noun_help", "nouns", "similar", "verb_help", "verbs"]
+__all__ = ["VERB_ALIASES", "aliases", "find_noun", "find_verb", "noun_help", "nouns", "similar", "verb_help", "verbs"]
 
 FOLDER = Path(__file__).parent
+
+VERB_ALIASES = {"ls": "list", "rm": "delete"}
+"""Short names of verbs."""
 
 
 @cache
@@ -37,23 +40,31 @@ def verbs(noun: str) -> tuple[str, ...]:
 
 
 def find_noun(name: str) -> str | None:
-    """Return the noun for a name: the noun, its singular, or an alias that its package lists; None if unknown."""
+    """Return the noun for a name: the noun or one of its aliases; None if unknown."""
     if name in nouns():
         return name
-    for noun in nouns():
-        if name == noun.removesuffix("s") or name in _aliases(noun):
-            return noun
-    return None
+    return next((noun for noun in nouns() if name in aliases(noun)), None)
 
 
 def find_verb(noun: str, name: str) -> Verb[Any] | None:
     """Return a verb of a noun and import its module; None if it is unknown. `ls` is list, and `rm` is delete."""
-    name = {"ls": "list", "rm": "delete"}.get(name, name)
+    name = VERB_ALIASES.get(name, name)
     if name not in verbs(noun):
         return None
     module = _module(noun, name)
     found = getattr(import_module(module), module.rpartition(".")[2])
     return cast("Verb[Any]", found)
+
+
+@cache
+def aliases(noun: str) -> tuple[str, ...]:
+    """Return the other names of a noun: its singular, and the tuple ALIASES of its package."""
+    listed: tuple[str, ...] = ()
+    for node in _tree(FOLDER / noun.replace("-", "_") / "__init__.py").body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "ALIASES":
+            listed = tuple(ast.literal_eval(node.value))
+    singular = noun.removesuffix("s")
+    return listed if singular == noun else (singular, *listed)
 
 
 @cache
@@ -77,15 +88,6 @@ def verb_help(noun: str, name: str) -> str:
 def similar(name: str, candidates: tuple[str, ...]) -> list[str]:
     """Return the candidates most similar to a misspelled name, best first."""
     return get_close_matches(name, candidates, n=3, cutoff=0.6)
-
-
-@cache
-def _aliases(noun: str) -> tuple[str, ...]:
-    """Return the other names of a noun: the tuple ALIASES of its package."""
-    for node in _tree(FOLDER / noun.replace("-", "_") / "__init__.py").body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "ALIASES":
-            return tuple(ast.literal_eval(node.value))
-    return ()
 
 
 def _module(noun: str, name: str) -> str:

@@ -15,7 +15,7 @@ A Secret is never an argument of a process: `password` is read from the file of 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
@@ -162,12 +162,14 @@ class Verb(Generic[R]):
         danger: what it does to the cluster.
         dialects: the dialects that have it.
         examples: command lines without the program and the cluster, for the help.
+        lists: the kind of names in the first column, such as `topics`, if a run without arguments lists all of them.
     """
 
     function: Callable[..., Awaitable[Rows[R]]]
     danger: Danger = Danger.READS
     dialects: tuple[Dialect, ...] = ("kafka", "kip4")
-    examples: tuple[str, ...] = field(default=())
+    examples: tuple[str, ...] = ()
+    lists: str | None = None
 
     @property
     def waits(self) -> bool:
@@ -231,11 +233,12 @@ def verb(
     *,
     dialects: tuple[Dialect, ...] = ("kafka", "kip4"),
     examples: tuple[str, ...] = (),
+    lists: str | None = None,
 ) -> Callable[[Callable[..., Awaitable[Rows[R]]]], Verb[R]]:
     """Declare a function as a verb. See the attributes of Verb."""
 
     def declare(function: Callable[..., Awaitable[Rows[R]]]) -> Verb[R]:
-        return Verb(function, danger, dialects, examples)
+        return Verb(function, danger, dialects, examples, lists)
 
     return declare
 

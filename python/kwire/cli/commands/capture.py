@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.options import FiniteRange, command_config_option, load_command_config, require
+from kwire.cli.options import command_config_option, load_command_config, require
+from kwire.cli.parameter_types import FiniteRange
 
 if TYPE_CHECKING:
     from kwire.capture import Capture

@@ -13,7 +13,8 @@ from kwire.cli.colors import Choice, paint_for
 from kwire.cli.field_documentation import documented_fields
 from kwire.cli.frame_json import json_text
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
-from kwire.cli.options import color_option, complete_message, output_option
+from kwire.cli.options import color_option, output_option
+from kwire.cli.parameter_types import Named
 from kwire.cli.tables import GAP, TableColumn, print_table
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
@@ -35,7 +36,7 @@ MIN_TEXT_WIDTH = 30
 
 
 @click.command()
-@click.argument("name", required=False, shell_complete=complete_message)
+@click.argument("name", required=False, type=Named("messages"))
 @click.option("-d", "--dialect", type=click.Choice(DIALECTS), help="Show only messages of this dialect.")
 @click.option("-v", "--version", type=int, metavar="N", help="Show only messages and fields of this version.")
 @output_option(["table", "json"], "Print the messages or fields in this format.")

@@ -7,12 +7,13 @@ import click
 import kwire
 from kwire.cli.frame_json import json_text
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
-from kwire.cli.options import complete_message, output_option
+from kwire.cli.options import output_option
+from kwire.cli.parameter_types import Named
 from kwire.cli.plan_tree import plan_tree
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_message)
+@click.argument("name", type=Named("messages"))
 @click.option("-v", "--version", type=int, metavar="N", help="Show only this version  [default: all]")
 @click.option(
     "-d",

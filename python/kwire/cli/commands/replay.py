@@ -11,7 +11,8 @@ import click
 
 from kwire.cli.colors import paint_for
 from kwire.cli.frame_json import json_text
-from kwire.cli.options import FiniteRange, color_option, output_option, require, time_window_options
+from kwire.cli.options import color_option, output_option, require, time_window_options
+from kwire.cli.parameter_types import FiniteRange
 
 if TYPE_CHECKING:
     from kwire.cli.colors import Choice, Paint

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kwire.client.admin.backend import Backend, Targets, Topics
+    from kwire.client.admin.cluster_router import SentCommand
     from kwire.client.admin.completion import Condition, ProgressCallback
     from kwire.client.admin.values import (
         ClusterDescription,
@@ -99,6 +100,11 @@ class AdminClient(
         except BaseException:
             await router.close()
             raise
+
+    @property
+    def commands(self) -> Sequence[SentCommand]:
+        """The requests that change something and were sent so far, for a caller that is interrupted."""
+        return self._router.commands
 
     async def close(self) -> None:
         """Close all connections."""

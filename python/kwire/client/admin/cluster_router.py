@@ -53,6 +53,32 @@ MISDIRECTED = frozenset(
 MISDIRECTED_OF = {"kafka": MISDIRECTED, "kip4": frozenset({Kip4ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST})}
 
 
+<<<<<<< HEAD
+=======
+class Answer(NamedTuple, Generic[R]):
+    """A response, who sent it, and how many attempts it took."""
+
+    response: R
+    endpoint: Endpoint
+    attempts: int
+
+
+class SentCommand:
+    """A command that was sent, or is about to be.
+
+    Attributes:
+        request: the name of the request message.
+        answered: whether its response has arrived.
+    """
+
+    __slots__ = ("answered", "request")
+
+    def __init__(self, request: str) -> None:
+        self.request = request
+        self.answered = False
+
+
+>>>>>>> a6a54b6 (Complete live names in bash, zsh, and fish)
 class Target(Protocol):
     """The broker that a request needs.
 
@@ -151,8 +177,19 @@ class ClusterRouter:
         self._bootstrap = bootstrap
         self._connections = pool
         self.timeout = timeout
+<<<<<<< HEAD
         self.metadata = MetadataCache()
         """What the responses so far report about the cluster."""
+=======
+        self.brokers: dict[int, Endpoint] = {}
+        """The live brokers by id, as the last response lists them."""
+        self.seen: set[int] = set()
+        """The ids of all brokers that were listed at any time."""
+        self.controller: BrokerAddress | None = None
+        """The controller; None if it has to be looked up."""
+        self.commands: list[SentCommand] = []
+        """The commands since the start, for a caller that is interrupted."""
+>>>>>>> a6a54b6 (Complete live names in bash, zsh, and fish)
         self._failed: dict[Endpoint, int] = {}
         """Brokers by when they failed last, as a running number."""
         self._failures = 0
@@ -212,7 +249,11 @@ class ClusterRouter:
             OutcomeUnknown: the response was lost, so that the command may have taken effect.
             ConnectionFault: see `read`. This applies to the other errors, too.
         """
-        return await self._attempt(request, target, error_code, adapt, highest, repeatable=repeatable)
+        sent = SentCommand(type(request).__name__)
+        self.commands.append(sent)
+        answer = await self._attempt(request, target, error_code, adapt, highest, repeatable=repeatable)
+        sent.answered = True
+        return answer
 
     async def send(self, endpoint: Endpoint, request: Request[R]) -> R:
         """Send a request to one broker, once. Raises ConnectionFault."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
+    from kwire.client.security.values import PasswordSource
+
 __all__ = ["ClientProperties"]
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -47,8 +49,18 @@ class ClientProperties:
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> ClientProperties:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        overrides: Mapping[str, str] | None = None,
+        password: PasswordSource | None = None,
+    ) -> ClientProperties:
         """Read a file in the encoding and grammar of Java's properties.
+
+        Args:
+            overrides: properties in place of those of the file.
+            password: returns the password or client secret if `sasl.jaas.config` has none.
 
         Raises:
             SecurityConfigError: the content is invalid or incomplete.
@@ -57,25 +69,35 @@ class ClientProperties:
         data = Path(path).read_bytes()
         values = {key: Secret(value) for key, value in parse_properties(data.decode("latin-1")).items()}
         warnings = mode_warnings(path) if any(map(is_secret_key, values)) else ()
-        return cls._from_secrets(values, source=os.fspath(path), warnings=warnings)
+        values |= {key: Secret(value) for key, value in (overrides or {}).items()}
+        return cls._from_secrets(values, source=os.fspath(path), password=password, warnings=warnings)
 
     @classmethod
-    def parse(cls, properties: Mapping[str, str], *, source: str | None = None) -> ClientProperties:
+    def parse(
+        cls, properties: Mapping[str, str], *, source: str | None = None, password: PasswordSource | None = None
+    ) -> ClientProperties:
         """Interpret properties under Kafka's names.
 
         Args:
             source: where they come from, for errors and warnings.
+            password: see `load`.
 
         Raises:
             SecurityConfigError: a value is invalid or missing, or a store or another file cannot be read.
         """
-        return cls._from_secrets({key: Secret(value) for key, value in properties.items()}, source=source)
+        secrets = {key: Secret(value) for key, value in properties.items()}
+        return cls._from_secrets(secrets, source=source, password=password)
 
     @classmethod
     def _from_secrets(
-        cls, properties: Mapping[str, Secret], *, source: str | None, warnings: tuple[str, ...] = ()
+        cls,
+        properties: Mapping[str, Secret],
+        *,
+        source: str | None,
+        password: PasswordSource | None,
+        warnings: tuple[str, ...] = (),
     ) -> ClientProperties:
-        values = Values(_resolve(properties, source), source)
+        values = Values(_resolve(properties, source), source, password)
         protocol = (values.text("security.protocol") or "PLAINTEXT").upper()
         if protocol not in PROTOCOLS:
             raise values.error("security.protocol", f"expected one of {', '.join(PROTOCOLS)}")

@@ -82,10 +82,13 @@ def _option(entry: JaasEntry | None, name: str) -> str | None:
 def _user(values: Values, entry: JaasEntry | None) -> tuple[str, Secret]:
     if entry is None:
         raise values.error(JAAS, 'is missing: expected `...LoginModule required username="..." password="...";`')
-    for name in ("username", "password"):
-        if not entry.options.get(name):
-            raise values.error(JAAS, f"has no {name}")
-    return entry.options["username"].reveal(), entry.options["password"]
+    username = entry.options.get("username")
+    if not username:
+        raise values.error(JAAS, "has no username")
+    password = entry.options.get("password") or (values.password and values.password())
+    if not password:
+        raise values.error(JAAS, "has no password")
+    return username.reveal(), password
 
 
 def _kerberos(values: Values, entry: JaasEntry | None) -> KerberosCredentials:
@@ -119,6 +122,8 @@ def _token_source(values: Values, entry: JaasEntry | None) -> TokenSource:
     secret = values.secret("sasl.oauthbearer.client.credentials.client.secret")
     if secret is None and entry is not None:
         secret = entry.options.get("clientSecret")
+    if secret is None and values.password is not None:
+        secret = values.password()
     if not client_id or not secret:
         name = "clientSecret" if client_id else "clientId"
         raise values.error(JAAS, f"has no {name}")

@@ -8,21 +8,32 @@ from typing import TYPE_CHECKING
 from kwire.client.security.errors import SecurityConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import TypeAlias
 
     from kwire.secret import Secret
+
+    PasswordSource: TypeAlias = Callable[[], Secret]
 
 __all__ = ["Values"]
 
 
 class Values:
-    """Values by key. An empty value counts as not set, except where `text` is asked to keep it."""
+    """Values by key. An empty value counts as not set, except where `text` is asked to keep it.
 
-    __slots__ = ("_values", "source")
+    Attributes:
+        source: where the values come from; None if that is not known.
+        password: returns the password if the values have none; None if nothing does.
+    """
 
-    def __init__(self, values: Mapping[str, Secret], source: str | None) -> None:
+    __slots__ = ("_values", "password", "source")
+
+    def __init__(
+        self, values: Mapping[str, Secret], source: str | None, password: PasswordSource | None = None
+    ) -> None:
         self._values = values
         self.source = source
+        self.password = password
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

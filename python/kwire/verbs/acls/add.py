@@ -22,9 +22,11 @@ from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
 )
 async def add(
     run: Run,
-    resources: Annotated[list[str], Argument("The resources, such as topic:orders, topic:*, or cluster.", "TYPE:NAME")],
+    resources: Annotated[
+        list[str], Argument("The resources, such as topic:orders, topic:*, or cluster.", "TYPE:NAME", "acl-resources")
+    ],
     principal: Annotated[
-        list[str], Option("A principal, such as User:alice. Can be given several times.", "TYPE:NAME")
+        list[str], Option("A principal, such as User:alice. Can be given several times.", "TYPE:NAME", "principals")
     ],
     operation: Annotated[
         list[AclOperation], Option("An operation, such as READ. Can be given several times.", "OPERATION")

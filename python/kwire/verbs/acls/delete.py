@@ -21,8 +21,12 @@ from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
 )
 async def delete(
     run: Run,
-    resources: Annotated[list[str], Argument("ACLs of these, such as topic:orders or group.", "TYPE:NAME")],
-    principal: Annotated[list[str], Option("ACLs of this principal, such as User:alice.", "TYPE:NAME")] = [],
+    resources: Annotated[
+        list[str], Argument("ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources")
+    ],
+    principal: Annotated[
+        list[str], Option("ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals")
+    ] = [],
     operation: Annotated[list[AclOperation], Option("ACLs of this operation.", "OPERATION")] = [],
     host: Annotated[list[str], Option("ACLs of this host; '*' only finds those of any host.", "HOST")] = [],
     permission_type: Annotated[AclPermissionType, Option("ACLs that allow or deny.")] = AclPermissionType.ANY,

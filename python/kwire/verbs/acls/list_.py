@@ -20,8 +20,12 @@ from kwire.verbs.verb import Argument, Option, Rows, Run, verb
 )
 async def list_(
     run: Run,
-    resources: Annotated[list[str], Argument("Only ACLs of these, such as topic:orders or group.", "TYPE:NAME")],
-    principal: Annotated[list[str], Option("Only ACLs of this principal, such as User:alice.", "TYPE:NAME")] = [],
+    resources: Annotated[
+        list[str], Argument("Only ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources")
+    ],
+    principal: Annotated[
+        list[str], Option("Only ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals")
+    ] = [],
     operation: Annotated[list[AclOperation], Option("Only ACLs of this operation.", "OPERATION")] = [],
     host: Annotated[list[str], Option("Only ACLs of this host; '*' only finds those of any host.", "HOST")] = [],
     permission_type: Annotated[AclPermissionType, Option("Only ACLs that allow or deny.")] = AclPermissionType.ANY,

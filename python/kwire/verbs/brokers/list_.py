@@ -32,7 +32,7 @@ class BrokerSummary:
     replicas: int
 
 
-@verb(examples=("brokers list",))
+@verb(lists="brokers", examples=("brokers list",))
 async def list_(run: Run) -> Rows[BrokerSummary]:
     """List the live brokers with their numbers of leaders and replicas."""
     cluster = await run.admin.describe_cluster()

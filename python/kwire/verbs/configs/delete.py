@@ -13,8 +13,8 @@ from kwire.verbs.verb import Argument, Danger, Rows, Run, verb
 @verb(Danger.CHANGES, dialects=("kafka",), examples=("configs delete topic/orders retention.ms",))
 async def delete(
     run: Run,
-    resource: Annotated[str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE")],
-    names: Annotated[list[str], Argument("Names of configs.", "NAME")],
+    resource: Annotated[str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE", "resources")],
+    names: Annotated[list[str], Argument("Names of configs.", "NAME", "configs")],
 ) -> Rows[Change]:
     """Reset configs of a resource to what it inherits."""
     if not names:

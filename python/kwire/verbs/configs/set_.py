@@ -20,10 +20,12 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 )
 async def set_(
     run: Run,
-    resource: Annotated[str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE")],
-    values: Annotated[list[str], Argument("The configs to set.", "KEY=VALUE")],
-    append: Annotated[list[str], Option("Append to a list. Can be given several times.", "KEY=VALUE")] = [],
-    subtract: Annotated[list[str], Option("Remove from a list. Can be given several times.", "KEY=VALUE")] = [],
+    resource: Annotated[str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE", "resources")],
+    values: Annotated[list[str], Argument("The configs to set.", "KEY=VALUE", "configs")],
+    append: Annotated[list[str], Option("Append to a list. Can be given several times.", "KEY=VALUE", "configs")] = [],
+    subtract: Annotated[
+        list[str], Option("Remove from a list. Can be given several times.", "KEY=VALUE", "configs")
+    ] = [],
 ) -> Rows[Change]:
     """Set configs of a resource. Its other configs stay as they are."""
     change = ConfigChange(set=parse_configs(values), append=parse_configs(append), subtract=parse_configs(subtract))

@@ -22,7 +22,9 @@ class GroupSummary:
 
 
 @verb(
-    dialects=("kafka",), examples=("groups list", "groups list 'billing-*' --state empty", "groups list --type share")
+    lists="groups",
+    dialects=("kafka",),
+    examples=("groups list", "groups list 'billing-*' --state empty", "groups list --type share"),
 )
 async def list_(
     run: Run,

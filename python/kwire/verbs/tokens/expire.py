@@ -16,7 +16,7 @@ from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
 )
 async def expire(
     run: Run,
-    ids: Annotated[list[str], Argument("Ids of the tokens.", "ID")],
+    ids: Annotated[list[str], Argument("Ids of the tokens.", "ID", "tokens")],
     period_ms: Annotated[int | None, Option("Milliseconds until they expire [default: now].", "MS")] = None,
 ) -> Rows[TokenChange]:
     """Let delegation tokens expire."""

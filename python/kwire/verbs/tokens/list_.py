@@ -9,7 +9,7 @@ from kwire.verbs.token_rows import TokenSummary, summary
 from kwire.verbs.verb import Option, Rows, Run, verb
 
 
-@verb(dialects=("kafka",), examples=("tokens list", "tokens list --owner User:alice -o json"))
+@verb(lists="tokens", dialects=("kafka",), examples=("tokens list", "tokens list --owner User:alice -o json"))
 async def list_(
     run: Run,
     owner: Annotated[list[str], Option("Only tokens of this principal, such as User:alice.", "TYPE:NAME")] = [],

@@ -12,7 +12,7 @@ from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
 @verb(Danger.CHANGES, dialects=("kafka",), examples=("tokens renew mWxu8Zb9QWmlKBpx2YZF9A",))
 async def renew(
     run: Run,
-    ids: Annotated[list[str], Argument("Ids of the tokens.", "ID")],
+    ids: Annotated[list[str], Argument("Ids of the tokens.", "ID", "tokens")],
     period_ms: Annotated[
         int | None, Option("Milliseconds until they expire [default: that of the cluster].", "MS")
     ] = None,

@@ -25,7 +25,7 @@ class TransactionDetails:
 
 @verb(dialects=("kafka",), examples=("transactions describe payments",))
 async def describe(
-    run: Run, transactions: Annotated[list[str], Argument("Transactional ids.", "ID")]
+    run: Run, transactions: Annotated[list[str], Argument("Transactional ids.", "ID", "transactions")]
 ) -> Rows[TransactionDetails]:
     """Describe transactions with the partitions that they have written to."""
     if not transactions:

@@ -18,7 +18,7 @@ class TransactionSummary:
     coordinator: int
 
 
-@verb(dialects=("kafka",), examples=("transactions list", "transactions list --state Ongoing"))
+@verb(lists="transactions", dialects=("kafka",), examples=("transactions list", "transactions list --state Ongoing"))
 async def list_(
     run: Run,
     state: Annotated[

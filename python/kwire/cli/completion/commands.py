@@ -1,0 +1,97 @@
+"""Commands and options as click declares them, in the form of `grammar_file`.
+
+The specification of a value is a dict; a missing key means that nothing completes it:
+
+| key | value |
+|---|---|
+| `flag` | True for an option without a value |
+| `many` | True for a parameter that takes several values |
+| `choices` | the possible values |
+| `kind` | `files`, `directories`, a kind of names that a cluster has, or `clusters` or `messages`, which need none |
+| `typed` | the separator, and kinds of names by type, for values such as `topic/orders` |
+| `configs` | kinds of names by the type of the resource that is named before, for names of configs |
+| `suffix` | what follows a completed name, such as `=` |
+| `help` | the help of an option |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from kwire import verbs
+from kwire.cli.parameter_types import Named
+from kwire.cli.program import program
+from kwire.verbs.names import CONFIGS, TYPED
+
+if TYPE_CHECKING:
+    from kwire.cli.completion.grammar_file import Grammar
+
+__all__ = ["read_commands"]
+
+
+def read_commands() -> Grammar:
+    """Return the grammar of all commands."""
+    context = click.Context(program)
+    found = _group(program, context)
+    found["aliases"] = {alias: noun for noun in verbs.nouns() for alias in verbs.aliases(noun)}
+    return found
+
+
+def _group(group: click.Group, context: click.Context) -> Grammar:
+    commands: Grammar = {}
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if not command.hidden:
+            inner = click.Context(command, parent=context, info_name=name)
+            commands[name] = _group(command, inner) if isinstance(command, click.Group) else _command(command, inner)
+    return {
+        "help": group.get_short_help_str(80),
+        "options": _options(group, context),
+        "commands": commands,
+        "aliases": {alias: name for alias, name in verbs.VERB_ALIASES.items() if name in commands},
+    }
+
+
+def _command(command: click.Command, context: click.Context) -> Grammar:
+    return {
+        "help": command.get_short_help_str(80),
+        "options": _options(command, context),
+        "arguments": [_specification(each) for each in command.params if isinstance(each, click.Argument)],
+    }
+
+
+def _options(command: click.Command, context: click.Context) -> Grammar:
+    options: Grammar = {}
+    for parameter in command.get_params(context):
+        if isinstance(parameter, click.Option) and not parameter.hidden:
+            for name in (*parameter.opts, *parameter.secondary_opts):
+                options[name] = _specification(parameter)
+    return options
+
+
+def _specification(parameter: click.Parameter) -> Grammar:
+    found: Grammar = {}
+    if isinstance(parameter, click.Option):
+        found["help"] = (parameter.help or "").partition("\n")[0]
+        if parameter.is_flag:
+            found["flag"] = True
+    if parameter.nargs == -1 or parameter.multiple:
+        found["many"] = True
+    if isinstance(parameter.type, click.Choice):
+        found["choices"] = tuple(str(each) for each in parameter.type.choices)
+    elif isinstance(parameter.type, click.Path):
+        found["kind"] = "files" if parameter.type.file_okay else "directories"
+    kind = parameter.type.completes if isinstance(parameter.type, Named) else None
+    if kind is not None and kind in TYPED:
+        separator, by_type = TYPED[kind]
+        found["typed"] = (separator, dict(by_type))
+    elif kind == "configs":
+        found["configs"] = dict(CONFIGS)
+    elif kind is not None:
+        found["kind"] = kind
+    if kind is not None and parameter.metavar is not None and "KEY=VALUE" in parameter.metavar:
+        found["suffix"] = "="
+    return found

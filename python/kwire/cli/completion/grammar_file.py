@@ -1,0 +1,71 @@
+"""Commands and options in the form that completion reads, kept in a file.
+
+The file is made from the commands when it is missing, and again when a file of a command or a verb has changed.
+
+A grammar consists of values that `marshal` stores. A group is a dict with `commands` (grammars by name), `aliases`
+(names by other names), and `help`; a command is a dict with `arguments` in place of the first two. Both have `options`:
+the specification of an option's value by each of its names. `kwire.cli.completion.commands` describes specifications.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+
+from kwire import __version__
+from kwire.cli.completion.name_cache import write_atomically
+from kwire.cli.user_files import cache_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    Grammar: TypeAlias = dict[str, Any]
+
+CLI = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+VERBS = os.path.join(os.path.dirname(CLI), "verbs")
+
+
+def load_grammar() -> Grammar:
+    """Return the grammar of all commands.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path = os.path.join(cache_folder(), "commands")
+    identity = _identity()
+    found = _read(path)
+    if found is not None and found[0] == identity:
+        return found[1]
+    from kwire.cli.completion.commands import read_commands
+
+    grammar = read_commands()
+    write_atomically(path, marshal.dumps((identity, grammar)))
+    return grammar
+
+
+def _read(path: str) -> tuple[object, Grammar] | None:
+    """Return what the file contains; None if it is missing or damaged."""
+    try:
+        with open(path, "rb") as file:
+            identity, grammar = marshal.load(file)
+    except FileNotFoundError:
+        return None
+    except (EOFError, ValueError, TypeError):
+        return None
+    return identity, grammar
+
+
+def _identity() -> tuple[str, int, int, int]:
+    """Return what changes when a command changes: versions, and the number and the latest time of source files."""
+    count, latest = 0, 0
+    folders = [CLI, os.path.join(CLI, "commands"), VERBS]
+    while folders:
+        folder = folders.pop()
+        for entry in os.scandir(folder):
+            if entry.name.endswith(".py"):
+                count, latest = count + 1, max(latest, entry.stat().st_mtime_ns)
+            elif folder == VERBS and entry.name != "__pycache__":
+                folders.append(entry.path)
+    return __version__, sys.hexversion, count, latest

@@ -1,0 +1,57 @@
+"""Types of parameters that click lacks."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from click.types import ParamType
+
+__all__ = ["FiniteRange", "Named", "Time"]
+
+
+class Named(click.ParamType[Any]):
+    """A value that a shell completes with names.
+
+    Args:
+        completes: the kind of the names: one that `kwire.verbs.names` has, or `messages`, `clusters`, or `files`.
+        of: the type of the value.
+    """
+
+    def __init__(self, completes: str, of: ParamType[Any] | type = str) -> None:
+        self.completes = completes
+        self._of = click.types.convert_type(of)
+        self.name = self._of.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return self._of.convert(value, param, ctx)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers that rejects `nan` and `inf`, which `click.FloatRange` accepts."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
+
+class Time(click.DateTime):
+    """A time in ISO 8601; UTC unless it has an offset."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        try:
+            time = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(
+                f"{value!r} is not a valid time: expected 2026-11-21T14:05, optionally with seconds and an offset"
+                " such as +01:00",
+                param,
+                ctx,
+            )
+        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -1,0 +1,149 @@
+"""Runs a verb on a cluster: what is checked before a change, what is asked, and what an interrupt leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire.cli.cluster_choice import config_path
+from kwire.cli.suggestions import with_suggestion
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.verb import Danger, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.client.admin import AdminClient, Progress
+    from kwire.verbs.verb import Verb
+
+__all__ = ["VerbRun"]
+
+
+class VerbRun:
+    """One run of a verb.
+
+    Args:
+        verb: the verb.
+        cluster: the cluster, and what is allowed there.
+        arguments: the parameters of the verb by name.
+        options: `dry_run`, `wait`, and `yes`, those that the verb has.
+    """
+
+    def __init__(
+        self, verb: Verb[Any], cluster: ClusterChoice, arguments: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> None:
+        self._verb = verb
+        self._cluster = cluster
+        self._arguments = arguments
+        self._options = options
+        self._admin: AdminClient | None = None
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether the verb changes something and this is not a dry run."""
+        return self._verb.danger > Danger.READS and not self._options["dry_run"]
+
+    def rows(self) -> Sequence[Any]:
+        """Run the verb, and return its rows and failures.
+
+        Raises:
+            KwireError, InvalidArgument, Unhealthy: see the verb.
+            click.BadParameter: the address of a broker is invalid.
+        """
+        return asyncio.run(self._run())
+
+    def interrupted(self) -> str:
+        """Return a sentence that says what an interrupted run has done."""
+        commands = () if self._admin is None else self._admin.commands
+        if not self.changes_something or not commands:
+            return "Interrupted: nothing was changed."
+        unanswered = [each.request for each in commands if not each.answered]
+        if unanswered:
+            return (
+                f"Interrupted: the outcome of {unanswered[-1]} is unknown. Check the cluster before you repeat the "
+                "command."
+            )
+        return f"Interrupted: the cluster has answered {commands[-1].request}, and may still be applying the change."
+
+    async def _run(self) -> Sequence[Any]:
+        from kwire.client.admin import AdminClient
+
+        cluster, options = self._cluster, self._options
+        try:
+            opening = AdminClient.open(
+                cluster.bootstrap, client_id=cluster.client_id, timeout=cluster.timeout, config=cluster.config
+            )
+            async with await opening as self._admin:
+                if self.changes_something:
+                    await _check_allowed(self._admin, cluster)
+                run = Run(
+                    self._admin,
+                    dry_run=options.get("dry_run", False),
+                    wait=options.get("wait", 0.0),
+                    confirm=partial(_confirm, cluster, yes=options.get("yes", False)),
+                    on_progress=_show_progress if sys.stderr.isatty() else None,
+                    warn=lambda sentence: print(f"Warning: {sentence}", file=sys.stderr),
+                )
+                rows = await self._verb(run, **self._arguments)
+                return [await with_suggestion(self._admin, row) for row in rows]
+        except ValueError as error:
+            if isinstance(error, InvalidArgument) or self._admin is not None:
+                raise
+            raise click.BadParameter(str(error), param_hint="--bootstrap") from None  # an invalid address
+
+
+async def _check_allowed(admin: AdminClient, cluster: ClusterChoice) -> None:
+    """Check what the configuration file requires before something is changed.
+
+    Raises:
+        InvalidArgument: the cluster is read-only, or it is another one than expected.
+    """
+    if cluster.read_only:
+        raise InvalidArgument(f"cluster {cluster.name} is read-only in {config_path()}")
+    if cluster.cluster_id is not None:
+        found = (await admin.describe_cluster()).cluster_id
+        if found != cluster.cluster_id:
+            raise InvalidArgument(
+                f"{cluster.bootstrap} belongs to the cluster {found}, but {config_path()} expects {cluster.cluster_id} "
+                f"for {cluster.name}"
+            )
+
+
+def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
+    """Ask on the terminal. Without a terminal, the answer is no.
+
+    Args:
+        yes: the answer was given in advance. It does not take the place of typing the name of the cluster.
+    """
+    on_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    if yes and not cluster.type_name:
+        return
+    if not on_terminal:
+        needed = (
+            f"{config_path()} requires the name {cluster.name} to be typed"
+            if cluster.type_name
+            else "Confirm with --yes"
+        )
+        raise InvalidArgument(f"{question} {needed}")
+    # While asyncio runs, Ctrl-C only cancels a task, which cannot end a question.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        if cluster.type_name:
+            confirmed = click.prompt(f"{question} Type {cluster.name} to confirm", err=True) == cluster.name
+        else:
+            confirmed = click.confirm(question, err=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if not confirmed:
+        raise click.Abort
+
+
+def _show_progress(progress: Progress) -> None:
+    end = "\n" if progress.done == progress.total else ""
+    print(f"\rWaiting for brokers: {progress.done} of {progress.total}", end=end, file=sys.stderr, flush=True)
