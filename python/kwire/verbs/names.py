@@ -104,7 +104,7 @@ TYPED: Mapping[str, tuple[str, Mapping[str, str | None]]] = {
     ),
     "principals": (":", {"User": "users"}),
 }
-"""Kinds whose values are a type and a name: the separator, and the kind of the names by type."""
+"""Kinds of values that are a type and a name: the separator, and the kind of the names by type."""
 
 CONFIGS: Mapping[str, str] = {
     "topic": "topic-configs",

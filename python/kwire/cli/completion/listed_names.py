@@ -21,7 +21,7 @@ __all__ = ["remember"]
 def remember(verb: Verb[Any], rows: Sequence[Any], choice: str | None, *, complete: bool, changed: bool) -> None:
     """Store the names that a verb has listed, or expire all names of the cluster after a change.
 
-    Without a cache that can be written, completion asks the cluster, so that is no reason to fail.
+    If the cache cannot be written, completion asks the cluster.
 
     Args:
         choice: what identifies the cluster; None if nothing does.

@@ -104,7 +104,7 @@ class NameFile:
         return _age(self.path)
 
     def must_be_fetched(self) -> bool:
-        """Return whether the names are old, and nobody has tried to fetch them just now."""
+        """Return whether the names are old, and no process has tried to fetch them just now."""
         fresh = USABLE if self.kind in LOCAL else FRESH
         return self.age() > fresh and _age(self._marker) > RETRY
 

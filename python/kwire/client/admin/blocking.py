@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 from kwire.client.admin.admin_client import AdminClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
     from types import TracebackType
     from typing import Any
 
+    from kwire.client.admin.cluster_router import SentCommand
     from kwire.client.connection_config import ConnectionConfig
     from kwire.protocol.negotiated_versions import Dialect
 
@@ -108,6 +109,11 @@ class BlockingAdminClient:
     def dialect(self) -> Dialect:
         """`kafka`, or `kip4` for the drafts."""
         return self._client.dialect
+
+    @property
+    def commands(self) -> Sequence[SentCommand]:
+        """See `AdminClient.commands`."""
+        return self._client.commands
 
     def close(self) -> None:
         """Close the connections and end the thread. A second call does nothing."""

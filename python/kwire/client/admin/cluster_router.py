@@ -53,16 +53,6 @@ MISDIRECTED = frozenset(
 MISDIRECTED_OF = {"kafka": MISDIRECTED, "kip4": frozenset({Kip4ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST})}
 
 
-<<<<<<< HEAD
-=======
-class Answer(NamedTuple, Generic[R]):
-    """A response, who sent it, and how many attempts it took."""
-
-    response: R
-    endpoint: Endpoint
-    attempts: int
-
-
 class SentCommand:
     """A command that was sent, or is about to be.
 
@@ -78,7 +68,6 @@ class SentCommand:
         self.answered = False
 
 
->>>>>>> a6a54b6 (Complete live names in bash, zsh, and fish)
 class Target(Protocol):
     """The broker that a request needs.
 
@@ -177,19 +166,10 @@ class ClusterRouter:
         self._bootstrap = bootstrap
         self._connections = pool
         self.timeout = timeout
-<<<<<<< HEAD
         self.metadata = MetadataCache()
         """What the responses so far report about the cluster."""
-=======
-        self.brokers: dict[int, Endpoint] = {}
-        """The live brokers by id, as the last response lists them."""
-        self.seen: set[int] = set()
-        """The ids of all brokers that were listed at any time."""
-        self.controller: BrokerAddress | None = None
-        """The controller; None if it has to be looked up."""
         self.commands: list[SentCommand] = []
         """The commands since the start, for a caller that is interrupted."""
->>>>>>> a6a54b6 (Complete live names in bash, zsh, and fish)
         self._failed: dict[Endpoint, int] = {}
         """Brokers by when they failed last, as a running number."""
         self._failures = 0
