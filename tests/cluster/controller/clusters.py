@@ -80,16 +80,23 @@ class Cluster:
         """Start a broker: register it and start its controller."""
         store = self.memory.session()
         broker = self.brokers[broker_id] = LiveBroker(broker_id, store)
-        await make_path(store, BrokerRegistration.root)
-        endpoint = BrokerEndpoint("PLAINTEXT", f"h{broker_id}", 9092)
-        registration = BrokerRegistration((endpoint,), rack=rack, features=features or {})
-        await store.create(BrokerRegistration.path(broker_id), registration.encode(), ephemeral=True)
+        await self.register(broker_id, rack=rack, features=features)
         if runs_controller:
             broker.controller = Controller(
                 store, broker_id, self.send, settings or self.settings, random.Random(broker_id)
             )
             await broker.controller.start()
         return broker
+
+    async def register(
+        self, broker_id: int, *, rack: str | None = None, features: Mapping[str, SupportedVersionRange] | None = None
+    ) -> None:
+        """Create the registration of a broker in its session."""
+        store = self.brokers[broker_id].store
+        await make_path(store, BrokerRegistration.root)
+        endpoint = BrokerEndpoint("PLAINTEXT", f"h{broker_id}", 9092)
+        registration = BrokerRegistration((endpoint,), rack=rack, features=features or {})
+        await store.create(BrokerRegistration.path(broker_id), registration.encode(), ephemeral=True)
 
     async def kill(self, broker_id: int) -> None:
         """Expire the session of a broker, as after kill -9."""

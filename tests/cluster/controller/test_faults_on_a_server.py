@@ -14,7 +14,7 @@ from kwire.cluster.controller.errors import NotController
 from kwire.cluster.controller.state_loader import list_descendants
 from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration
 from kwire.cluster.zookeeper.errors import SessionExpired
-from kwire.cluster.zookeeper.operations import Create, SessionState
+from kwire.cluster.zookeeper.operations import Create, SessionState, Znode
 from kwire.cluster.zookeeper.store import make_path
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from tests.cluster.controller.clusters import SETTINGS, Cluster
@@ -102,7 +102,7 @@ async def copy_to_memory(store: Store) -> Cluster:
     for root in ("/brokers", "/config", "/admin"):
         paths = [root, *await list_descendants(store, root)]
         for path, znode in zip(paths, await store.get_many(paths), strict=True):
-            if znode is not None:
+            if isinstance(znode, Znode):
                 cluster.memory.tree.apply([Create(path, znode.data)], 0, ())
     return cluster
 

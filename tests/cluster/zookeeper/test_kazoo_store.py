@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.cluster.zookeeper import Acl, Credentials, EmbeddedZooKeeper, Stat, Tls, connect, make_path
+from kwire.cluster.zookeeper import Acl, Credentials, EmbeddedZooKeeper, Stat, Tls, Znode, connect, make_path
 from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, ServerError, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
 from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, Permission
@@ -88,6 +88,17 @@ async def test_many_requests_do_not_block_the_event_loop(server: EmbeddedZooKeep
         shares.append(longest / (time.perf_counter() - began))
         ticking.cancel()
         assert len(shares) < 20, shares
+    await store.close()
+
+
+async def test_get_many_returns_an_error_for_a_znode_that_may_not_be_read(server: EmbeddedZooKeeper) -> None:
+    store = await connect(server.hosts + "/partly", make_chroot=True)
+    await store.create("/open", b"x")
+    await store.create("/protected", b"x", acl=(Acl(Permission.ALL, "digest", "other:hash"),))
+    fine, protected, missing = await store.get_many(["/open", "/protected", "/missing"])
+    assert isinstance(fine, Znode)
+    assert isinstance(protected, NotAuthorized)
+    assert (protected.path, missing) == ("/protected", None)
     await store.close()
 
 
@@ -186,7 +197,7 @@ async def test_tls_with_client_certificate(tmp_path: Path) -> None:
         store = await connect(f"localhost:{port}", tls=known)
         await store.create("/secret", b"x" * 100_000)
         nodes = await store.get_many(["/secret"] * 50)
-        assert {len(node.data) for node in nodes if node is not None} == {100_000}
+        assert {len(node.data) for node in nodes if isinstance(node, Znode)} == {100_000}
         await store.close()
         with pytest.raises(Unreachable):
             await connect(f"localhost:{port}", connect_timeout=0.5)  # plaintext

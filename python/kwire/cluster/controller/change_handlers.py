@@ -2,7 +2,9 @@
 
 There is one handler for each watched path. It reads the path and sets the watch again, compares the result with the
 cluster state, applies the differences, and continues elections, reassignments, and deletions. Every handler may be
-called at any time. If a handler raises ConnectionLost, the caller reloads the whole state.
+called at any time. If a handler raises ConnectionLost, the caller reloads the whole state. After any other error of the
+store, the caller repeats the handler later. A znode that is missing, or that this session may not read, concerns only
+what it describes.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from kwire.cluster.controller.controller_election import create_top_level_paths
 from kwire.cluster.controller.events import ReloadEvent
 from kwire.cluster.controller.feature_commands import process_features_change
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
@@ -22,10 +25,18 @@ from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, Rea
 from kwire.cluster.zookeeper.brokers import BrokerRegistration
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
-from kwire.cluster.zookeeper.errors import NoNode, ZnodeError
+from kwire.cluster.zookeeper.errors import (
+    ConnectionLost,
+    NoNode,
+    NotAuthorized,
+    SessionExpired,
+    StoreClosed,
+    StoreError,
+    ZnodeError,
+)
 from kwire.cluster.zookeeper.features import FeaturesZnode
 from kwire.cluster.zookeeper.notifications import IsrChangeNotification
-from kwire.cluster.zookeeper.operations import Delete
+from kwire.cluster.zookeeper.operations import Delete, Znode
 from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
 
 if TYPE_CHECKING:
@@ -46,17 +57,19 @@ async def process_event(context: ControllerContext, event: ReloadEvent | ChangeE
 
     Raises:
         ControllerMoved: another controller was elected.
-        StoreError: a read failed.
+        StoreError, WriteConflict: a znode cannot be read or written.
     """
     if isinstance(event, ReloadEvent):
         await reload_cluster(context)
     elif event.path.startswith(_TOPIC_PREFIX):
         paths = [event.path, *context.queue.take_changes(_TOPIC_PREFIX)]
         await process_topic_data_change(context, [path.removeprefix(_TOPIC_PREFIX) for path in paths])
+    elif event.path in _HANDLERS:
+        await _HANDLERS[event.path](context)
     elif event.path.startswith(BrokerRegistration.root):
         await process_broker_change(context)
     else:
-        await _HANDLERS[event.path](context)
+        await create_top_level_paths(context.store, context.watch)
 
 
 async def reload_cluster(context: ControllerContext) -> None:
@@ -64,10 +77,11 @@ async def reload_cluster(context: ControllerContext) -> None:
     started = time.perf_counter()
     await process_controller_change(context)
     await process_features_change(context)
+    await create_top_level_paths(context.store, context.watch)
     await _read_config_changes(context)
     brokers = await context.loader.brokers()
     names = await context.loader.list_topics()
-    marked = await context.store.children(DeletionMarker.root, context.watch)
+    marked = await context.list_children(DeletionMarker.root)
     loaded = await context.loader.topics(names)
     shutting_down = frozenset(
         broker
@@ -80,9 +94,11 @@ async def reload_cluster(context: ControllerContext) -> None:
         brokers=brokers,
         topics=TopicMap().updated(loaded.topics),
         shutting_down=shutting_down,
-        topics_to_delete=frozenset(marked),
+        topics_to_delete=frozenset(marked or ()),
         malformed_topics=frozenset(loaded.malformed),
     )
+    for name in loaded.unauthorized:
+        context.reread_topic(name)
     log.info(
         "controller epoch %d: loaded %d brokers, %d topics, %d partitions in %.3f s",
         context.epoch,
@@ -91,13 +107,15 @@ async def reload_cluster(context: ControllerContext) -> None:
         context.cluster.topics.partition_count,
         time.perf_counter() - started,
     )
-    await _read_reassignment(context)
     await context.elect_leaders()
     context.broadcaster.broadcast_all(context.cluster)
-    await advance_reassignments(context)
-    await elect_requested_leaders(context)
-    await delete_marked_topics(context)
-    await process_isr_change_notifications(context)
+    for path in (ReassignPartitions.path(), PreferredReplicaElection.path(), IsrChangeNotification.root):
+        try:
+            await _HANDLERS[path](context)
+        except (ConnectionLost, SessionExpired, StoreClosed):
+            raise
+        except (StoreError, WriteConflict) as error:  # must not keep the controller from serving
+            context.retry(path, error)
 
 
 async def process_controller_change(context: ControllerContext) -> None:
@@ -150,7 +168,7 @@ async def process_topic_data_change(context: ControllerContext, names: Sequence[
     znodes = await context.store.get_many([TopicRegistration.path(name) for name in recheck], context.watch)
     for name, znode in zip(recheck, znodes, strict=True):
         topic = known.get(name)
-        if topic is None or znode is None or znode.stat.version != topic.version:
+        if topic is None or not isinstance(znode, Znode) or znode.stat.version != topic.version:
             changed.append(name)
     if not changed:
         return
@@ -160,6 +178,8 @@ async def process_topic_data_change(context: ControllerContext, names: Sequence[
     context.update_cluster(
         malformed_topics=context.cluster.malformed_topics.difference(loaded.missing).union(loaded.malformed)
     )
+    for name in loaded.unauthorized:
+        context.reread_topic(name)
     await context.elect_leaders([topic.name for topic in loaded.topics])
     if context.cluster.is_reassigning:
         await advance_reassignments(context)
@@ -168,7 +188,10 @@ async def process_topic_data_change(context: ControllerContext, names: Sequence[
 
 async def process_topic_deletion(context: ControllerContext) -> None:
     """Process topics that were marked for deletion."""
-    marked = frozenset(await context.store.children(DeletionMarker.root, context.watch))
+    names = await context.list_children(DeletionMarker.root)
+    if names is None:
+        return
+    marked = frozenset(names)
     unknown = [name for name in marked if name not in context.cluster.topics]
     if unknown:  # a topic may have been created and marked before its creation was processed
         await process_topic_data_change(context, unknown)
@@ -185,19 +208,22 @@ async def process_partition_reassignment(context: ControllerContext) -> None:
 
 async def _read_reassignment(context: ControllerContext) -> None:
     path = ReassignPartitions.path()
-    if await context.store.exists(path, context.watch) is None:
-        context.reassignment = None
-        context.update_cluster(pending_reassignments={}, reassignment_requested=False)
-        return
     try:
+        if await context.store.exists(path, context.watch) is None:
+            context.reassignment = None
+            context.update_cluster(pending_reassignments={}, reassignment_requested=False)
+            return
         znode = await context.store.get(path)
         requested = ReassignPartitions.decode(znode.data, path)
     except NoNode:  # the watch reports the deletion
         return
-    except ZnodeError as error:
-        context.report_malformed(error)
+    except (ZnodeError, NotAuthorized) as error:
         context.reassignment = None
         context.update_cluster(pending_reassignments={}, reassignment_requested=True)
+        if isinstance(error, NotAuthorized):
+            context.retry(path, error)
+        else:
+            context.report(error)
         return
     context.reassignment = requested, znode.stat.version
     pending = {}
@@ -211,16 +237,18 @@ async def _read_reassignment(context: ControllerContext) -> None:
 
 async def process_isr_change_notifications(context: ControllerContext) -> None:
     """Read the partition states that other brokers report as changed."""
-    names = await context.store.children(IsrChangeNotification.root, context.watch)
+    names = await context.list_children(IsrChangeNotification.root) or ()
     paths = [f"{IsrChangeNotification.root}/{name}" for name in names]
     changed: set[str] = set()
     for path, znode in zip(paths, await context.store.get_many(paths), strict=True):
         if znode is None:
             continue
         try:
+            if isinstance(znode, NotAuthorized):
+                raise znode
             changed.update(one.topic for one in IsrChangeNotification.decode(znode.data, path).partitions)
-        except ZnodeError as error:
-            context.report_malformed(error)
+        except (ZnodeError, NotAuthorized) as error:
+            context.report(error)
     context.topics_to_reread |= changed
     if changed:
         await process_topic_data_change(context, sorted(changed))
@@ -243,18 +271,22 @@ async def process_config_change_notifications(context: ControllerContext) -> Non
 
 async def _read_config_changes(context: ControllerContext) -> set[str]:
     """Return the names of the topics in notifications that were not processed before."""
-    names = await context.store.children(ConfigChangeNotification.root, context.watch)
+    names = await context.list_children(ConfigChangeNotification.root) or ()
     paths = [f"{ConfigChangeNotification.root}/{name}" for name in names]
     new = [path for path in paths if path not in context.config_changes]
     changed = set()
     for path, znode in zip(new, await context.store.get_many(new), strict=True):
         if znode is None:
             continue
+        if isinstance(znode, NotAuthorized):
+            context.config_changes[path] = int(time.time() * 1000)
+            context.report(znode)
+            continue
         context.config_changes[path] = znode.stat.ctime
         try:
             notification = ConfigChangeNotification.decode(znode.data, path)
         except ZnodeError as error:
-            context.report_malformed(error)
+            context.report(error)
             continue
         if notification.entity_type == "topics":
             changed.add(notification.entity_name)
@@ -265,9 +297,9 @@ async def _read_config_changes(context: ControllerContext) -> set[str]:
 
 async def _delete_notifications(context: ControllerContext, paths: Sequence[str]) -> None:
     failed = await context.wait_for_writes({path: context.writer.commit([Delete(path)]) for path in paths})
-    for path, error in failed.items():
+    for error in failed.values():
         if not (isinstance(error, WriteConflict) and isinstance(error.error, NoNode)):
-            log.warning("cannot delete %s: %s", path, error)
+            context.report(error)
 
 
 _HANDLERS: Mapping[str, Callable[[ControllerContext], Awaitable[None]]] = {

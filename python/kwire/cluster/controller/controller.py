@@ -16,13 +16,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kwire.cluster.controller import feature_commands, replica_commands, topic_commands
 from kwire.cluster.controller.change_handlers import process_event
 from kwire.cluster.controller.controller_context import ControllerContext
-from kwire.cluster.controller.controller_election import ElectedEpoch, create_top_level_paths, elect, resign
+from kwire.cluster.controller.controller_election import ElectedEpoch, elect, resign
 from kwire.cluster.controller.errors import AdminError, NotController
 from kwire.cluster.controller.events import EventQueue, ReloadEvent, RequestEvent
-from kwire.cluster.controller.fenced_writer import ControllerMoved
+from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
 from kwire.cluster.controller.settings import ControllerSettings
 from kwire.cluster.zookeeper.controllers import ActiveController
-from kwire.cluster.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed, ZnodeError
+from kwire.cluster.zookeeper.errors import (
+    ConnectionLost,
+    NotAuthorized,
+    SessionExpired,
+    StoreClosed,
+    StoreError,
+    ZnodeError,
+)
 from kwire.cluster.zookeeper.operations import SessionState, WatchEventKind
 from kwire.messages.kip4.error_codes import ErrorCode
 
@@ -90,13 +97,7 @@ class Controller:
     # Life cycle
 
     async def start(self) -> None:
-        """Create the top-level znodes that Kafka expects and start taking part in elections."""
-        while True:
-            try:
-                await create_top_level_paths(self._store)
-            except ConnectionLost:
-                continue
-            break
+        """Start taking part in elections."""
         self._remove_listener = self._store.listen(self._session_changed)
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"controller {self._broker_id}")
 
@@ -254,8 +255,8 @@ class Controller:
                 self._election_possible.clear()
                 try:
                     elected = await elect(self._store, self._broker_id, self._watch_fired)
-                except ZnodeError as error:
-                    log.error("cannot elect a controller: %s", error)  # noqa: TRY400  # the data is wrong, not the code
+                except (ZnodeError, NotAuthorized) as error:
+                    log.error("cannot elect a controller: %s", error)  # noqa: TRY400  # the znode is at fault, not the code
                     await asyncio.sleep(RETRY_SECONDS)
                     continue
                 if elected is None:
@@ -273,7 +274,9 @@ class Controller:
     async def _serve(self, elected: ElectedEpoch) -> None:
         """Process events until another controller is elected or the session ends."""
         log.info("broker %d is the controller, epoch %d", self._broker_id, elected.epoch)
-        queue = self._queue = EventQueue(self._settings.queue_size)
+        queue = self._queue = EventQueue(
+            self._settings.queue_size, self._settings.retry_backoff, self._settings.retry_backoff_max
+        )
         context = self._context = ControllerContext(
             self._store, self._broker_id, elected, queue, self._watch_fired, self._send, self._settings
         )
@@ -306,11 +309,21 @@ class Controller:
             raise ControllerMoved(str(error)) from error
         except ControllerMoved:
             raise
+        except (StoreError, WriteConflict) as error:
+            if isinstance(event, ReloadEvent):
+                context.report(error)
+                await self._reload_later(context)
+            else:
+                context.retry(event.path, error)
         except Exception:  # one malformed znode must not stop the controller
             log.exception("error processing event %s", event)
-            if reload:  # without the cluster state the controller can do nothing else
-                await asyncio.sleep(RETRY_SECONDS)
-                context.queue.enqueue_reload()
+            if reload:
+                await self._reload_later(context)
+
+    async def _reload_later(self, context: ControllerContext) -> None:
+        """Pause before another reload. Without the cluster state the controller can do nothing else."""
+        await asyncio.sleep(RETRY_SECONDS)
+        context.queue.enqueue_reload()
 
     async def _process_request(self, request: RequestEvent) -> None:
         """Run a request and complete its response.

@@ -18,7 +18,7 @@ from kwire.cluster.controller.metadata_broadcast import MetadataBroadcaster, Top
 from kwire.cluster.controller.state_loader import StateLoader
 from kwire.cluster.controller.topic_transitions import ElectionContext, elect_leaders
 from kwire.cluster.controller.topic_writes import TopicWrites, plan_writes
-from kwire.cluster.zookeeper.errors import StoreError
+from kwire.cluster.zookeeper.errors import BadVersion, NotAuthorized, StoreError, ZnodeError
 from kwire.cluster.zookeeper.topics import TopicRegistration
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.settings import ControllerSettings
     from kwire.cluster.controller.topic_state import Topic
     from kwire.cluster.zookeeper.admin_requests import ReassignPartitions
-    from kwire.cluster.zookeeper.errors import ZnodeError
     from kwire.cluster.zookeeper.features import VersionedFeatures
     from kwire.cluster.zookeeper.operations import Operation
     from kwire.cluster.zookeeper.store import Store, Watch
@@ -74,7 +73,7 @@ class ControllerContext:
         self.watch = watch
         self.settings = settings
         self.cluster = Cluster()
-        self.loader = StateLoader(store, watch, self.report_malformed)
+        self.loader = StateLoader(store, watch, self.report)
         self.writer = FencedWriter(store, elected.zk_version)
         self.broadcaster = MetadataBroadcaster(
             broker_id, elected.epoch, send, settings, lambda: queue.enqueue_change("/controller")
@@ -96,18 +95,35 @@ class ControllerContext:
             self.settings.unclean_leader_election,
         )
 
-    def report_malformed(self, error: ZnodeError) -> None:
-        """Log a malformed znode once."""
-        if (error.path, str(error)) not in self._reported:
-            self._reported.add((error.path, str(error)))
+    def report(self, error: ZnodeError | StoreError | WriteConflict) -> None:
+        """Log a malformed znode, or one that cannot be read or written, once."""
+        if (error.path, str(error)) in self._reported:
+            return
+        self._reported.add((error.path, str(error)))
+        if isinstance(error, ZnodeError):
             log.error("ignoring malformed znode: %s", error, extra={"path": error.path, "key": error.key})
+        else:
+            log.error("cannot use znode: %s", error, extra={"path": error.path})
+
+    def retry(self, path: str, error: StoreError | WriteConflict) -> None:
+        """Report an error, and process the change of this path again later."""
+        self.report(error)
+        self.queue.retry_change(path)
+
+    async def list_children(self, path: str) -> list[str] | None:
+        """Return the names of the children, or None, and try again later, if this session may not read them."""
+        try:
+            return await self.loader.children(path)
+        except NotAuthorized as error:
+            self.retry(path, error)
+            return None
 
     def update_topics(self, topics: Iterable[Topic] = (), removed: Iterable[str] = ()) -> None:
         """Add, replace, and remove topics in the cluster state, and broadcast the changes to the brokers."""
-        topics, removed = list(topics), list(removed)
+        known = self.cluster.topics
+        topics, removed = [topic for topic in topics if topic != known.get(topic.name)], list(removed)
         if not topics and not removed:
             return
-        known = self.cluster.topics
         updates = [TopicUpdate(topic.name, known.get(topic.name)) for topic in topics]
         updates += [TopicUpdate(name, known.get(name)) for name in removed if name in known]
         self.cluster = replace(
@@ -149,14 +165,17 @@ class ControllerContext:
         failed = await self.wait_for_writes(pending)
         for name, error in failed.items():
             self.reread_topic(name)
-            log.warning("cannot write topic %s, reading it again: %s", name, error)
+            if isinstance(error, WriteConflict) and isinstance(error.error, BadVersion):
+                log.warning("topic %s was changed by another client, reading it again: %s", name, error)
+            else:
+                self.report(error)
         self.update_topics([*unwritten, *(plan.after for name, plan in planned.items() if name not in failed)])
         return failed
 
     def reread_topic(self, name: str) -> None:
-        """Schedule another read of a topic."""
+        """Schedule another read of a topic, after a growing pause if this happens again and again."""
         self.topics_to_reread.add(name)
-        self.queue.enqueue_change(TopicRegistration.path(name))
+        self.queue.retry_change(TopicRegistration.path(name))
 
     def start_writes(self, transactions: Sequence[Sequence[Operation]]) -> Coroutine[Any, Any, None]:
         """Start the first transaction and return a coroutine that commits the others after it."""

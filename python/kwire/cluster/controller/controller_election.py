@@ -6,11 +6,13 @@ controllers share an epoch. Source: `KafkaZkClient.registerControllerAndIncremen
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
-from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, NoNode, TransactionFailed
+from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, NoNode, NotAuthorized, TransactionFailed
 from kwire.cluster.zookeeper.operations import Create, SetData
 from kwire.cluster.zookeeper.store import make_path
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kwire.cluster.zookeeper.store import Store, Watch
+
+log = logging.getLogger("kwire.cluster.controller")
 
 __all__ = ["TOP_LEVEL_PATHS", "ElectedEpoch", "create_top_level_paths", "elect", "resign"]
 
@@ -44,10 +48,23 @@ class ElectedEpoch(NamedTuple):
     zk_version: int
 
 
-async def create_top_level_paths(store: Store) -> None:
-    """Create the missing znodes of `TOP_LEVEL_PATHS`."""
-    for path in TOP_LEVEL_PATHS:
-        await make_path(store, path)
+async def create_top_level_paths(store: Store, watch: Watch | None = None) -> None:
+    """Create the missing znodes of `TOP_LEVEL_PATHS`, and log those that may not be created.
+
+    Args:
+        store: the session.
+        watch: reports when one of the znodes is deleted.
+    """
+    stats = await asyncio.gather(*(store.exists(path, watch) for path in TOP_LEVEL_PATHS), return_exceptions=True)
+    for path, stat in zip(TOP_LEVEL_PATHS, stats, strict=True):
+        if isinstance(stat, BaseException) and not isinstance(stat, NotAuthorized):
+            raise stat
+        if stat is not None:
+            continue
+        try:
+            await make_path(store, path)
+        except NotAuthorized as error:
+            log.error("cannot create a missing znode: %s", error, extra={"path": path})  # noqa: TRY400  # the access control list is wrong, not the code
 
 
 async def elect(
@@ -61,6 +78,7 @@ async def elect(
     Raises:
         SessionExpired, StoreClosed: the session has ended.
         ZnodeError: `/controller_epoch` is malformed.
+        NotAuthorized: the session may not use `/controller` or `/controller_epoch`.
     """
     while True:
         try:
@@ -116,8 +134,10 @@ async def _try_elect(store: Store, broker_id: int, clock: Callable[[], float]) -
                 SetData(path, ControllerEpoch(epoch).encode(), version),
             ]
         )
-    except TransactionFailed:  # another broker was elected
-        return None
+    except TransactionFailed as failed:
+        if isinstance(failed.error, NotAuthorized):
+            raise failed.error from failed
+        return None  # another broker was elected
     return ElectedEpoch(epoch, version + 1)
 
 

@@ -5,6 +5,8 @@ Everything the controller does starts as an event of this queue and is processed
 - A change event means "read this path again", so equal change events in the queue are merged.
 - The number of requests is limited because clients send them. The number of change events is limited by the number of
   watched znodes.
+- A change that cannot be processed is repeated with growing pauses, so that a znode that stays unusable neither keeps
+  the consumer busy nor is forgotten.
 """
 
 from __future__ import annotations
@@ -49,12 +51,32 @@ class RequestEvent(NamedTuple):
 
 ControllerEvent: TypeAlias = ReloadEvent | ChangeEvent | RequestEvent
 
+MAX_RETRIES = 1000
+"""Number of remembered paths above which those that no longer fail are forgotten."""
+
+
+class _Retry(NamedTuple):
+    """The repetitions of one change; times in seconds, `forget_at` of the event loop's clock."""
+
+    next_pause: float
+    forget_at: float
+    timer: asyncio.TimerHandle | None
+
 
 class EventQueue:
-    """A first-in, first-out queue of controller events that holds at most `limit` requests."""
+    """A first-in, first-out queue of controller events.
 
-    def __init__(self, limit: int) -> None:
+    Args:
+        limit: the maximum number of waiting requests.
+        backoff: the pause before the second repetition of a change in seconds, doubled for each further one.
+        backoff_max: the longest pause in seconds.
+    """
+
+    def __init__(self, limit: int, backoff: float = 0.1, backoff_max: float = 5.0) -> None:
         self._limit = limit
+        self._backoff = backoff
+        self._backoff_max = backoff_max
+        self._retries: dict[str, _Retry] = {}
         self._events: deque[ControllerEvent] = deque()
         self._changes: set[ReloadEvent | ChangeEvent] = set()
         self._requests = 0
@@ -71,6 +93,26 @@ class EventQueue:
     def enqueue_change(self, path: str) -> None:
         """Process a possible change of the znode at `path`."""
         self._enqueue(ChangeEvent(path))
+
+    def retry_change(self, path: str) -> None:
+        """Process a change again: at once for the first time, and after growing pauses if it keeps failing."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        retry = self._retries.get(path)
+        if retry is not None and retry.timer is not None:
+            return
+        if len(self._retries) > MAX_RETRIES:
+            self._retries = {path: one for path, one in self._retries.items() if one.timer or one.forget_at > now}
+        pause = 0.0 if retry is None or retry.forget_at <= now else retry.next_pause
+        next_pause = min(max(2 * pause, self._backoff), self._backoff_max)
+        timer = loop.call_later(pause, self._enqueue_retry, path) if pause else None
+        self._retries[path] = _Retry(next_pause, now + pause + 2 * self._backoff_max, timer)
+        if timer is None:
+            self.enqueue_change(path)
+
+    def _enqueue_retry(self, path: str) -> None:
+        self._retries[path] = self._retries[path]._replace(timer=None)
+        self.enqueue_change(path)
 
     def _enqueue(self, event: ReloadEvent | ChangeEvent) -> None:
         if event in self._changes:
@@ -123,6 +165,10 @@ class EventQueue:
     def close(self, error: Callable[[], Exception]) -> None:
         """Empty the queue, complete every waiting request with an error, and accept no further events."""
         self._closed = True
+        for retry in self._retries.values():
+            if retry.timer is not None:
+                retry.timer.cancel()
+        self._retries.clear()
         while self._events:
             event = self._events.popleft()
             if isinstance(event, RequestEvent) and not event.response.done():

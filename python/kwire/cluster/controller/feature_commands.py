@@ -53,7 +53,7 @@ async def process_features_change(context: ControllerContext) -> None:
         try:
             found = await read_features(context.store, context.watch)
         except ZnodeError as error:
-            context.report_malformed(error)
+            context.report(error)
             context.features = None
             return
         except NotAuthorized as error:
@@ -61,7 +61,7 @@ async def process_features_change(context: ControllerContext) -> None:
             context.features = None
             return
         for warning in found.znode.warnings if found.znode is not None else ():
-            context.report_malformed(warning)
+            context.report(warning)
         znode = bootstrap(found.znode, settings.supported_features, enabled=settings.features_enabled)
         if znode is found.znode:
             context.features = found

@@ -26,15 +26,15 @@ log = logging.getLogger("kwire.cluster.controller")
 async def elect_requested_leaders(context: ControllerContext) -> None:
     """Carry out the election requested in `/admin/preferred_replica_election`, if any, and delete the znode."""
     path = PreferredReplicaElection.path()
-    if await context.store.exists(path, context.watch) is None:
-        return
     try:
+        if await context.store.exists(path, context.watch) is None:
+            return
         znode = await context.store.get(path)
         election = PreferredReplicaElection.decode(znode.data, path)
     except NoNode:
         return
     except ZnodeError as error:
-        context.report_malformed(error)
+        context.report(error)
         return
     await write_preferred_leaders(context, election.partitions)
     try:

@@ -28,9 +28,10 @@ class ControllerSettings:
     queue_size: int = 500
     """`controller.message.queue.size`: maximum number of waiting requests. Further requests get error 21."""
     retry_backoff: float = 0.1
-    """Pause before metadata is sent again to a broker that did not accept it; doubled up to `retry_backoff_max`."""
+    """Pause before a failed step is repeated, such as sending metadata to a broker or reading a znode; doubled up to
+    `retry_backoff_max`."""
     retry_backoff_max: float = 5.0
-    """Maximum pause between two attempts to send metadata to a broker."""
+    """Maximum pause between two attempts."""
     send_timeout: float = 10.0
     """Maximum time to wait for a broker's response to UpdateMetadata."""
     features_enabled: bool = True

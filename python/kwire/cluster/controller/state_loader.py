@@ -1,7 +1,8 @@
 """Loading of the cluster state from ZooKeeper: the whole state for a new controller, single topics after a change.
 
-Reads are pipelined: one part is decoded while the next is being read. The same reads set the watches. A malformed znode
-is reported and left out. A malformed partition state affects only its partition, a malformed registration its topic.
+Reads are pipelined: one part is decoded while the next is being read. The same reads set the watches. A znode that is
+malformed or that this session may not read is reported and left out. A partition state affects only its partition, a
+registration its topic.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from kwire.cluster.controller.topic_state import (
 )
 from kwire.cluster.zookeeper.brokers import BrokerRegistration
 from kwire.cluster.zookeeper.configs import EntityConfig
-from kwire.cluster.zookeeper.errors import NoNode, ZnodeError
+from kwire.cluster.zookeeper.errors import NoNode, NotAuthorized, ZnodeError
+from kwire.cluster.zookeeper.store import make_path
 from kwire.cluster.zookeeper.topics import PartitionState, TopicRegistration
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kwire.cluster.zookeeper.operations import Znode
-    from kwire.cluster.zookeeper.store import Store, Watch
+    from kwire.cluster.zookeeper.store import ReadResult, Store, Watch
 
 __all__ = ["LoadedTopics", "StateLoader", "list_descendants"]
 
@@ -46,13 +47,15 @@ class LoadedTopics(NamedTuple):
 
     Attributes:
         topics: the topics.
-        malformed: names of topics with a malformed registration.
+        malformed: names of topics with a registration that cannot be read or decoded.
         missing: names of topics that do not exist.
+        unauthorized: names of topics with znodes that this session may not read. No watch reports when it may.
     """
 
     topics: list[Topic]
     malformed: list[str]
     missing: list[str]
+    unauthorized: set[str]
 
 
 class StateLoader:
@@ -61,58 +64,77 @@ class StateLoader:
     Args:
         store: the session to read with.
         watch: set on the znodes that are read.
-        report: called with the error of every malformed znode.
+        report: called with the error of every znode that is left out.
     """
 
-    def __init__(self, store: Store, watch: Watch, report: Callable[[ZnodeError], None]) -> None:
+    def __init__(self, store: Store, watch: Watch, report: Callable[[ZnodeError | NotAuthorized], None]) -> None:
         self._store = store
         self._watch = watch
         self._report = report
 
+    async def children(self, path: str) -> list[str]:
+        """Read the names of the children of a top-level znode, and create it if another client has deleted it.
+
+        Raises:
+            NotAuthorized: this session may not read or create it.
+        """
+        try:
+            return await self._store.children(path, self._watch)
+        except NoNode:
+            await make_path(self._store, path)
+            return await self._store.children(path, self._watch)
+
     async def brokers(self) -> Mapping[int, Broker]:
         """Read the live brokers."""
-        names = await self._store.children(BrokerRegistration.root, self._watch)
+        names = await self.children(BrokerRegistration.root)
         paths = [f"{BrokerRegistration.root}/{name}" for name in names]
         brokers = {}
         for name, path, znode in zip(names, paths, await self._store.get_many(paths, self._watch), strict=True):
             if znode is None:  # the broker failed in the meantime; the watch reports it
                 continue
             try:
+                if isinstance(znode, NotAuthorized):
+                    raise znode
                 if not (name.isascii() and name.isdigit() and int(name) <= MAX_BROKER_ID):
                     raise ZnodeError(path, "", f"invalid broker id {name[:60]!r}")
                 brokers[int(name)] = Broker(int(name), BrokerRegistration.decode(znode.data, path), znode.stat.czxid)
-            except ZnodeError as error:
+            except (ZnodeError, NotAuthorized) as error:
                 self._report(error)
         return MappingProxyType(brokers)
 
     async def list_topics(self) -> list[str]:
         """Read the names of all topics."""
-        return await self._store.children(TopicRegistration.root, self._watch)
+        return await self.children(TopicRegistration.root)
 
     async def topics(self, names: Sequence[str]) -> LoadedTopics:
         """Read topics with their configs and partition states."""
-        loaded = LoadedTopics([], [], [])
+        loaded = LoadedTopics([], [], [], set())
         registrations = self._read([TopicRegistration.path(name) for name in names], self._watch)
         configs = self._read([EntityConfig.path("topics", name) for name in names])
-        without_states: list[tuple[Topic, asyncio.Future[list[Znode | None]], list[str]]] = []
+        without_states: list[tuple[Topic, asyncio.Future[list[ReadResult]], list[str]]] = []
         for chunk, registered, configured in zip(_chunks(names), registrations, configs, strict=True):
             for name, znode, config in zip(chunk, await registered, await configured, strict=True):
                 topic = self._decode_registration(name, znode, loaded)
                 if topic is None:
                     continue
-                topic = self._add_config(topic, config)
+                topic = self._add_config(topic, config, loaded)
                 paths = [PartitionState.path(name, partition.id) for partition in topic.partitions]
                 without_states.append((topic, self._store.get_many(paths), paths))
         for topic, states, paths in without_states:
-            loaded.topics.append(await self._add_states(topic, await states, paths))
+            loaded.topics.append(await self._add_states(topic, await states, paths, loaded))
         return loaded
 
-    def _read(self, paths: list[str], watch: Watch | None = None) -> list[asyncio.Future[list[Znode | None]]]:
+    def _read(self, paths: list[str], watch: Watch | None = None) -> list[asyncio.Future[list[ReadResult]]]:
         return [self._store.get_many(chunk, watch) for chunk in _chunks(paths)]
 
-    def _decode_registration(self, name: str, znode: Znode | None, loaded: LoadedTopics) -> Topic | None:
+    def _decode_registration(self, name: str, znode: ReadResult, loaded: LoadedTopics) -> Topic | None:
         if znode is None:
             loaded.missing.append(name)
+            return None
+        if isinstance(znode, NotAuthorized):
+            self._report(znode)
+            loaded.malformed.append(name)
+            loaded.unauthorized.add(name)
             return None
         path = TopicRegistration.path(name)
         try:
@@ -135,9 +157,13 @@ class StateLoader:
         topic = Topic(name, registration.topic_id, partitions, version=znode.stat.version, unknown=registration.unknown)
         return replace(topic, reassignments=MappingProxyType(reassignments)) if reassignments else topic
 
-    def _add_config(self, topic: Topic, znode: Znode | None) -> Topic:
+    def _add_config(self, topic: Topic, znode: ReadResult, loaded: LoadedTopics) -> Topic:
         if znode is None:
             return topic
+        if isinstance(znode, NotAuthorized):
+            self._report(znode)
+            loaded.unauthorized.add(topic.name)
+            return replace(topic, config_version=MALFORMED)
         path = EntityConfig.path("topics", topic.name)
         version = znode.stat.version
         try:
@@ -147,7 +173,9 @@ class StateLoader:
             return replace(topic, config_version=version)
         return replace(topic, config=entity.config, config_unknown=entity.unknown, config_version=version)
 
-    async def _add_states(self, topic: Topic, znodes: Sequence[Znode | None], paths: Sequence[str]) -> Topic:
+    async def _add_states(
+        self, topic: Topic, znodes: Sequence[ReadResult], paths: Sequence[str], loaded: LoadedTopics
+    ) -> Topic:
         partitions = []
         complete = True
         for partition, znode, path in zip(topic.partitions, znodes, paths, strict=True):
@@ -156,22 +184,30 @@ class StateLoader:
                 partitions.append(partition)
                 continue
             try:
+                if isinstance(znode, NotAuthorized):
+                    loaded.unauthorized.add(topic.name)
+                    raise znode
                 state = PartitionState.decode(znode.data, path)
-            except ZnodeError as error:
+            except (ZnodeError, NotAuthorized) as error:
                 self._report(error)
                 partitions.append(partition._replace(version=MALFORMED))
             else:
                 partitions.append(Partition(partition.id, partition.replicas, state, znode.stat.version))
         if not complete:
-            return await self._add_missing_states(topic, partitions)
+            return await self._add_missing_states(topic, partitions, loaded)
         return replace(topic, partitions=tuple(partitions), has_partitions_znode=bool(partitions))
 
-    async def _add_missing_states(self, topic: Topic, partitions: list[Partition]) -> Topic:
+    async def _add_missing_states(self, topic: Topic, partitions: list[Partition], loaded: LoadedTopics) -> Topic:
         """Tell partitions without any znode apart from partitions with a parent znode but no state."""
         try:
             names = await self._store.children(f"{TopicRegistration.path(topic.name)}/partitions")
         except NoNode:
             return replace(topic, partitions=tuple(partitions), has_partitions_znode=False)
+        except NotAuthorized as error:
+            self._report(error)
+            loaded.unauthorized.add(topic.name)
+            unusable = (one if one.version >= 0 else one._replace(version=MALFORMED) for one in partitions)
+            return replace(topic, partitions=tuple(unusable), has_partitions_znode=True)
         existing = {int(name) for name in names if name.isascii() and name.isdigit()}
         return replace(
             topic,

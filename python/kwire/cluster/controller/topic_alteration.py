@@ -20,7 +20,7 @@ from kwire.cluster.controller.errors import AdminError, reassignment_in_progress
 from kwire.cluster.controller.manual_assignment import by_partition, check_added, check_targets
 from kwire.cluster.controller.topic_configs import check_compaction_lag, check_configs
 from kwire.cluster.controller.topic_creation import check_partition_count
-from kwire.cluster.controller.topic_state import Partition, Topic
+from kwire.cluster.controller.topic_state import MALFORMED, Partition, Topic
 from kwire.cluster.controller.topic_transitions import ElectionContext, begin_reassignment, elect_leaders
 from kwire.cluster.zookeeper.json_object import intern_ids
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -104,6 +104,8 @@ def _with_configs(alteration: TopicAlteration, topic: Topic) -> Topic:
     if not added and not alteration.deleted_configs:
         return topic
     check_configs(added)
+    if topic.config_version == MALFORMED:
+        raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, f"the configs of topic {topic.name!r} cannot be read")
     config = {**topic.config, **added}
     for key in alteration.deleted_configs:  # deletion wins over addition, as in kafka-topics
         config.pop(key, None)

@@ -14,7 +14,7 @@ from kwire.cluster.controller.state_loader import list_descendants
 from kwire.cluster.controller.topic_state import NO_STATE_ZNODE, NO_ZNODE
 from kwire.cluster.controller.topic_writes import plan_deletion
 from kwire.cluster.zookeeper.configs import EntityConfig
-from kwire.cluster.zookeeper.errors import NoNode
+from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, SessionExpired, StoreClosed, StoreError
 from kwire.cluster.zookeeper.operations import Delete
 from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
 
@@ -68,17 +68,25 @@ def _descendants(topic: Topic) -> list[str]:
 
 
 async def _delete_unconditionally(context: ControllerContext, name: str) -> None:
-    """Delete a topic that is malformed or has other znodes than expected, reading its znodes first."""
+    """Delete a topic that is malformed or has other znodes than expected, reading its znodes first.
+
+    Everything below the znodes of the topic is deleted as well. What may not be deleted is tried again later.
+    """
     path = TopicRegistration.path(name)
-    descendants = await list_descendants(context.store, path)
-    has_config = await context.store.exists(EntityConfig.path("topics", name)) is not None
+    roots = (path, EntityConfig.path("topics", name), DeletionMarker.path(name))
     try:
+        descendants = [each for root in roots for each in await list_descendants(context.store, root)]
+        has_config = await context.store.exists(EntityConfig.path("topics", name)) is not None
         await context.start_writes(plan_deletion(name, descendants, has_config=has_config))
-    except WriteConflict as conflict:
-        log.warning("topic %s changed during its deletion, retrying: %s", name, conflict)
-        if isinstance(conflict.error, NoNode) and conflict.path == path:  # only the marker is left
-            await context.wait_for_writes({name: context.writer.commit([Delete(DeletionMarker.path(name))])})
-        context.queue.enqueue_change(DeletionMarker.root)
+    except (ConnectionLost, SessionExpired, StoreClosed):
+        raise
+    except (WriteConflict, StoreError) as error:
+        if isinstance(error, WriteConflict) and isinstance(error.error, NoNode) and error.path == path:
+            # Only the marker is left.
+            below = await list_descendants(context.store, DeletionMarker.path(name))
+            rest = [Delete(each) for each in (*reversed(below), DeletionMarker.path(name))]
+            await context.wait_for_writes({name: context.writer.commit(rest)})
+        context.retry(DeletionMarker.root, error)
         return
     context.update_topics(removed=[name])
     context.update_cluster(

@@ -24,7 +24,7 @@ NO_ZNODE = -1
 NO_STATE_ZNODE = -2
 """Version of a partition state: the parent znode exists, the state does not."""
 MALFORMED = -3
-"""Version of a partition state: the data cannot be decoded. The controller leaves such a partition alone."""
+"""Version of a znode that cannot be read or decoded. The controller leaves such a partition or such configs alone."""
 
 _NO_REASSIGNMENTS: Mapping[int, OngoingReassignment] = MappingProxyType({})
 _NO_CONFIG: Mapping[str, str] = MappingProxyType({})
@@ -79,7 +79,7 @@ class Topic:
         partitions: in ascending order of their ids.
         reassignments: the ongoing reassignments, by partition.
         version: version of the registration's znode, or NO_ZNODE.
-        config_version: version of the znode of the topic's configs, or NO_ZNODE.
+        config_version: version of the znode of the topic's configs, or NO_ZNODE, or MALFORMED if it may not be read.
         has_partitions_znode: whether the parent of the partitions' znodes exists.
         unknown: unknown keys of the registration.
         config_unknown: unknown keys of the configs.

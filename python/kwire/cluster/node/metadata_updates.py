@@ -13,8 +13,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
-from kwire.cluster.zookeeper import ActiveController, ControllerEpoch, SessionState, StoreError, ZnodeError
-from kwire.cluster.zookeeper.errors import ConnectionLost
+from kwire.cluster.zookeeper import ActiveController, ControllerEpoch, SessionState, Znode, ZnodeError
+from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, SessionExpired, StoreClosed
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 
@@ -65,7 +65,7 @@ class MetadataUpdates:
         except ConnectionLost:
             log.info("cannot apply metadata without a connection to ZooKeeper")
             return ErrorCode.REQUEST_TIMED_OUT
-        except StoreError:  # the session has ended, and with it this registration
+        except (SessionExpired, StoreClosed):  # and with the session, this registration
             return STALE_BROKER_EPOCH
         return metadata.update(request)
 
@@ -80,7 +80,10 @@ async def is_current_controller(store: Store, broker_id: int, epoch: int) -> boo
         raise ConnectionLost(ControllerEpoch.path())
     await store.sync(ControllerEpoch.path())  # the server we are connected to may lag behind the election
     controller, controller_epoch = await store.get_many([ActiveController.path(), ControllerEpoch.path()])
-    if controller is None or controller_epoch is None:
+    for znode in (controller, controller_epoch):
+        if isinstance(znode, NotAuthorized):
+            log.error("cannot use znode", path=znode.path, reason=znode.reason)
+    if not isinstance(controller, Znode) or not isinstance(controller_epoch, Znode):
         return False
     try:
         elected = (

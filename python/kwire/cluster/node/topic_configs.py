@@ -1,27 +1,36 @@
 """The topic configs in ZooKeeper, followed through the notifications under `/config/changes`.
 
 A notification only names the topic to read again. When a session starts, the watch is set before all configs are read,
-so no change is missed; notifications that exist by then are not read. A malformed znode is logged, and its topic keeps
-the configs it had.
+so no change is missed; notifications that exist by then are not read. A znode that is malformed or that this session
+may not read is logged, and its topic keeps the configs it had. The latter is read again later, because no watch reports
+a changed access control list.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig, ZnodeError
-from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, SessionExpired, StoreClosed
+from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, NotAuthorized, SessionExpired, StoreClosed
+from kwire.cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.cluster.node.metadata_cache import MetadataCache
-    from kwire.cluster.zookeeper import Store, WatchEvent, Znode
+    from kwire.cluster.zookeeper import Store, WatchEvent
+    from kwire.cluster.zookeeper.store import ReadResult
 
 MAX_DIRECT_READS = 8
 """For more topics, the topics that have configs are listed first: few topics have any."""
+
+RETRY_SECONDS = 5.0
+"""Pause before znodes that may not be read are read again."""
+
+CONFIGS = "/config/topics"
 
 log = logger(__name__)
 
@@ -34,6 +43,8 @@ class TopicConfigWatcher:
         self._metadata = metadata
         self._seen: set[str] = set()
         """The names of the notifications that need no reading."""
+        self._unauthorized: dict[str, str] = {}
+        """Znodes that may not be read, with the topic that each of them configures; empty for the parents."""
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -42,7 +53,7 @@ class TopicConfigWatcher:
         while True:
             try:
                 self._seen = set(await self._list_notifications())
-                await self.read(await self._store.children("/config/topics"))
+                await self.read(await self._list_configured() or ())
             except ConnectionLost:
                 continue
             break
@@ -61,13 +72,18 @@ class TopicConfigWatcher:
         """
         names = list(topics)
         if len(names) > MAX_DIRECT_READS:
-            configured = set(await self._store.children("/config/topics"))
-            for name in names:
-                if name not in configured:
-                    self._metadata.set_configs(name, {})
-            names = [name for name in names if name in configured]
+            configured = await self._list_configured()
+            if configured is not None:
+                for name in names:
+                    if name not in configured:
+                        self._metadata.set_configs(name, {})
+                names = [name for name in names if name in configured]
         paths = [EntityConfig.path("topics", name) for name in names]
         for name, path, znode in zip(names, paths, await self._store.get_many(paths), strict=True):
+            if isinstance(znode, NotAuthorized):
+                self._report_unauthorized(znode, name)
+                continue
+            self._unauthorized.pop(path, None)
             try:
                 configs = EntityConfig.decode(znode.data, path).config if znode is not None else {}
             except ZnodeError as error:
@@ -75,8 +91,35 @@ class TopicConfigWatcher:
                 continue
             self._metadata.set_configs(name, configs)
 
-    def _list_notifications(self) -> asyncio.Future[list[str]]:
-        return self._store.children(ConfigChangeNotification.root, self._on_event)
+    async def _list_configured(self) -> set[str] | None:
+        """Return the topics that have configs, or None if they may not be listed."""
+        try:
+            names = set(await self._store.children(CONFIGS))
+        except NoNode:  # deleted by another client; the controller creates it again
+            names = set()
+        except NotAuthorized as error:
+            self._report_unauthorized(error)
+            return None
+        self._unauthorized.pop(CONFIGS, None)
+        return names
+
+    async def _list_notifications(self) -> list[str]:
+        root = ConfigChangeNotification.root
+        try:
+            names = await self._store.children(root, self._on_event)
+        except NoNode:  # deleted by another client
+            await make_path(self._store, root)
+            names = await self._store.children(root, self._on_event)
+        except NotAuthorized as error:
+            self._report_unauthorized(error)
+            return sorted(self._seen)
+        self._unauthorized.pop(root, None)
+        return names
+
+    def _report_unauthorized(self, error: NotAuthorized, topic: str = "") -> None:
+        if error.path not in self._unauthorized:
+            self._unauthorized[error.path] = topic
+            log.error("cannot use znode", path=error.path, reason=error.reason)
 
     def _on_event(self, event: WatchEvent) -> None:
         del event  # every kind of event requires listing again
@@ -85,9 +128,12 @@ class TopicConfigWatcher:
     async def _follow(self) -> None:
         try:
             while True:
-                await self._changed.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(RETRY_SECONDS if self._unauthorized else None):
+                        await self._changed.wait()
                 self._changed.clear()
                 try:
+                    await self.read(sorted(topic for topic in self._unauthorized.values() if topic))
                     names = set(await self._list_notifications())
                     new = sorted(names - self._seen)
                     znodes = await self._store.get_many(f"{ConfigChangeNotification.root}/{name}" for name in new)
@@ -95,16 +141,19 @@ class TopicConfigWatcher:
                     self._seen = names
                 except ConnectionLost:
                     self._changed.set()
-        except (NoNode, SessionExpired, StoreClosed) as error:
+        except (SessionExpired, StoreClosed) as error:
             log.debug("topic configs are no longer followed", reason=str(error))
 
 
-def changed_topics(notifications: list[str], znodes: list[Znode | None]) -> list[str]:
+def changed_topics(notifications: list[str], znodes: list[ReadResult]) -> list[str]:
     """Return the topics that the notifications name, without repetitions."""
     topics: dict[str, None] = {}
     for name, znode in zip(notifications, znodes, strict=True):
         if znode is None:
             continue  # deleted before it could be read
+        if isinstance(znode, NotAuthorized):
+            log.error("cannot use znode", path=znode.path, reason=znode.reason)
+            continue
         try:
             change = ConfigChangeNotification.decode(znode.data, f"{ConfigChangeNotification.root}/{name}")
         except ZnodeError as error:

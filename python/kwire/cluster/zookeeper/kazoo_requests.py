@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from kwire.cluster.zookeeper.kazoo_handler import AsyncResult, CallbackQueue
     from kwire.cluster.zookeeper.operations import Acl, OperationResult
-    from kwire.cluster.zookeeper.store import Watch
+    from kwire.cluster.zookeeper.store import ReadResult, Watch
 
 __all__ = [
     "GetManyRequest",
@@ -171,7 +171,7 @@ class GetManyRequest:
     def __init__(
         self,
         callbacks: CallbackQueue,
-        future: asyncio.Future[list[Znode | None]],
+        future: asyncio.Future[list[ReadResult]],
         paths: Sequence[str],
         watch: Watch | None,
     ) -> None:
@@ -179,7 +179,7 @@ class GetManyRequest:
         self._future = future
         self._paths = paths
         self._watch = watch
-        self._znodes: list[Znode | None] = [None] * len(paths)
+        self._znodes: list[ReadResult] = [None] * len(paths)
         self._next = 0
         self._response_count = 0
         self._failed = False
@@ -203,6 +203,8 @@ class GetManyRequest:
         if response.exception is None:
             data, stat = response.value
             self._znodes[index] = Znode(data or b"", stat_of(stat))
+        elif isinstance(response.exception, NoAuthError):
+            self._znodes[index] = NotAuthorized(self._paths[index])
         elif not isinstance(response.exception, NoNodeError):
             path = self._paths[index]
             self._fail(ended(path) if ended else store_error(response.exception, path))

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.kazoo_handler import AsyncResult
     from kwire.cluster.zookeeper.kazoo_requests import ResponseCallback, StoreRequest
     from kwire.cluster.zookeeper.operations import Acl, OperationResult
-    from kwire.cluster.zookeeper.store import Watch
+    from kwire.cluster.zookeeper.store import ReadResult, Watch
 
 __all__ = ["WINDOW", "KazooStore"]
 
@@ -99,11 +99,11 @@ class KazooStore:
         check_path(path)
         return self._request(path, lambda client: client.get_async(path, _kazoo_watch(watch, path)), _znode)
 
-    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Znode | None]]:
+    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[ReadResult]]:
         paths = list(paths)
         for path in paths:
             check_path(path)
-        future: asyncio.Future[list[Znode | None]] = self._loop.create_future()
+        future: asyncio.Future[list[ReadResult]] = self._loop.create_future()
         if paths:
             self._send(GetManyRequest(self._callbacks, future, paths, watch))
         else:

@@ -1,8 +1,8 @@
 """A ZooKeeper ensemble in memory, with any number of sessions and injected faults, for tests.
 
 It has the guarantees of `Store` and the behavior of a ZooKeeper server. Requests are applied when they are called, and
-responses arrive in a later iteration of the event loop. Access control lists are stored, but not enforced. There is no
-clock: sessions expire when `expire` is called.
+responses arrive in a later iteration of the event loop. Access control lists are stored, but not enforced; `forbidden`
+has the znodes that no session may use. There is no clock: sessions expire when `expire` is called.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from kwire.cluster.zookeeper.data_tree import DataTree, ZnodeChange, parent_of
 from kwire.cluster.zookeeper.errors import (
     ConnectionLost,
+    NotAuthorized,
     PacketTooLarge,
     SessionExpired,
     StoreClosed,
@@ -42,7 +43,7 @@ from kwire.cluster.zookeeper.store import MAX_PACKET, check_operation, check_pat
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kwire.cluster.zookeeper.store import Watch
+    from kwire.cluster.zookeeper.store import ReadResult, Watch
 
 __all__ = ["InjectedFault", "MemoryStore", "MemoryZooKeeper"]
 
@@ -67,12 +68,15 @@ class MemoryZooKeeper:
         inject_fault: called before every write with the session and the operations. It may count them, return a fault,
             or raise an exception to simulate a crash of the caller.
         running: whether the ensemble accepts connections.
+        forbidden: paths that no session may read or write, nor create or delete children of, as if their ACL named
+            another user only.
     """
 
     def __init__(self) -> None:
         self.tree = DataTree()
         self.inject_fault: Callable[[MemoryStore, Sequence[Operation]], InjectedFault] | None = None
         self.running = True
+        self.forbidden: set[str] = set()
         self._sessions: dict[int, MemoryStore] = {}
         self._last_session_id = 0x1000
         self._expired: set[int] = set()
@@ -123,6 +127,19 @@ class MemoryZooKeeper:
         return any(session.has_pending_deliveries for session in self._sessions.values())
 
     # For the sessions
+
+    def check_read(self, path: str) -> None:
+        """Raise NotAuthorized for a forbidden znode."""
+        if path in self.forbidden and self.tree.exists(path):
+            raise NotAuthorized(path)
+
+    def check_write(self, operations: Sequence[Operation]) -> None:
+        """Raise TransactionFailed for the first operation that is forbidden."""
+        for index, operation in enumerate(operations):
+            path = operation.path
+            checked = parent_of(path) if isinstance(operation, (Create, Delete)) else path
+            if checked in self.forbidden and self.tree.exists(checked):
+                raise TransactionFailed(operations, index, NotAuthorized(path))
 
     def is_alive(self, session_id: int) -> bool:
         """Return whether a session has not expired."""
@@ -280,11 +297,11 @@ class MemoryStore:
         check_path(path)
         return self._request(path, lambda: self._get(path, watch))
 
-    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Znode | None]]:
+    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[ReadResult]]:
         paths = list(paths)
         for path in paths:
             check_path(path)
-        return self._request(paths[0] if paths else "/", lambda: [self._get_or_none(path, watch) for path in paths])
+        return self._request(paths[0] if paths else "/", lambda: [self._read(path, watch) for path in paths])
 
     def exists(self, path: str, watch: Watch | None = None) -> asyncio.Future[Stat | None]:
         check_path(path)
@@ -349,22 +366,29 @@ class MemoryStore:
 
     def _get(self, path: str, watch: Watch | None) -> Znode:
         znode = self._memory.tree.get(path)
+        self._memory.check_read(path)
         self._memory.watch_data(path, self, watch)
         return Znode(znode.data, znode.stat())
 
-    def _get_or_none(self, path: str, watch: Watch | None) -> Znode | None:
-        return self._get(path, watch) if self._memory.tree.exists(path) else None
+    def _read(self, path: str, watch: Watch | None) -> ReadResult:
+        try:
+            return self._get(path, watch) if self._memory.tree.exists(path) else None
+        except NotAuthorized as error:
+            return error
 
     def _exists(self, path: str, watch: Watch | None) -> Stat | None:
+        self._memory.check_read(path)
         self._memory.watch_data(path, self, watch)
         return self._memory.tree.get(path).stat() if self._memory.tree.exists(path) else None
 
     def _children(self, path: str, watch: Watch | None) -> list[str]:
         names = sorted(self._memory.tree.get(path).children)
+        self._memory.check_read(path)
         self._memory.watch_children(path, self, watch)
         return names
 
     def _apply(self, operations: Sequence[Operation]) -> list[OperationResult]:
+        self._memory.check_write(operations)
         results, changes = self._memory.tree.apply(operations, self._session_id, self._acl)
         self._memory.fire(changes)
         return results

@@ -22,7 +22,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from kwire.cluster.zookeeper.errors import ForbiddenPath, NodeExists, NoNode, StoreError
+from kwire.cluster.zookeeper.errors import ForbiddenPath, NodeExists, NoNode, NotAuthorized, StoreError
 from kwire.cluster.zookeeper.operations import (
     ANY_VERSION,
     Acl,
@@ -40,9 +40,11 @@ from kwire.cluster.zookeeper.operations import (
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MAX_PACKET", "Store", "Watch", "check_operation", "check_path", "make_path"]
+__all__ = ["MAX_PACKET", "ReadResult", "Store", "Watch", "check_operation", "check_path", "make_path"]
 
 Watch: TypeAlias = Callable[[WatchEvent], None]
+ReadResult: TypeAlias = Znode | NotAuthorized | None
+"""One result of `get_many`: the znode, an error if this session may not read it, or None if it does not exist."""
 
 _COMMON_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 MAX_PACKET = 0xFFFFF
@@ -70,11 +72,18 @@ class Store(Protocol):
     def get(self, path: str, watch: Watch | None = None) -> asyncio.Future[Znode]:
         """Return a znode. Raises NoNode, and then sets no watch."""
 
-    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[Znode | None]]:
-        """Return many znodes in the given order, None for those that do not exist, on which no watch is set."""
+    def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[ReadResult]]:
+        """Return many znodes in the given order.
+
+        A znode that does not exist is None, and one that this session may not read is a NotAuthorized error. No watch
+        is set on them.
+        """
 
     def exists(self, path: str, watch: Watch | None = None) -> asyncio.Future[Stat | None]:
-        """Return the stat of a znode, or None if it does not exist; the watch then reports its creation."""
+        """Return the stat of a znode, or None if it does not exist; the watch then reports its creation.
+
+        Raises NotAuthorized, and then sets no watch: ZooKeeper 3.9 requires the permission to read.
+        """
 
     def children(self, path: str, watch: Watch | None = None) -> asyncio.Future[list[str]]:
         """Return the sorted names of the children. The watch reports their creation and deletion. Raises NoNode."""
