@@ -104,7 +104,10 @@ class AdminBackend(Protocol):
         """
 
     async def reassign_partitions(self, topics: Sequence[TopicReassignment]) -> list[Outcome]:
-        """Start a reassignment. Outcomes have the codes 3, 1005, and 1009."""
+        """Start a reassignment, or cancel those of partitions without replicas.
+
+        Outcomes have the codes 3, 1005, and 1009.
+        """
 
     async def verify_reassignments(self, topics: Sequence[TopicReassignment]) -> list[TopicReassignmentStatus]:
         """Compare partitions with their target replicas; without topics, list the ongoing reassignments.

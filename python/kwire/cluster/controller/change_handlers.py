@@ -17,7 +17,7 @@ from kwire.cluster.controller.controller_election import create_top_level_paths
 from kwire.cluster.controller.events import ReloadEvent
 from kwire.cluster.controller.feature_commands import process_features_change
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
-from kwire.cluster.controller.partition_reassignment import advance_reassignments
+from kwire.cluster.controller.partition_reassignment import advance_reassignments, cancel_reassignments
 from kwire.cluster.controller.preferred_replica_election import elect_requested_leaders
 from kwire.cluster.controller.topic_deletion import delete_marked_topics
 from kwire.cluster.controller.topic_map import TopicMap
@@ -63,7 +63,10 @@ async def process_event(context: ControllerContext, event: ReloadEvent | ChangeE
         await reload_cluster(context)
     elif event.path.startswith(_TOPIC_PREFIX):
         paths = [event.path, *context.queue.take_changes(_TOPIC_PREFIX)]
-        await process_topic_data_change(context, [path.removeprefix(_TOPIC_PREFIX) for path in paths])
+        names = {path: path.removeprefix(_TOPIC_PREFIX).partition("/")[0] for path in paths}
+        # The registration of a topic does not show that a znode below it was repaired.
+        context.topics_to_reread.update(name for path, name in names.items() if path != TopicRegistration.path(name))
+        await process_topic_data_change(context, list(dict.fromkeys(names.values())))
     elif event.path in _HANDLERS:
         await _HANDLERS[event.path](context)
     elif event.path.startswith(BrokerRegistration.root):
@@ -210,8 +213,15 @@ async def _read_reassignment(context: ControllerContext) -> None:
     path = ReassignPartitions.path()
     try:
         if await context.store.exists(path, context.watch) is None:
+            removed = context.cluster.reassignment_requested
             context.reassignment = None
             context.update_cluster(pending_reassignments={}, reassignment_requested=False)
+            if removed:  # by another client: this controller deletes it only when nothing is left to do
+                ongoing = {
+                    topic.name: [*topic.reassignments] for topic in context.cluster.topics if topic.reassignments
+                }
+                if ongoing:
+                    await cancel_reassignments(context, ongoing)
             return
         znode = await context.store.get(path)
         requested = ReassignPartitions.decode(znode.data, path)

@@ -11,18 +11,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.fenced_writer import WriteConflict
-from kwire.cluster.controller.topic_transitions import begin_reassignment, complete_reassignment
+from kwire.cluster.controller.topic_state import MALFORMED
+from kwire.cluster.controller.topic_transitions import (
+    begin_reassignment,
+    cancel_reassignment,
+    complete_reassignment,
+)
 from kwire.cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
-from kwire.cluster.zookeeper.errors import PacketTooLarge
+from kwire.cluster.zookeeper.errors import PacketTooLarge, StoreError
 from kwire.cluster.zookeeper.operations import Create, Delete, SetData
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from kwire.cluster.controller.controller_context import ControllerContext
     from kwire.cluster.controller.topic_state import Topic
 
-__all__ = ["advance_reassignments", "list_reassignments", "lock_reassignment", "start_pending_reassignments"]
+__all__ = [
+    "advance_reassignments",
+    "cancel_reassignments",
+    "list_reassignments",
+    "lock_reassignment",
+    "start_pending_reassignments",
+]
 
 log = logging.getLogger("kwire.cluster.controller")
 
@@ -65,8 +76,8 @@ async def start_pending_reassignments(context: ControllerContext) -> None:
 def _valid_targets(topic: Topic, targets: dict[int, tuple[int, ...]], *, deleting: bool) -> dict[int, tuple[int, ...]]:
     """Return the valid targets.
 
-    A topic that is marked for deletion may only return to its original replicas, which ends the reassignment that its
-    deletion waits for.
+    The state of the partition must be readable. A topic that is marked for deletion may only return to its original
+    replicas, which ends the reassignment that its deletion waits for.
     """
     return {
         index: replicas
@@ -75,8 +86,40 @@ def _valid_targets(topic: Topic, targets: dict[int, tuple[int, ...]], *, deletin
         and replicas
         and len(set(replicas)) == len(replicas)
         and min(replicas) >= 0
+        and partition.version != MALFORMED
         and (not deleting or set(replicas) == set(topic.original_replicas(partition)))
     }
+
+
+async def cancel_reassignments(
+    context: ControllerContext, partitions: Mapping[str, Collection[int]]
+) -> dict[str, WriteConflict | StoreError]:
+    """Return partitions to the replicas that they had before, and return the errors by topic.
+
+    The znode is written first: otherwise its list would start the reassignments again.
+    """
+    topics = [topic for name in partitions if (topic := context.cluster.topics.get(name)) is not None]
+    if context.reassignment is not None:
+        requested, version = context.reassignment
+        rest = tuple(one for one in requested.partitions if one.partition not in partitions.get(one.topic, ()))
+        try:
+            if rest != requested.partitions:
+                requested = replace(requested, partitions=rest)
+                await context.writer.commit([SetData(ReassignPartitions.path(), requested.encode(), version)])
+                context.reassignment = requested, version + 1
+        except (WriteConflict, StoreError) as error:
+            context.queue.enqueue_change(ReassignPartitions.path())
+            return dict.fromkeys(partitions, error)
+    pending = context.cluster.pending_reassignments
+    kept = {key: replicas for key, replicas in pending.items() if key[1] not in partitions.get(key[0], ())}
+    context.update_cluster(pending_reassignments=kept)
+    election = context.election
+    failed = await context.write_topics(
+        [cancel_reassignment(topic, partitions[topic.name], election) for topic in topics]
+    )
+    log.info("canceled the reassignment of %s", ", ".join(sorted(partitions.keys() - failed.keys())))
+    context.queue.enqueue_change(ReassignPartitions.path())
+    return failed
 
 
 async def lock_reassignment(context: ControllerContext) -> bool:

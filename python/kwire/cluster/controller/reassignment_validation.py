@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError, reassignment_in_progress
 from kwire.cluster.controller.manual_assignment import by_partition, check_targets
-from kwire.cluster.controller.topic_alteration import require_topic
+from kwire.cluster.controller.topic_alteration import check_states_readable, require_topic
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -24,9 +24,11 @@ __all__ = [
     "FAILED",
     "REASSIGNING",
     "choose_partitions",
+    "is_cancellation",
     "ongoing_reassignments",
     "reassignment_status",
     "reassignment_targets",
+    "reassignments_to_cancel",
 ]
 
 REASSIGNING = 0
@@ -48,11 +50,35 @@ def reassignment_targets(
     targets = by_partition(partitions)
     _check_partitions_exist(topic, targets)
     check_targets(targets, cluster.brokers)
+    check_states_readable(topic, targets)
     return {
         index: replicas
         for index, replicas in targets.items()
         if (partition := topic.partition(index)) is not None and partition.replicas != replicas
     }
+
+
+def is_cancellation(partitions: Sequence[PartitionReplicas]) -> bool:
+    """Return whether a request lists no replicas for any of its partitions: it cancels their reassignments."""
+    return bool(partitions) and not any(partition.replica_ids for partition in partitions)
+
+
+def reassignments_to_cancel(name: str, partitions: Sequence[PartitionReplicas], cluster: Cluster) -> list[int]:
+    """Return the partitions to cancel the reassignment of, which may belong to a topic that is marked for deletion.
+
+    Raises:
+        AdminError: code 3 or 1005.
+    """
+    topic = cluster.topics.get(name)
+    if topic is None:
+        raise AdminError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
+    indexes = list(by_partition(partitions))
+    _check_partitions_exist(topic, indexes)
+    for index in indexes:
+        if index not in topic.reassignments and (name, index) not in cluster.pending_reassignments:
+            reason = f"partition {index}: has no replicas, which cancels a reassignment, but none is in progress"
+            raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
+    return indexes
 
 
 def reassignment_status(name: str, partitions: Sequence[PartitionReplicas], cluster: Cluster) -> dict[int, int]:

@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING
 from kwire.cluster.controller.backend import Outcome, TopicReassignmentStatus
 from kwire.cluster.controller.errors import AdminError, reassignment_in_progress, write_failed
 from kwire.cluster.controller.fenced_writer import WriteConflict
-from kwire.cluster.controller.partition_reassignment import lock_reassignment, start_pending_reassignments
+from kwire.cluster.controller.partition_reassignment import (
+    cancel_reassignments,
+    lock_reassignment,
+    start_pending_reassignments,
+)
 from kwire.cluster.controller.preferred_replica_election import write_preferred_leaders
 from kwire.cluster.controller.reassignment_validation import (
     REASSIGNING,
     choose_partitions,
+    is_cancellation,
     ongoing_reassignments,
     reassignment_status,
     reassignment_targets,
+    reassignments_to_cancel,
 )
 from kwire.cluster.controller.topic_transitions import elect_leaders_for_shutdown
 from kwire.cluster.zookeeper.admin_requests import (
@@ -42,17 +48,26 @@ __all__ = ["controlled_shutdown", "elect_preferred_leaders", "reassign_partition
 
 
 async def reassign_partitions(context: ControllerContext, topics: Sequence[TopicReassignment]) -> list[Outcome]:
-    """Store a reassignment in ZooKeeper; it starts after the response."""
+    """Store a reassignment in ZooKeeper, which starts after the response, or cancel reassignments.
+
+    A topic without replicas for any of its partitions cancels the reassignments of these partitions (as in KIP-455).
+    """
     merged = _merge(topics)
     errors: dict[str, AdminError] = {}
     requested: list[PartitionReassignment] = []
+    canceled: dict[str, list[int]] = {}
     for name, topic in merged.items():
         try:
+            if is_cancellation(topic.partitions):
+                canceled[name] = reassignments_to_cancel(name, topic.partitions, context.cluster)
+                continue
             targets = reassignment_targets(name, topic.partitions, context.cluster)
         except AdminError as error:
             errors[name] = error
         else:
             requested += [PartitionReassignment(name, index, replicas) for index, replicas in targets.items()]
+    if canceled:
+        errors |= {name: write_failed(error) for name, error in (await cancel_reassignments(context, canceled)).items()}
     if requested:
         errors |= await _request_reassignment(context, requested)
         context.queue.enqueue_change(ReassignPartitions.path())

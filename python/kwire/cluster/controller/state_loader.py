@@ -176,26 +176,30 @@ class StateLoader:
     async def _add_states(
         self, topic: Topic, znodes: Sequence[ReadResult], paths: Sequence[str], loaded: LoadedTopics
     ) -> Topic:
-        partitions = []
-        complete = True
-        for partition, znode, path in zip(topic.partitions, znodes, paths, strict=True):
-            if znode is None:
-                complete = False
-                partitions.append(partition)
-                continue
-            try:
-                if isinstance(znode, NotAuthorized):
-                    loaded.unauthorized.add(topic.name)
-                    raise znode
-                state = PartitionState.decode(znode.data, path)
-            except (ZnodeError, NotAuthorized) as error:
-                self._report(error)
-                partitions.append(partition._replace(version=MALFORMED))
-            else:
-                partitions.append(Partition(partition.id, partition.replicas, state, znode.stat.version))
-        if not complete:
+        pairs = zip(topic.partitions, znodes, paths, strict=True)
+        partitions = [self._add_state(partition, znode, path) for partition, znode, path in pairs]
+        unreadable = [place for place, partition in enumerate(partitions) if partition.version == MALFORMED]
+        # Read these again with watches, which report a repair.
+        again = await self._store.get_many([paths[place] for place in unreadable], self._watch)
+        for place, znode in zip(unreadable, again, strict=True):
+            partitions[place] = self._add_state(topic.partitions[place], znode, paths[place])
+            if isinstance(znode, NotAuthorized):
+                loaded.unauthorized.add(topic.name)
+        if any(partition.version == NO_ZNODE for partition in partitions):
             return await self._add_missing_states(topic, partitions, loaded)
         return replace(topic, partitions=tuple(partitions), has_partitions_znode=bool(partitions))
+
+    def _add_state(self, partition: Partition, znode: ReadResult, path: str) -> Partition:
+        if znode is None:
+            return partition
+        try:
+            if isinstance(znode, NotAuthorized):
+                raise znode
+            state = PartitionState.decode(znode.data, path)
+        except (ZnodeError, NotAuthorized) as error:
+            self._report(error)
+            return partition._replace(version=MALFORMED)
+        return Partition(partition.id, partition.replicas, state, znode.stat.version)
 
     async def _add_missing_states(self, topic: Topic, partitions: list[Partition], loaded: LoadedTopics) -> Topic:
         """Tell partitions without any znode apart from partitions with a parent znode but no state."""

@@ -23,16 +23,17 @@ from kwire.cluster.controller.topic_creation import check_partition_count
 from kwire.cluster.controller.topic_state import MALFORMED, Partition, Topic
 from kwire.cluster.controller.topic_transitions import ElectionContext, begin_reassignment, elect_leaders
 from kwire.cluster.zookeeper.json_object import intern_ids
+from kwire.cluster.zookeeper.topics import PartitionState
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from kwire.cluster.controller.cluster_state import Cluster
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 
-__all__ = ["alter_topic", "check_single_instruction", "require_topic"]
+__all__ = ["alter_topic", "check_single_instruction", "check_states_readable", "require_topic"]
 
 
 def require_topic(name: str, cluster: Cluster) -> Topic:
@@ -47,6 +48,16 @@ def require_topic(name: str, cluster: Cluster) -> Topic:
     if name in cluster.topics_to_delete:
         raise AdminError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} is marked for deletion")
     return topic
+
+
+def check_states_readable(topic: Topic, partitions: Iterable[int]) -> None:
+    """Raise AdminError 1005 if the state of one of these partitions cannot be read: it cannot be reassigned."""
+    for index in partitions:
+        partition = topic.partition(index)
+        if partition is not None and partition.version == MALFORMED:
+            path = PartitionState.path(topic.name, index)
+            reason = f"partition {index}: its state in ZooKeeper cannot be read: repair {path}"
+            raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
 
 
 def check_single_instruction(alteration: TopicAlteration) -> None:
@@ -87,6 +98,7 @@ def alter_topic(alteration: TopicAlteration, cluster: Cluster, election: Electio
     }
     added = {index: replicas for index, replicas in assignment.items() if index not in existing}
     check_targets(reassigned, election.live_brokers)
+    check_states_readable(topic, reassigned)
     if added:
         first = existing.get(0)
         first_replicas = reassigned.get(0) or (topic.target_replicas(first) if first else next(iter(added.values())))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ElectionContext",
     "begin_reassignment",
+    "cancel_reassignment",
     "complete_reassignment",
     "elect_leaders",
     "elect_leaders_for_shutdown",
@@ -90,6 +91,16 @@ def begin_reassignment(topic: Topic, targets: Mapping[int, tuple[int, ...]], con
             reassignments[partition.id] = OngoingReassignment(intern_ids(adding), intern_ids(removing))
         partitions.append(partition._replace(replicas=intern_ids(target + removing)))
     return elect_leaders(_with_partitions(topic, tuple(partitions), reassignments), context)
+
+
+def cancel_reassignment(topic: Topic, partitions: Collection[int], context: ElectionContext) -> Topic:
+    """Return these partitions to the replicas that they had before their reassignment."""
+    originals = {
+        partition.id: topic.original_replicas(partition)
+        for partition in topic.partitions
+        if partition.id in partitions and partition.id in topic.reassignments
+    }
+    return begin_reassignment(topic, originals, context) if originals else topic
 
 
 def complete_reassignment(topic: Topic, context: ElectionContext) -> Topic:
