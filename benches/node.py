@@ -69,6 +69,7 @@ def run(quick: bool) -> list[Figure]:
 
 def serve_node(pipe: Connection) -> None:
     from kwire.client.connection_pool import ConnectionPool
+    from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.listener import Listener
     from kwire.cluster.node.metadata_cache import MetadataCache
@@ -76,7 +77,6 @@ def serve_node(pipe: Connection) -> None:
     from kwire.cluster.node.metrics import Metrics
     from kwire.cluster.node.request_context import NodeServices
     from kwire.cluster.node.request_dispatcher import RequestDispatcher
-    from kwire.cluster.node.settings import NodeSettings
     from kwire.cluster.node.tools import ToolContext, ToolRegistry, ToolRunner
 
     class NoObserver:

@@ -1,4 +1,5 @@
-"""Reference pages of the documentation site: messages from their declarations, commands from their options.
+"""Reference pages of the documentation site: messages and settings from their declarations, commands from their
+options.
 
 MkDocs calls `on_files` when it builds the site (`hooks` in mkdocs.yml). The pages exist only in the built site, so
 that nothing has to be edited when a message or a command is added.
@@ -16,6 +17,8 @@ from mkdocs.structure.files import File, InclusionLevel
 from kwire import verbs
 from kwire.cli.field_documentation import documented_fields
 from kwire.cli.program import program
+from kwire.cluster.config.node_settings import node_settings
+from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import FAMILIES, every
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
     from kwire.cli.field_documentation import DocumentedField
+    from kwire.cluster.config.setting import Setting
     from kwire.declare import Message
 
 
@@ -46,6 +50,7 @@ def pages() -> Iterator[tuple[str, str]]:
         for module, classes in _modules(family).items():
             yield f"reference/messages/{family}/{module}.md", "\n".join(_message_page(module, classes))
     yield "reference/commands.md", "\n".join(_command_page())
+    yield "reference/settings.md", "\n".join(_settings_page())
 
 
 def _modules(family: str) -> dict[str, list[type[Message]]]:
@@ -56,6 +61,28 @@ def _modules(family: str) -> dict[str, list[type[Message]]]:
         if package == f"kwire.messages.{family}":
             modules.setdefault(module, []).append(cls)
     return dict(sorted(modules.items()))
+
+
+# Settings
+
+
+def _settings_page() -> Iterator[str]:
+    yield "# Settings\n"
+    yield "The settings of nodes, in `server.properties` and `--set`. A running node follows changes of live ones.\n"
+    yield "| setting | default | type | level | live | meaning |\n|---|---|---|---|---|---|"
+    for each in node_settings().values():
+        yield f"| `{each.name}` {_setting_facts(each)} {each.help} |"
+    yield "\n## Topics\n"
+    yield "The settings of topics have the meaning that Kafka gives them. Nodes check and keep them.\n"
+    yield "| setting | type |\n|---|---|"
+    for each in TOPIC_SETTINGS.values():
+        yield f"| `{each.name}` | {each.type.expected} |"
+
+
+def _setting_facts(setting: Setting) -> str:
+    default = setting.default_text
+    shown = f"`{default}`" if default else ""
+    return f"| {shown} | {setting.type.expected} | {setting.level} | {'yes' if setting.is_live else 'no'} |"
 
 
 # Messages

@@ -52,6 +52,11 @@ def field_texts(cls: type[Struct]) -> dict[str, str]:
     return texts
 
 
+def texts_below_fields(cls: type[Any]) -> dict[str, str]:
+    """Return the string below each annotated attribute in the body of any class."""
+    return dict(_texts_of_module(cls.__module__).get(cls.__qualname__, {}))
+
+
 def declared_type(wire: WireType) -> str:
     """Return a type as declarations write it: `array[MetadataResponseBroker]`."""
     match wire:

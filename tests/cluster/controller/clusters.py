@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.errors import NotController
-from kwire.cluster.controller.settings import ControllerSettings
 from kwire.cluster.node.metadata_cache import MetadataCache
 from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration, SupportedVersionRange
 from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.backend import Outcome
     from kwire.cluster.zookeeper.memory_store import MemoryStore
 
-SETTINGS = ControllerSettings(retry_backoff=0.001, retry_backoff_max=0.01, send_timeout=1.0)
+SETTINGS = NodeSettings(retry_backoff_ms=1, retry_backoff_max_ms=10, send_timeout_ms=1000)
 
 
 @dataclass
@@ -48,7 +48,7 @@ class LiveBroker:
 class Cluster:
     """Brokers with one `MemoryZooKeeper`."""
 
-    def __init__(self, settings: ControllerSettings = SETTINGS) -> None:
+    def __init__(self, settings: NodeSettings = SETTINGS) -> None:
         self.memory = MemoryZooKeeper()
         self.settings = settings
         self.brokers: dict[int, LiveBroker] = {}
@@ -74,7 +74,7 @@ class Cluster:
         *,
         rack: str | None = None,
         features: Mapping[str, SupportedVersionRange] | None = None,
-        settings: ControllerSettings | None = None,
+        settings: NodeSettings | None = None,
         runs_controller: bool = True,
     ) -> LiveBroker:
         """Start a broker: register it and start its controller."""
@@ -204,7 +204,7 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster_of(
-    *broker_ids: int, controllers: Iterable[int] | None = None, settings: ControllerSettings = SETTINGS
+    *broker_ids: int, controllers: Iterable[int] | None = None, settings: NodeSettings = SETTINGS
 ) -> AsyncGenerator[Cluster]:
     """Start brokers, with a controller on the first one or on those in `controllers`."""
     cluster = Cluster(settings)

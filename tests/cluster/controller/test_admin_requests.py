@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire import codec
-from kwire.cluster.controller.settings import ControllerSettings
+from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.node.controlled_shutdown import TOOL
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
@@ -80,7 +80,7 @@ async def test_create_topics(one: TopicCreation, code: int) -> None:
 
 
 async def test_consumer_creates_a_topic_by_name_only() -> None:
-    settings = ControllerSettings(num_partitions=5, default_replication_factor=2)
+    settings = NodeSettings(num_partitions=5, default_replication_factor=2)
     async with cluster_of(1, 2, 3, settings=settings) as cluster:
         assert await create(cluster, TopicCreation(topic_name="t"), client_id="consumer") == {"t": 0}
         registration = cluster.registration("t")
@@ -98,7 +98,7 @@ async def test_last_of_repeated_topics_counts_in_order_of_first_mention() -> Non
 
 
 async def test_strict_batches_reject_repeated_topics_and_instructions() -> None:
-    async with cluster_of(1, 2, 3, settings=ControllerSettings(batch_strict=True)) as cluster:
+    async with cluster_of(1, 2, 3, settings=NodeSettings(strict_batches=True)) as cluster:
         codes = await create(cluster, creation("a", (1,)), creation("b", (1,)), creation("a", (1,)))
         assert codes == {"a": 1012, "b": 0}
         codes = await alter(
@@ -364,7 +364,7 @@ async def test_other_brokers_answer_22(message: Message, version: int) -> None:
 
 
 async def test_full_queue_answers_21() -> None:
-    async with cluster_of(1, settings=ControllerSettings(queue_size=3)) as cluster:
+    async with cluster_of(1, settings=NodeSettings(queued_requests=3)) as cluster:
         requests = [asyncio.ensure_future(create(cluster, creation(f"t{number}", (1,)))) for number in range(8)]
         results = await asyncio.gather(*requests)
         assert sorted(code for codes in results for code in codes.values()) == [0] * 3 + [21] * 5

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.cluster.config.value_types import SupportedFeature
 from kwire.cluster.controller.errors import AdminError, NotController
-from kwire.cluster.controller.feature_rules import FeatureChange, SupportedFeature
+from kwire.cluster.controller.feature_rules import FeatureChange
 from kwire.cluster.zookeeper import FeaturesZnode, FinalizedVersionRange, SupportedVersionRange
 from kwire.cluster.zookeeper.memory_store import InjectedFault
+from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
 from tests.cluster.controller.clusters import SETTINGS, cluster_of
 from tests.eventually import eventually
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 PATH = FeaturesZnode.path()
 ENABLED = replace(SETTINGS, supported_features={"f": SupportedFeature(1, 3), "g": SupportedFeature(1, 4)})
-DISABLED = replace(ENABLED, features_enabled=False)
+DISABLED = replace(ENABLED, protocol_version=ProtocolVersion.parse("2.6"))
 RANGES = {"f": SupportedVersionRange(1, 3), "g": SupportedVersionRange(1, 4)}
 
 

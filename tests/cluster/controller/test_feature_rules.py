@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kwire.cluster.config.value_types import SupportedFeature
 from kwire.cluster.controller.feature_rules import (
     FeatureChange,
-    SupportedFeature,
     bootstrap,
     incompatibilities,
     plan_update,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
 from kwire.cluster.controller.errors import AdminError
-from kwire.cluster.controller.topic_configs import TOPIC_CONFIGS, check_compaction_lag, check_configs
+from kwire.cluster.controller.topic_configs import check_compaction_lag, check_configs
 
 GOOD = {
     "cleanup.policy": ["compact", "delete", "compact,delete", "delete, compact"],
@@ -90,4 +91,4 @@ def test_configs_of_the_oldest_release_are_known() -> None:
     oldest = """cleanup.policy delete.retention.ms file.delete.delay.ms flush.messages flush.ms index.interval.bytes
     max.message.bytes min.cleanable.dirty.ratio min.insync.replicas retention.bytes retention.ms segment.bytes
     segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable"""
-    assert set(oldest.split()) <= TOPIC_CONFIGS.keys()
+    assert set(oldest.split()) <= TOPIC_SETTINGS.keys()

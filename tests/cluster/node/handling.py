@@ -8,12 +8,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.connection_pool import ConnectionPool
+from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.node.apis import find_handler
 from kwire.cluster.node.finalized_features import FeatureCache
 from kwire.cluster.node.metadata_cache import MetadataCache
 from kwire.cluster.node.metadata_updates import MetadataUpdates
 from kwire.cluster.node.request_context import NodeServices, RequestContext
-from kwire.cluster.node.settings import NodeSettings
 from kwire.cluster.node.tools import ToolContext, ToolRegistry, ToolRunner
 
 if TYPE_CHECKING:

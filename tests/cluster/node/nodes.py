@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from kwire import frame
+from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.node.node import Node
-from kwire.cluster.node.settings import NodeSettings
 from kwire.cluster.zookeeper import connect
 from kwire.cluster.zookeeper.store import make_path
 from kwire.protocol.client_connection import response_class

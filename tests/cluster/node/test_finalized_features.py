@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.cluster.controller.feature_rules import SupportedFeature
+from kwire.cluster.config.node_settings import NodeSettings
+from kwire.cluster.config.setting import SettingError
+from kwire.cluster.config.value_types import SupportedFeature
 from kwire.cluster.node.finalized_features import IncompatibleFeatures
 from kwire.cluster.node.node import Node
-from kwire.cluster.node.settings import NodeSettings, SettingError
 from kwire.cluster.zookeeper import BrokerRegistration, FeaturesZnode, FinalizedVersionRange, SupportedVersionRange
 from kwire.cluster.zookeeper.errors import NoNode
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion

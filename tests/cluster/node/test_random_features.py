@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from kwire.cluster.config.value_types import SupportedFeature
 from kwire.cluster.controller.controller_election import create_top_level_paths
 from kwire.cluster.controller.errors import AdminError, NotController
-from kwire.cluster.controller.feature_rules import FeatureChange, SupportedFeature, incompatibilities
+from kwire.cluster.controller.feature_rules import FeatureChange, incompatibilities
 from kwire.cluster.node.finalized_features import FeatureCache, FeatureWatcher, IncompatibleFeatures
 from kwire.cluster.zookeeper import FeaturesZnode, SupportedVersionRange
 from kwire.cluster.zookeeper.memory_store import InjectedFault
+from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
 from tests.cluster.controller.clusters import SETTINGS, Cluster
 from tests.eventually import eventually
 
@@ -97,7 +99,8 @@ class History:
             return
         supported = step.supported.items()
         features = {name: SupportedVersionRange(each.min_version, each.max_version) for name, each in supported}
-        controller = replace(SETTINGS, supported_features=step.supported, features_enabled=step.enabled)
+        version = ProtocolVersion.parse("3.9" if step.enabled else "2.6")
+        controller = replace(SETTINGS, supported_features=step.supported, protocol_version=version)
         await self.cluster.start(step.broker, features=features, settings=controller)
         self.caches[step.broker], self.watchers[step.broker] = cache, watcher
         await self.settle()

@@ -75,9 +75,10 @@ def node(
     require("prometheus_client", "node")
     import asyncio
 
+    from kwire.cluster.config.node_settings import NodeSettings
+    from kwire.cluster.config.setting import SettingError
     from kwire.cluster.node.logs import configure_logging
     from kwire.cluster.node.process import run_node
-    from kwire.cluster.node.settings import NodeSettings, SettingError
     from kwire.properties import parse_properties
 
     values: dict[str, str] = {}

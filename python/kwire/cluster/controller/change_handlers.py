@@ -272,7 +272,7 @@ async def process_config_change_notifications(context: ControllerContext) -> Non
     known = [name for name in changed if name in context.cluster.topics]
     if known:
         await process_topic_data_change(context, sorted(known))
-    oldest = (time.time() - context.settings.config_change_retention) * 1000
+    oldest = time.time() * 1000 - context.settings.config_change_retention_ms
     expired = [path for path, created in context.config_changes.items() if created < oldest]
     await _delete_notifications(context, expired)
     for path in expired:

@@ -13,6 +13,7 @@ import logging
 import random
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.controller import feature_commands, replica_commands, topic_commands
 from kwire.cluster.controller.change_handlers import process_event
 from kwire.cluster.controller.controller_context import ControllerContext
@@ -20,7 +21,6 @@ from kwire.cluster.controller.controller_election import ElectedEpoch, elect, re
 from kwire.cluster.controller.errors import AdminError, NotController
 from kwire.cluster.controller.events import EventQueue, ReloadEvent, RequestEvent
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
-from kwire.cluster.controller.settings import ControllerSettings
 from kwire.cluster.zookeeper.controllers import ActiveController
 from kwire.cluster.zookeeper.errors import (
     ConnectionLost,
@@ -79,13 +79,13 @@ class Controller:
         store: Store,
         broker_id: int,
         send: Send,
-        settings: ControllerSettings | None = None,
+        settings: NodeSettings | None = None,
         rng: random.Random | None = None,
     ) -> None:
         self._store = store
         self._broker_id = broker_id
         self._send = send
-        self._settings = settings or ControllerSettings()
+        self._settings = settings or NodeSettings()
         self._rng = rng or random.Random()
         self._context: ControllerContext | None = None
         self._queue: EventQueue | None = None
@@ -274,8 +274,9 @@ class Controller:
     async def _serve(self, elected: ElectedEpoch) -> None:
         """Process events until another controller is elected or the session ends."""
         log.info("broker %d is the controller, epoch %d", self._broker_id, elected.epoch)
+        settings = self._settings
         queue = self._queue = EventQueue(
-            self._settings.queue_size, self._settings.retry_backoff, self._settings.retry_backoff_max
+            settings.queued_requests, settings.retry_backoff_ms / 1000, settings.retry_backoff_max_ms / 1000
         )
         context = self._context = ControllerContext(
             self._store, self._broker_id, elected, queue, self._watch_fired, self._send, self._settings

@@ -24,10 +24,10 @@ from kwire.cluster.zookeeper.topics import TopicRegistration
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence
 
+    from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.controller_election import ElectedEpoch
     from kwire.cluster.controller.events import EventQueue
     from kwire.cluster.controller.metadata_broadcast import Send
-    from kwire.cluster.controller.settings import ControllerSettings
     from kwire.cluster.controller.topic_state import Topic
     from kwire.cluster.zookeeper.admin_requests import ReassignPartitions
     from kwire.cluster.zookeeper.features import VersionedFeatures
@@ -63,7 +63,7 @@ class ControllerContext:
         queue: EventQueue,
         watch: Watch,
         send: Send,
-        settings: ControllerSettings,
+        settings: NodeSettings,
     ) -> None:
         self.store = store
         self.broker_id = broker_id

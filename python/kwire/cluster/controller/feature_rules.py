@@ -16,23 +16,10 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kwire.cluster.config.value_types import SupportedFeature
     from kwire.cluster.zookeeper.brokers import SupportedVersionRange
 
-__all__ = ["FeatureChange", "SupportedFeature", "UpdatePlan", "bootstrap", "incompatibilities", "plan_update"]
-
-
-class SupportedFeature(NamedTuple):
-    """The levels of a feature that this node supports.
-
-    Attributes:
-        min_version: the lowest level, at least 1.
-        max_version: the highest level.
-        lowest_safe: the level below which no update goes, even if it allows downgrades; 0 if there is none.
-    """
-
-    min_version: int
-    max_version: int
-    lowest_safe: int = 0
+__all__ = ["FeatureChange", "UpdatePlan", "bootstrap", "incompatibilities", "plan_update"]
 
 
 class FeatureChange(NamedTuple):

@@ -30,8 +30,8 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
+    from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.cluster_state import Broker, Cluster
-    from kwire.cluster.controller.settings import ControllerSettings
     from kwire.cluster.controller.topic_state import Partition, Topic
     from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 
@@ -68,7 +68,7 @@ class MetadataBroadcaster:
     """
 
     def __init__(
-        self, broker_id: int, epoch: int, send: Send, settings: ControllerSettings, on_stale_epoch: Callable[[], None]
+        self, broker_id: int, epoch: int, send: Send, settings: NodeSettings, on_stale_epoch: Callable[[], None]
     ) -> None:
         self._broker_id = broker_id
         self._epoch = epoch
@@ -152,7 +152,7 @@ class MetadataBroadcaster:
         """Send a message and return whether the broker accepted it."""
         try:
             # asyncio.wait_for of Python 3.11 loses a cancellation that coincides with the response.
-            async with asyncio.timeout(self.settings.send_timeout):
+            async with asyncio.timeout(self.settings.send_timeout_ms / 1000):
                 response = await self._send(broker.id, replace(message, broker_epoch=broker.epoch))
         except Exception as error:  # noqa: BLE001  # `send` may raise anything; the caller retries
             log.info("cannot send metadata to broker %d: %r", broker.id, error)
@@ -185,7 +185,7 @@ class _BrokerSender:
         settings = self._broadcaster.settings
         while True:
             await self.wake.wait()
-            backoff = settings.retry_backoff
+            backoff = settings.retry_backoff_ms / 1000
             while True:
                 self.wake.clear()
                 message, position = self._broadcaster.message(self.position)
@@ -193,7 +193,7 @@ class _BrokerSender:
                     break
                 self.wake.set()
                 await asyncio.sleep(backoff)
-                backoff = min(2 * backoff, settings.retry_backoff_max)
+                backoff = min(2 * backoff, settings.retry_backoff_max_ms / 1000)
             self.position = position
             self._broadcaster.discard_acknowledged()
 

@@ -50,7 +50,7 @@ async def create_topics(
     context: ControllerContext, creations: Sequence[TopicCreation], client_id: str | None, rng: random.Random
 ) -> list[Outcome]:
     """Create topics with leaders."""
-    commands = _unique_commands(creations, lambda one: one.topic_name, strict=context.settings.batch_strict)
+    commands = _unique_commands(creations, lambda one: one.topic_name, strict=context.settings.strict_batches)
     topics, errors = _plan_creations(context, commands, client_id, rng)
     written, failed = await _write_new_topics(context, topics)
     for name, error in failed.items():
@@ -131,7 +131,7 @@ async def alter_topics(
     context: ControllerContext, alterations: Sequence[TopicAlteration], rng: random.Random
 ) -> list[Outcome]:
     """Change configs, add partitions, and start reassignments."""
-    strict = context.settings.batch_strict
+    strict = context.settings.strict_batches
     commands = _unique_commands(alterations, lambda one: one.topic_name, strict=strict)
     errors: dict[str, AdminError] = {}
     topics: dict[str, Topic] = {}

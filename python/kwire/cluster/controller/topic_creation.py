@@ -23,8 +23,8 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     import random
 
+    from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.cluster_state import Cluster
-    from kwire.cluster.controller.settings import ControllerSettings
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
 
 __all__ = ["MAX_PARTITIONS", "check_partition_count", "new_topic"]
@@ -40,7 +40,7 @@ def new_topic(
     creation: TopicCreation,
     cluster: Cluster,
     election: ElectionContext,
-    settings: ControllerSettings,
+    settings: NodeSettings,
     rng: random.Random,
     client_id: str | None = None,
 ) -> Topic:
@@ -69,7 +69,7 @@ def new_topic(
 def _assignment(
     creation: TopicCreation,
     cluster: Cluster,
-    settings: ControllerSettings,
+    settings: NodeSettings,
     rng: random.Random,
     client_id: str | None,
 ) -> dict[int, tuple[int, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from kwire.cluster.config.value_types import SupportedFeature
 from kwire.cluster.controller.feature_rules import incompatibilities
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, SessionExpired, StoreClosed, ZnodeError
@@ -18,7 +19,7 @@ from kwire.errors import KwireError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kwire.cluster.controller.feature_rules import SupportedFeature
+    from kwire.cluster.config.value_types import SupportedFeature
     from kwire.cluster.zookeeper import Store, WatchEvent
 
 __all__ = ["FeatureCache", "FeatureWatcher", "IncompatibleFeatures"]

@@ -13,6 +13,7 @@ from random import uniform
 from typing import TYPE_CHECKING
 
 from kwire.client.connection_pool import ConnectionPool
+from kwire.cluster.config.value_types import is_wildcard
 from kwire.cluster.node.controlled_shutdown import request_controlled_shutdown
 from kwire.cluster.node.finalized_features import FeatureCache
 from kwire.cluster.node.listener import Limits, Listener
@@ -23,7 +24,6 @@ from kwire.cluster.node.metrics import Metrics
 from kwire.cluster.node.request_context import NodeServices
 from kwire.cluster.node.request_dispatcher import RequestDispatcher
 from kwire.cluster.node.session import NodeSession
-from kwire.cluster.node.settings import is_wildcard
 from kwire.cluster.node.tools import Tool, ToolContext, ToolRegistry, ToolRunner
 from kwire.cluster.zookeeper import StoreError, connect
 from kwire.protocol.endpoint import Endpoint
@@ -31,8 +31,8 @@ from kwire.protocol.endpoint import Endpoint
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.node.listener import CloseReason, ConnectedClient
-    from kwire.cluster.node.settings import NodeSettings
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 RECONNECT_SECONDS = 0.5

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
 
-    from kwire.cluster.node.settings import NodeSettings
+    from kwire.cluster.config.node_settings import NodeSettings
 
 CHECK_SECONDS = 0.5
 

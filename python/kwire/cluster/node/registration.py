@@ -16,7 +16,7 @@ from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, ZnodeErro
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
-    from kwire.cluster.node.settings import NodeSettings
+    from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.zookeeper import Store, WatchEvent
 
 LISTENER = "ADMIN"

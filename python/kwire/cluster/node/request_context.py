@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from kwire.client.connection_pool import ConnectionPool
+    from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.backend import AdminBackend
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.node.metadata_updates import MetadataUpdates
-    from kwire.cluster.node.settings import NodeSettings
     from kwire.cluster.node.tools import ToolRunner
     from kwire.messages.kip4.structures import Broker
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.controller_election import create_top_level_paths
-from kwire.cluster.controller.settings import ControllerSettings
 from kwire.cluster.node.finalized_features import FeatureWatcher
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.registration import register, registration
@@ -21,10 +20,10 @@ from kwire.cluster.zookeeper.errors import ConnectionLost
 from kwire.cluster.zookeeper.operations import SessionState
 
 if TYPE_CHECKING:
+    from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
-    from kwire.cluster.node.settings import NodeSettings
     from kwire.cluster.zookeeper import Store
 
 CHECK_SECONDS = 1.0
@@ -44,7 +43,7 @@ class NodeSession:
         """The czxid of the registration; -1 before it."""
         self.features = FeatureWatcher(store, features)
         self.topic_configs = TopicConfigWatcher(store, metadata)
-        self.controller = Controller(store, settings.id, send, controller_settings(settings))
+        self.controller = Controller(store, settings.id, send, settings)
         self._ended = asyncio.Event()
         self._stop_listening = store.listen(self._state_changed)
 
@@ -102,16 +101,3 @@ class NodeSession:
             log.warning("connection to ZooKeeper lost")
         elif state in {SessionState.EXPIRED, SessionState.CLOSED}:
             self._ended.set()
-
-
-def controller_settings(settings: NodeSettings) -> ControllerSettings:
-    """Return the settings of the controller."""
-    return ControllerSettings(
-        num_partitions=settings.num_partitions,
-        default_replication_factor=settings.default_replication_factor,
-        unclean_leader_election=settings.unclean_leader_election,
-        batch_strict=settings.strict_batches,
-        queue_size=settings.queued_requests,
-        features_enabled=settings.features_enabled,
-        supported_features=settings.supported_features,
-    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.cluster.node.settings import NodeSettings, SettingError
+from kwire.cluster.config.node_settings import NodeSettings
+from kwire.cluster.config.setting import SettingError
 from kwire.properties import parse_properties
 
 REQUIRED = {"broker.id": "1", "zookeeper.connect": "127.0.0.1:2181"}

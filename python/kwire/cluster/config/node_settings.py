@@ -1,0 +1,136 @@
+"""The settings of a node: `server.properties` with Kafka's names, overridden by command line options.
+
+As in Kafka, unknown names are not an error, because a file written for Kafka has many. They are reported in a log line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from kwire.cluster.config.setting import Level, SettingError, setting, settings_of
+from kwire.cluster.config.value_types import (
+    ADDRESS,
+    ADVERTISED_ADDRESS,
+    BOOLEAN,
+    ENSEMBLE,
+    FEATURES,
+    PROTOCOL_VERSION,
+    TEXT,
+    integer,
+)
+from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kwire.cluster.config.setting import Setting
+    from kwire.cluster.config.value_types import SupportedFeature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """The settings of a node; times in milliseconds and sizes in bytes, as in `server.properties`."""
+
+    id: int = setting("broker.id", integer(0, 2**31 - 1), -1, level=Level.BROKER)
+    """The id of the node, required; `node.id` is accepted too."""
+    zookeeper: str = setting("zookeeper.connect", ENSEMBLE, "", level=Level.BROKER)
+    """The ensemble, `host:port,host:port/chroot`, required. A missing chroot is created."""
+    listen: tuple[str, int] = setting("listeners", ADDRESS, ("127.0.0.1", 0), level=Level.BROKER)
+    """The address to listen on."""
+    advertised: tuple[str, int] | None = setting("advertised.listeners", ADVERTISED_ADDRESS, level=Level.BROKER)
+    """The address that others connect to. The default is the listen address, with the name of the host in place of a
+    wildcard address."""
+    rack: str | None = setting("broker.rack", TEXT, level=Level.BROKER)
+    """The rack of the node, for spreading replicas."""
+    zookeeper_session_timeout_ms: int = setting("zookeeper.session.timeout.ms", integer(100, 2**31 - 1), 18_000)
+    """Time without contact after which ZooKeeper ends the session, and the node counts as dead."""
+    zookeeper_connection_timeout_ms: int = setting("zookeeper.connection.timeout.ms", integer(1, 2**31 - 1), 18_000)
+    """Time to wait for ZooKeeper when the node starts."""
+    supported_features: Mapping[str, SupportedFeature] = setting("supported.features", FEATURES, {})
+    """The features that the node supports (KIP-584), such as `group_coordinator:1-3,transaction_coordinator:1-4:2`. A
+    third number is the lowest safe level: no update goes below it. Kafka has no such setting."""
+    protocol_version: ProtocolVersion = setting(
+        "inter.broker.protocol.version", PROTOCOL_VERSION, ProtocolVersion((3, 9))
+    )
+    """The version of the protocol between nodes. It decides whether features are versioned."""
+    migration_protocol_version: ProtocolVersion = setting(
+        "migration.ibp.version", PROTOCOL_VERSION, ProtocolVersion((2, 7))
+    )
+    """The protocol version from which features are versioned (KIP-584)."""
+    num_partitions: int = setting("num.partitions", integer(1, 2**31 - 1), 1, is_live=True)
+    """Default partition count of new topics."""
+    default_replication_factor: int = setting("default.replication.factor", integer(1, 32767), 1, is_live=True)
+    """Default replication factor of new topics."""
+    auto_create_topics: bool = setting("auto.create.topics.enable", BOOLEAN, True, is_live=True)
+    """Whether TopicMetadata version 0 creates the unknown topics that it names."""
+    unclean_leader_election: bool = setting("unclean.leader.election.enable", BOOLEAN, False, is_live=True)
+    """Whether a replica outside the ISR may become leader if no other replica is available."""
+    strict_batches: bool = setting("admin.batch.strict", BOOLEAN, False, is_live=True)
+    """Whether batches follow the older draft, with the errors 1011 and 1012 (decision D9)."""
+    controlled_shutdown: bool = setting("controlled.shutdown.enable", BOOLEAN, True, is_live=True)
+    """Whether leaders are moved away before the node stops."""
+    controlled_shutdown_timeout_ms: int = setting(
+        "controller.socket.timeout.ms", integer(1, 2**31 - 1), 30_000, is_live=True
+    )
+    """Time that a controlled shutdown may take."""
+    request_bytes: int = setting("socket.request.max.bytes", integer(1, 2**31 - 1), 100 * 1024 * 1024, is_live=True)
+    """The largest request."""
+    requests_in_flight: int = setting("max.in.flight.requests.per.connection", integer(1, 100_000), 64, is_live=True)
+    """Requests of one connection that are processed at a time; further requests are not read."""
+    queued_requests: int = setting("queued.max.requests", integer(1, 1_000_000), 500)
+    """Requests in the queue of the controller; a further one is answered with 21."""
+    connections: int = setting("max.connections", integer(1, 2**31 - 1), 2048, is_live=True)
+    """Open connections."""
+    idle_ms: int = setting("connections.max.idle.ms", integer(1, 2**31 - 1), 600_000, is_live=True)
+    """Time after which a connection without traffic is closed."""
+    slow_client_ms: int = setting("socket.slow.peer.timeout.ms", integer(1, 2**31 - 1), 30_000, is_live=True)
+    """Time for completing a frame, and for reading responses. Kafka has no such setting."""
+    metrics: tuple[str, int] | None = setting("metrics.listener", ADDRESS, level=Level.BROKER)
+    """The address to serve Prometheus metrics on; none by default. Kafka has no such setting."""
+    retry_backoff_ms: int = setting("controller.retry.backoff.ms", integer(1, 2**31 - 1), 100, is_live=True)
+    """Pause before the controller repeats a failed step, such as sending metadata or reading a znode; doubled after
+    each attempt. Kafka has no such setting."""
+    retry_backoff_max_ms: int = setting("controller.retry.backoff.max.ms", integer(1, 2**31 - 1), 5_000, is_live=True)
+    """Maximum pause between two attempts of the controller. Kafka has no such setting."""
+    send_timeout_ms: int = setting("controller.send.timeout.ms", integer(1, 2**31 - 1), 10_000, is_live=True)
+    """Maximum time to wait for a broker's response to UpdateMetadata. Kafka has no such setting."""
+    config_change_retention_ms: int = setting(
+        "config.change.retention.ms", integer(1, 2**31 - 1), 900_000, is_live=True
+    )
+    """Time that config change notifications stay in ZooKeeper. Kafka keeps them for 15 minutes, without a setting."""
+    given: Mapping[str, str] = field(default_factory=dict)
+    """The properties with known names, as written."""
+    unused: Mapping[str, str] = field(default_factory=dict)
+    """The properties with unknown names."""
+
+    @property
+    def features_enabled(self) -> bool:
+        """Whether the protocol version is recent enough for feature versioning."""
+        return self.protocol_version >= self.migration_protocol_version.first
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> NodeSettings:
+        """Parse properties with Kafka's names.
+
+        Raises:
+            SettingError: a value is invalid, or `broker.id` or `zookeeper.connect` is missing.
+        """
+        properties = dict(properties)
+        if "node.id" in properties:
+            properties.setdefault("broker.id", properties.pop("node.id"))
+        declared = node_settings()
+        given = {name: text for name, text in properties.items() if name in declared}
+        values = {declared[name].attribute: declared[name].parse(text) for name, text in given.items()}
+        for name in ("broker.id", "zookeeper.connect"):
+            if name not in given:
+                raise SettingError(name, "", "a node requires this setting")
+        unused = {name: text for name, text in properties.items() if name not in declared}
+        return cls(**values, given=given, unused=unused)
+
+
+@cache
+def node_settings() -> Mapping[str, Setting]:
+    """Return the settings of a node, by name."""
+    return settings_of(NodeSettings)
