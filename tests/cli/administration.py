@@ -59,6 +59,19 @@ def check_topics(operator: Operator, exists_code: int) -> None:
 
     altered = operator.json("topics", "alter", "apples", "--partitions", "3", "--config", "retention.ms=7")
     assert altered[0]["status"] == "altered"
+    dry = operator.json("partitions", "add", "apples", "--by", "2", "--dry-run")
+    assert dry == [{"name": "apples", "status": "would be changed from 3 to 5 partitions", "attempts": 1}]
+    assert operator.json("partitions", "add", "apples", "--by", "1")[0]["status"] == "changed from 3 to 4 partitions"
+    assert operator.json("partition", "add", "apples", "--to", "5")[0]["status"] == "changed from 4 to 5 partitions"
+    fewer = operator.run("partitions", "add", "apples", "--to", "5")
+    assert (fewer.code, "topic apples has 5 partitions already" in fewer.err) == (2, True)
+    assert operator.run("partitions", "add", "apples").code == 2
+    assert operator.json("elections", "run", "apples", "pears:0", "--dry-run") == []
+    elected = operator.json("elections", "run", "apples", "pears:0")
+    assert {each["status"] for each in elected} == {"elected"}
+    assert {each["name"].partition("-")[0] for each in elected} == {"apples", "pears"}
+    everywhere = operator.run("elections", "run", "--type", "unclean", "--yes")
+    assert (everywhere.code, "name the partitions of an unclean election" in everywhere.err) == (2, True)
     nothing = operator.run("topics", "alter", "apples")
     assert nothing.code == 2
     assert "nothing to change" in nothing.err

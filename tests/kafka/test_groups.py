@@ -88,6 +88,66 @@ async def test_offsets_are_looked_up(cluster: Cluster, orders: Operator) -> None
         assert refused.name == "OFFSET_OUT_OF_RANGE"
 
 
+def test_offsets_are_listed_and_records_deleted_by_the_command(orders: Operator) -> None:
+    latest = orders.json("offsets", "list", "group-orders")
+    assert [(each["topic"], each["partition"], each["offset"]) for each in latest] == [
+        ("group-orders", 0, 10),
+        ("group-orders", 1, 10),
+    ]
+    [at_time] = orders.json("offsets", "list", "group-orders:1", "--at", "1970-01-01T00:16:40.004Z")
+    assert (at_time["offset"], at_time["timestamp_ms"], at_time["leader_epoch"]) == (4, 1_000_004, 0)
+    [largest] = orders.json("offsets", "list", "group-orders:0", "--at", "max-timestamp")
+    assert (largest["offset"], largest["timestamp_ms"]) == (9, 1_000_009)
+    [unknown] = orders.json("offsets", "list", "group-orders:7", code=1)
+    assert unknown["error"]["name"] == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert orders.run("offsets", "list", "group-orders", "--at", "7").code == 2
+
+    deletion = ("offsets", "delete-records", "group-orders:0", "--before", "3")
+    expected = {"topic": "group-orders", "partition": 0, "before": 0, "after": 3}
+    assert orders.json(*deletion, "--dry-run") == [expected | {"status": "would be deleted"}]
+    unconfirmed = orders.run(*deletion)
+    assert (unconfirmed.code, "Delete up to 3 records of 1 partitions? Confirm with --yes" in unconfirmed.err) == (
+        2,
+        True,
+    )
+    assert orders.json(*deletion, "--yes") == [expected | {"status": "deleted"}]
+    again = orders.json("offsets", "delete-records", "group-orders:0", "--before", "1", "--yes")
+    assert (again[0]["before"], again[0]["after"]) == (3, 3), "records that are gone stay gone"
+    beyond = orders.run("offsets", "delete-records", "group-orders", "--before", "99", "--yes")
+    assert (beyond.code, "offset 99 of group-orders-0 is after the end of the log at 10" in beyond.err) == (2, True)
+    by_time = orders.json("offsets", "delete-records", "group-orders", "--before", "1970-01-01T00:16:40.008Z", "--yes")
+    assert [each["after"] for each in by_time] == [8, 8]
+
+
+async def test_offsets_of_a_share_group_are_altered_and_deleted(kafka44: Kafka44) -> None:
+    first, second = ORDERS
+    async with await AdminClient.open(kafka44.bootstrap) as admin:
+        (await admin.create_topics({"group-orders": NewTopic(partitions=2, replication_factor=1)})).raise_first()
+        await admin.wait_until_created(["group-orders"])
+
+        async def altered() -> Any:
+            outcomes = await admin.alter_share_group_offsets("empty-share-group", {first: 0, second: 0})
+            return dict(outcomes) == {"group-orders-0": None, "group-orders-1": None}
+
+        await eventually(altered, "the coordinator knows the new topic")
+
+        async def both() -> Any:
+            found = (await admin.list_share_group_offsets(["empty-share-group"]))["empty-share-group"]
+            return isinstance(found, dict) and set(found) == {first, second}
+
+        await eventually(both, "the offsets are stored")
+        unknown = await admin.alter_share_group_offsets("empty-share-group", {TopicPartition("nosuch", 0): 0})
+        assert unknown.errors["nosuch-0"].name == "UNKNOWN_TOPIC_OR_PARTITION"
+        (await admin.delete_share_group_offsets("empty-share-group", ["group-orders"])).raise_first()
+        gone = await admin.delete_share_group_offsets("empty-share-group", ["group-orders"])
+        assert gone.errors["group-orders"].code
+        with pytest.raises(AdminError, match="GROUP_ID_NOT_FOUND"):
+            await admin.delete_share_group_offsets("nosuch", ["group-orders"])
+        (await admin.delete_groups(["empty-share-group"])).raise_first()
+        (await admin.delete_topics(["group-orders"])).raise_first()
+        await admin.wait_until_deleted(["group-orders"])
+
+
 async def test_classic_group_is_described_while_it_consumes(cluster: Cluster, orders: Operator) -> None:
     member = consumer(cluster, "classic-group")
     try:

@@ -1,4 +1,4 @@
-"""Positions of `kafka groups reset-offsets`."""
+"""Positions in a log, as arguments write them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from kwire.client.admin import EARLIEST, LATEST, OffsetSpec
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.groups.reset_offsets import parse_position
+from kwire.verbs.positions import parse_position
 
 
 @pytest.mark.parametrize(

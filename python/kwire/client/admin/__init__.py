@@ -42,6 +42,7 @@ from kwire.client.admin.group_values import (
     PartitionOffset,
     TopicPartition,
 )
+from kwire.client.admin.hanging_transactions import HangingTransaction
 from kwire.client.admin.log_dirs import LogDir, ReplicaSize
 from kwire.client.admin.quorum import FeatureDescription, QuorumDescription, QuorumReplica
 from kwire.client.admin.quota_values import ClientQuotaEntity, EntityName, SpecialName
@@ -99,6 +100,7 @@ __all__ = [
     "GroupListing",
     "GroupMember",
     "GroupType",
+    "HangingTransaction",
     "LogDir",
     "NewTopic",
     "NotSupported",

@@ -15,12 +15,12 @@ from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ClusterRouter
 from kwire.client.admin.configs import ConfigOperations
 from kwire.client.admin.groups import GroupOperations
+from kwire.client.admin.hanging_transactions import HangingTransactionOperations
 from kwire.client.admin.log_dirs import LogDirOperations
 from kwire.client.admin.quorum import QuorumOperations
 from kwire.client.admin.quotas import QuotaOperations
 from kwire.client.admin.scram_users import ScramUserOperations
 from kwire.client.admin.tokens import DelegationTokenOperations
-from kwire.client.admin.transactions import TransactionOperations
 from kwire.client.connection_pool import ConnectionPool
 from kwire.protocol.endpoint import Endpoint
 
@@ -49,7 +49,7 @@ class AdminClient(
     ConfigOperations,
     LogDirOperations,
     QuorumOperations,
-    TransactionOperations,
+    HangingTransactionOperations,
     QuotaOperations,
     ScramUserOperations,
     DelegationTokenOperations,

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.declare import Message, Request
 
+R = TypeVar("R", bound="Message")
 T = TypeVar("T")
 Result: TypeAlias = T | AdminError
 
@@ -82,6 +84,27 @@ async def at_coordinators(
         if unfinished:
             pause = await back_off(pause)
     return {key: _result(key, found) for key in wanted}
+
+
+async def at_coordinator(router: ClusterRouter, key: str, request: Request[R], *, repeatable: bool = False) -> R:
+    """Send a command for a group to its coordinator, and return the response.
+
+    Args:
+        repeatable: whether a second execution has the same effect and the same response as the first one.
+
+    Raises:
+        AdminError: the coordinator refused the whole request.
+    """
+
+    async def send(coordinator: Broker, keys: Sequence[str]) -> Mapping[str, Result[R]]:
+        del keys  # there is only one
+        answer = await router.command(request, coordinator, repeatable=repeatable)
+        return {key: answer.error(answer.response, key) or answer.response}
+
+    response = (await at_coordinators(router, [key], send))[key]
+    if isinstance(response, AdminError):
+        raise response
+    return response
 
 
 async def _find_all(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -> dict[str, int | AdminError]:

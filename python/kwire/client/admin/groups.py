@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinators
+from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinator, at_coordinators
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.group_values import (
@@ -27,7 +27,7 @@ from kwire.client.admin.group_values import (
     TopicPartition,
 )
 from kwire.client.admin.leaders import by_topic
-from kwire.client.admin.offsets import OffsetOperations
+from kwire.client.admin.share_group_offsets import ShareGroupOffsetOperations
 from kwire.client.admin.values import Outcomes
 from kwire.codec import decode
 from kwire.errors import DecodeError
@@ -35,10 +35,6 @@ from kwire.messages.kafka.consumer_group_describe import ConsumerGroupDescribeRe
 from kwire.messages.kafka.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kwire.messages.kafka.delete_groups import DeleteGroupsRequest
 from kwire.messages.kafka.describe_groups import DescribeGroupsRequest
-from kwire.messages.kafka.describe_share_group_offsets import (
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequestGroup,
-)
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.list_groups import ListGroupsRequest
 from kwire.messages.kafka.offset_commit import (
@@ -74,7 +70,7 @@ class DescribeQuery(NamedTuple):
     description: Callable[[Any, int], GroupDescription]
 
 
-class GroupOperations(OffsetOperations):
+class GroupOperations(ShareGroupOffsetOperations):
     """Operations on groups."""
 
     async def list_groups(self, *, types: Iterable[GroupType] = (), states: Iterable[str] = ()) -> list[GroupListing]:
@@ -168,35 +164,6 @@ class GroupOperations(OffsetOperations):
 
         return await at_coordinators(self._router, strings_tuple(group_ids), send)
 
-    async def list_share_group_offsets(self, group_ids: Iterable[str]) -> dict[str, Offsets | AdminError]:
-        """Return the start offsets of share groups (KIP-932), as committed offsets.
-
-        Args:
-            group_ids: the groups.
-        """
-
-        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
-            request = DescribeShareGroupOffsetsRequest(
-                groups=tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in ids)
-            )
-            answer = await self._router.read(request, coordinator)
-            return {
-                group.group_id: answer.error(group, group.group_id)
-                or {
-                    TopicPartition(topic.topic_name, each.partition_index): CommittedOffset(
-                        each.start_offset,
-                        None if each.leader_epoch < 0 else each.leader_epoch,
-                        lag=None if each.lag < 0 else each.lag,
-                    )
-                    for topic in group.topics
-                    for each in topic.partitions
-                    if each.start_offset >= 0
-                }
-                for group in answer.response.groups
-            }
-
-        return await at_coordinators(self._router, strings_tuple(group_ids), send)
-
     async def group_lags(self, group_ids: Iterable[str] | None = None) -> dict[str, GroupLag | AdminError]:
         """Return how far groups of any type are behind, without joining them.
 
@@ -284,14 +251,7 @@ class GroupOperations(OffsetOperations):
             ),
         )
 
-        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
-            del ids
-            answer = await self._router.command(request, coordinator)
-            return {group_id: answer.error(answer.response, group_id) or answer.response}
-
-        response = (await at_coordinators(self._router, [group_id], send))[group_id]
-        if isinstance(response, AdminError):
-            raise response
+        response = await at_coordinator(self._router, group_id, request)
         return _by_partition(response.topics)
 
 

@@ -1,15 +1,20 @@
-"""The KRaft quorum and the features of a cluster (KIP-595, KIP-584)."""
+"""The KRaft quorum, the features of a cluster, and the registration of brokers (KIP-595, KIP-853, KIP-584, KIP-631)."""
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.cluster_router import ANY, CONTROLLER
+from kwire.messages.kafka.add_raft_voter import AddRaftVoterRequest, Listener
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from kwire.messages.kafka.remove_raft_voter import RemoveRaftVoterRequest
+from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
 from kwire.messages.kafka.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from kwire.protocol.client_connection import SOFTWARE_NAME
+from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,12 +37,16 @@ class QuorumReplica(NamedTuple):
         directory_id: the id of its directory (KIP-853); None if it is not reported.
         log_end_offset: the end of its log.
         last_caught_up_ms: when it had the whole log last, in milliseconds since 1970; None if it is not known.
+        last_fetch_ms: when it fetched last, in milliseconds since 1970; None if it is not known.
+        listeners: the addresses of a voter by name of the listener; empty for an observer, or if they are not reported.
     """
 
     id: int
     directory_id: UUID | None
     log_end_offset: int
     last_caught_up_ms: int | None
+    last_fetch_ms: int | None = None
+    listeners: Mapping[str, Endpoint] = MappingProxyType({})
 
 
 class QuorumDescription(NamedTuple):
@@ -86,17 +95,78 @@ class QuorumOperations:
         """
         topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
         answer = await self._router.read(DescribeQuorumRequest(topics=(topic,)), ANY, error_code)
-        [partition] = answer.accepted("the quorum").topics[0].partitions
+        response = answer.accepted("the quorum")
+        [partition] = response.topics[0].partitions
         error = answer.error(partition, "the quorum")
         if error is not None:
             raise error
+        listeners = {
+            node.node_id: {each.name: Endpoint(each.host, each.port) for each in node.listeners}
+            for node in response.nodes
+        }
         return QuorumDescription(
             partition.leader_id,
             partition.leader_epoch,
             partition.high_watermark,
-            tuple(map(_replica, partition.current_voters)),
-            tuple(map(_replica, partition.observers)),
+            tuple(_replica(each, listeners.get(each.replica_id, {})) for each in partition.current_voters),
+            tuple(_replica(each, {}) for each in partition.observers),
         )
+
+    async def add_raft_voter(
+        self, voter_id: int, directory_id: UUID, listeners: Mapping[str, Endpoint], *, cluster_id: str | None = None
+    ) -> None:
+        """Add a controller to the voters (KIP-853). The command is never repeated after a lost response.
+
+        The controller must be running and have caught up: `describe_quorum` lists it among the observers with its
+        directory id. The cluster must have been formatted for a dynamic quorum (`kraft.version` 1).
+
+        Args:
+            voter_id: the node id of the controller.
+            directory_id: the id of its metadata directory.
+            listeners: its addresses by name of the listener.
+            cluster_id: the cluster id that is expected; None for any.
+
+        Raises:
+            AdminError: 7 the controller did not catch up in time; 31 not authorized; 35 the quorum is static; 104
+                another cluster; 126 it is a voter already.
+            OutcomeUnknown: the response was lost.
+        """
+        request = AddRaftVoterRequest(
+            cluster_id=cluster_id,
+            timeout_ms=int(self._router.timeout * 1000),
+            voter_id=voter_id,
+            voter_directory_id=directory_id,
+            listeners=tuple(
+                Listener(name=name, host=endpoint.host, port=endpoint.port) for name, endpoint in listeners.items()
+            ),
+        )
+        (await self._router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
+
+    async def remove_raft_voter(self, voter_id: int, directory_id: UUID, *, cluster_id: str | None = None) -> None:
+        """Remove a controller from the voters (KIP-853). The command is never repeated after a lost response.
+
+        See `add_raft_voter` for the arguments.
+
+        Raises:
+            AdminError: 31 not authorized; 35 the quorum is static; 104 another cluster; 127 it is not a voter.
+            OutcomeUnknown: the response was lost.
+        """
+        request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=directory_id)
+        (await self._router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
+
+    async def unregister_broker(self, broker_id: int) -> None:
+        """Remove the registration of a broker that is gone for good from a KRaft cluster (KIP-631).
+
+        The broker stays in the replicas of partitions until they are reassigned, and a running broker registers again
+        when it restarts. The command is never repeated after a lost response.
+
+        Raises:
+            AdminError: 31 not authorized; 102 the broker is not registered.
+            NoCommonVersion: the cluster has ZooKeeper instead.
+            OutcomeUnknown: the response was lost.
+        """
+        request = UnregisterBrokerRequest(broker_id=broker_id)
+        (await self._router.command(request, CONTROLLER, error_code)).accepted(f"broker {broker_id}")
 
     async def describe_features(self) -> list[FeatureDescription]:
         """Return the features of the cluster, sorted by name, as one broker reports them."""
@@ -142,11 +212,14 @@ def _api_versions() -> ApiVersionsRequest:
     return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
 
 
-def _replica(replica: ReplicaState) -> QuorumReplica:
-    directory, caught_up = replica.replica_directory_id, replica.last_caught_up_timestamp
+def _replica(replica: ReplicaState, listeners: Mapping[str, Endpoint]) -> QuorumReplica:
+    directory = replica.replica_directory_id
+    caught_up, fetched = replica.last_caught_up_timestamp, replica.last_fetch_timestamp
     return QuorumReplica(
         replica.replica_id,
         directory if directory.int else None,
         replica.log_end_offset,
         None if caught_up < 0 else caught_up,
+        None if fetched < 0 else fetched,
+        listeners,
     )

@@ -61,6 +61,7 @@ class ProducerDescription(NamedTuple):
         last_sequence: the sequence number of its last message; None if there is none.
         last_timestamp_ms: the time of its last message; None if there is none.
         transaction_start_offset: where its open transaction starts; None without one.
+        coordinator_epoch: the epoch of the coordinator that last ended a transaction of it here; None if none did.
     """
 
     producer_id: int
@@ -68,6 +69,7 @@ class ProducerDescription(NamedTuple):
     last_sequence: int | None
     last_timestamp_ms: int | None
     transaction_start_offset: int | None
+    coordinator_epoch: int | None = None
 
 
 class TransactionOperations:
@@ -75,16 +77,19 @@ class TransactionOperations:
 
     _router: ClusterRouter
 
-    async def list_transactions(self, *, states: Iterable[str] = ()) -> list[TransactionListing]:
+    async def list_transactions(
+        self, *, states: Iterable[str] = (), producer_ids: Iterable[int] = ()
+    ) -> list[TransactionListing]:
         """Return all transactional ids, sorted.
 
         Args:
             states: only those in these states, such as `Ongoing`.
+            producer_ids: only those of these producers.
 
         Raises:
             AdminError: a broker refused the request.
         """
-        request = ListTransactionsRequest(state_filters=strings_tuple(states), producer_id_filters=())
+        request = ListTransactionsRequest(state_filters=strings_tuple(states), producer_id_filters=tuple(producer_ids))
         found: list[TransactionListing] = []
         for broker, answer in (await at_every_broker(self._router, request)).items():
             found += (
@@ -146,6 +151,7 @@ class TransactionOperations:
                     None if producer.last_sequence < 0 else producer.last_sequence,
                     None if producer.last_timestamp < 0 else producer.last_timestamp,
                     None if producer.current_txn_start_offset < 0 else producer.current_txn_start_offset,
+                    None if producer.coordinator_epoch < 0 else producer.coordinator_epoch,
                 )
                 for producer in each.active_producers
             )

@@ -51,6 +51,9 @@ _SMALL_BROKER = {
     "num.network.threads": "1",
     "offsets.topic.num.partitions": "3",
     "offsets.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "3",
+    "share.coordinator.state.topic.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "3",
     "transaction.state.log.replication.factor": "1",
@@ -359,29 +362,58 @@ class Kafka39(Cluster):
 
 
 class Kafka44(Cluster):
-    """A cluster of Kafka 4.4.0. Every node is a broker and a KRaft controller."""
+    """A cluster of Kafka 4.4.0. Every node is a broker and a KRaft controller.
+
+    Args:
+        brokers: see `Cluster`, as for `config` and `security`.
+        dynamic_quorum: whether voters can be added and removed (KIP-853). The first node is the only voter then, and
+            the others are observers. By default, all nodes are voters.
+    """
 
     version = "4.4.0"
     authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
     cluster_id = "a3dpcmUtdGVzdGluZy00NA"
 
+    def __init__(
+        self,
+        brokers: int = 1,
+        config: Mapping[str, str] | None = None,
+        *,
+        security: ClusterSecurity | None = None,
+        dynamic_quorum: bool = False,
+    ) -> None:
+        self._dynamic_quorum = dynamic_quorum
+        super().__init__(brokers, config, security=security)
+
     def _create_brokers(self, brokers: int) -> tuple[Broker, ...]:
         ports, self._controller_ports = self._free_ports(brokers, brokers)
-        voters = ",".join(f"{id}@127.0.0.1:{port}" for id, port in enumerate(self._controller_ports, 1))
         self._servers: list[JavaServer] = []
-        return tuple(self._broker(id, each, voters) for id, each in enumerate(ports, 1))
+        return tuple(self._broker(id, each) for id, each in enumerate(ports, 1))
 
-    def _broker(self, id: int, ports: Mapping[str, int], voters: str) -> Broker:
+    def controller_endpoint(self, id: int) -> str:
+        """Return the address of the controller with a node id, `host:port`. Its listener is `CONTROLLER`."""
+        return f"127.0.0.1:{self._controller_ports[id - 1]}"
+
+    def _quorum_configs(self) -> dict[str, str]:
+        endpoints = {id: self.controller_endpoint(id) for id in range(1, len(self._controller_ports) + 1)}
+        if self._dynamic_quorum:
+            return {"controller.quorum.bootstrap.servers": ",".join(endpoints.values())}
+        return {"controller.quorum.voters": ",".join(f"{id}@{endpoint}" for id, endpoint in endpoints.items())}
+
+    def _broker(self, id: int, ports: Mapping[str, int]) -> Broker:
         controller = "PLAINTEXT" if self.security is None else "SASL_SSL"
-        configs = self._security_configs("CONTROLLER") | {
-            "process.roles": "broker,controller",
-            "node.id": str(id),
-            "listeners": _addresses({**ports, "CONTROLLER": self._controller_ports[id - 1]}),
-            "advertised.listeners": _addresses(ports),
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": f"{self._protocol_map()},CONTROLLER:{controller}",
-            "controller.quorum.voters": voters,
-        }
+        configs = (
+            self._security_configs("CONTROLLER")
+            | self._quorum_configs()
+            | {
+                "process.roles": "broker,controller",
+                "node.id": str(id),
+                "listeners": _addresses({**ports, "CONTROLLER": self._controller_ports[id - 1]}),
+                "advertised.listeners": _addresses(ports),
+                "controller.listener.names": "CONTROLLER",
+                "listener.security.protocol.map": f"{self._protocol_map()},CONTROLLER:{controller}",
+            }
+        )
         if self.security is not None:
             configs["sasl.mechanism.controller.protocol"] = "PLAIN"
         server = self._server(id, "kafka44", self.folder / f"broker-{id}", configs)
@@ -390,8 +422,10 @@ class Kafka44(Cluster):
 
     def _start_dependencies(self) -> None:
         for server in self._servers:
-            properties = str(server.folder / "server.properties")
-            format = server.command("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", properties)
+            arguments = ["format", "-t", self.cluster_id, "-c", str(server.folder / "server.properties")]
+            if self._dynamic_quorum:
+                arguments.append("--standalone" if server is self._servers[0] else "--no-initial-controllers")
+            format = server.command("kafka.tools.StorageTool", *arguments)
             run = subprocess.run(format, capture_output=True, text=True, check=False)
             if run.returncode != 0:
                 raise StartFailed(f"kafka-storage format for {server.name}", run.returncode, run.stdout + run.stderr)

@@ -1,1 +1,1 @@
-"""Brokers: list them, with their racks and the space that is left."""
+"""Brokers: list them, and unregister those that are gone."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated
 
 from kwire.client.admin import (
-    EARLIEST,
-    LATEST,
     AdminError,
     CommittedOffset,
-    OffsetSpec,
-    PartitionOffset,
     TopicPartition,
 )
 from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.positions import offsets_at, parse_position
+from kwire.verbs.topic_partitions import partitions_of
 from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
 
 
@@ -70,24 +67,10 @@ async def reset_offsets(
         raise InvalidArgument(f"group {group} has no committed offsets: name the topics with --topic")
     rows: Rows[OffsetChange] = []
     after: dict[TopicPartition, int] = {}
-    bounds = await run.admin.list_offsets(dict.fromkeys(partitions, LATEST))
-    if isinstance(spec, int):
-        found: dict[TopicPartition, PartitionOffset | AdminError] = {
-            each: PartitionOffset(spec, None, None) for each in partitions
-        }
-    else:
-        found = await run.admin.list_offsets(dict.fromkeys(partitions, spec))
-    for each in partitions:
-        position, end = found[each], bounds[each]
-        if isinstance(position, AdminError):
-            rows.append(Failure(str(each), position))
-        elif isinstance(end, AdminError):
-            rows.append(Failure(str(each), end))
+    for each, target in (await offsets_at(run.admin, partitions, spec)).items():
+        if isinstance(target, AdminError):
+            rows.append(Failure(str(each), target))
         else:
-            # A time after the last message means the end of the log.
-            target = end.offset if position.offset is None else position.offset
-            if target is None or end.offset is None or target > end.offset:
-                raise InvalidArgument(f"offset {target} of {each} is after the end of the log at {end.offset}")
             after[each] = target
     if not run.dry_run and after:
         run.confirm(f"Reset {len(after)} offsets of {group}?")
@@ -102,46 +85,8 @@ async def reset_offsets(
     return rows
 
 
-def parse_position(text: str) -> OffsetSpec | int:
-    """Return the position that a text names: `earliest`, `latest`, an offset, or a time with its zone.
-
-    Raises:
-        InvalidArgument: the text is not a position.
-    """
-    if text == "earliest":
-        return EARLIEST
-    if text == "latest":
-        return LATEST
-    if text.isdecimal():
-        return int(text)
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise InvalidArgument(
-            f"{text!r} is not a position: write earliest, latest, an offset, or a time with its zone such as "
-            "2026-11-22T08:00:00+00:00"
-        )
-    return OffsetSpec(int(time.timestamp() * 1000))
-
-
 async def _partitions(
     run: Run, committed: dict[TopicPartition, CommittedOffset], topics: list[str]
 ) -> list[TopicPartition]:
     """Return the partitions that are named, or all that have a committed offset."""
-    if not topics:
-        return sorted(committed)
-    partitions: list[TopicPartition] = []
-    for text in topics:
-        topic, colon, index = text.partition(":")
-        if colon:
-            if not index.isdecimal():
-                raise InvalidArgument(f"{text!r} is not a partition: write TOPIC:N, such as orders:0")
-            partitions.append(TopicPartition(topic, int(index)))
-            continue
-        described = (await run.admin.describe_topics([topic]))[topic]
-        if isinstance(described, AdminError):
-            raise described
-        partitions += [TopicPartition(topic, each.partition) for each in described.partitions]
-    return partitions
+    return await partitions_of(run.admin, topics) if topics else sorted(committed)

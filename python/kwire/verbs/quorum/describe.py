@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from uuid import UUID
 
+from kwire.verbs.rows import column
 from kwire.verbs.verb import Rows, Run, verb
 
 
@@ -20,6 +22,7 @@ class Replica:
         caught_up_ms: when it had the whole log last, in milliseconds since 1970; None if it is not known.
         directory: the id of its directory; None if it is not reported.
         leader_epoch: the epoch of the leader.
+        listeners: the addresses of a voter by name of the listener; None for an observer, or if they are not reported.
     """
 
     node: int
@@ -29,6 +32,7 @@ class Replica:
     caught_up_ms: int | None
     directory: UUID | None
     leader_epoch: int
+    listeners: Mapping[str, str] | None = field(metadata=column(table=False))
 
 
 @verb(dialects=("kafka",), examples=("quorum describe",))
@@ -49,6 +53,7 @@ async def describe(run: Run) -> Rows[Replica]:
             each.last_caught_up_ms,
             each.directory_id,
             quorum.leader_epoch,
+            {name: str(endpoint) for name, endpoint in each.listeners.items()} or None,
         )
         for role, each in replicas
     ]

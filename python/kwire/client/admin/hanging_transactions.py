@@ -1,0 +1,120 @@
+"""Hanging transactions: open on a partition although no coordinator will ever end them (KIP-664).
+
+They keep consumers with `read_committed` from reading further, and compaction from cleaning the log. They are found
+from the producers of partitions, as Kafka's own tool does, and ended with a marker that the client writes itself.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.group_values import TopicPartition
+from kwire.client.admin.leaders import at_leaders
+from kwire.client.admin.transactions import ProducerDescription, TransactionDescription, TransactionOperations
+from kwire.messages.kafka.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kwire.client.admin.cluster_router import Broker
+
+MAX_TRANSACTION_TIMEOUT_MS = 900_000
+"""The default of the broker's `transaction.max.timeout.ms`: no transaction that is alive is older."""
+
+
+class HangingTransaction(NamedTuple):
+    """An open transaction of a partition that no coordinator knows.
+
+    Attributes:
+        partition: the partition.
+        producer: its producer, with the offset where the transaction starts.
+        transactional_id: the transactional id of the producer; None if no coordinator knows the producer.
+    """
+
+    partition: TopicPartition
+    producer: ProducerDescription
+    transactional_id: str | None
+
+
+class HangingTransactionOperations(TransactionOperations):
+    """Operations on transactions, hanging ones as well."""
+
+    async def find_hanging_transactions(
+        self, partitions: Iterable[TopicPartition], *, older_than_ms: int = MAX_TRANSACTION_TIMEOUT_MS
+    ) -> list[HangingTransaction]:
+        """Return the open transactions of partitions that no coordinator knows, sorted by partition.
+
+        Args:
+            partitions: the partitions to search.
+            older_than_ms: only transactions without a write for so many milliseconds, at least the brokers'
+                `transaction.max.timeout.ms`: a younger transaction may be alive.
+
+        Raises:
+            AdminError: a partition cannot be described, or a broker refused the request.
+        """
+        newest = time.time_ns() // 1_000_000 - older_than_ms
+        candidates = [
+            (partition, producer)
+            for partition, producers in (await self.describe_producers(partitions)).items()
+            for producer in _accepted(producers)
+            if producer.transaction_start_offset is not None and (producer.last_timestamp_ms or 0) < newest
+        ]
+        if not candidates:
+            return []
+        listed = await self.list_transactions(producer_ids={producer.producer_id for _, producer in candidates})
+        ids = {each.producer_id: each.transactional_id for each in listed}
+        transactions = await self.describe_transactions(ids.values())
+        return sorted(
+            HangingTransaction(partition, producer, ids.get(producer.producer_id))
+            for partition, producer in candidates
+            if not _is_known(partition, transactions.get(ids.get(producer.producer_id, "")))
+        )
+
+    async def abort_transaction(self, partition: TopicPartition, producer: ProducerDescription) -> None:
+        """End a hanging transaction of a partition with an abort marker. The command is never repeated.
+
+        Only use it for a transaction that `find_hanging_transactions` returns: the partition of a transaction that is
+        alive would lose records that its producer commits.
+
+        Args:
+            partition: the partition.
+            producer: its producer, as `describe_producers` returns it.
+
+        Raises:
+            AdminError: 3 unknown partition; 31 not authorized; 47 the epoch of the producer is old; 52 that of the
+                coordinator is.
+            OutcomeUnknown: the response was lost.
+        """
+        marker = WritableTxnMarker(
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            transaction_result=False,
+            topics=(WritableTxnMarkerTopic(name=partition.topic, partition_indexes=(partition.partition,)),),
+            coordinator_epoch=producer.coordinator_epoch or 0,
+        )
+
+        async def send(leader: Broker, of_leader: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
+            del of_leader  # there is only one
+            answer = await self._router.command(WriteTxnMarkersRequest(markers=(marker,)), leader)
+            return {
+                TopicPartition(topic.name, each.partition_index): each
+                for result in answer.response.markers
+                for topic in result.topics
+                for each in topic.partitions
+            }
+
+        _accepted((await at_leaders(self._router, [partition], send))[partition])
+
+
+def _accepted(result: Any) -> Any:
+    """Return a result, or raise it if it is an error."""
+    if isinstance(result, AdminError):
+        raise result
+    return result
+
+
+def _is_known(partition: TopicPartition, transaction: TransactionDescription | AdminError | None) -> bool:
+    """Return whether the coordinator will end the transaction on a partition."""
+    return isinstance(transaction, TransactionDescription) and partition in transaction.partitions

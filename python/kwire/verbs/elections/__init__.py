@@ -1,0 +1,3 @@
+"""Elections of partition leaders."""
+
+ALIASES = ("election",)

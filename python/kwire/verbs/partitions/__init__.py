@@ -1,0 +1,3 @@
+"""Partitions of topics."""
+
+ALIASES = ("partition",)

@@ -1,0 +1,33 @@
+"""`kafka quorum add-voter`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.verbs.changes import Change, InvalidArgument
+from kwire.verbs.raft_voters import directory_of, parse_directory_id, parse_listeners
+from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
+
+
+@verb(Danger.CHANGES, dialects=("kafka",), examples=("quorum add-voter 4 --listener CONTROLLER://host-4:9093",))
+async def add_voter(
+    run: Run,
+    node: Annotated[int, Argument("Node id of the controller, which must be running.", "ID")],
+    listener: Annotated[
+        list[str], Option("An address of the controller. Can be given several times.", "NAME://HOST:PORT")
+    ],
+    directory: Annotated[
+        str | None, Option("The id of its metadata directory [default: as the quorum reports it].", "ID")
+    ] = None,
+) -> Rows[Change]:
+    """Add a controller to the voters of the KRaft quorum (KIP-853)."""
+    listeners = parse_listeners(listener)
+    if not listeners:
+        raise InvalidArgument("give the address of the controller with --listener")
+    id = parse_directory_id(directory) if directory else None
+    if id is None:
+        quorum = await run.admin.describe_quorum()
+        id = directory_of(node, quorum.observers, "observer")
+    if not run.dry_run:
+        await run.admin.add_raft_voter(node, id, listeners)
+    return [Change(str(node), "would be added" if run.dry_run else "added", 1)]

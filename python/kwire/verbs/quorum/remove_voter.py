@@ -1,0 +1,28 @@
+"""`kafka quorum remove-voter`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.verbs.changes import Change
+from kwire.verbs.raft_voters import directory_of, parse_directory_id
+from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
+
+
+@verb(Danger.DESTROYS, dialects=("kafka",), examples=("quorum remove-voter 4 --yes",))
+async def remove_voter(
+    run: Run,
+    node: Annotated[int, Argument("Node id of the voter.", "ID")],
+    directory: Annotated[
+        str | None, Option("The id of its metadata directory [default: as the quorum reports it].", "ID")
+    ] = None,
+) -> Rows[Change]:
+    """Remove a controller from the voters of the KRaft quorum (KIP-853)."""
+    id = parse_directory_id(directory) if directory else None
+    if id is None:
+        quorum = await run.admin.describe_quorum()
+        id = directory_of(node, quorum.voters, "voter")
+    if not run.dry_run:
+        run.confirm(f"Remove node {node} from the voters?")
+        await run.admin.remove_raft_voter(node, id)
+    return [Change(str(node), "would be removed" if run.dry_run else "removed", 1)]

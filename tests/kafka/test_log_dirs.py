@@ -1,0 +1,51 @@
+"""Replicas that move between the log directories of a broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.client.admin import AdminClient, BrokerNotFound, LogDir, NewTopic, TopicPartition
+from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from tests.eventually import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ORDERS = TopicPartition("orders", 0)
+
+
+@pytest.fixture(params=[Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
+def two_directories(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+    """Return a cluster with one broker that has two log directories."""
+    with request.param(config={"log.dirs": f"{tmp_path}/a,{tmp_path}/b"}) as cluster:
+        yield cluster
+
+
+async def test_replica_moves_to_another_directory(two_directories: Cluster) -> None:
+    async with await AdminClient.open(two_directories.bootstrap) as admin:
+        (await admin.create_topics({"orders": NewTopic(partitions=1, replication_factor=1)})).raise_first()
+        await admin.wait_until_created(["orders"])
+
+        async def directories() -> tuple[LogDir, LogDir]:
+            """Return the directory with the replica, and the other one."""
+            first, second = await admin.describe_log_dirs()
+            has_it = any((each.topic, each.is_future) == ("orders", False) for each in first.replicas)
+            return (first, second) if has_it else (second, first)
+
+        before, target = await directories()
+        assert (before.error, target.error) == (None, None)
+        outcomes = await admin.alter_replica_log_dirs(1, {ORDERS: target.path})
+        assert dict(outcomes) == {"orders-0": None}
+
+        async def moved() -> Any:
+            return (await directories())[0].path == target.path
+
+        await eventually(moved, "the replica is in the other directory")
+        unknown = await admin.alter_replica_log_dirs(1, {ORDERS: "/nosuch", TopicPartition("orders", 7): before.path})
+        assert unknown.errors["orders-0"].name == "LOG_DIR_NOT_FOUND"
+        assert unknown.errors["orders-7"].name == "UNKNOWN_TOPIC_OR_PARTITION"
+        with pytest.raises(BrokerNotFound):
+            await admin.alter_replica_log_dirs(7, {ORDERS: target.path})

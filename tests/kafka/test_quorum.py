@@ -1,0 +1,121 @@
+"""Voters of the KRaft quorum, features, and the registration of brokers, through the command and the admin client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire.client.admin import AdminClient, AdminError
+from kwire.testing.kafka import Kafka44
+from tests.cli.administration import Operator
+from tests.eventually import eventually_sync
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kwire.testing.kafka import Kafka39
+
+
+@pytest.fixture(scope="module")
+def dynamic() -> Iterator[Kafka44]:
+    """Return a cluster with a voter, node 1, and an observer, node 2."""
+    with Kafka44(brokers=2, dynamic_quorum=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def operator(dynamic: Kafka44) -> Operator:
+    return Operator(dynamic.bootstrap)
+
+
+def roles(operator: Operator) -> dict[int, str]:
+    return {each["node"]: each["role"] for each in operator.json("quorum", "describe")}
+
+
+def test_voter_is_added_and_removed(dynamic: Kafka44, operator: Operator) -> None:
+    listener = f"CONTROLLER://{dynamic.controller_endpoint(2)}"
+    described = {each["node"]: each for each in operator.json("quorum", "describe")}
+    assert {node: each["role"] for node, each in described.items()} == {1: "leader", 2: "observer"}
+    assert len(described[2]["directory"]) == 22, "as Kafka prints it"
+    assert described[1]["listeners"] == {"CONTROLLER": dynamic.controller_endpoint(1)}
+    assert described[2]["listeners"] is None
+
+    assert operator.json("quorum", "add-voter", "2", "--listener", listener, "--dry-run") == [
+        {"name": "2", "status": "would be added", "attempts": 1}
+    ]
+    assert roles(operator)[2] == "observer"
+    assert operator.json("quorum", "add-voter", "2", "--listener", listener)[0]["status"] == "added"
+    assert roles(operator) == {1: "leader", 2: "voter"}
+    directory = described[2]["directory"]
+    again = operator.run("quorum", "add-voter", "2", "--listener", listener, "--directory", directory)
+    assert (again.code, "DUPLICATE_VOTER" in again.err) == (1, True)
+
+    unconfirmed = operator.run("quorum", "remove-voter", "2")
+    assert (unconfirmed.code, "Remove node 2 from the voters? Confirm with --yes" in unconfirmed.err) == (2, True)
+    assert operator.json("quorum", "remove-voter", "2", "--yes")[0]["status"] == "removed"
+    eventually_sync(lambda: roles(operator) == {1: "leader", 2: "observer"}, "node 2 is an observer again")
+
+
+def test_unknown_voter_and_invalid_listener_are_explained(operator: Operator) -> None:
+    unknown = operator.run("quorum", "add-voter", "7", "--listener", "CONTROLLER://127.0.0.1:9093")
+    assert (unknown.code, "the quorum has 2 as observer, not node 7" in unknown.err) == (2, True)
+    for listener in ("127.0.0.1:9093", "CONTROLLER://127.0.0.1", "://127.0.0.1:9093"):
+        invalid = operator.run("quorum", "add-voter", "2", "--listener", listener)
+        assert (invalid.code, "write NAME://HOST:PORT, such as CONTROLLER://host:9093" in invalid.err) == (2, True)
+    directory = operator.run("quorum", "remove-voter", "1", "--directory", "xyz", "--yes")
+    assert (directory.code, "'xyz' is not a directory id" in directory.err) == (2, True)
+
+
+def test_static_quorum_refuses_voters(kafka44: Kafka44) -> None:
+    operator = Operator(kafka44.bootstrap)
+    refused = operator.run("quorum", "remove-voter", "1", "--directory", "gU0kwl2xRDerQ8v7M9DywA", "--yes")
+    assert (refused.code, "UNSUPPORTED_VERSION" in refused.err) == (1, True)
+
+
+def test_feature_is_downgraded_and_upgraded(operator: Operator) -> None:
+    def level(name: str) -> int | None:
+        found: dict[str, int | None] = {
+            each["name"]: each["finalized"] for each in operator.json("features", "describe")
+        }
+        return found[name]
+
+    highest = level("share.version")
+    assert highest is not None
+    lower = f"share.version={highest - 1}"
+    refused = operator.json("features", "upgrade", lower, code=1)
+    assert (refused[0]["name"], refused[0]["error"]["name"]) == ("share.version", "INVALID_UPDATE_VERSION")
+    dry = operator.json("features", "downgrade", lower, "--dry-run")
+    assert dry == [{"name": "share.version", "status": "would be downgraded", "attempts": 1}]
+    assert level("share.version") == highest
+    assert operator.json("features", "downgrade", lower, "--yes")[0]["status"] == "downgraded"
+    eventually_sync(lambda: level("share.version") == highest - 1, "the level is lower")
+    assert operator.json("features", "upgrade", f"share.version={highest}")[0]["status"] == "upgraded"
+    eventually_sync(lambda: level("share.version") == highest, "the level is as before")
+    invalid = operator.run("features", "upgrade", "share.version=high")
+    assert (invalid.code, "write NAME=LEVEL" in invalid.err) == (2, True)
+
+
+def test_cluster_with_zookeeper_has_neither_voters_nor_registrations(kafka39: Kafka39) -> None:
+    operator = Operator(kafka39.bootstrap)
+    for command in (
+        ("quorum", "add-voter", "2", "--listener", "CONTROLLER://127.0.0.1:9093"),
+        ("quorum", "remove-voter", "2", "--yes"),
+        ("brokers", "unregister", "7", "--yes"),
+    ):
+        run = operator.run(*command)
+        assert (run.code, "Request" in run.err) == (2, True), run.err
+    [refused] = operator.json("features", "upgrade", "metadata.version=20", code=1)
+    assert refused["error"]["name"] == "INVALID_REQUEST"
+
+
+async def test_stopped_broker_is_unregistered(dynamic: Kafka44, operator: Operator) -> None:
+    running = operator.run("brokers", "unregister", "2", "--yes")
+    assert (running.code, "broker 2 is running: stop it before you unregister it" in running.err) == (2, True)
+    dynamic.brokers[1].stop()
+    eventually_sync(lambda: len(operator.json("brokers", "list")) == 1, "broker 2 has left")
+    assert operator.json("brokers", "unregister", "2", "--dry-run")[0]["status"] == "would be unregistered"
+    assert operator.json("brokers", "unregister", "2", "--yes")[0]["status"] == "unregistered"
+    async with await AdminClient.open(dynamic.bootstrap) as admin:
+        with pytest.raises(AdminError, match="broker 2: Broker ID 2 is not currently registered"):
+            await admin.unregister_broker(2)
