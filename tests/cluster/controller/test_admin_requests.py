@@ -201,8 +201,10 @@ async def test_second_reassignment_is_rejected_and_changes_nothing() -> None:
 
 
 async def test_delete_topics() -> None:
-    async with cluster_of(1, 2, 3) as cluster:
+    async with cluster_of(1, 2, 3, 9) as cluster:
         await create(cluster, creation("a", (1,)), creation("b", (1,)), creation("c", (9, 1)))
+        await cluster.kill(9)
+        await cluster.wait_idle()
         message = DeleteTopicRequest_V2(topic_names=("a", "b", "c", "zz", "b"))
         assert await batch(cluster, message) == {"a": 0, "b": 1012, "c": 0, "zz": 3}
         await cluster.wait_idle()

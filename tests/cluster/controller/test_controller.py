@@ -166,7 +166,9 @@ def known_replicas(controller: Controller, name: str, index: int) -> tuple[int, 
 
 
 async def test_topic_created_and_extended_by_a_tool() -> None:
-    async with cluster_of(1, 2, 3) as cluster:
+    async with cluster_of(1, 2, 3, 9) as cluster:
+        await cluster.kill(9)
+        await cluster.wait_idle()
         cluster.write(EntityConfig.path("topics", "tool"), EntityConfig({"retention.ms": "1"}).encode())
         cluster.write(TopicRegistration.path("tool"), b'{"version":1,"partitions":{"0":[1,2],"1":[9]},"mine":7}')
         await wait_and_check(cluster)

@@ -36,6 +36,7 @@ class Cluster:
 
     Attributes:
         brokers: the live brokers.
+        known_brokers: ids of the brokers that were alive at any time since this controller was elected.
         topics: the topics, including those marked for deletion.
         shutting_down: live brokers in a controlled shutdown; they must not become leaders.
         topics_to_delete: names of topics that are marked for deletion.
@@ -45,6 +46,7 @@ class Cluster:
     """
 
     brokers: Mapping[int, Broker] = field(default_factory=lambda: _NO_BROKERS)
+    known_brokers: frozenset[int] = frozenset()
     topics: TopicMap = NO_TOPICS
     shutting_down: frozenset[int] = frozenset()
     topics_to_delete: frozenset[str] = frozenset()

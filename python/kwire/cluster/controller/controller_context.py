@@ -51,6 +51,7 @@ class ControllerContext:
         reassignment: `/admin/reassign_partitions` as last read or written and its version, None if it does not exist or
             is malformed.
         features: the finalized features, None if they cannot be read or written.
+        awaited_brokers: the dead brokers that the deletions of topics wait for, by topic.
         config_changes: paths of the config change notifications that were processed, with their creation times in
             milliseconds.
     """
@@ -83,6 +84,7 @@ class ControllerContext:
         self.reassignment: tuple[ReassignPartitions, int] | None = None
         self.features: VersionedFeatures | None = None
         self.config_changes: dict[str, int] = {}
+        self.awaited_brokers: dict[str, list[int]] = {}
         self._reported: set[tuple[str, str]] = set()
 
     @property
@@ -138,6 +140,8 @@ class ControllerContext:
         """Replace parts of the cluster state other than topics."""
         if "pending_reassignments" in changes:
             changes["pending_reassignments"] = MappingProxyType(dict(changes["pending_reassignments"]))
+        if "brokers" in changes:
+            changes["known_brokers"] = self.cluster.known_brokers.union(changes["brokers"])
         self.cluster = replace(self.cluster, **changes)
 
     async def write_topics(self, topics: Iterable[Topic]) -> dict[str, WriteConflict | StoreError]:

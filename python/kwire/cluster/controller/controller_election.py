@@ -41,6 +41,10 @@ TOP_LEVEL_PATHS = (
 """Persistent znodes that must exist before a controller starts."""
 
 
+MAX_EPOCH = 2**31 - 1
+"""The highest controller epoch that messages can carry."""
+
+
 class ElectedEpoch(NamedTuple):
     """The controller epoch that an election produced, and the version of its znode, which fences all writes."""
 
@@ -124,7 +128,10 @@ async def _try_elect(store: Store, broker_id: int, clock: Callable[[], float]) -
         except NodeExists:  # another broker of a new cluster created it first
             return None
         znode = await store.get(path)
-    epoch = ControllerEpoch.decode(znode.data, path).epoch + 1
+    stored = ControllerEpoch.decode(znode.data, path).epoch
+    epoch = stored + 1 if 0 <= stored < MAX_EPOCH else 1
+    if epoch != stored + 1:
+        log.warning("%s is %d: the epochs of controllers start again at 1", path, stored, extra={"path": path})
     version = znode.stat.version
     registration = ActiveController(broker_id, int(clock() * 1000), -1)
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kwire.errors import KwireError
 from kwire.messages.kip4.error_codes import ErrorCode, not_controller_text
+from kwire.messages.kip4.strings import shortened
 
 __all__ = ["AdminError", "NotController", "QueueFull", "reassignment_in_progress", "write_failed"]
 
@@ -17,10 +18,11 @@ class AdminError(KwireError):
 
     Attributes:
         code: the error code of the response.
-        reason: the error description for people.
+        reason: the error description for people. A long one is shortened, because a response could not carry it.
     """
 
     def __init__(self, code: ErrorCode, reason: str) -> None:
+        reason = shortened(reason)
         super().__init__(code, reason)
         self.code = code
         self.reason = reason

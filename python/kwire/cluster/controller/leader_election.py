@@ -6,7 +6,8 @@
   shutdown becomes leader only if there is no other candidate. A leader that is still eligible keeps its role.
 - If no replica in the ISR is live, the partition has no leader (-1) and keeps its ISR. If the topic allows unclean
   leader election, the first live replica becomes leader instead, and the data that it lacks is lost.
-- Every change of leader increments the leader epoch, including a change to no leader.
+- Every change of leader increments the leader epoch, including a change to no leader, up to the highest number that
+  messages can carry.
 
 All functions are pure.
 """
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 __all__ = ["choose_leader", "elect_leader", "elect_leader_for_shutdown", "elect_preferred_leader"]
+
+
+MAX_LEADER_EPOCH = 2**31 - 1
 
 
 def choose_leader(candidates: Iterable[int], shutting_down: Collection[int]) -> int:
@@ -98,7 +102,7 @@ def _with_state(partition: Partition, leader: int, isr: tuple[int, ...], control
     changed = replace(
         state,
         leader=leader,
-        leader_epoch=state.leader_epoch + (leader != state.leader),
+        leader_epoch=min(state.leader_epoch + (leader != state.leader), MAX_LEADER_EPOCH),
         isr=state.isr if same_isr else intern_ids(isr),
         controller_epoch=controller_epoch,
     )

@@ -1,7 +1,8 @@
 """Deletion of the topics that are marked in `/admin/delete_topics`.
 
 `delete_marked_topics` deletes what can be deleted in the current cluster state and may be called at any time. A
-deletion waits until all replicas are on live brokers and no reassignment of the topic is in progress.
+deletion waits while a reassignment of the topic is in progress, and for replicas on brokers that failed. It does not
+wait for brokers that were not alive since this controller was elected, because they may not exist at all.
 """
 
 from __future__ import annotations
@@ -34,13 +35,19 @@ async def delete_marked_topics(context: ControllerContext) -> None:
     for name in sorted(context.cluster.topics_to_delete):
         topic = context.cluster.topics.get(name)
         if topic is not None:
-            if _can_be_deleted(topic, context.cluster):
+            awaited = _awaited_brokers(topic, context.cluster)
+            if awaited and awaited != context.awaited_brokers.get(name):
+                log.warning("deletion of topic %s waits for brokers %s", name, awaited)
+            context.awaited_brokers[name] = awaited
+            if not awaited and not _is_reassigned(topic, context.cluster):
                 has_config = topic.config_version != NO_ZNODE
                 operations = plan_deletion(name, _descendants(topic), has_config=has_config)
                 pending[name] = context.start_writes(operations)
         elif name not in context.cluster.malformed_topics:
             log.warning("ignoring request to delete non-existing topic %s", name)
             pending[name] = context.writer.commit([Delete(DeletionMarker.path(name))])
+    for name in context.awaited_brokers.keys() - context.cluster.topics_to_delete:
+        del context.awaited_brokers[name]
     failed = await context.wait_for_writes(pending)
     for name in failed.keys() | context.cluster.malformed_topics & context.cluster.topics_to_delete:
         await _delete_unconditionally(context, name)
@@ -48,10 +55,14 @@ async def delete_marked_topics(context: ControllerContext) -> None:
     context.update_cluster(topics_to_delete=context.cluster.topics_to_delete.difference(pending.keys() - failed.keys()))
 
 
-def _can_be_deleted(topic: Topic, cluster: Cluster) -> bool:
-    if topic.reassignments or any(name == topic.name for name, _ in cluster.pending_reassignments):
-        return False
-    return all(broker in cluster.brokers for partition in topic.partitions for broker in partition.replicas)
+def _is_reassigned(topic: Topic, cluster: Cluster) -> bool:
+    return bool(topic.reassignments) or any(name == topic.name for name, _ in cluster.pending_reassignments)
+
+
+def _awaited_brokers(topic: Topic, cluster: Cluster) -> list[int]:
+    """Return the failed brokers with replicas of a topic."""
+    replicas = {broker for partition in topic.partitions for broker in partition.replicas}
+    return sorted(broker for broker in replicas & cluster.known_brokers if broker not in cluster.brokers)
 
 
 def _descendants(topic: Topic) -> list[str]:

@@ -78,6 +78,11 @@ class MetadataCache:
             return request.controller_id != self.controller_id
         return request.controller_epoch < self.controller_epoch
 
+    def set_controller(self, controller_id: int, epoch: int) -> None:
+        """Follow this controller, although its epoch is not higher than the known one."""
+        self.controller_id = controller_id
+        self.controller_epoch = epoch
+
     def new_topics(self, request: UpdateMetadataRequest) -> list[str]:
         """Return the topics of an update that are not in the cache, or have another id there."""
         return [

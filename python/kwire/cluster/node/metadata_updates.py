@@ -1,8 +1,9 @@
 """Application of UpdateMetadata requests to the metadata cache.
 
-- Any client can send UpdateMetadata, so the first request of a new controller epoch is verified against `/controller`
-  and `/controller_epoch`. Otherwise one request with an epoch that no controller has would make the node reject every
-  elected controller. Requests of a known epoch cost no read.
+- Any client can send UpdateMetadata, so the first request of another controller or epoch is verified against
+  `/controller` and `/controller_epoch`. Otherwise one request with an epoch that no controller has would make the node
+  reject every elected controller. Requests of the known controller and epoch cost no read.
+- ZooKeeper decides, not the higher epoch: another program may have lowered or deleted `/controller_epoch`.
 - The configs of new topics are read before the topics become visible: UpdateMetadata does not carry configs.
 - Nothing waits for a ZooKeeper connection, because waiting would block all other updates. The controller retries.
 """
@@ -52,15 +53,19 @@ class MetadataUpdates:
         metadata = self._metadata
         if -1 < request.broker_epoch < session.broker_epoch or session.has_ended:
             return STALE_BROKER_EPOCH
-        if metadata.is_stale(request):
-            return ErrorCode.STALE_CONTROLLER_EPOCH
         broker_id, epoch = request.controller_id, request.controller_epoch
+        is_known = (broker_id, epoch) == (metadata.controller_id, metadata.controller_epoch)
+        if metadata.is_stale(request) and session.store.state != SessionState.CONNECTED:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
         try:
-            if epoch > metadata.controller_epoch and not await is_current_controller(session.store, broker_id, epoch):
+            if not is_known and not await is_current_controller(session.store, broker_id, epoch):
                 log.warning(
                     "rejecting metadata from a broker that is not the controller", broker_id=broker_id, epoch=epoch
                 )
                 return ErrorCode.STALE_CONTROLLER_EPOCH
+            if metadata.is_stale(request):
+                log.warning("the controller epoch was lowered", known=metadata.controller_epoch, epoch=epoch)
+                metadata.set_controller(broker_id, epoch)
             await session.topic_configs.read(metadata.new_topics(request))
         except ConnectionLost:
             log.info("cannot apply metadata without a connection to ZooKeeper")

@@ -1,18 +1,22 @@
 """The registration of a node under `/brokers/ids`.
 
 The znode is ephemeral. A node that was killed and restarted finds its own earlier registration, which ZooKeeper keeps
-until the earlier session ends, and waits for its end. A registration that stays belongs to another node.
+until the earlier session ends, and waits for its end. A registration that stays belongs to another node. A registration
+that another program deletes is created again as long as the session is alive.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration, SupportedVersionRange
-from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, ZnodeError
+from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, NoNode, NotAuthorized, ZnodeError
+from kwire.cluster.zookeeper.store import make_path
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -73,14 +77,13 @@ async def register(store: Store, node_id: int, registration: BrokerRegistration,
             await store.create(path, registration.encode(), ephemeral=True)
         except (NodeExists, ConnectionLost) as error:
             log.debug("registration not confirmed", error=repr(error))
+        except NoNode:  # another program has deleted the parent
+            with suppress(ConnectionLost):
+                await make_path(store, BrokerRegistration.root)
+            continue
         changed = asyncio.Event()
-
-        def on_event(event: WatchEvent, changed: asyncio.Event = changed) -> None:
-            del event
-            changed.set()
-
         try:
-            stat = await store.exists(path, on_event)
+            stat = await store.exists(path, partial(_set, changed))
         except ConnectionLost:
             continue
         if stat is None:
@@ -95,9 +98,31 @@ async def register(store: Store, node_id: int, registration: BrokerRegistration,
             raise IdInUse(node_id, await _registered_address(store, path)) from None
 
 
+def _set(changed: asyncio.Event, event: WatchEvent) -> None:
+    del event  # every kind of event requires reading again
+    changed.set()
+
+
+async def wait_deleted(store: Store, node_id: int) -> None:
+    """Wait until the registration of this session does not exist.
+
+    Raises:
+        StoreError: the session has ended, or may not read the registration.
+    """
+    while True:
+        changed = asyncio.Event()
+        try:
+            stat = await store.exists(BrokerRegistration.path(node_id), partial(_set, changed))
+        except ConnectionLost:
+            continue
+        if stat is None or stat.ephemeral_owner != store.session_id:
+            return
+        await changed.wait()
+
+
 async def _registered_address(store: Store, path: str) -> str:
     try:
         registered = BrokerRegistration.decode((await store.get(path)).data, path)
-    except ZnodeError as error:
+    except (ZnodeError, NoNode, NotAuthorized) as error:
         return f"an unknown address ({error})"
     return ", ".join(map(str, registered.endpoints))

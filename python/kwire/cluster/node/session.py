@@ -14,9 +14,9 @@ from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.controller_election import create_top_level_paths
 from kwire.cluster.node.finalized_features import FeatureWatcher
 from kwire.cluster.node.logs import logger
-from kwire.cluster.node.registration import register, registration
+from kwire.cluster.node.registration import IdInUse, register, registration, wait_deleted
 from kwire.cluster.node.topic_configs import TopicConfigWatcher
-from kwire.cluster.zookeeper.errors import ConnectionLost
+from kwire.cluster.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed, StoreError
 from kwire.cluster.zookeeper.operations import SessionState
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class NodeSession:
         self.features = FeatureWatcher(store, features)
         self.topic_configs = TopicConfigWatcher(store, metadata)
         self.controller = Controller(store, settings.id, send, settings)
+        self._registration: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
         self._stop_listening = store.listen(self._state_changed)
 
@@ -55,14 +56,31 @@ class NodeSession:
             IdInUse: another node is registered with this id.
             SessionExpired, StoreClosed: the session has ended.
         """
-        settings = self._settings
         await self._make_paths()
         await self.features.start()
         await self.topic_configs.start()
+        await self._register(host, port)
+        self._registration = asyncio.get_running_loop().create_task(self._keep_registered(host, port))
+        await self.controller.start()
+
+    async def _register(self, host: str, port: int) -> None:
+        settings = self._settings
         timeout = 2 * settings.zookeeper_session_timeout_ms / 1000
         self.broker_epoch = await register(self.store, settings.id, registration(settings, host, port), timeout)
         log.info("registered", node_id=settings.id, host=host, port=port, broker_epoch=self.broker_epoch)
-        await self.controller.start()
+
+    async def _keep_registered(self, host: str, port: int) -> None:
+        """Register again whenever another program has deleted the registration."""
+        while True:
+            try:
+                await wait_deleted(self.store, self._settings.id)
+                log.warning("another program has deleted the registration")
+                await self._register(host, port)
+            except (SessionExpired, StoreClosed):
+                return
+            except (StoreError, IdInUse) as error:
+                log.error("cannot register again, retrying", reason=str(error))  # noqa: TRY400  # the znode is at fault, not the code
+                await asyncio.sleep(CHECK_SECONDS)
 
     @property
     def has_ended(self) -> bool:
@@ -86,6 +104,9 @@ class NodeSession:
             stack.callback(self._stop_listening)
             stack.push_async_callback(self.topic_configs.stop)
             stack.push_async_callback(self.features.stop)
+            if self._registration is not None:
+                self._registration.cancel()
+                stack.push_async_callback(asyncio.wait, [self._registration])
             stack.push_async_callback(self.controller.stop)
 
     async def _make_paths(self) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO, runtime_checkabl
 from kwire.cluster.node.logs import logger
 from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.strings import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,7 +101,9 @@ class ToolRunner:
         if name not in self._registry:
             return AdminResponse(
                 error_code=ErrorCode.ADMIN_REQUEST_FAILED,
-                error_description=f"unknown tool {name!r}: the tools are {', '.join(self._registry.names())}",
+                error_description=shortened(
+                    f"unknown tool {name[:100]!r}: the tools are {', '.join(self._registry.names())}"
+                ),
                 exit_status=127,
                 output=b"",
             )

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from kwire.declare.wire_types import MAX_STRING_LENGTH
 
-__all__ = ["MAX_STRING_LENGTH", "is_encodable_config", "is_encodable_string"]
+__all__ = ["MAX_STRING_LENGTH", "is_encodable_config", "is_encodable_string", "shortened"]
+
+MAX_DESCRIPTION_LENGTH = 1_000
+"""Characters of an error description: enough for people, and at most 4,000 bytes."""
 
 
 def is_encodable_string(text: str) -> bool:
@@ -16,6 +19,13 @@ def is_encodable_string(text: str) -> bool:
         return len(text.encode()) <= MAX_STRING_LENGTH
     except UnicodeEncodeError:
         return False
+
+
+def shortened(description: str) -> str:
+    """Return an error description that every response can carry."""
+    if len(description) > MAX_DESCRIPTION_LENGTH:
+        description = f"{description[: MAX_DESCRIPTION_LENGTH - 4]} ..."
+    return description.encode(errors="backslashreplace").decode()
 
 
 def is_encodable_config(key: str, value: str) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.node.logs import logger
 from kwire.cluster.node.topic_responses import code_and_description
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.list_topics import ListTopicsRequest, ListTopicsResponse, TopicsList
+from kwire.messages.kip4.strings import is_encodable_string
 
 if TYPE_CHECKING:
     from kwire.cluster.node.request_context import RequestContext
+
+log = logger(__name__)
 
 
 async def handle(request: ListTopicsRequest, context: RequestContext) -> ListTopicsResponse:
@@ -21,10 +25,12 @@ async def handle(request: ListTopicsRequest, context: RequestContext) -> ListTop
     except AdminError as error:
         code, description = code_and_description(error)
         return ListTopicsResponse(error_code=code, error_description=description)
+    marked, alive = (tuple(filter(is_encodable_string, part)) for part in names)
+    skipped = len(names.marked_for_deletion) + len(names.alive) - len(marked) - len(alive)
+    if skipped:  # written to ZooKeeper by another program
+        log.error("skipping topic names that no protocol string can hold", topics=skipped)
     if context.version == 0:
-        topics = TopicsList(
-            topics_marked_for_deletion=tuple(names.marked_for_deletion), alive_topics=tuple(names.alive)
-        )
+        topics = TopicsList(topics_marked_for_deletion=marked, alive_topics=alive)
     else:
-        topics = TopicsList(topic_names=tuple(names.alive))
+        topics = TopicsList(topic_names=alive)
     return ListTopicsResponse(error_code=ErrorCode.NO_ERROR, topics_list=topics)

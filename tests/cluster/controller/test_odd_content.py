@@ -1,0 +1,116 @@
+"""Tests of unusual but possible content in ZooKeeper: the controller handles it, names it, and stays idle."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kwire.cluster.zookeeper.configs import EntityConfig
+from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
+from kwire.cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
+from kwire.codec import encode
+from tests.cluster.controller.clusters import cluster_of, codes, creation
+from tests.eventually import eventually
+
+
+@pytest.mark.parametrize("topic", ["known", "unknown", "malformed"])
+@pytest.mark.parametrize("found_by", ["a watch", "a new controller"])
+async def test_child_of_a_deletion_marker_is_deleted_with_it(topic: str, found_by: str) -> None:
+    async with cluster_of(1, 2, 3, controllers=(1, 2)) as cluster:
+        await cluster.active.create_topics([creation("a", (3, 2)), creation("known", (3, 2))])
+        await cluster.wait_idle()
+        if topic == "malformed":
+            cluster.write(TopicRegistration.path(topic), b"{x")
+        if found_by == "a new controller":
+            await cluster.kill(1)
+        marker = DeletionMarker.path(topic)
+        cluster.write(marker, b"")
+        cluster.write(f"{marker}/odd", b"")
+        cluster.write(f"{marker}/odd/child", b"")
+        if topic == "known":
+            cluster.write(f"{EntityConfig.path('topics', topic)}/odd", b"")
+            cluster.write(f"{PartitionState.path(topic, 0)}/odd", b"")
+        await eventually(lambda: not cluster.exists(marker))
+        await cluster.wait_idle()
+        assert not cluster.exists(TopicRegistration.path(topic))
+        assert not cluster.exists(EntityConfig.path("topics", topic))
+        cluster.check_agreement()
+
+
+async def test_deletion_that_is_not_permitted_does_not_keep_the_controller_busy(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        await cluster.active.create_topics([creation("a", (3, 2)), creation("b", (3, 2))])
+        await cluster.wait_idle()
+        marker = DeletionMarker.path("a")
+        cluster.write(marker, b"")
+        cluster.write(f"{marker}/odd", b"")
+        cluster.memory.forbidden.add(marker)
+        await eventually(lambda: [record for record in caplog.records if getattr(record, "path", None) == marker])
+        passes = 0
+        while passes < 200:
+            await cluster.active.describe_topic("b")
+            passes += 1
+        assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) <= 3
+        cluster.memory.forbidden.clear()
+        await eventually(lambda: not cluster.exists(marker))
+        await cluster.wait_idle()
+        cluster.check_agreement()
+
+
+async def test_topic_on_unknown_brokers_is_deleted() -> None:
+    async with cluster_of(1, 2) as cluster:
+        assert await codes(cluster.active.create_topics([creation("a", (1, 77), (88, 99))])) == {"a": 0}
+        assert await codes(cluster.active.delete_topics(["a"])) == {"a": 0}
+        await eventually(lambda: not cluster.exists(TopicRegistration.path("a")))
+        await cluster.wait_idle()
+        cluster.check_agreement()
+
+
+async def test_deletion_waits_for_a_broker_that_failed_and_names_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with cluster_of(1, 2, 3) as cluster:
+        await cluster.active.create_topics([creation("a", (1, 3))])
+        await cluster.kill(3)
+        await cluster.wait_idle()
+        assert await codes(cluster.active.delete_topics(["a"])) == {"a": 0}
+        await cluster.wait_idle()
+        assert cluster.exists(TopicRegistration.path("a"))
+        text = "deletion of topic a waits for brokers [3]"
+        assert [record.getMessage() for record in caplog.records].count(text) == 1
+        await cluster.start(3, runs_controller=False)
+        await eventually(lambda: not cluster.exists(TopicRegistration.path("a")))
+
+
+@pytest.mark.parametrize(
+    ("stored", "elected"),
+    [(b"2147483647", 1), (b"2147483646", 2147483647), (b"0", 1), (b"-5", 1), (b"-2147483648", 1)],
+)
+async def test_controller_epoch_stays_in_range(stored: bytes, elected: int) -> None:
+    async with cluster_of(1, 2, controllers=(1, 2)) as cluster:
+        first = cluster.active
+        cluster.write(ControllerEpoch.path(), stored)
+        cluster.tool.delete(ActiveController.path())
+        await eventually(lambda: int(cluster.memory.tree.get(ControllerEpoch.path()).data) == elected)
+        await cluster.wait_elected()
+        assert cluster.active.epoch == elected
+        assert (await codes(cluster.active.create_topics([creation("a", (1, 2))]))) == {"a": 0}
+        assert first.epoch in {0, elected}
+
+
+async def test_leader_epoch_at_its_maximum_stays_there() -> None:
+    async with cluster_of(1, 2, 3) as cluster:
+        await cluster.active.create_topics([creation("a", (3, 2))])
+        await cluster.wait_idle()
+        cluster.write(PartitionState.path("a", 0), PartitionState(3, 2**31 - 1, (3, 2), 1).encode())
+        notification = b'{"version":1,"partitions":[{"topic":"a","partition":0}]}'
+        cluster.tool.create("/isr_change_notification/isr_change_", notification, sequential=True)
+        await cluster.wait_idle()
+        await cluster.kill(3)
+        await cluster.wait_idle()
+        state = cluster.state("a", 0)
+        assert (state.leader, state.leader_epoch) == (2, 2**31 - 1)
+        for message in cluster.brokers[2].messages:
+            encode(message, version=8)
