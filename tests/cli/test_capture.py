@@ -10,7 +10,7 @@ import pytest
 
 from kwire.capture import Capture, replay, segments
 from kwire.testing import FakeCluster
-from tests.cli.running import COMMAND, environment
+from tests.cli.running import COMMAND, Running, environment
 from tests.cli.running import kwire as run
 from tests.eventually import eventually_sync
 
@@ -77,12 +77,54 @@ def test_invalid_bootstrap_server_is_a_usage_error(tmp_path: Path, bootstrap: st
     assert complaint in " ".join(done.err.split())
 
 
-def test_unresolvable_host_is_recorded_as_failed_polls(tmp_path: Path) -> None:
-    done = run("capture", "-b", "a..b:9092", "--duration", "1", tmp_path)
+def test_capture_that_no_broker_ever_answered_says_why_and_fails(tmp_path: Path) -> None:
+    for host, reason in (("a..b:9092", "a..b:9092: cannot connect"), ("127.0.0.1:1", "Connection refused")):
+        done = run("capture", "-b", host, "--duration", "1", tmp_path / host)
+
+        assert done.code == 3
+        assert f"no answer: {host}: " in done.err
+        assert "Error: no broker has answered: " in done.err
+        assert reason in done.err
+        assert {row.endpoint for row in replay(tmp_path / host)} == {host}
+        assert {row.kind for row in replay(tmp_path / host)} == {"error"}
+
+
+def test_broker_that_stops_answering_is_reported_once_and_when_it_answers_again(tmp_path: Path) -> None:
+    with FakeCluster(brokers=2, topics=2) as cluster:
+        address = cluster.bootstrap.split(",")[1]
+        command = ("capture", "-b", cluster.bootstrap, "--interval", "0.05", tmp_path)
+        with Running(*command) as running:
+            assert running.stderr.readline().startswith(b"polling ")
+            eventually_sync(lambda: {1, 2} <= {row.broker_id for row in replay(tmp_path)}, within=30)
+            cluster.stop_broker(2)
+            while "cannot connect" not in (line := running.stderr.readline().decode()):
+                assert line.startswith(f"no answer: {address}: ")
+            cluster.start_broker(2)
+            while line != f"answers again: {address}\n":
+                line = running.stderr.readline().decode()
+                assert line
+            running.process.send_signal(signal.SIGINT)
+            assert running.process.wait(30) == 0
+
+
+def test_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("text", encoding="utf-8")
+
+    done = run("capture", "-b", "127.0.0.1:1", "--duration", "1", tmp_path)
+
+    assert done.code == 1
+    assert done.err == f"Error: {tmp_path}: the folder is neither empty nor a capture: it contains 'thesis.txt'\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_named_cluster_is_captured(tmp_path: Path) -> None:
+    with FakeCluster(topics=2) as cluster:
+        config = tmp_path / "config.toml"
+        config.write_text(f'[clusters.dev]\nbootstrap = "{cluster.bootstrap}"\n', encoding="utf-8")
+        done = run("capture", "-c", "dev", "--duration", "0.5", tmp_path / "out", KWIRE_CONFIG=str(config))
 
     assert done.code == 0, done.err
-    assert {row.endpoint for row in replay(tmp_path)} == {"a..b:9092"}
-    assert {row.kind for row in replay(tmp_path)} == {"error"}
+    assert list(replay(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("option", ["--interval", "--duration", "--configs"])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.child_process import is_running
-from kwire.client.admin import BlockingAdminClient, NewTopic
+from kwire.client.admin import BlockingAdminClient, NewTopic, TopicDescription
 from kwire.testing.node_folder import NodeFolder
 from tests.eventually import eventually_sync
 
@@ -331,3 +331,35 @@ def test_zookeeper_uses_another_port_if_its_own_is_in_use(tmp_path: Path) -> Non
         second.stop()
     assert again["zookeeper"] != cluster["zookeeper"]
     assert ports(again)[1] == ports(cluster)[1]
+
+
+def test_racks_are_assigned_in_turn_and_a_running_zookeeper_is_used(tmp_path: Path) -> None:
+    """The second cluster has a path of its own in the ZooKeeper of the first."""
+    first_folder, second_folder = tmp_path / "first", tmp_path / "second"
+    first_folder.mkdir()
+    second_folder.mkdir()
+    with up(first_folder, "--nodes", "1") as first:
+        hosts = first.wait_ready()["zookeeper"]
+        data = second_folder / "data"
+        options = ("--nodes", "3", "--rack", "east", "--rack", "west", "--zookeeper", f"{hosts}/second")
+        with up(second_folder, *options, "--data", str(data)) as second:
+            cluster = second.wait_ready()
+            assert cluster["zookeeper"] == f"{hosts}/second"
+            with BlockingAdminClient(bootstrap(cluster)) as admin:
+                admin.create_topics({"spread": NewTopic(partitions=6, replication_factor=2)}).raise_first()
+                admin.wait_until_created({"spread": 6})
+                topic = admin.describe_topics(["spread"])["spread"]
+            assert isinstance(topic, TopicDescription)
+            assert all(2 in partition.replicas for partition in topic.partitions), "node 2 is the only one in its rack"
+            assert "Starting 3 nodes in" in second.stop()
+            assert not (data / "zookeeper").exists()
+        with BlockingAdminClient(bootstrap(first.wait_ready())) as admin:
+            assert [broker.id for broker in admin.describe_cluster().brokers] == [1], (
+                "the other cluster is not affected"
+            )
+
+
+def test_invalid_zookeeper_is_a_usage_error() -> None:
+    run = kwire_cluster("up", "--zookeeper", "nosuch:port:1")
+    assert run.returncode == 2
+    assert "--zookeeper" in run.stderr

@@ -64,6 +64,19 @@ def segments(folder: Path | str) -> tuple[Segment, ...]:
     return tuple(both[number] for number in sorted(both))
 
 
+def check_writable(folder: Path) -> None:
+    """Check that a folder is a capture, or empty apart from names that a capture may leave behind.
+
+    Raises:
+        NotACapture: the folder contains something else.
+    """
+    if segments(folder):
+        return
+    for name in sorted(path.name for path in folder.iterdir()):
+        if not name.startswith(("_", ".", "date=")):
+            raise NotACapture(folder, f"the folder is neither empty nor a capture: it contains {name!r}")
+
+
 def tails(folder: Path) -> list[Segment]:
     """Return all tails in order, including those that already have a closed segment."""
     return sorted(_tails(folder), key=lambda segment: segment.first_row)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from kwire.capture.background_flusher import BackgroundFlusher
 from kwire.capture.errors import CaptureError, CaptureInUse, CaptureWriteError, SegmentRollError
-from kwire.capture.folder import PARTIAL_SUFFIX, segments, sync_directory, tail_path, tails
+from kwire.capture.folder import PARTIAL_SUFFIX, check_writable, segments, sync_directory, tail_path, tails
 from kwire.capture.last_responses import LastResponses, Snapshot, check_row
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import Row, to_batch, to_rows
@@ -72,6 +72,7 @@ class Capture:
 
     Raises:
         CaptureInUse: another process is writing the capture.
+        NotACapture: the folder contains something else.
         SegmentRollError: a tail of the previous writer cannot be rolled.
     """
 
@@ -88,6 +89,7 @@ class Capture:
         self._roll_bytes = roll_bytes
         self._sync_always = sync_seconds <= 0
         self.folder.mkdir(parents=True, exist_ok=True)
+        check_writable(self.folder)
         try:
             self._lock = FolderLock(self.folder)
         except FolderInUse as error:

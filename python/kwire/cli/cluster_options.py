@@ -9,14 +9,14 @@ import click
 
 from kwire.cli.parameter_types import FiniteRange, Named
 
-__all__ = ["OUTPUTS", "cluster_options", "merge"]
+__all__ = ["OUTPUTS", "choosing_options", "cluster_options", "merge"]
 
 OUTPUTS = ("table", "json", "jsonl", "csv", "yaml")
 """The formats of rows. `help` beside them describes the rows."""
 
 
-def cluster_options() -> list[click.Option]:
-    """Return new options. `merge` combines the values of both places."""
+def choosing_options() -> list[click.Option]:
+    """Return new options that choose a cluster and how to connect to it."""
     return [
         click.Option(
             ["-b", "--bootstrap"],
@@ -44,6 +44,13 @@ def cluster_options() -> list[click.Option]:
             metavar="KEY=VALUE",
             help="Override a key of client.properties. Can be given several times.",
         ),
+    ]
+
+
+def cluster_options() -> list[click.Option]:
+    """Return new options that verbs have. `merge` combines the values of both places."""
+    return [
+        *choosing_options(),
         click.Option(
             ["--timeout"],
             type=FiniteRange(min=0, min_open=True),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.cluster.node.settings import parse_ensemble
 from kwire.errors import KwireError
-from kwire.protocol.endpoint import Endpoint
 from kwire.ready_file import write_atomically
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class InvalidClusterFile(KwireError):
 class ClusterFile(NamedTuple):
     """The content of `cluster.json`. It stays when the cluster stops, so that the next start uses the same ports."""
 
-    zookeeper: Endpoint
+    zookeeper: str
+    """The `zookeeper.connect` of the nodes."""
     nodes: tuple[NodeAddress, ...]
     pid: int
     """The process that started the cluster; all other processes end with it."""
@@ -67,7 +68,7 @@ class ClusterFile(NamedTuple):
                 NodeAddress(int(node["id"]), str(node["host"]), int(node["port"]), int(node["pid"]))
                 for node in content["nodes"]
             )
-            return cls(Endpoint.parse(content["zookeeper"]), nodes, int(content["pid"]))
+            return cls(parse_ensemble(content["zookeeper"]), nodes, int(content["pid"]))
         except FileNotFoundError:
             return None
         except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -76,7 +77,7 @@ class ClusterFile(NamedTuple):
     def write(self, folder: Path) -> None:
         """Write the file of a cluster folder."""
         nodes = [node._asdict() for node in self.nodes]
-        write_atomically(_file(folder), {"zookeeper": str(self.zookeeper), "nodes": nodes, "pid": self.pid})
+        write_atomically(_file(folder), {"zookeeper": self.zookeeper, "nodes": nodes, "pid": self.pid})
 
 
 def _file(folder: Path) -> Path:

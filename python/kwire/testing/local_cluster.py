@@ -65,9 +65,15 @@ class LocalCluster:
         data: the folder of the cluster, which is kept; the default is a temporary folder.
         settings: settings of every node, with the names of `server.properties`.
         racks: the rack of each node, by id.
+        zookeeper: the `zookeeper.connect` of a running ZooKeeper; None starts one.
         session_timeout: seconds after which a killed node counts as dead.
         environment: environment variables of the nodes, in addition to those of this process.
         module: the module to run instead of the `kwire` command, for nodes with injected faults.
+
+    Attributes:
+        data: the folder of the cluster.
+        node_ids: the ids of all nodes.
+        zookeeper: the ZooKeeper of this cluster, which is not started if the cluster uses another one.
     """
 
     def __init__(
@@ -77,6 +83,7 @@ class LocalCluster:
         data: str | os.PathLike[str] | None = None,
         settings: Mapping[str, str] | None = None,
         racks: Mapping[int, str] | None = None,
+        zookeeper: str | None = None,
         session_timeout: float = 6.0,
         environment: Mapping[str, str] | None = None,
         module: str = "kwire",
@@ -89,6 +96,7 @@ class LocalCluster:
         self._racks = dict(racks or {})
         self._environment = dict(environment or {})
         self.zookeeper = EmbeddedZooKeeper(self.data / "zookeeper", tick=min(0.5, session_timeout / 4))
+        self._other_zookeeper = zookeeper
         self._processes: dict[int, ChildProcess] = {}
         self._addresses: dict[int, NodeAddress] = {}
         self._lock: FolderLock | None = None
@@ -123,9 +131,8 @@ class LocalCluster:
             # Nodes of a killed cluster may still be running.
             self._end_other_processes(signal.SIGTERM, signal.SIGKILL)
             self._previous = ClusterFile.read(self.data)
-            if not self.zookeeper.port and self._previous is not None and is_free(self._previous.zookeeper):
-                self.zookeeper.port = self._previous.zookeeper.port
-            self.zookeeper.start()
+            if self._other_zookeeper is None:
+                self._start_zookeeper()
             for node_id in self.node_ids:
                 self._start_process(node_id)
             for node_id in self.node_ids:
@@ -172,6 +179,11 @@ class LocalCluster:
     def nodes(self) -> list[NodeAddress]:
         """The running nodes, by id."""
         return [self._addresses[node_id] for node_id in sorted(self._processes)]
+
+    @property
+    def zookeeper_connect(self) -> str:
+        """The addresses of ZooKeeper, with its path if it has one."""
+        return self._other_zookeeper or self.zookeeper.hosts
 
     @property
     def bootstrap(self) -> str:
@@ -252,7 +264,7 @@ class LocalCluster:
 
     def addresses(self) -> dict[str, object]:
         """Return the content of the ready file of `kwire cluster up`."""
-        return {"zookeeper": self.zookeeper.hosts, "nodes": [address._asdict() for address in self.nodes]}
+        return {"zookeeper": self.zookeeper_connect, "nodes": [address._asdict() for address in self.nodes]}
 
     # Processes
 
@@ -261,6 +273,14 @@ class LocalCluster:
             return self._processes[node_id]
         except KeyError:
             raise NodeStateError(node_id, "not running") from None
+
+    def _start_zookeeper(self) -> None:
+        """Start ZooKeeper, at its previous port if that is free."""
+        if not self.zookeeper.port and self._previous is not None:
+            host, _, port = self._previous.zookeeper.rpartition(":")
+            if port.isdecimal() and is_free(Endpoint(host, int(port))):
+                self.zookeeper.port = int(port)
+        self.zookeeper.start()
 
     def _start_process(self, node_id: int, environment: Mapping[str, str] | None = None) -> None:
         folder = self.folder(node_id)
@@ -276,7 +296,7 @@ class LocalCluster:
     def _properties(self, node_id: int) -> dict[str, str]:
         properties = {
             "broker.id": str(node_id),
-            "zookeeper.connect": self.zookeeper.hosts,
+            "zookeeper.connect": self.zookeeper_connect,
             "listeners": f"ADMIN://127.0.0.1:{self._previous_port(node_id)}",
         }
         if node_id in self._racks:
@@ -321,7 +341,7 @@ class LocalCluster:
 
     def _write_cluster_file(self) -> None:
         addresses = tuple(address for _, address in sorted(self._addresses.items()))
-        ClusterFile(Endpoint.parse(self.zookeeper.hosts), addresses, os.getpid()).write(self.data)
+        ClusterFile(self.zookeeper_connect, addresses, os.getpid()).write(self.data)
 
 
 def wait_for_brokers(node: NodeAddress, broker_ids: Sequence[int]) -> None:

@@ -5,23 +5,29 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.options import command_config_option, load_command_config, require
+from kwire.cli.cluster_choice import choose_cluster
+from kwire.cli.cluster_options import choosing_options, merge
+from kwire.cli.options import require
 from kwire.cli.parameter_types import FiniteRange
+from kwire.cli.verb_errors import exit_code
 
 if TYPE_CHECKING:
     from kwire.capture import Capture
-    from kwire.client import ConnectionConfig, Statistics
+    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.client import Poll, Statistics
+    from kwire.errors import KwireError
     from kwire.protocol.negotiated_versions import Dialect
 
+CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
+"""What chooses the cluster and how to connect to it."""
 
-@click.command()
+
+@click.command(params=[*choosing_options()])
 @click.argument("out", type=click.Path(path_type=Path, file_okay=False), metavar="OUT")
-@click.option("-b", "--bootstrap", required=True, metavar="HOST:PORT,...", help="Connect to these brokers first.")
-@command_config_option
 @click.option(
     "-i",
     "--interval",
@@ -37,17 +43,17 @@ if TYPE_CHECKING:
 @click.option("--configs", type=FiniteRange(min=1), metavar="SECONDS", help="Also poll topic configs at this interval.")
 def capture(
     out: Path,
-    bootstrap: str,
-    command_config: Path | None,
     interval: float,
     duration: float | None,
     dialect: Dialect | None,
     one: bool,
     configs: float | None,
+    **chosen: Any,
 ) -> int:
     """Poll a cluster's metadata into a folder.
 
-    An existing capture in OUT is continued. `kwire replay OUT` lists the changes, also while this command runs.
+    An existing capture in OUT is continued. `kwire replay OUT` lists the changes, also while this command runs. Polls
+    that fail are reported and captured; if no broker has ever answered, the exit code is not 0.
 
     \b
     Examples:
@@ -56,22 +62,51 @@ def capture(
       kwire capture -b broker-1:9093 --command-config client.properties OUT
     """
     require("pyarrow", "capture")
-    from kwire.capture import CaptureInUse
+    from kwire.capture import CaptureInUse, NotACapture
 
-    _check_bootstrap(bootstrap)
-    config = None if command_config is None else load_command_config(command_config).connection
+    chosen = merge(click.get_current_context().obj or {}, chosen)
+    cluster = choose_cluster(**{name: chosen[name] for name in CHOOSING})
+    _check_bootstrap(cluster.bootstrap)
+    outages = Outages()
     try:
         with _open_capture(out) as folder:
             for found in folder.recovered:
                 print(f"{found.tail.name}: recovered {found.rows} rows, discarded {found.torn_bytes} incomplete bytes")
-            statistics = _poll(folder, bootstrap, config, interval, duration, dialect, one=one, configs=configs)
-    except CaptureInUse as error:
+            statistics = _poll(folder, cluster, outages, interval, duration, dialect, one=one, configs=configs)
+    except (CaptureInUse, NotACapture) as error:
         raise click.ClickException(str(error)) from None
     print(
         f"{statistics.polls} polls: {statistics.same} unchanged, {statistics.errors} failed;"
         f" {statistics.bytes:,} bytes received"
     )
-    return 0
+    if outages.last is None or statistics.errors < statistics.polls:
+        return 0
+    print(f"Error: no broker has answered: {outages.last}", file=sys.stderr)
+    return exit_code(outages.last)
+
+
+class Outages:
+    """Prints when a broker stops answering, and why, and when it answers again.
+
+    Attributes:
+        last: the last error; None if every poll had a response.
+    """
+
+    def __init__(self) -> None:
+        self.last: KwireError | None = None
+        self._reasons: dict[str, str] = {}
+
+    def report(self, poll: Poll[Any]) -> None:
+        """Print a line if the state of the polled broker has changed."""
+        before = self._reasons.get(poll.endpoint)
+        if poll.error is not None:
+            self.last = poll.error
+            self._reasons[poll.endpoint] = reason = str(poll.error)
+            if reason != before:
+                print(f"no answer: {reason}", file=sys.stderr)
+        elif before is not None:
+            del self._reasons[poll.endpoint]
+            print(f"answers again: {poll.endpoint}", file=sys.stderr)
 
 
 def _open_capture(out: Path) -> Capture:
@@ -96,8 +131,8 @@ def _check_bootstrap(bootstrap: str) -> None:
 
 def _poll(
     folder: Capture,
-    bootstrap: str,
-    config: ConnectionConfig | None,
+    cluster: ClusterChoice,
+    outages: Outages,
     interval: float,
     duration: float | None,
     dialect: Dialect | None,
@@ -111,7 +146,7 @@ def _poll(
 
     async def poll() -> Statistics:
         async with Poller(
-            bootstrap,
+            cluster.bootstrap,
             interval=interval,
             dialect=dialect,
             brokers="one" if one else "all",
@@ -119,16 +154,25 @@ def _poll(
             if configs is None
             else [PolledRequest(topic_configs(), configs, "one", separate_connection=True)],
             capture=folder,
-            config=config,
+            overflow="drop",  # the capture has all polls
+            config=cluster.config,
         ) as poller:
+
+            async def report() -> None:
+                async for poll in poller:
+                    outages.report(poll)
+
             # Cancel instead of exit, so that everything polled so far is written.
-            polling = asyncio.ensure_future(poller.run(duration))
+            polling = asyncio.ensure_future(report())
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, polling.cancel)
-            await asyncio.wait([polling])
+            await asyncio.wait([polling], timeout=duration)
+            if not polling.done():
+                polling.cancel()
+                await asyncio.wait([polling])
             if not polling.cancelled() and (error := polling.exception()) is not None:
                 raise error
             return poller.statistics
 
-    print(f"polling {bootstrap} into {folder.folder}", file=sys.stderr)
+    print(f"polling {cluster.bootstrap} into {folder.folder}", file=sys.stderr)
     return asyncio.run(poll())

@@ -29,7 +29,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def cluster() -> None:
     """Run a cluster of nodes on this machine.
 
-    Nodes serve the admin protocol of the KIP-4 drafts and store no records. ZooKeeper is started with them.
+    Nodes serve the admin protocol of the KIP-4 drafts and store no records. ZooKeeper is started with them, unless
+    --zookeeper names one.
 
     \b
     Examples:
@@ -55,12 +56,31 @@ def cluster() -> None:
     help="Set a property of every node. Can be given several times.",
 )
 @click.option(
+    "--rack",
+    "racks",
+    multiple=True,
+    metavar="NAME",
+    help="A rack. Nodes are assigned to the racks in turn. Can be given several times.",
+)
+@click.option(
+    "--zookeeper",
+    metavar="HOST:PORT,...[/PATH]",
+    help="Use this running ZooKeeper. [default: start one]",
+)
+@click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Write the addresses as JSON once the cluster is ready.",
 )
-def up(nodes: int, data: Path | None, assignments: tuple[str, ...], ready_file: Path | None) -> int:
+def up(
+    nodes: int,
+    data: Path | None,
+    assignments: tuple[str, ...],
+    racks: tuple[str, ...],
+    zookeeper: str | None,
+    ready_file: Path | None,
+) -> int:
     """Start a cluster, and run it until Ctrl-C or SIGTERM.
 
     FILE contains the address of ZooKeeper, and the id, host, port, and process id of each node. A cluster in an
@@ -71,15 +91,27 @@ def up(nodes: int, data: Path | None, assignments: tuple[str, ...], ready_file: 
       kwire cluster up
       kwire cluster up --nodes 5 --data cluster --set default.replication.factor=3
       kwire cluster up --data cluster --ready-file ready.json &
+      kwire cluster up --rack east --rack west --zookeeper zk-1:2181,zk-2:2181/kwire
     """
     require("kazoo", "node")
     require("structlog", "node")
+    from kwire.cluster.node.settings import parse_ensemble
     from kwire.testing.cluster_file import InvalidClusterFile
     from kwire.testing.local_cluster import LocalCluster
 
+    try:
+        zookeeper = None if zookeeper is None else parse_ensemble(zookeeper)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.", param_hint="--zookeeper") from None
     stop = threading.Event()
     _handle_signals(stop)
-    local = LocalCluster(nodes, data=data, settings=dict(map(parse_assignment, assignments)))
+    local = LocalCluster(
+        nodes,
+        data=data,
+        settings=dict(map(parse_assignment, assignments)),
+        racks={index + 1: racks[index % len(racks)] for index in range(nodes)} if racks else None,
+        zookeeper=zookeeper,
+    )
     with ExitStack() as stack:
         stack.callback(local.close)
         stack.callback(_ignore_signals)
@@ -93,12 +125,13 @@ def up(nodes: int, data: Path | None, assignments: tuple[str, ...], ready_file: 
             except OSError as error:
                 raise click.BadParameter(f"{error}.", param_hint="--ready-file") from None
             stack.callback(ready_file.unlink, missing_ok=True)
-        print(f"Starting ZooKeeper and {nodes} nodes in {local.data} ...", flush=True)
+        started = "ZooKeeper and " if zookeeper is None else ""
+        print(f"Starting {started}{nodes} nodes in {local.data} ...", flush=True)
         try:
             local.start()
         except InvalidClusterFile as error:
             raise click.BadParameter(f"{error}.", param_hint="--data") from None
-        print(f"ZooKeeper  {local.zookeeper.hosts}")
+        print(f"ZooKeeper  {local.zookeeper_connect}")
         for node in local.nodes:
             print(f"node {node.id:<5} {node.host}:{node.port}  process {node.pid}")
         print("Ready. Press Ctrl-C to stop.", flush=True)
