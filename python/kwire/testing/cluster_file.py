@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cluster.node.settings import parse_ensemble
+from kwire.cluster.config.value_types import ENSEMBLE
 from kwire.errors import KwireError
 from kwire.ready_file import write_atomically
 
@@ -68,7 +68,7 @@ class ClusterFile(NamedTuple):
                 NodeAddress(int(node["id"]), str(node["host"]), int(node["port"]), int(node["pid"]))
                 for node in content["nodes"]
             )
-            return cls(parse_ensemble(content["zookeeper"]), nodes, int(content["pid"]))
+            return cls(ENSEMBLE.parse(content["zookeeper"]), nodes, int(content["pid"]))
         except FileNotFoundError:
             return None
         except (ValueError, LookupError, TypeError, AttributeError) as error:

@@ -95,12 +95,12 @@ def up(
     """
     require("kazoo", "node")
     require("structlog", "node")
-    from kwire.cluster.node.settings import parse_ensemble
+    from kwire.cluster.config.value_types import ENSEMBLE
     from kwire.testing.cluster_file import InvalidClusterFile
     from kwire.testing.local_cluster import LocalCluster
 
     try:
-        zookeeper = None if zookeeper is None else parse_ensemble(zookeeper)
+        zookeeper = None if zookeeper is None else ENSEMBLE.parse(zookeeper)
     except ValueError as error:
         raise click.BadParameter(f"{error}.", param_hint="--zookeeper") from None
     stop = threading.Event()
