@@ -69,6 +69,7 @@ def run(quick: bool) -> list[Figure]:
 
 def serve_node(pipe: Connection) -> None:
     from kwire.client.connection_pool import ConnectionPool
+    from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.listener import Listener
@@ -89,7 +90,7 @@ def serve_node(pipe: Connection) -> None:
         metadata = MetadataCache()
         metadata.update(cluster())
         services = NodeServices(
-            NodeSettings(id=1, zookeeper="none"),
+            LiveConfig(NodeSettings(id=1, zookeeper="none")),
             metadata,
             FeatureCache({}, metadata.mark_changed),
             MetadataUpdates(metadata),

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.errors import NotController
@@ -83,7 +84,7 @@ class Cluster:
         await self.register(broker_id, rack=rack, features=features)
         if runs_controller:
             broker.controller = Controller(
-                store, broker_id, self.send, settings or self.settings, random.Random(broker_id)
+                store, broker_id, self.send, LiveConfig(settings or self.settings), random.Random(broker_id)
             )
             await broker.controller.start()
         return broker

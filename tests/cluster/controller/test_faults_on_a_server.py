@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.errors import NotController
 from kwire.cluster.controller.state_loader import list_descendants
@@ -112,8 +113,8 @@ async def run_with_fault(server: EmbeddedZooKeeper, scenario: Scenario, fault: s
     ensemble = ServerEnsemble(server)
     brokers, first, second = [await ensemble.session() for _ in range(3)]
     victim = FaultyStore(first, ensemble)
-    old: Any = Controller(victim, 1, accept_metadata, SETTINGS, random.Random(1))
-    new = Controller(second, 2, accept_metadata, SETTINGS, random.Random(2))
+    old: Any = Controller(victim, 1, accept_metadata, LiveConfig(SETTINGS), random.Random(1))
+    new = Controller(second, 2, accept_metadata, LiveConfig(SETTINGS), random.Random(2))
     try:
         await make_path(brokers, BrokerRegistration.root)
         for broker in (1, 2, 3):

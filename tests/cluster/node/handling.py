@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.connection_pool import ConnectionPool
+from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.node.apis import find_handler
 from kwire.cluster.node.finalized_features import FeatureCache
@@ -26,7 +27,7 @@ def node_services(backend: AdminBackend | None = None, **settings: Any) -> NodeS
     metadata = MetadataCache()
     node_settings = NodeSettings(id=1, zookeeper="none", **settings)
     return NodeServices(
-        node_settings,
+        LiveConfig(node_settings),
         metadata,
         FeatureCache(node_settings.supported_features, metadata.mark_changed),
         MetadataUpdates(metadata),

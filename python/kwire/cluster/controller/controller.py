@@ -13,6 +13,7 @@ import logging
 import random
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.controller import feature_commands, replica_commands, topic_commands
 from kwire.cluster.controller.change_handlers import process_event
@@ -70,7 +71,7 @@ class Controller:
         broker_id: the id of this broker.
         send: delivers UpdateMetadata to a broker, this one included. It raises if the broker is unavailable, and is
             then called again later.
-        settings: the settings of the controller.
+        config: the settings of this broker.
         rng: chooses where automatic replica assignments start.
     """
 
@@ -79,13 +80,13 @@ class Controller:
         store: Store,
         broker_id: int,
         send: Send,
-        settings: NodeSettings | None = None,
+        config: LiveConfig | None = None,
         rng: random.Random | None = None,
     ) -> None:
         self._store = store
         self._broker_id = broker_id
         self._send = send
-        self._settings = settings or NodeSettings()
+        self._config = config or LiveConfig(NodeSettings())
         self._rng = rng or random.Random()
         self._context: ControllerContext | None = None
         self._queue: EventQueue | None = None
@@ -274,12 +275,12 @@ class Controller:
     async def _serve(self, elected: ElectedEpoch) -> None:
         """Process events until another controller is elected or the session ends."""
         log.info("broker %d is the controller, epoch %d", self._broker_id, elected.epoch)
-        settings = self._settings
+        settings = self._config.current
         queue = self._queue = EventQueue(
             settings.queued_requests, settings.retry_backoff_ms / 1000, settings.retry_backoff_max_ms / 1000
         )
         context = self._context = ControllerContext(
-            self._store, self._broker_id, elected, queue, self._watch_fired, self._send, self._settings
+            self._store, self._broker_id, elected, queue, self._watch_fired, self._send, self._config
         )
         queue.enqueue_reload()
         try:

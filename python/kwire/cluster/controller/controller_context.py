@@ -24,6 +24,7 @@ from kwire.cluster.zookeeper.topics import TopicRegistration
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence
 
+    from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.controller_election import ElectedEpoch
     from kwire.cluster.controller.events import EventQueue
@@ -64,7 +65,7 @@ class ControllerContext:
         queue: EventQueue,
         watch: Watch,
         send: Send,
-        settings: NodeSettings,
+        config: LiveConfig,
     ) -> None:
         self.store = store
         self.broker_id = broker_id
@@ -72,12 +73,12 @@ class ControllerContext:
         self.epoch_zk_version = elected.zk_version
         self.queue = queue
         self.watch = watch
-        self.settings = settings
+        self.config = config
         self.cluster = Cluster()
         self.loader = StateLoader(store, watch, self.report)
         self.writer = FencedWriter(store, elected.zk_version)
         self.broadcaster = MetadataBroadcaster(
-            broker_id, elected.epoch, send, settings, lambda: queue.enqueue_change("/controller")
+            broker_id, elected.epoch, send, config, lambda: queue.enqueue_change("/controller")
         )
         self.topics_to_reread: set[str] = set()
         self.unwatched_topics: set[str] = set()
@@ -86,6 +87,11 @@ class ControllerContext:
         self.config_changes: dict[str, int] = {}
         self.awaited_brokers: dict[str, list[int]] = {}
         self._reported: set[tuple[str, str]] = set()
+
+    @property
+    def settings(self) -> NodeSettings:
+        """The effective settings of this broker."""
+        return self.config.current
 
     @property
     def election(self) -> ElectionContext:

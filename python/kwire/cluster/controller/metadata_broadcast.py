@@ -30,7 +30,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
-    from kwire.cluster.config.node_settings import NodeSettings
+    from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.controller.cluster_state import Broker, Cluster
     from kwire.cluster.controller.topic_state import Partition, Topic
     from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
@@ -68,12 +68,12 @@ class MetadataBroadcaster:
     """
 
     def __init__(
-        self, broker_id: int, epoch: int, send: Send, settings: NodeSettings, on_stale_epoch: Callable[[], None]
+        self, broker_id: int, epoch: int, send: Send, config: LiveConfig, on_stale_epoch: Callable[[], None]
     ) -> None:
         self._broker_id = broker_id
         self._epoch = epoch
         self._send = send
-        self.settings = settings
+        self.config = config
         self._on_stale_epoch = on_stale_epoch
         self._cluster: Cluster | None = None
         self._updates: deque[TopicUpdate] = deque()
@@ -152,7 +152,7 @@ class MetadataBroadcaster:
         """Send a message and return whether the broker accepted it."""
         try:
             # asyncio.wait_for of Python 3.11 loses a cancellation that coincides with the response.
-            async with asyncio.timeout(self.settings.send_timeout_ms / 1000):
+            async with asyncio.timeout(self.config.current.send_timeout_ms / 1000):
                 response = await self._send(broker.id, replace(message, broker_epoch=broker.epoch))
         except Exception as error:  # noqa: BLE001  # `send` may raise anything; the caller retries
             log.info("cannot send metadata to broker %d: %r", broker.id, error)
@@ -182,7 +182,7 @@ class _BrokerSender:
         self.task.cancel()
 
     async def _run(self) -> None:
-        settings = self._broadcaster.settings
+        settings = self._broadcaster.config.current
         while True:
             await self.wake.wait()
             backoff = settings.retry_backoff_ms / 1000

@@ -66,7 +66,7 @@ class MetadataUpdates:
             if metadata.is_stale(request):
                 log.warning("the controller epoch was lowered", known=metadata.controller_epoch, epoch=epoch)
                 metadata.set_controller(broker_id, epoch)
-            await session.topic_configs.read(metadata.new_topics(request))
+            await session.configs.read(metadata.new_topics(request))
         except ConnectionLost:
             log.info("cannot apply metadata without a connection to ZooKeeper")
             return ErrorCode.REQUEST_TIMED_OUT

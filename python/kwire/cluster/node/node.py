@@ -13,7 +13,10 @@ from random import uniform
 from typing import TYPE_CHECKING
 
 from kwire.client.connection_pool import ConnectionPool
+from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.value_types import is_wildcard
+from kwire.cluster.node.config_manager import ConfigManager
+from kwire.cluster.node.config_tool import ConfigTool
 from kwire.cluster.node.controlled_shutdown import request_controlled_shutdown
 from kwire.cluster.node.finalized_features import FeatureCache
 from kwire.cluster.node.listener import Limits, Listener
@@ -46,19 +49,21 @@ class Node:
     """One node. `host` and `port` are the address that other nodes and clients connect to."""
 
     def __init__(self, settings: NodeSettings, tools: Sequence[Tool] = ()) -> None:
-        self.settings = settings
+        self.config = LiveConfig(settings)
+        self.config.listen(self._settings_changed)
         self.metadata = MetadataCache()
         self.features = FeatureCache(settings.supported_features, self.metadata.mark_changed)
         self.metrics = Metrics(settings.id)
         self.host, self.port = "", 0
         self.metrics_port = 0
         self._connections = ConnectionPool(client_id=f"node-{settings.id}", timeout=NODE_TIMEOUT)
+        self._tools = ToolRegistry(tools)
         self._services = NodeServices(
-            settings,
+            self.config,
             self.metadata,
             self.features,
             MetadataUpdates(self.metadata),
-            ToolRunner(ToolContext(settings.id, ToolRegistry(tools), self.status)),
+            ToolRunner(ToolContext(settings.id, self._tools, self.status)),
             self._connections,
         )
         dispatcher = RequestDispatcher(self._services, self.metrics)
@@ -69,6 +74,15 @@ class Node:
         self._stop_metrics: Callable[[], None] | None = None
         self._stopped = False
         self._has_ended = asyncio.Event()
+
+    @property
+    def settings(self) -> NodeSettings:
+        """The effective settings."""
+        return self.config.current
+
+    def _settings_changed(self) -> None:
+        log.info("settings have changed", node_id=self.settings.id)
+        self._listener.limits = limits(self.settings)  # of connections that are opened from now on
 
     # Start and stop
 
@@ -91,6 +105,7 @@ class Node:
 
     async def _start(self) -> None:
         settings = self.settings
+        self._tools.register(ConfigTool(ConfigManager(self._services), asyncio.get_running_loop()))
         session = await self._open_session()
         await self._listener.start(*settings.listen)
         self.host, self.port = settings.advertised or (self._listener.host, self._listener.port)
@@ -163,7 +178,7 @@ class Node:
             connect_timeout=self.settings.zookeeper_connection_timeout_ms / 1000,
             make_chroot=True,
         )
-        session = NodeSession(store, self.settings, self.metadata, self.features, self._send_metadata)
+        session = NodeSession(store, self.config, self.metadata, self.features, self._send_metadata)
         self._session = self._services.metadata_updates.session = session
         self._services.backend = session.controller
         return session

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from kwire.client.connection_pool import ConnectionPool
+    from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.backend import AdminBackend
     from kwire.cluster.node.finalized_features import FeatureCache
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class NodeServices:
     """The parts of one node."""
 
-    settings: NodeSettings
+    config: LiveConfig
     metadata: MetadataCache
     features: FeatureCache
     metadata_updates: MetadataUpdates
@@ -29,6 +30,11 @@ class NodeServices:
     """Connections to other nodes."""
     backend: AdminBackend | None = None
     """The controller of the current ZooKeeper session; it answers 22 unless this node is the active controller."""
+
+    @property
+    def settings(self) -> NodeSettings:
+        """The effective settings."""
+        return self.config.current
 
     @property
     def controller(self) -> Broker | None:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.controller_election import create_top_level_paths
+from kwire.cluster.node.config_watcher import ConfigWatcher
 from kwire.cluster.node.finalized_features import FeatureWatcher
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.registration import IdInUse, register, registration, wait_deleted
-from kwire.cluster.node.topic_configs import TopicConfigWatcher
 from kwire.cluster.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed, StoreError
 from kwire.cluster.zookeeper.operations import SessionState
 
 if TYPE_CHECKING:
-    from kwire.cluster.config.node_settings import NodeSettings
+    from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
@@ -35,15 +35,15 @@ class NodeSession:
     """One ZooKeeper session of one node."""
 
     def __init__(
-        self, store: Store, settings: NodeSettings, metadata: MetadataCache, features: FeatureCache, send: Send
+        self, store: Store, config: LiveConfig, metadata: MetadataCache, features: FeatureCache, send: Send
     ) -> None:
         self.store = store
-        self._settings = settings
+        self._config = config
         self.broker_epoch = -1
         """The czxid of the registration; -1 before it."""
         self.features = FeatureWatcher(store, features)
-        self.topic_configs = TopicConfigWatcher(store, metadata)
-        self.controller = Controller(store, settings.id, send, settings)
+        self.configs = ConfigWatcher(store, metadata, config)
+        self.controller = Controller(store, config.current.id, send, config)
         self._registration: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
         self._stop_listening = store.listen(self._state_changed)
@@ -58,13 +58,13 @@ class NodeSession:
         """
         await self._make_paths()
         await self.features.start()
-        await self.topic_configs.start()
+        await self.configs.start()
         await self._register(host, port)
         self._registration = asyncio.get_running_loop().create_task(self._keep_registered(host, port))
         await self.controller.start()
 
     async def _register(self, host: str, port: int) -> None:
-        settings = self._settings
+        settings = self._config.current
         timeout = 2 * settings.zookeeper_session_timeout_ms / 1000
         self.broker_epoch = await register(self.store, settings.id, registration(settings, host, port), timeout)
         log.info("registered", node_id=settings.id, host=host, port=port, broker_epoch=self.broker_epoch)
@@ -73,7 +73,7 @@ class NodeSession:
         """Register again whenever another program has deleted the registration."""
         while True:
             try:
-                await wait_deleted(self.store, self._settings.id)
+                await wait_deleted(self.store, self._config.current.id)
                 log.warning("another program has deleted the registration")
                 await self._register(host, port)
             except (SessionExpired, StoreClosed):
@@ -102,7 +102,7 @@ class NodeSession:
         async with AsyncExitStack() as stack:  # runs in reverse order
             stack.push_async_callback(self.store.close)
             stack.callback(self._stop_listening)
-            stack.push_async_callback(self.topic_configs.stop)
+            stack.push_async_callback(self.configs.stop)
             stack.push_async_callback(self.features.stop)
             if self._registration is not None:
                 self._registration.cancel()

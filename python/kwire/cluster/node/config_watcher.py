@@ -1,4 +1,4 @@
-"""The topic configs in ZooKeeper, followed through the notifications under `/config/changes`.
+"""The configs in ZooKeeper, followed through the notifications under `/config/changes`: of topics, and of this node.
 
 A notification only names the topic to read again. When a session starts, the watch is set before all configs are read,
 so no change is missed; notifications that exist by then are not read. A znode that is malformed or that this session
@@ -12,6 +12,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from kwire.cluster.node.broker_configs import read_broker_configs
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig, ZnodeError
 from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, NotAuthorized, SessionExpired, StoreClosed
@@ -20,6 +21,7 @@ from kwire.cluster.zookeeper.store import make_path
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.zookeeper import Store, WatchEvent
     from kwire.cluster.zookeeper.store import ReadResult
@@ -35,11 +37,12 @@ CONFIGS = "/config/topics"
 log = logger(__name__)
 
 
-class TopicConfigWatcher:
-    """Copies the topic configs to the metadata cache, for one session."""
+class ConfigWatcher:
+    """Copies the topic configs to the metadata cache, and the node's settings to its layers, for one session."""
 
-    def __init__(self, store: Store, metadata: MetadataCache) -> None:
+    def __init__(self, store: Store, metadata: MetadataCache, config: LiveConfig) -> None:
         self._store = store
+        self._config = config
         self._metadata = metadata
         self._seen: set[str] = set()
         """The names of the notifications that need no reading."""
@@ -49,15 +52,16 @@ class TopicConfigWatcher:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Read all topic configs, and start following changes."""
+        """Read all configs, and start following changes."""
         while True:
             try:
                 self._seen = set(await self._list_notifications())
+                await read_broker_configs(self._store, self._config)
                 await self.read(await self._list_configured() or ())
             except ConnectionLost:
                 continue
             break
-        self._task = asyncio.get_running_loop().create_task(self._follow(), name="topic configs")
+        self._task = asyncio.get_running_loop().create_task(self._follow(), name="configs")
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -137,17 +141,20 @@ class TopicConfigWatcher:
                     names = set(await self._list_notifications())
                     new = sorted(names - self._seen)
                     znodes = await self._store.get_many(f"{ConfigChangeNotification.root}/{name}" for name in new)
-                    await self.read(changed_topics(new, znodes))
+                    changed = changed_entities(new, znodes)
+                    if "brokers" in changed:
+                        await read_broker_configs(self._store, self._config)
+                    await self.read(changed.get("topics", ()))
                     self._seen = names
                 except ConnectionLost:
                     self._changed.set()
         except (SessionExpired, StoreClosed) as error:
-            log.debug("topic configs are no longer followed", reason=str(error))
+            log.debug("configs are no longer followed", reason=str(error))
 
 
-def changed_topics(notifications: list[str], znodes: list[ReadResult]) -> list[str]:
-    """Return the topics that the notifications name, without repetitions."""
-    topics: dict[str, None] = {}
+def changed_entities(notifications: list[str], znodes: list[ReadResult]) -> dict[str, dict[str, None]]:
+    """Return the names of the entities that the notifications name, by type, without repetitions."""
+    entities: dict[str, dict[str, None]] = {}
     for name, znode in zip(notifications, znodes, strict=True):
         if znode is None:
             continue  # deleted before it could be read
@@ -159,6 +166,5 @@ def changed_topics(notifications: list[str], znodes: list[ReadResult]) -> list[s
         except ZnodeError as error:
             log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
             continue
-        if change.entity_type == "topics":
-            topics[change.entity_name] = None
-    return list(topics)
+        entities.setdefault(change.entity_type, {})[change.entity_name] = None
+    return entities

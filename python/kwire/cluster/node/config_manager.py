@@ -1,0 +1,298 @@
+"""The global configuration manager of KAFKA-1694: settings of all nodes and topics, through any node.
+
+Settings of brokers are written to ZooKeeper by the node that is asked, settings of topics by the controller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import structlog
+
+from kwire.cluster.config.live_config import Layer, check_change, find_setting
+from kwire.cluster.config.setting import SettingError
+from kwire.cluster.config.stored_configs import broker_entity, change_config, read_audit, read_config
+from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
+from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY
+from kwire.cluster.zookeeper.errors import NoNode
+from kwire.errors import KwireError
+from kwire.messages.kip4.admin import AdminRequest
+from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.structures import ConfigEntry
+from kwire.protocol.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kwire.cluster.config.live_config import Effective
+    from kwire.cluster.node.request_context import NodeServices
+    from kwire.cluster.zookeeper import Store
+
+TOOL = "config"
+ASK_SECONDS = 5.0
+"""Seconds to wait for what another node says about its own file."""
+
+
+class ConfigRejected(KwireError):
+    """A change of settings was not carried out, or only a part of it."""
+
+
+class EntityChange(NamedTuple):
+    """Changes of the settings of one entity.
+
+    Attributes:
+        entity: such as `brokers/<default>`, `brokers/1`, or `topics/orders`.
+        changes: by setting, the text before and after; None if there is none.
+    """
+
+    entity: str
+    changes: Mapping[str, tuple[str | None, str | None]]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "entity": self.entity,
+            "changes": {name: {"old": old, "new": new} for name, (old, new) in self.changes.items()},
+        }
+
+
+class ConfigManager:
+    """Settings through this node."""
+
+    def __init__(self, node: NodeServices) -> None:
+        self._node = node
+
+    @property
+    def _store(self) -> Store:
+        session = self._node.metadata_updates.session
+        assert session is not None, "a node runs tools only once it has had a session"
+        return session.store
+
+    def describe(self, names: Sequence[str] = ()) -> list[dict[str, Any]]:
+        """Return effective settings of this node, with their layers; all settings without names.
+
+        Raises:
+            SettingError: there is no such setting.
+        """
+        config = self._node.config
+        return [_shown(config.explain(name)) for name in names or config.names()]
+
+    async def change(
+        self, changes: Mapping[str, str | None], *, broker: int | None = None, if_version: int | None = None
+    ) -> dict[str, Any]:
+        """Store settings of every broker, or of one, and say on which nodes a file is stronger.
+
+        Args:
+            changes: the new texts; None deletes a setting.
+            broker: the broker; None for every broker.
+            if_version: the version that the author has seen.
+
+        Raises:
+            SettingError: a setting or its value is invalid.
+            ConfigConflict: someone else has changed the same settings meanwhile.
+            StoreError: ZooKeeper cannot be written.
+        """
+        checked = {check_change(name, text, for_one_broker=broker is not None): text for name, text in changes.items()}
+        entity = broker_entity(broker)
+        written = await change_config(
+            self._store,
+            entity,
+            checked,
+            author=_author(),
+            node_id=self._node.settings.id,
+            hide=frozenset(name for name in checked if find_setting(name)[0].is_secret),
+            if_version=if_version,
+        )
+        shadowed = await self._shadowed(checked, broker)
+        return {"entity": entity, "version": written.version, "changes": sorted(checked), "shadowed_by": shadowed}
+
+    async def change_topic(self, topic: str, changes: Mapping[str, str | None]) -> dict[str, Any]:
+        """Change settings of a topic, through the controller.
+
+        Raises:
+            ConfigRejected: the controller refused the change, or is not known.
+            ConnectionFault: the controller cannot be reached.
+        """
+        alteration = TopicAlteration(
+            topic_name=topic,
+            added_config_entries=tuple(
+                ConfigEntry(config_key=name, config_value=text) for name, text in changes.items() if text is not None
+            ),
+            deleted_configs=tuple(name for name, text in changes.items() if text is None),
+        )
+        controller = self._node.controller
+        if controller is None:
+            raise ConfigRejected("this node does not know the controller: try again later")
+        response = await self._node.connections.send(
+            Endpoint(controller.host, controller.port), AlterTopicRequest_V2(topics=(alteration,))
+        )
+        for result in response.topics:
+            if result.error_code:
+                raise ConfigRejected(f"topic {topic}: {ErrorCode(result.error_code).text}")
+        return {"entity": f"topics/{topic}", "changes": sorted(changes)}
+
+    async def export(self) -> dict[str, dict[str, dict[str, str]]]:
+        """Return what is stored for all brokers and topics, without secrets.
+
+        Raises:
+            StoreError: ZooKeeper cannot be read.
+        """
+        stored: dict[str, dict[str, dict[str, str]]] = {"brokers": {}, "topics": {}}
+        for kind, entities in stored.items():
+            for name in await self._children(f"/config/{kind}"):
+                config = (await read_config(self._store, f"{kind}/{name}")).config.config
+                if config:
+                    entities[name] = dict(sorted(config.items()))
+        return stored
+
+    async def diff(self, wanted: Any) -> list[EntityChange]:
+        """Return the changes that lead from what is stored to a document, as `export` returns it.
+
+        An entity that the document does not name stays as it is; settings that a named entity lacks are deleted.
+
+        Raises:
+            SettingError: the document is malformed, or a setting or its value is invalid.
+            StoreError: ZooKeeper cannot be read.
+        """
+        planned = []
+        for kind, entities in _checked_document(wanted).items():
+            for name, values in entities.items():
+                entity = f"{kind}/{name}"
+                stored = (await read_config(self._store, entity)).config.config
+                names = sorted(stored.keys() | values.keys())
+                changes = {
+                    each: (stored.get(each), values.get(each)) for each in names if stored.get(each) != values.get(each)
+                }
+                if changes:
+                    planned.append(EntityChange(entity, changes))
+        return planned
+
+    async def apply(self, wanted: Any) -> list[EntityChange]:
+        """Make what is stored equal to a document, entity by entity. See `diff`.
+
+        Raises:
+            ConfigRejected: a change failed; the error says which changes were made before.
+        """
+        made: list[EntityChange] = []
+        for planned in await self.diff(wanted):
+            kind, _, name = planned.entity.partition("/")
+            changes = {each: new for each, (_, new) in planned.changes.items()}
+            try:
+                if kind == "topics":
+                    await self.change_topic(name, changes)
+                else:
+                    await self.change(changes, broker=None if name == DEFAULT_ENTITY else int(name))
+            except KwireError as error:
+                done = ", ".join(each.entity for each in made) or "nothing"
+                raise ConfigRejected(f"{planned.entity}: {error}; changed before: {done}") from error
+            made.append(planned)
+        return made
+
+    async def audit(self, newest: int) -> list[dict[str, Any]]:
+        """Return the newest changes, oldest first.
+
+        Raises:
+            StoreError: ZooKeeper cannot be read.
+        """
+        return [
+            {
+                "timestamp": entry.timestamp,
+                "author": entry.author,
+                "node": entry.node_id,
+                **EntityChange(entry.entity, entry.changes).to_json(),
+            }
+            for entry in await read_audit(self._store, newest)
+        ]
+
+    async def _children(self, path: str) -> list[str]:
+        try:
+            return sorted(await self._store.children(path))
+        except NoNode:
+            return []
+
+    async def _shadowed(self, names: Mapping[str, object], broker: int | None) -> list[dict[str, Any]]:
+        """Return the nodes on which a stronger layer has one of these settings, and those that cannot be asked."""
+        brokers = [each for each in self._node.metadata.brokers.values() if broker in {None, each.node_id}]
+        request = AdminRequest(tool=TOOL, arguments=("describe", *names))
+        own = self._node.settings.id
+        asked = [each for each in brokers if each.node_id != own]
+        answers = await asyncio.gather(
+            *(self._ask(Endpoint(each.host, each.port), request) for each in asked), return_exceptions=True
+        )
+        described: dict[int, Any] = {each.node_id: answer for each, answer in zip(asked, answers, strict=True)}
+        if broker in {None, own}:
+            described[own] = self.describe(list(names))
+        stored = Layer.DEFAULT if broker is None else Layer.BROKER
+        stronger = {Layer.FILE} if stored is Layer.BROKER else {Layer.FILE, Layer.BROKER}
+        shadowed: list[dict[str, Any]] = []
+        for node_id, answer in sorted(described.items()):
+            if isinstance(answer, BaseException):
+                shadowed.append({"node": node_id, "error": str(answer) or type(answer).__name__})
+            else:
+                shadowed += [
+                    {"node": node_id, "name": each["name"], "value": each["value"], "source": each["source"]}
+                    for each in answer
+                    if each["source"] in stronger
+                ]
+        return shadowed
+
+    async def _ask(self, endpoint: Endpoint, request: AdminRequest) -> Any:
+        async with asyncio.timeout(ASK_SECONDS):
+            response = await self._node.connections.send(endpoint, request)
+        if response.exit_status:
+            raise ConfigRejected(response.output.decode().strip())
+        return json.loads(response.output)
+
+
+def _shown(effective: Effective) -> dict[str, Any]:
+    setting = effective.setting
+    return {
+        "name": effective.name,
+        "value": effective.shown,
+        "source": effective.layer,
+        "default": setting.default_text,
+        "type": setting.type.expected,
+        "level": setting.level,
+        "live": setting.is_live,
+        "secret": setting.is_secret,
+        "shadowed": [
+            {"source": layer, "value": "(hidden)" if setting.is_secret else text} for layer, text in effective.shadowed
+        ],
+        "help": setting.help,
+    }
+
+
+def _checked_document(wanted: Any) -> dict[str, dict[str, dict[str, str]]]:
+    """Check a document, and return it with canonical names of settings."""
+    if not isinstance(wanted, dict) or not wanted.keys() <= {"brokers", "topics"}:
+        raise SettingError("document", "", 'expected {"brokers": {...}, "topics": {...}}')
+    checked: dict[str, dict[str, dict[str, str]]] = {}
+    for kind, entities in wanted.items():
+        if not isinstance(entities, dict):
+            raise SettingError(kind, "", "expected an object of entities")
+        checked[kind] = {name: _checked_entity(kind, name, values) for name, values in entities.items()}
+    return checked
+
+
+def _checked_entity(kind: str, name: str, values: Any) -> dict[str, str]:
+    if not isinstance(values, dict) or not all(isinstance(text, str) for text in values.values()):
+        raise SettingError(f"{kind}/{name}", "", "expected an object of settings with texts as values")
+    if kind == "topics":
+        for setting, text in values.items():
+            if setting not in TOPIC_SETTINGS:
+                raise SettingError(setting, text, f"topic {name} has no such setting")
+            TOPIC_SETTINGS[setting].parse(text)
+        return values
+    if name != DEFAULT_ENTITY and not (name.isascii() and name.isdigit()):
+        raise SettingError(f"{kind}/{name}", "", f"expected the id of a broker or {DEFAULT_ENTITY}")
+    for_one = name != DEFAULT_ENTITY
+    return {check_change(setting, text, for_one_broker=for_one): text for setting, text in values.items()}
+
+
+def _author() -> str:
+    """Return the client of the request that is processed."""
+    facts = structlog.contextvars.get_contextvars()
+    client_id, peer = facts.get("client_id"), facts.get("peer")
+    return " ".join(str(each) for each in (client_id, peer) if each) or "unknown"

@@ -1,0 +1,153 @@
+"""The tool `config`: the global configuration manager on the command line of an Admin request.
+
+Results are JSON. Exit status: 0 done, 1 failed, 2 invalid arguments, settings, or values, 4 someone else has changed
+the same settings meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from kwire.cluster.config.setting import SettingError
+from kwire.cluster.config.stored_configs import ConfigConflict
+from kwire.cluster.node.config_manager import TOOL
+from kwire.cluster.node.tools import UsageError
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+    from typing import TextIO
+
+    from kwire.cluster.node.config_manager import ConfigManager
+    from kwire.cluster.node.tools import ToolContext
+
+CONFLICT = 4
+
+
+class ConfigTool:
+    """Gets, sets, deletes, describes, exports, compares, and applies settings.
+
+    Args:
+        manager: the settings.
+        loop: the event loop of the node, on which the manager works.
+    """
+
+    name = TOOL
+    help = "describe, set, delete, export, diff, and apply settings of brokers and topics; audit lists changes"
+
+    def __init__(self, manager: ConfigManager, loop: asyncio.AbstractEventLoop) -> None:
+        self._manager = manager
+        self._loop = loop
+
+    def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
+        del context
+        parsed = _parser().parse_args(arguments)
+        try:
+            result = asyncio.run_coroutine_threadsafe(self._execute(parsed), self._loop).result()
+        except SettingError as error:
+            raise UsageError(str(error)) from None
+        except ConfigConflict as error:
+            output.write(f"{TOOL}: {error}\n")
+            return CONFLICT
+        except (KwireError, TimeoutError) as error:
+            output.write(f"{TOOL}: {str(error) or type(error).__name__}\n")
+            return 1
+        json.dump(result, output, indent=2, ensure_ascii=False)
+        output.write("\n")
+        return 0
+
+    def _execute(self, parsed: argparse.Namespace) -> Coroutine[Any, Any, Any]:
+        manager = self._manager
+        match parsed.command:
+            case "set":
+                return self._change(parsed, _assignments(parsed.assignments))
+            case "delete":
+                return self._change(parsed, dict.fromkeys(parsed.names))
+            case "export":
+                return manager.export()
+            case "diff":
+                return _as_json(manager.diff(_document(parsed.document)))
+            case "apply":
+                work = manager.diff if parsed.dry_run else manager.apply
+                return _as_json(work(_document(parsed.document)))
+            case "audit":
+                return manager.audit(parsed.newest)
+        return _returned(manager.describe, parsed.names)
+
+    def _change(self, parsed: argparse.Namespace, changes: dict[str, str | None]) -> Coroutine[Any, Any, Any]:
+        if parsed.topic is not None:
+            if parsed.if_version is not None:
+                raise UsageError("--if-version is for settings of brokers")
+            return self._manager.change_topic(parsed.topic, changes)
+        return self._manager.change(changes, broker=parsed.broker, if_version=parsed.if_version)
+
+
+async def _returned(function: Any, *arguments: Any) -> Any:
+    """Call a function on the event loop."""
+    return function(*arguments)
+
+
+async def _as_json(changes: Coroutine[Any, Any, Any]) -> list[dict[str, Any]]:
+    return [each.to_json() for each in await changes]
+
+
+def _assignments(texts: Sequence[str]) -> dict[str, str | None]:
+    """Parse `NAME=VALUE`. The name of an entry of a map may contain an equals sign between its brackets."""
+    changes: dict[str, str | None] = {}
+    for text in texts:
+        bracket = text.rfind("]=")
+        name, value = (text[: bracket + 1], text[bracket + 2 :]) if bracket >= 0 else _split(text)
+        changes[name.strip()] = value.strip()
+    return changes
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"{text[:100]!r} is not of the form NAME=VALUE")
+    return name, value
+
+
+def _document(parts: Sequence[str]) -> Any:
+    """Parse a JSON document. An argument holds at most 32,767 bytes, so a document may have several."""
+    try:
+        return json.loads("".join(parts))
+    except ValueError as error:
+        raise UsageError(f"the document is not JSON: {error}") from None
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that raises UsageError instead of writing to the standard error of the node."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+    def print_help(self, file: Any = None) -> None:
+        del file
+        raise UsageError(self.format_help())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=TOOL)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    described = commands.add_parser("describe", help="effective settings of the node that is asked, and their layers")
+    described.add_argument("names", nargs="*")
+    for name, arguments in (("set", "assignments"), ("delete", "names")):
+        changed = commands.add_parser(name)
+        changed.add_argument(arguments, nargs="+")
+        entity = changed.add_mutually_exclusive_group()
+        entity.add_argument("--broker", type=int, help="one broker; every broker by default")
+        entity.add_argument("--topic")
+        changed.add_argument("--if-version", type=int, help="the version that you have seen")
+    commands.add_parser("export", help="what is stored for all brokers and topics")
+    for name in ("diff", "apply"):
+        compared = commands.add_parser(name)
+        compared.add_argument("document", nargs="+", help="what `export` prints, changed")
+        if name == "apply":
+            compared.add_argument("--dry-run", action="store_true")
+    audited = commands.add_parser("audit", help="the newest changes, oldest first")
+    audited.add_argument("--newest", type=int, default=100)
+    return parser
