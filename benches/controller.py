@@ -49,7 +49,7 @@ BROKERS = (1, 2, 3)
 def run(quick: bool) -> list[Figure]:
     """Measure creation, failover, and memory."""
     turns = 3 if quick else 7
-    with EmbeddedZooKeeper(heap="512m") as server:
+    with EmbeddedZooKeeper() as server:
         bare = KazooClient(server.hosts)
         bare.start()
         try:

@@ -42,7 +42,7 @@ PARTITIONS = 20
 
 def run(quick: bool) -> list[Figure]:
     """Measure reads, transactions, and decoding."""
-    with EmbeddedZooKeeper(heap="512m") as server:
+    with EmbeddedZooKeeper() as server:
         bare = KazooClient(server.hosts)
         bare.start()
         try:

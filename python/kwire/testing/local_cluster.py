@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self
 import kwire
 from kwire import frame
 from kwire.child_process import ChildProcess
-from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+from kwire.cluster.zookeeper.embedded_server import DEFAULT_PARTITIONS, EmbeddedZooKeeper
 from kwire.errors import KwireError
 from kwire.folder_lock import FolderLock
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
@@ -95,7 +95,11 @@ class LocalCluster:
         self._settings = {"zookeeper.session.timeout.ms": str(round(session_timeout * 1000)), **(settings or {})}
         self._racks = dict(racks or {})
         self._environment = dict(environment or {})
-        self.zookeeper = EmbeddedZooKeeper(self.data / "zookeeper", tick=min(0.5, session_timeout / 4))
+        self.zookeeper = EmbeddedZooKeeper(
+            self.data / "zookeeper",
+            partitions=int(self._settings.get("admin.max.partitions", DEFAULT_PARTITIONS)),
+            tick=min(0.5, session_timeout / 4),
+        )
         self._other_zookeeper = zookeeper
         self._processes: dict[int, ChildProcess] = {}
         self._addresses: dict[int, NodeAddress] = {}

@@ -20,6 +20,7 @@ from kwire.cluster.config.value_types import (
     TEXT,
     integer,
 )
+from kwire.cluster.zookeeper.embedded_server import DEFAULT_PARTITIONS
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
 
 if TYPE_CHECKING:
@@ -77,6 +78,12 @@ class NodeSettings:
     """Time that a controlled shutdown may take."""
     request_bytes: int = setting("socket.request.max.bytes", integer(1, 2**31 - 1), 100 * 1024 * 1024, is_live=True)
     """The largest request."""
+    max_request_partitions: int = setting(
+        "admin.max.partitions.per.request", integer(1, 2**31 - 1), 10_000, is_live=True
+    )
+    """Partitions that one request may create; more are answered with 1002. Kafka has no such setting."""
+    max_partitions: int = setting("admin.max.partitions", integer(1, 2**31 - 1), DEFAULT_PARTITIONS, is_live=True)
+    """Partitions that the cluster may have. ZooKeeper needs about 4 KB of heap for each. Kafka has no such setting."""
     requests_in_flight: int = setting("max.in.flight.requests.per.connection", integer(1, 100_000), 64, is_live=True)
     """Requests of one connection that are processed at a time; further requests are not read."""
     queued_requests: int = setting("queued.max.requests", integer(1, 1_000_000), 500)

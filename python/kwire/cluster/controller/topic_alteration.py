@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from kwire.cluster.controller.assignment import assign_added_replicas, assign_replicas
 from kwire.cluster.controller.errors import AdminError, reassignment_in_progress
 from kwire.cluster.controller.manual_assignment import by_partition, check_added, check_targets
+from kwire.cluster.controller.partition_limits import check_partition_count
 from kwire.cluster.controller.topic_configs import check_compaction_lag, check_configs
-from kwire.cluster.controller.topic_creation import check_partition_count
 from kwire.cluster.controller.topic_state import MALFORMED, Partition, Topic
 from kwire.cluster.controller.topic_transitions import ElectionContext, begin_reassignment, elect_leaders
 from kwire.cluster.zookeeper.json_object import intern_ids
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.cluster.controller.cluster_state import Cluster
+    from kwire.cluster.controller.partition_limits import PartitionBudget
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 
 __all__ = ["alter_topic", "check_single_instruction", "check_states_readable", "require_topic"]
@@ -77,15 +78,23 @@ def check_single_instruction(alteration: TopicAlteration) -> None:
         raise AdminError(ErrorCode.MULTIPLE_INSTRUCTIONS_FOR_ONE_TOPIC, reason)
 
 
-def alter_topic(alteration: TopicAlteration, cluster: Cluster, election: ElectionContext, rng: random.Random) -> Topic:
+def alter_topic(
+    alteration: TopicAlteration,
+    cluster: Cluster,
+    election: ElectionContext,
+    budget: PartitionBudget,
+    rng: random.Random,
+) -> Topic:
     """Return the topic to write. A new entry in its `reassignments` means that a reassignment starts.
+
+    `budget` limits the partitions that the whole request adds.
 
     Raises:
         AdminError: code 3, 1002 to 1006, or 1009.
     """
     topic = require_topic(alteration.topic_name, cluster)
     configured = _with_configs(alteration, topic)
-    assignment = _assignment(alteration, topic, cluster, rng)
+    assignment = _assignment(alteration, topic, cluster, budget, rng)
     if assignment is None:
         if not alteration.added_config_entries and not alteration.deleted_configs:
             raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, "the alteration contains no changes")
@@ -104,6 +113,7 @@ def alter_topic(alteration: TopicAlteration, cluster: Cluster, election: Electio
         first_replicas = reassigned.get(0) or (topic.target_replicas(first) if first else next(iter(added.values())))
         check_added(added, topic.next_partition_id, len(first_replicas), election.live_brokers)
         check_partition_count(len(existing) + len(added))
+        budget.check(len(added))
     if reassigned and cluster.is_reassigning:
         raise reassignment_in_progress()
     partitions = configured.partitions + tuple(Partition(index, replicas) for index, replicas in added.items())
@@ -126,7 +136,7 @@ def _with_configs(alteration: TopicAlteration, topic: Topic) -> Topic:
 
 
 def _assignment(
-    alteration: TopicAlteration, topic: Topic, cluster: Cluster, rng: random.Random
+    alteration: TopicAlteration, topic: Topic, cluster: Cluster, budget: PartitionBudget, rng: random.Random
 ) -> Mapping[int, tuple[int, ...]] | None:
     """Return the requested replicas in the order of partitions, or None if only configs change."""
     if alteration.replica_assignment:
@@ -138,6 +148,7 @@ def _assignment(
             raise AdminError(ErrorCode.DECREASE_PARTITIONS_NOT_ALLOWED, reason)
         if partitions > 0:
             check_partition_count(partitions)
+            budget.check(partitions - current)
     if factor != -1:
         assigned = assign_replicas(cluster.racks, max(partitions, current), factor, rng)
         return {index: intern_ids(replicas) for index, replicas in enumerate(assigned)}

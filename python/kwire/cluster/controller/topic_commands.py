@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kwire.cluster.controller.backend import Outcome, TopicNames
 from kwire.cluster.controller.errors import AdminError, reassignment_in_progress, write_failed
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
+from kwire.cluster.controller.partition_limits import PartitionBudget
 from kwire.cluster.controller.partition_reassignment import list_reassignments, lock_reassignment
 from kwire.cluster.controller.topic_alteration import alter_topic, check_single_instruction, require_topic
 from kwire.cluster.controller.topic_creation import new_topic
@@ -71,14 +72,17 @@ def _plan_creations(
     topics: list[Topic] = []
     errors: dict[str, AdminError] = {}
     cluster = context.cluster
+    budget = PartitionBudget(context.settings, cluster)
     for name, command in commands.items():
         try:
-            topic = new_topic(_raise_error(command), cluster, context.election, context.settings, rng, client_id)
+            creation = _raise_error(command)
+            topic = new_topic(creation, cluster, context.election, context.settings, rng, client_id, budget)
         except AdminError as error:
             errors[name] = error
             continue
         cluster = replace(cluster, topics=cluster.topics.updated([topic]))  # later names must not collide with it
         topics.append(topic)
+        budget.take(len(topic.partitions))
     return topics, errors
 
 
@@ -135,12 +139,14 @@ async def alter_topics(
     commands = _unique_commands(alterations, lambda one: one.topic_name, strict=strict)
     errors: dict[str, AdminError] = {}
     topics: dict[str, Topic] = {}
+    budget = PartitionBudget(context.settings, context.cluster)
     for name, command in commands.items():
         try:
             alteration = _raise_error(command)
             if strict:
                 check_single_instruction(alteration)
-            topics[name] = alter_topic(alteration, context.cluster, context.election, rng)
+            topics[name] = alter_topic(alteration, context.cluster, context.election, budget, rng)
+            budget.take(len(topics[name].partitions) - len(require_topic(name, context.cluster).partitions))
         except AdminError as error:
             errors[name] = error
     reassigned = [name for name, topic in topics.items() if _starts_reassignment(context, topic)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kwire.cluster.controller.assignment import assign_replicas
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.controller.manual_assignment import by_partition, check_created
+from kwire.cluster.controller.partition_limits import PartitionBudget, check_partition_count
 from kwire.cluster.controller.topic_configs import check_configs
 from kwire.cluster.controller.topic_names import check_name
 from kwire.cluster.controller.topic_state import Partition, Topic
@@ -27,10 +28,7 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.cluster_state import Cluster
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
 
-__all__ = ["MAX_PARTITIONS", "check_partition_count", "new_topic"]
-
-MAX_PARTITIONS = 50_000
-"""Partitions of one topic: with three replicas each, its registration just fits into a ZooKeeper packet."""
+__all__ = ["new_topic"]
 
 CONSUMER = "consumer"
 """The client id that may create a topic by name only (decision D10)."""
@@ -43,8 +41,11 @@ def new_topic(
     settings: NodeSettings,
     rng: random.Random,
     client_id: str | None = None,
+    budget: PartitionBudget | None = None,
 ) -> Topic:
     """Return the topic to write.
+
+    `budget` limits the partitions of several creations in one request.
 
     Raises:
         AdminError: code 1001, 1002, 1004, 1005, 1006, or 1010.
@@ -58,7 +59,8 @@ def new_topic(
     if other is not None:
         reason = f"topic name {name!r} collides with topic {other!r}: '.' and '_' are equal in metric names"
         raise AdminError(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
-    assigned = _assignment(creation, cluster, settings, rng, client_id)
+    budget = budget or PartitionBudget(settings, cluster)
+    assigned = _assignment(creation, cluster, settings, rng, client_id, budget)
     config = {entry.config_key: entry.config_value for entry in creation.config_entries}
     check_configs(config)
     partitions = tuple(Partition(index, replicas) for index, replicas in assigned.items())
@@ -72,8 +74,10 @@ def _assignment(
     settings: NodeSettings,
     rng: random.Random,
     client_id: str | None,
+    budget: PartitionBudget,
 ) -> dict[int, tuple[int, ...]]:
     if creation.replica_assignment:
+        budget.check(len(creation.replica_assignment))
         assigned = by_partition(creation.replica_assignment)
         check_created(assigned)
         check_partition_count(len(assigned))
@@ -85,15 +89,9 @@ def _assignment(
         reason = "neither the number of partitions nor a replica assignment is given"
         raise AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
     check_partition_count(partitions)
+    budget.check(partitions)
     if factor == -1:
         reason = "the number of partitions is given without a replication factor"
         raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
     replicas = assign_replicas(cluster.racks, partitions, factor, rng)
     return {index: intern_ids(ids) for index, ids in enumerate(replicas)}
-
-
-def check_partition_count(partitions: int) -> None:
-    """Raise AdminError 1002 for a number of partitions that a topic cannot have."""
-    if not 1 <= partitions <= MAX_PARTITIONS:
-        reason = f"invalid number of partitions {partitions:,}: a topic has 1 to {MAX_PARTITIONS:,} partitions"
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)

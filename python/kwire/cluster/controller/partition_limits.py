@@ -1,0 +1,60 @@
+"""Limits on the number of partitions: of a topic, of a request, and of the cluster.
+
+Every partition takes two znodes, and ZooKeeper keeps all znodes in memory, so requests without a limit can exhaust it.
+Source: Kafka's `ReplicationControlManager` limits a request to 10,000 partitions as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.cluster.controller.errors import AdminError
+from kwire.messages.kip4.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kwire.cluster.config.node_settings import NodeSettings
+    from kwire.cluster.controller.cluster_state import Cluster
+
+__all__ = ["MAX_PARTITIONS", "PartitionBudget", "check_partition_count"]
+
+MAX_PARTITIONS = 50_000
+"""Partitions of one topic: with three replicas each, its registration just fits into a ZooKeeper packet."""
+
+
+def check_partition_count(partitions: int) -> None:
+    """Raise AdminError 1002 for a number of partitions that a topic cannot have."""
+    if not 1 <= partitions <= MAX_PARTITIONS:
+        raise _error(f"invalid number of partitions {partitions:,}: a topic has 1 to {MAX_PARTITIONS:,} partitions")
+
+
+class PartitionBudget:
+    """The partitions that one request may still create. Topics that are rejected use up nothing.
+
+    Args:
+        settings: the limits, `admin.max.partitions.per.request` and `admin.max.partitions`.
+        cluster: the cluster at the beginning of the request.
+    """
+
+    def __init__(self, settings: NodeSettings, cluster: Cluster) -> None:
+        self._settings = settings
+        self._existing = cluster.topics.partition_count
+        self._created = 0
+
+    def check(self, partitions: int) -> None:
+        """Raise AdminError 1002 if this number of further partitions exceeds a limit."""
+        created = self._created + partitions
+        if created > (limit := self._settings.max_request_partitions):
+            raise _error(f"the request creates {created:,} partitions: at most {limit:,} are allowed in one request")
+        if self._existing + created > (limit := self._settings.max_partitions):
+            raise _error(
+                f"the cluster would have {self._existing + created:,} partitions: at most {limit:,} are allowed, so"
+                " delete topics first"
+            )
+
+    def take(self, partitions: int) -> None:
+        """Count partitions that the request creates."""
+        self._created += partitions
+
+
+def _error(reason: str) -> AdminError:
+    return AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
