@@ -156,6 +156,24 @@ async def test_coordinator_is_looked_up_once_and_again_after_it_has_moved() -> N
     assert brokers.sent(MetadataRequest) == 1, "that of `open`"
 
 
+@pytest.mark.parametrize("brokers", [(), (1, 2)], ids=["no brokers", "no topics"])
+async def test_empty_response_of_a_restarted_broker_is_checked(brokers: tuple[int, ...]) -> None:
+    restarted = True
+
+    def respond(request: Any) -> Message:
+        nonlocal restarted
+        if not isinstance(request, MetadataRequest) or request.topics == ():
+            return metadata(server.port, 1, topics=False)
+        empty, restarted = restarted, False
+        return metadata(server.port, 1, brokers=brokers if empty else (1, 2), topics=not empty)
+
+    async with (
+        scripted_broker("kafka", respond) as server,
+        await AdminClient.open(f"127.0.0.1:{server.port}", timeout=10.0) as admin,
+    ):
+        assert await admin.list_topics() == ["orders"]
+
+
 def test_entries_are_not_used_after_their_maximum_age() -> None:
     clock = Clock()
     cache = MetadataCache(clock)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.client.admin.answer import error_code, first_error_code, result_error
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.cluster_router import ANY, CONTROLLER
+from kwire.client.admin.cluster_router import CONTROLLER
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.replication_factor import with_replication_factor
+from kwire.client.admin.topic_metadata import metadata_request, read_metadata
 from kwire.client.admin.values import (
     Outcomes,
     PartitionDescription,
@@ -51,7 +52,6 @@ from kwire.messages.kafka.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -193,22 +193,19 @@ class KafkaBackend:
         return answer.outcomes((each.name, each) for each in answer.response.results)
 
     async def list_topics(self) -> list[str]:
-        response = await self._metadata(None)
+        response = await read_metadata(self._router, None)
         return sorted(topic.name for topic in response.topics if topic.name is not None)
 
     async def describe_topics(self, names: tuple[str, ...], *, configs: bool) -> Topics:
-        described = _described(await self._metadata(names or None))
+        described = _described(await read_metadata(self._router, names or None))
         return await self._with_configs(described, self._read) if configs else described
 
     async def topics_at(self, broker: Endpoint, names: tuple[str, ...], *, configs: bool) -> Topics:
         async def send(request: Request[R]) -> R:
             return await self._router.send(broker, request)
 
-        described = _described(await send(_metadata_request(names or None)))
+        described = _described(await send(metadata_request(names or None)))
         return await self._with_configs(described, send) if configs else described
-
-    async def _metadata(self, names: tuple[str, ...] | None) -> MetadataResponse:
-        return (await self._router.read(_metadata_request(names), ANY, error_code)).response
 
     async def _read(self, request: Request[R]) -> R:
         return (await self._router.read(request)).response
@@ -361,11 +358,6 @@ def _with_names_only(request: DeleteTopicsRequest, version: int) -> DeleteTopics
     return (
         request if version >= 6 else DeleteTopicsRequest(topic_names=request.topic_names, timeout_ms=request.timeout_ms)
     )
-
-
-def _metadata_request(names: tuple[str, ...] | None) -> MetadataRequest:
-    topics = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
-    return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
 
 
 def _overrides(configs: Iterable[DescribeConfigsResourceResult]) -> dict[str, str]:

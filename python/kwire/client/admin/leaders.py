@@ -6,12 +6,12 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kwire.client.admin.answer import error_code, result_error
-from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, Broker, attempt, back_off
+from kwire.client.admin.answer import result_error
+from kwire.client.admin.cluster_router import FIRST_PAUSE, Broker, attempt, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import TopicPartition
+from kwire.client.admin.topic_metadata import read_metadata
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -68,10 +68,7 @@ async def _leaders(
     cache = router.metadata
     unknown = [topic for topic in by_topic(partitions) if cache.topic(topic) is None]
     if unknown:
-        request = MetadataRequest(
-            topics=tuple(MetadataRequestTopic(name=topic) for topic in unknown), allow_auto_topic_creation=False
-        )
-        await router.read(request, ANY, error_code)
+        await read_metadata(router, unknown)  # updates the cache
     leaders: dict[Broker, list[TopicPartition]] = defaultdict(list)
     for topic, indexes in by_topic(partitions).items():
         described = cache.topic(topic)
