@@ -7,16 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.client.admin import AdminClient, NewTopic, OutcomeUnknown
+from kwire.client.admin import AdminClient, NewTopic, OutcomeUnknown, TopicChange
 from kwire.messages.kafka.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
+from kwire.messages.kafka.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
 from kwire.messages.kafka.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from kwire.messages.kafka.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2
@@ -38,12 +49,14 @@ class Script:
         self.responses = responses
         """Responses by the name of the request, in order. The last one is used again."""
         self.broker: ScriptedBroker | None = None
+        self.topics: Callable[[], tuple[MetadataResponseTopic, ...]] = tuple
+        """Returns the topics of the cluster."""
 
     def __call__(self, request: Any) -> Message:
         assert self.broker is not None
         if isinstance(request, MetadataRequest):
             itself = MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.broker.port)
-            return MetadataResponse(brokers=(itself,), controller_id=1, topics=())
+            return MetadataResponse(brokers=(itself,), controller_id=1, topics=self.topics())
         if isinstance(request, ClusterMetadataRequest):
             node = Broker(node_id=1, host="127.0.0.1", port=self.broker.port)
             return ClusterMetadataResponse(error_code=0, brokers=(node,), controller=node)
@@ -131,6 +144,27 @@ async def test_command_that_times_out_has_an_unknown_outcome() -> None:
     with pytest.raises(OutcomeUnknown, match="no response to CreateTopicsRequest within"):
         await run("kafka", script, lambda admin: admin.create_topics({"t": NewTopic(partitions=1)}), timeout=0.5)
     assert script.sent(CreateTopicsRequest) == 1
+
+
+@pytest.mark.parametrize(("found", "error"), [(3, None), (2, "INVALID_PARTITIONS"), (4, "INVALID_PARTITIONS")])
+async def test_partitions_that_were_added_by_the_first_attempt_are_a_success(found: int, error: str | None) -> None:
+    def of_topic(partitions: int) -> MetadataResponseTopic:
+        each = (
+            MetadataResponsePartition(
+                error_code=0, partition_index=index, leader_id=1, replica_nodes=(1,), isr_nodes=(1,)
+            )
+            for index in range(partitions)
+        )
+        return MetadataResponseTopic(error_code=0, name="t", partitions=tuple(each))
+
+    refused = CreatePartitionsTopicResult(name="t", error_code=ErrorCode.INVALID_PARTITIONS, error_message="it has 3")
+    script = Script(
+        CreatePartitionsRequest=[LoseResponse, CreatePartitionsResponse(throttle_time_ms=0, results=(refused,))]
+    )
+    script.topics = lambda: (of_topic(found if script.sent(CreatePartitionsRequest) else 2),)
+    outcomes = await run("kafka", script, lambda admin: admin.alter_topics({"t": TopicChange(partitions=3)}))
+    assert {name: each and each.name for name, each in outcomes.items()} == {"t": error}
+    assert outcomes.attempts == 2
 
 
 async def test_throttled_client_waits_before_the_next_request() -> None:

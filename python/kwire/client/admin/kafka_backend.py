@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.client.admin.answer import error_code, first_error_code, result_error
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.cluster_router import CONTROLLER
+from kwire.client.admin.cluster_router import CONTROLLER, FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.replication_factor import with_replication_factor
 from kwire.client.admin.topic_metadata import metadata_request, read_metadata
@@ -74,6 +74,8 @@ SET, DELETE = 0, 1
 """Operations of IncrementalAlterConfigs (KIP-339)."""
 PREFERRED, UNCLEAN = 0, 1
 """Types of elections (KIP-460)."""
+METADATA_LAG_SECONDS = 2.0
+"""How long the metadata of a broker may lack a change that the controller has made."""
 TOPICS_PER_REQUEST = 500
 """Topics in one DescribeConfigs request, which bounds the size of its response."""
 
@@ -181,6 +183,12 @@ class KafkaBackend:
         *,
         validate_only: bool,
     ) -> Outcomes:
+        """Give a topic more partitions. The command is repeated: the number of partitions is the same again.
+
+        If it is executed twice, the second execution fails. That happens on Kafka 4 even if it is sent once: a broker
+        forwards it to the controller, and forwards it again if the controller stops. So if it fails although the topic
+        had fewer partitions before, the topic is looked up.
+        """
         if count == len(topic.partitions):
             return Outcomes({topic.name: None})
         assigned = tuple(CreatePartitionsAssignment(broker_ids=tuple(ids)) for _, ids in sorted(assignment.items()))
@@ -189,8 +197,31 @@ class KafkaBackend:
             timeout_ms=self._timeout_ms,
             validate_only=validate_only,
         )
-        answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=validate_only)
-        return answer.outcomes((each.name, each) for each in answer.response.results)
+        answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=True)
+        outcomes = answer.outcomes((each.name, each) for each in answer.response.results)
+        error = outcomes.errors.get(topic.name)
+        failed_late = error is not None and error.code == ErrorCode.INVALID_PARTITIONS and not validate_only
+        if failed_late and len(topic.partitions) < count:
+            expected = tuple(tuple(ids) for _, ids in sorted(assignment.items()))
+            if await self._was_extended(topic, count, expected):
+                return Outcomes({topic.name: None}, answer.attempts)
+        return outcomes
+
+    async def _was_extended(self, topic: TopicDescription, count: int, expected: tuple[tuple[int, ...], ...]) -> bool:
+        """Return whether a topic has a new number of partitions, and the expected replicas if there are any.
+
+        The metadata of a broker follows a moment after the change.
+        """
+        deadline = self._router.metadata.clock() + METADATA_LAG_SECONDS
+        pause = FIRST_PAUSE
+        while True:
+            found = (await self.describe_topics((topic.name,), configs=False)).get(topic.name)
+            if isinstance(found, TopicDescription) and len(found.partitions) > len(topic.partitions):
+                added = tuple(each.replicas for each in found.partitions[len(topic.partitions) :])
+                return len(found.partitions) == count and (not expected or added == expected)
+            if self._router.metadata.clock() >= deadline:
+                return False
+            pause = await back_off(pause)
 
     async def list_topics(self) -> list[str]:
         response = await read_metadata(self._router, None)
