@@ -22,23 +22,27 @@ MIN_JAVA = 17
 
 
 def jars(name: str) -> Path:
-    """Return the folder with the jars that `<name>.xml` in this package lists.
+    """Return the folder with the jars that `<name>.xml` in this package lists. Errors are those of `jars_of`."""
+    with as_file(files(__package__) / f"{name}.xml") as pom:
+        return jars_of(pom)
+
+
+def jars_of(pom: Path) -> Path:
+    """Return the folder with the jars that a pom lists.
 
     Raises:
         MissingTools: Java or Maven is not installed.
         JarDownloadFailed: Maven failed.
     """
-    pom = files(__package__) / f"{name}.xml"
-    folder = _cache() / f"{name}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+    folder = _cache() / f"{pom.stem}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     missing = [_missing_java()]
     if not folder.is_dir():
-        missing.append(_missing_maven(name))
+        missing.append(_missing_maven(pom.name))
     tools = tuple(tool for tool in missing if tool is not None)
     if tools:
         raise MissingTools(tools)
     if not folder.is_dir():
-        with as_file(pom) as path:
-            _download(path, folder)
+        _download(pom, folder)
     return folder
 
 
@@ -57,10 +61,10 @@ def _missing_java() -> str | None:
     return None
 
 
-def _missing_maven(name: str) -> str | None:
+def _missing_maven(pom: str) -> str | None:
     if shutil.which("mvn") is not None:
         return None
-    return f"Maven (`mvn`): downloads the jars listed in {name}.xml; for example `apt install maven`"
+    return f"Maven (`mvn`): downloads the jars listed in {pom}; for example `apt install maven`"
 
 
 def _download(pom: Path, folder: Path) -> None:
