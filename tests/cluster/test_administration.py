@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def operator() -> Iterator[Operator]:
-    with LocalCluster(nodes=2) as cluster:
+    features = {"supported.features": "group_coordinator:1-3,transaction_coordinator:1-4:2"}
+    with LocalCluster(nodes=2, settings=features) as cluster:
         yield Operator(cluster.bootstrap)
 
 
@@ -69,3 +70,20 @@ def test_operation_that_the_drafts_lack_is_one_sentence(operator: Operator) -> N
     assert run.code == 2
     assert len(run.err.splitlines()) == 1
     assert "ListGroupsRequest" in run.err
+
+
+def test_features(operator: Operator) -> None:
+    assert operator.json("features", "describe") == [
+        {"name": "group_coordinator", "supported_min": 1, "supported_max": 3, "finalized": 3, "epoch": 0},
+        {"name": "transaction_coordinator", "supported_min": 1, "supported_max": 4, "finalized": 4, "epoch": 0},
+    ]
+    [refused] = operator.json("features", "upgrade", "group_coordinator=2", code=1)
+    assert "requires that downgrades are allowed" in refused["error"]["message"]
+    lowered = operator.json("features", "downgrade", "group_coordinator=2", "transaction_coordinator=3", "--yes")
+    assert [each["status"] for each in lowered] == ["downgraded", "downgraded"]
+    described = {each["name"]: (each["finalized"], each["epoch"]) for each in operator.json("features", "describe")}
+    assert described == {"group_coordinator": (2, 1), "transaction_coordinator": (3, 1)}
+    raised = operator.json("features", "upgrade", "group_coordinator=3")
+    assert [each["status"] for each in raised] == ["upgraded"]
+    unsafe = operator.json("features", "downgrade", "transaction_coordinator=1", "--yes", code=1)
+    assert "its lowest safe level" in unsafe[0]["error"]["message"]

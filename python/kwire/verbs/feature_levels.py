@@ -34,4 +34,6 @@ async def set_levels(
 ) -> Rows[Change]:
     """Set the levels of features, or check whether they can be set in a dry run."""
     outcomes = await run.admin.update_features(levels, downgrade=downgrade, unsafe=unsafe, validate_only=run.dry_run)
+    if run.wait and not run.dry_run and not any(outcomes.values()):
+        await run.admin.wait_until_features(levels, timeout=run.wait, on_progress=run.on_progress)
     return changes(outcomes, "downgraded" if downgrade or unsafe else "upgraded", dry_run=run.dry_run)

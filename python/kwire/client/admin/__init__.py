@@ -27,6 +27,7 @@ from kwire.client.admin.errors import (
     NotSupported,
     OutcomeUnknown,
 )
+from kwire.client.admin.features import FeatureMetadata, FinalizedFeature, SupportedFeature
 from kwire.client.admin.group_values import (
     EARLIEST,
     LATEST,
@@ -44,7 +45,7 @@ from kwire.client.admin.group_values import (
 )
 from kwire.client.admin.hanging_transactions import HangingTransaction
 from kwire.client.admin.log_dirs import LogDir, ReplicaSize
-from kwire.client.admin.quorum import FeatureDescription, QuorumDescription, QuorumReplica
+from kwire.client.admin.quorum import QuorumDescription, QuorumReplica
 from kwire.client.admin.quota_values import ClientQuotaEntity, EntityName, SpecialName
 from kwire.client.admin.scram_values import (
     ScramCredentialInfo,
@@ -94,7 +95,8 @@ __all__ = [
     "ControllerNotFound",
     "DelegationToken",
     "EntityName",
-    "FeatureDescription",
+    "FeatureMetadata",
+    "FinalizedFeature",
     "GroupDescription",
     "GroupLag",
     "GroupListing",
@@ -123,6 +125,7 @@ __all__ = [
     "ScramCredentialInfo",
     "ScramMechanismName",
     "SpecialName",
+    "SupportedFeature",
     "ToolResult",
     "TopicChange",
     "TopicDescription",

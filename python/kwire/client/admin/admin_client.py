@@ -14,6 +14,7 @@ from kwire.client.admin.acls import AclOperations
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ClusterRouter
 from kwire.client.admin.configs import ConfigOperations
+from kwire.client.admin.features import FeatureOperations
 from kwire.client.admin.groups import GroupOperations
 from kwire.client.admin.hanging_transactions import HangingTransactionOperations
 from kwire.client.admin.log_dirs import LogDirOperations
@@ -48,6 +49,7 @@ class AdminClient(
     AclOperations,
     ConfigOperations,
     LogDirOperations,
+    FeatureOperations,
     QuorumOperations,
     HangingTransactionOperations,
     QuotaOperations,

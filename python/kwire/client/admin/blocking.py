@@ -88,6 +88,7 @@ class BlockingAdminClient:
     unregister_broker = _blocking(AdminClient.unregister_broker)
     describe_features = _blocking(AdminClient.describe_features)
     update_features = _blocking(AdminClient.update_features)
+    wait_until_features = _blocking(AdminClient.wait_until_features)
     list_transactions = _blocking(AdminClient.list_transactions)
     describe_transactions = _blocking(AdminClient.describe_transactions)
     describe_producers = _blocking(AdminClient.describe_producers)

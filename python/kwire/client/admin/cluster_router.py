@@ -50,7 +50,10 @@ MISDIRECTED = frozenset(
     }
 )
 """Error codes of Kafka by which a broker refuses a request that another broker may accept: it had no effect."""
-MISDIRECTED_OF = {"kafka": MISDIRECTED, "kip4": frozenset({Kip4ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST})}
+MISDIRECTED_OF = {
+    "kafka": MISDIRECTED,
+    "kip4": frozenset({Kip4ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST, Kip4ErrorCode.NOT_CONTROLLER}),
+}
 
 
 class SentCommand:

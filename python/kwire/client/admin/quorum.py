@@ -1,4 +1,4 @@
-"""The KRaft quorum, the features of a cluster, and the registration of brokers (KIP-595, KIP-853, KIP-584, KIP-631)."""
+"""The KRaft quorum and the registration of brokers (KIP-595, KIP-853, KIP-631)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.cluster_router import ANY, CONTROLLER
 from kwire.messages.kafka.add_raft_voter import AddRaftVoterRequest, Listener
-from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from kwire.messages.kafka.remove_raft_voter import RemoveRaftVoterRequest
 from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
-from kwire.messages.kafka.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from kwire.protocol.client_connection import SOFTWARE_NAME
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -21,12 +18,9 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kwire.client.admin.cluster_router import ClusterRouter
-    from kwire.client.admin.values import Outcomes
     from kwire.messages.kafka.describe_quorum import ReplicaState
 
 METADATA_TOPIC = "__cluster_metadata"
-UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
-"""Types of an update of a feature (KIP-584, version 1)."""
 
 
 class QuorumReplica(NamedTuple):
@@ -67,22 +61,8 @@ class QuorumDescription(NamedTuple):
     observers: tuple[QuorumReplica, ...]
 
 
-class FeatureDescription(NamedTuple):
-    """A feature of a cluster.
-
-    Attributes:
-        name: such as `metadata.version`.
-        supported: the lowest and highest level that the broker supports; None if it does not know the feature.
-        finalized: the level of the cluster; None if it has none.
-    """
-
-    name: str
-    supported: tuple[int, int] | None
-    finalized: int | None
-
-
 class QuorumOperations:
-    """Operations on the quorum and on features."""
+    """Operations on the quorum."""
 
     _router: ClusterRouter
 
@@ -167,49 +147,6 @@ class QuorumOperations:
         """
         request = UnregisterBrokerRequest(broker_id=broker_id)
         (await self._router.command(request, CONTROLLER, error_code)).accepted(f"broker {broker_id}")
-
-    async def describe_features(self) -> list[FeatureDescription]:
-        """Return the features of the cluster, sorted by name, as one broker reports them."""
-        response = (await self._router.read(_api_versions(), ANY, error_code)).response
-        supported = {each.name: (each.min_version, each.max_version) for each in response.supported_features}
-        finalized = {each.name: each.max_version_level for each in response.finalized_features}
-        return [
-            FeatureDescription(name, supported.get(name), finalized.get(name))
-            for name in sorted({*supported, *finalized})
-        ]
-
-    async def update_features(
-        self, levels: Mapping[str, int], *, downgrade: bool = False, unsafe: bool = False, validate_only: bool = False
-    ) -> Outcomes:
-        """Set the levels of features: all of them or none. The command is not repeated after a lost response.
-
-        Errors: 42 the level is invalid; 95 a broker does not support it.
-
-        Args:
-            levels: the new level by feature; 0 disables it.
-            downgrade: allow lower levels than now if no metadata is lost.
-            unsafe: allow lower levels even if metadata is lost.
-            validate_only: check the request and change nothing.
-        """
-        kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE if downgrade else UPGRADE
-        request = UpdateFeaturesRequest(
-            timeout_ms=int(self._router.timeout * 1000),
-            feature_updates=tuple(
-                FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind)
-                for name, level in levels.items()
-            ),
-            validate_only=validate_only,
-        )
-        answer = await self._router.command(request, CONTROLLER, error_code, repeatable=validate_only)
-        failed = {each.feature: each for each in answer.response.results if each.error_code}
-        return answer.outcomes((name, failed.get(name, answer.response)) for name in levels)
-
-
-def _api_versions() -> ApiVersionsRequest:
-    """Return a request for the features as they are now; those of the connection are as old as the connection."""
-    from kwire import __version__
-
-    return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
 
 
 def _replica(replica: ReplicaState, listeners: Mapping[str, Endpoint]) -> QuorumReplica:

@@ -11,7 +11,6 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
 @verb(
     Danger.DESTROYS,
-    dialects=("kafka",),
     examples=("features downgrade group.version=0 --yes", "features downgrade metadata.version=20 --unsafe --dry-run"),
 )
 async def downgrade(
