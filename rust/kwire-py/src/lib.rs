@@ -16,8 +16,6 @@ mod records;
 mod response_cache;
 #[allow(unsafe_code, reason = "takes Arrow data over from other libraries")]
 mod unsafe_arrow;
-#[allow(unsafe_code, reason = "links the memory of dead objects")]
-mod unsafe_blocks;
 #[allow(unsafe_code, reason = "writes the slots of objects that it allocates")]
 mod unsafe_builder;
 #[allow(unsafe_code, reason = "writes a bytes object before anyone else can see it")]
@@ -32,6 +30,8 @@ mod unsafe_digits;
 mod unsafe_incremental;
 #[allow(unsafe_code, reason = "takes over the references that the builder returns")]
 mod unsafe_index;
+#[allow(unsafe_code, reason = "allocates and frees instances of struct classes")]
+mod unsafe_instances;
 #[allow(unsafe_code, reason = "asks which interpreter runs")]
 mod unsafe_interpreter;
 #[allow(unsafe_code, reason = "makes object templates, and uuids without their constructor")]
@@ -42,6 +42,8 @@ mod unsafe_objects;
 mod unsafe_prefetch;
 #[allow(unsafe_code, reason = "writes and reads the slots of records")]
 mod unsafe_records;
+#[allow(unsafe_code, reason = "allocates the memory of instances")]
+mod unsafe_slabs;
 #[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]
 mod unsafe_source;
 #[allow(

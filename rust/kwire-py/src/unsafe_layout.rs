@@ -11,7 +11,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
 use crate::unsafe_constants::Constants;
-use crate::unsafe_objects::{is_adopted, slot_offset};
+use crate::unsafe_instances::is_adopted;
+use crate::unsafe_objects::slot_offset;
 
 /// A class and the offsets of its slots.
 pub(crate) struct Layout {
@@ -398,4 +399,44 @@ pub(crate) unsafe fn uncount(object: *mut ffi::PyObject) -> bool {
         }
     }
     true
+}
+
+/// Release `number` references, at least one, unless they are the last ones: then one is left. Returns whether they
+/// were not.
+///
+/// # Safety
+/// The object is alive, and the caller owns the references. If the result is false, the caller owns the one that is
+/// left.
+#[inline(always)]
+pub(crate) unsafe fn uncount_many(object: *mut ffi::PyObject, number: usize) -> bool {
+    // SAFETY: as in `uncount`. The count is not less than `number`.
+    unsafe {
+        #[cfg(not(any(Py_3_12, Py_GIL_DISABLED)))]
+        {
+            let others = (*object).ob_refcnt.wrapping_sub(number.cast_signed());
+            (*object).ob_refcnt = others.max(1);
+            others > 0
+        }
+        #[cfg(all(Py_3_12, not(Py_GIL_DISABLED), target_pointer_width = "64", target_endian = "little"))]
+        {
+            let low = (&raw mut (*object).ob_refcnt).cast::<u32>();
+            let held = low.read();
+            if held.cast_signed() < 0 {
+                return true;
+            }
+            let others = held.saturating_sub(u32::try_from(number).unwrap_or(u32::MAX));
+            low.write(others.max(1));
+            others > 0
+        }
+        #[cfg(any(
+            Py_GIL_DISABLED,
+            all(Py_3_12, not(all(target_pointer_width = "64", target_endian = "little")))
+        ))]
+        {
+            for _ in 1..number {
+                ffi::Py_DECREF(object);
+            }
+            uncount(object)
+        }
+    }
 }

@@ -22,8 +22,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-use crate::unsafe_blocks::keep;
-use crate::unsafe_layout::uncount;
+use crate::unsafe_instances::{allocate, dealloc, release, slots};
 
 /// The start of a member descriptor as in `descrobject.h` (public since CPython 2, unchanged up to 3.13).
 #[repr(C)]
@@ -56,16 +55,6 @@ pub(crate) fn slot_offset(class: &Bound<'_, PyType>, name: &Bound<'_, PyString>)
             return Err(not_a_slot());
         }
         usize::try_from(member.offset).map_err(|_| not_a_slot())
-    }
-}
-
-/// Return whether instances have no garbage collector header. They then satisfy invariant 1.
-pub(crate) fn is_adopted(class: *mut ffi::PyTypeObject) -> bool {
-    // SAFETY: callers pass a live type object.
-    unsafe {
-        (*class)
-            .tp_dealloc
-            .is_some_and(|found| std::ptr::fn_addr_eq(found, dealloc as ffi::destructor))
     }
 }
 
@@ -118,8 +107,8 @@ pub(crate) fn adopt(cls: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyRe
         (*kind).tp_flags &= !ffi::Py_TPFLAGS_HAVE_GC;
         (*kind).tp_traverse = None;
         (*kind).tp_clear = None;
-        (*kind).tp_alloc = Some(ffi::PyType_GenericAlloc);
-        (*kind).tp_free = Some(ffi::PyObject_Free);
+        (*kind).tp_alloc = Some(allocate);
+        (*kind).tp_free = Some(release);
         (*kind).tp_dealloc = Some(dealloc);
         if native_methods {
             (*kind).tp_richcompare = Some(compare);
@@ -141,144 +130,6 @@ fn is_own_of_struct(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
         Ok(of_struct) => Ok(class.getattr(name)?.is(&of_struct.getattr(name)?)),
         // `Struct` itself is being created. It has no fields and is not adopted.
         Err(_) => Ok(false),
-    }
-}
-
-/// Return the slots that `dealloc` owns: those of the nearest adopted class. A subclass with a header may have further
-/// slots, which CPython clears before it calls `dealloc`.
-///
-/// # Safety
-/// The object is an instance of an adopted class or of a subclass of one. The slice is used only while the object is
-/// alive.
-pub(crate) unsafe fn slots<'a>(object: *mut ffi::PyObject) -> &'a [*mut ffi::PyObject] {
-    // SAFETY: the object is an instance of an adopted class or of a subclass of one, so the loop ends at that class. By
-    // invariant 1 its slots are between the header and `tp_basicsize`.
-    unsafe {
-        let mut class = ffi::Py_TYPE(object);
-        while !is_adopted(class) {
-            class = (*class).tp_base;
-        }
-        let size = usize::try_from((*class).tp_basicsize).unwrap_or(HEADER);
-        std::slice::from_raw_parts(object.byte_add(HEADER).cast(), (size - HEADER) / SLOT)
-    }
-}
-
-/// Free an instance whose last reference was released.
-///
-/// Structs that become unreachable with it are freed in a loop instead of a recursion. They are linked through their
-/// reference counts, which are not needed any more. A chain created with `object.__setattr__` may be longer than the
-/// stack allows.
-unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
-    let mut object = object;
-    let mut chain: *mut ffi::PyObject = null_mut();
-    loop {
-        // SAFETY: `object` has no references left and is owned here. Its class is alive, because an instance holds a
-        // reference to its class, which is released last.
-        unsafe {
-            release_slots(slots(object), &mut chain, 0);
-            let class = ffi::Py_TYPE(object);
-            if is_adopted(class) {
-                free(object, class);
-            } else if let Some(free) = (*class).tp_free {
-                free(object.cast());
-            }
-            ffi::Py_DECREF(class.cast());
-            if chain.is_null() {
-                return;
-            }
-            object = chain;
-            chain = *object.cast::<*mut ffi::PyObject>();
-        }
-    }
-}
-
-/// Free the memory of an instance of an adopted class, or keep it for another instance.
-///
-/// # Safety
-/// The instance is dead and owned by the caller, and its slots have been released.
-#[inline(always)]
-unsafe fn free(object: *mut ffi::PyObject, class: *mut ffi::PyTypeObject) {
-    // SAFETY: the class is alive. Instances of adopted classes come from `PyObject_Malloc` without a prefix.
-    unsafe {
-        let words = usize::try_from((*class).tp_basicsize).unwrap_or(0) / SLOT;
-        if !keep(object, words) {
-            ffi::PyObject_Free(object.cast());
-        }
-    }
-}
-
-/// Arrays in arrays are freed together up to this depth. It bounds the recursion of `release_slots`.
-const MOST_NESTED_ARRAYS: u32 = 4;
-
-/// Release the values of a dead instance. Structs of which this was the last reference are added to the chain.
-///
-/// # Safety
-/// Each slot holds a reference or null. The caller owns the references.
-#[inline(always)]
-unsafe fn release_slots(slots: &[*mut ffi::PyObject], chain: &mut *mut ffi::PyObject, depth: u32) {
-    for held in slots {
-        // SAFETY: the reference is owned, and released once.
-        unsafe {
-            if held.is_null() {
-                continue;
-            }
-            if !uncount(*held) {
-                release_last(*held, chain, depth);
-            }
-        }
-    }
-}
-
-/// Release the last reference to an object.
-///
-/// # Safety
-/// The caller owns the reference, and there is no other.
-#[inline(never)]
-unsafe fn release_last(held: *mut ffi::PyObject, chain: &mut *mut ffi::PyObject, depth: u32) {
-    // SAFETY: a struct whose last reference this was is unreachable, so the word of its reference count can hold the
-    // link. The elements of a tuple may be taken from it if no Python code can find it: nothing else refers to it, and
-    // the garbage collector does not track it.
-    unsafe {
-        let class = ffi::Py_TYPE(held);
-        if is_adopted(class) {
-            held.cast::<*mut ffi::PyObject>().write(*chain);
-            *chain = held;
-            return;
-        }
-        if class == &raw mut ffi::PyTuple_Type && depth < MOST_NESTED_ARRAYS && ffi::PyObject_GC_IsTracked(held) == 0 {
-            free_elements(held, chain, depth);
-        }
-        ffi::Py_DECREF(held);
-    }
-}
-
-/// Free the structs in a dying tuple of which it has the last reference, and set their elements to null. This saves two
-/// calls for each of them, one by the tuple and one of its destructor.
-///
-/// # Safety
-/// The object is a tuple that no other code can find.
-unsafe fn free_elements(tuple: *mut ffi::PyObject, chain: &mut *mut ffi::PyObject, depth: u32) {
-    // SAFETY: the tuple is alive and owns its elements. An element whose last reference this was is unreachable once it
-    // is taken from the tuple. Its slots are those of its class, which is adopted. The class is alive, as in `dealloc`.
-    unsafe {
-        let tuple = tuple.cast::<ffi::PyTupleObject>();
-        let first: *mut *mut ffi::PyObject = (&raw mut (*tuple).ob_item).cast();
-        for index in 0..usize::try_from((*tuple).ob_base.ob_size).unwrap_or(0) {
-            let place = first.add(index);
-            let element = *place;
-            if element.is_null() || ffi::Py_REFCNT(element) != 1 {
-                continue;
-            }
-            let class = ffi::Py_TYPE(element);
-            if !is_adopted(class) {
-                // Arrays have elements of one kind, so the others are not structs either.
-                return;
-            }
-            place.write(null_mut());
-            release_slots(slots(element), chain, depth + 1);
-            free(element, class);
-            ffi::Py_DECREF(class.cast());
-        }
     }
 }
 

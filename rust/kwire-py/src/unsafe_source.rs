@@ -18,7 +18,8 @@ use pyo3::types::PyBytes;
 use crate::unsafe_bytes::Growing;
 use crate::unsafe_constants::Constants;
 use crate::unsafe_layout::{Layout, Uuids, no_tags, unknown_tags_class};
-use crate::unsafe_objects::{elements, is_adopted, slots};
+use crate::unsafe_instances::{is_adopted, slots};
+use crate::unsafe_objects::elements;
 use crate::unsafe_uniform_source::Columns;
 
 pub(crate) type Node = *mut ffi::PyObject;

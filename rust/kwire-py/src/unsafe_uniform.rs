@@ -12,15 +12,15 @@
 
 use std::ops::Range;
 
-use kwire::decode::{UniformLayout, unpack};
+use kwire::decode::{UniformLayout, Visitor, unpack};
 use kwire::plan::{Part, Primitive, Struct, Type};
 use pyo3::ffi;
 
 use crate::memo::{ShortKey, hash_of_sample, same};
-use crate::unsafe_blocks::take;
 use crate::unsafe_builder::{Builder, Owned, Raised};
 use crate::unsafe_constants::STRIDE;
 use crate::unsafe_layout::{Layout, count, count_many, write};
+use crate::unsafe_slabs::take;
 
 type Object = *mut ffi::PyObject;
 
@@ -45,6 +45,25 @@ impl<'o, 'a> Rows<'o, 'a> {
             "the column is within a row"
         );
         self.bytes.as_ptr().wrapping_add(at)
+    }
+
+    /// Return the bytes of a column if all rows have the same. `first` is its address in the first row.
+    #[inline(always)]
+    fn shared<const N: usize>(&self, first: *const u8) -> Option<[u8; N]> {
+        let mut rest = self.objects.len();
+        // SAFETY: each row has the column (invariant 1), and there is a row for each object.
+        unsafe {
+            let bytes = first.cast::<[u8; N]>().read();
+            let mut place = first;
+            while rest > 1 {
+                place = place.wrapping_add(self.size);
+                if place.cast::<[u8; N]>().read() != bytes {
+                    return None;
+                }
+                rest -= 1;
+            }
+            (rest == 1).then_some(bytes)
+        }
     }
 
     /// Iterate over the objects, with the bytes of a part of their rows.
@@ -122,41 +141,13 @@ impl<'a> Builder<'a, '_> {
     /// Set a field of fixed size, the bytes of which start at `at` in each row.
     #[inline(always)]
     fn numbers(&mut self, rows: &Rows<'_, 'a>, offset: usize, kind: Primitive, at: usize) -> Result<(), Raised> {
-        let mut place = rows.column(at, kind.size());
-        let (small, lowest, first) = self.constants.smalls();
-        macro_rules! integers {
-            ($type:ty) => {
-                for object in rows.objects {
-                    // SAFETY: each row has the column (invariant 1). The objects of small integers are consecutive, and
-                    // `index` is one of them. The slot is still null (invariant 3 of the builder).
-                    unsafe {
-                        let value = i64::from(<$type>::from_be_bytes(
-                            place.cast::<[u8; size_of::<$type>()]>().read(),
-                        ));
-                        place = place.wrapping_add(rows.size);
-                        let index = value.wrapping_sub(lowest).cast_unsigned();
-                        let number = if index < small {
-                            let number = first.wrapping_byte_add(usize::try_from(index).unwrap_or(0) * STRIDE);
-                            // Since 3.12 they are immortal.
-                            if cfg!(not(Py_3_12)) {
-                                count(number);
-                            }
-                            number
-                        } else {
-                            self.large_integer(value)?.into_pointer()
-                        };
-                        write(*object, offset, number);
-                    }
-                }
-            };
-        }
         match kind {
-            Primitive::Int8 => integers!(i8),
-            Primitive::Int16 => integers!(i16),
-            Primitive::Int32 => integers!(i32),
-            Primitive::Int64 => integers!(i64),
-            Primitive::Uint16 => integers!(u16),
-            Primitive::Uint32 => integers!(u32),
+            Primitive::Int8 => self.integers(rows, offset, at, |bytes| i8::from_be_bytes(bytes).into()),
+            Primitive::Int16 => self.integers(rows, offset, at, |bytes| i16::from_be_bytes(bytes).into()),
+            Primitive::Int32 => self.integers(rows, offset, at, |bytes| i32::from_be_bytes(bytes).into()),
+            Primitive::Int64 => self.integers(rows, offset, at, i64::from_be_bytes),
+            Primitive::Uint16 => self.integers(rows, offset, at, |bytes| u16::from_be_bytes(bytes).into()),
+            Primitive::Uint32 => self.integers(rows, offset, at, |bytes| u32::from_be_bytes(bytes).into()),
             Primitive::Bool | Primitive::Float64 | Primitive::Uuid => {
                 for (object, bytes) in rows.parts(at..at + kind.size()) {
                     // SAFETY: the slot is still null (invariant 3 of the builder).
@@ -164,6 +155,52 @@ impl<'a> Builder<'a, '_> {
                         write(object, offset, value.into_pointer());
                     })?;
                 }
+                Ok(())
+            }
+        }
+    }
+
+    /// Set an integer of `N` bytes.
+    #[inline(always)]
+    fn integers<const N: usize>(
+        &mut self,
+        rows: &Rows<'_, 'a>,
+        offset: usize,
+        at: usize,
+        value_of: impl Fn([u8; N]) -> i64,
+    ) -> Result<(), Raised> {
+        let mut place = rows.column(at, N);
+        if let Some(bytes) = rows.shared::<N>(place) {
+            let number = self.integer(value_of(bytes))?.into_pointer();
+            // SAFETY: the number is alive, and its first reference is owned. The slots are still null (invariant 3 of the
+            // builder).
+            unsafe {
+                count_many(number, rows.objects.len() - 1);
+                for object in rows.objects {
+                    write(*object, offset, number);
+                }
+            }
+            return Ok(());
+        }
+        let (small, lowest, first) = self.constants.smalls();
+        for object in rows.objects {
+            // SAFETY: each row has the column (invariant 1). The objects of small integers are consecutive, and `index` is
+            // one of them. The slot is still null (invariant 3 of the builder).
+            unsafe {
+                let value = value_of(place.cast::<[u8; N]>().read());
+                place = place.wrapping_add(rows.size);
+                let index = value.wrapping_sub(lowest).cast_unsigned();
+                let number = if index < small {
+                    let number = first.wrapping_byte_add(usize::try_from(index).unwrap_or(0) * STRIDE);
+                    // Since 3.12 they are immortal.
+                    if cfg!(not(Py_3_12)) {
+                        count(number);
+                    }
+                    number
+                } else {
+                    self.large_integer(value)?.into_pointer()
+                };
+                write(*object, offset, number);
             }
         }
         Ok(())
@@ -333,15 +370,21 @@ pub(crate) unsafe fn new_objects(layout: &Layout, first: *mut Object, number: us
         // SAFETY: the template and each block have `WORDS` words.
         unsafe {
             let words = template.cast::<[Object; WORDS]>().read();
-            for index in 0..number {
-                let block = take(WORDS);
-                if block.is_null() {
-                    return index;
+            let mut made = 0;
+            while made < number {
+                let (blocks, taken) = take(WORDS, number - made);
+                if blocks.is_null() {
+                    break;
                 }
-                block.cast::<[Object; WORDS]>().write(words);
-                first.add(index).write(block);
+                let blocks = blocks.cast::<[Object; WORDS]>();
+                for index in 0..taken {
+                    let block = blocks.add(index);
+                    block.write(words);
+                    first.add(made + index).write(block.cast());
+                }
+                made += taken;
             }
-            number
+            made
         }
     }
     // SAFETY: an instance of an adopted class is its template. The references in it are counted for the instances that
@@ -361,7 +404,7 @@ pub(crate) unsafe fn new_objects(layout: &Layout, first: *mut Object, number: us
             words => {
                 let mut made = 0;
                 while made < number {
-                    let block = take(words);
+                    let (block, _) = take(words, 1);
                     if block.is_null() {
                         break;
                     }

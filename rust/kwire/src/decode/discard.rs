@@ -2,9 +2,14 @@
 
 use super::visitor::{Text, Visitor};
 use crate::plan::{Primitive, Struct};
+use crate::uniform::Matcher;
 
-/// Builds nothing.
-pub(crate) struct Discard;
+/// Builds nothing. Used for structs of one plan only.
+#[derive(Default)]
+pub(crate) struct Discard {
+    /// The layout of the last uniform struct, and the index of that struct in the plan.
+    last: (usize, Option<Matcher>),
+}
 
 impl<'a> Visitor<'a> for Discard {
     type Value = ();
@@ -14,6 +19,14 @@ impl<'a> Visitor<'a> for Discard {
 
     const DISCARDS: bool = true;
     const RUNS: bool = true;
+
+    #[inline(always)]
+    fn last_layout(&mut self, plan: &'a Struct) -> Option<&mut Option<Matcher>> {
+        if self.last.0 != plan.index {
+            self.last = (plan.index, None);
+        }
+        Some(&mut self.last.1)
+    }
 
     fn integer(&mut self, _: i64) -> Result<(), Self::Error> {
         Ok(())

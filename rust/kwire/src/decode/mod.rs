@@ -100,14 +100,14 @@ fn inlined_structure<'a, V: Visitor<'a>>(
 /// Return the encoded size of the value at the start of `rest`, `None` if it is invalid.
 pub(crate) fn size_of_value<'a>(kind: &'a Type, rest: &'a [u8]) -> Option<usize> {
     let mut reader = Reader::new(rest);
-    value(kind, &mut reader, &mut Discard).ok()?;
+    value(kind, &mut reader, &mut Discard::default()).ok()?;
     Some(reader.offset())
 }
 
 /// Skip a struct. Returns `None` if it is invalid.
 #[inline]
 pub(crate) fn skip_struct<'a>(plan: &'a Struct, reader: &mut Reader<'a>) -> Option<()> {
-    structure(plan, reader, &mut Discard).ok()
+    structure(plan, reader, &mut Discard::default()).ok()
 }
 
 /// Decode a value of fixed size and pass it to `put`.
@@ -314,13 +314,8 @@ fn uniform_array<'a, V: Visitor<'a>>(
     visitor: &mut V,
 ) -> Result<V::Value, Stop<V::Error>> {
     const ALLOWED: Allowed = Allowed { tags: true };
-    let find = |visitor: &mut V, rest: &[u8], max| {
-        let mut none = None;
-        let last = visitor.last_layout(plan).unwrap_or(&mut none);
-        UniformLayout::find(plan, rest, max, ALLOWED, last)
-    };
     let mut cursor = *reader;
-    let mut found = find(visitor, cursor.rest(), count);
+    let mut found = find(visitor, plan, cursor.rest(), count, ALLOWED);
     // If all elements have the same layout, the size of the array is known before it is decoded.
     let whole = match &found {
         Some((layout, of)) if *of == count => cursor.rest().get(..count * layout.size()),
@@ -349,7 +344,7 @@ fn uniform_array<'a, V: Visitor<'a>>(
         if index >= count {
             break;
         }
-        found = find(visitor, cursor.rest(), count - index);
+        found = find(visitor, plan, cursor.rest(), count - index, ALLOWED);
     }
     *reader = cursor;
     let value = visitor.end_array(items).map_err(Stop::Visitor)?;
@@ -357,6 +352,20 @@ fn uniform_array<'a, V: Visitor<'a>>(
         visitor.cache_array(plan, bytes, &value);
     }
     Ok(value)
+}
+
+/// Find structs of the same layout at the start of `rest`, at most `max`, and their number.
+#[inline(always)]
+pub(crate) fn find<'a, V: Visitor<'a>>(
+    visitor: &mut V,
+    plan: &'a Struct,
+    rest: &[u8],
+    max: usize,
+    allowed: Allowed,
+) -> Option<(UniformLayout, usize)> {
+    let mut none = None;
+    let last = visitor.last_layout(plan).unwrap_or(&mut none);
+    UniformLayout::find(plan, rest, max, allowed, last)
 }
 
 /// Decode a struct that is an element of an array, unless the visitor has cached it.

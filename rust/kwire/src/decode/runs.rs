@@ -5,11 +5,11 @@
 
 use super::discard::Discard;
 use super::visitor::Visitor;
-use super::{check_count, end_of_struct, value};
+use super::{check_count, end_of_struct, find, value};
 use crate::error::Stop;
 use crate::plan::{Length, Primitive, StepKind, Struct, Type};
 use crate::reader::Reader;
-use crate::uniform::{Allowed, UniformLayout};
+use crate::uniform::Allowed;
 
 /// Decode the fields of a struct.
 #[inline(always)]
@@ -84,7 +84,7 @@ fn short_run<E>(plan: &Struct, start: usize, mut reader: Reader<'_>) -> Stop<E> 
 /// Check a value without building it.
 #[inline(never)]
 fn skip_value<'a, E>(kind: &'a Type, reader: &mut Reader<'a>) -> Result<(), Stop<E>> {
-    value(kind, reader, &mut Discard).map_err(|stop| match stop {
+    value(kind, reader, &mut Discard::default()).map_err(|stop| match stop {
         Stop::Bytes(error) => Stop::Bytes(error),
         Stop::Visitor(never) => match never {},
     })
@@ -131,13 +131,12 @@ pub(super) fn runs_of_structs<'a, V: Visitor<'a>>(
 ) -> Result<(), Stop<V::Error>> {
     let mut cursor = *reader;
     let mut index = 0;
-    let mut last = None;
     while index < count {
         // The visitors know runs and int32 arrays only, except for the one that builds nothing.
         let uniform = if V::DISCARDS { plan.uniform } else { plan.flat };
         let allowed = Allowed { tags: V::DISCARDS };
         if uniform
-            && let Some((alike, found)) = UniformLayout::find(plan, cursor.rest(), count - index, allowed, &mut last)
+            && let Some((alike, found)) = find(visitor, plan, cursor.rest(), count - index, allowed)
             && let Some(bytes) = cursor.try_take(found * alike.size())
         {
             visitor.uniform_structs(plan, found, bytes, &alike);

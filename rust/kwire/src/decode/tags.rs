@@ -66,7 +66,7 @@ fn tags<'a, V: Visitor<'a>>(
         if let Ok(found) = plan.tagged.binary_search_by_key(&tag, |tagged| tagged.tag) {
             let field = &plan.tagged[found].field;
             if V::RUNS && !visitor.enter(plan, field.position) {
-                let passed = tagged_value(field, reader, &mut Discard).map_err(|stop| match stop {
+                let passed = tagged_value(field, reader, &mut Discard::default()).map_err(|stop| match stop {
                     Stop::Bytes(error) => Stop::Bytes(error),
                     Stop::Visitor(never) => match never {},
                 });

@@ -126,8 +126,8 @@ pub trait Visitor<'a> {
     ) -> Result<(), Self::Error> {
         Ok(())
     }
-    /// With `UNIFORM`: return the place for the layout of the last struct, which is compared with the next one. The place
-    /// belongs to this struct of this plan.
+    /// With `UNIFORM` or `RUNS`: return the place for the layout of the last struct, which is compared with the next one.
+    /// The place belongs to this struct of this plan.
     #[inline(always)]
     fn last_layout(&mut self, _plan: &'a Struct) -> Option<&mut Option<Matcher>> {
         None

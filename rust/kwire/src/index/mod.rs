@@ -8,11 +8,11 @@ mod keys;
 mod tags;
 
 pub use self::keys::{KeyFields, KeyTable};
-use crate::decode::{Discard, Visitor, check_count, end_of_struct, item, structure, value};
+use crate::decode::{Discard, Visitor, check_count, end_of_struct, find, item, structure, value};
 use crate::error::{DecodeError, DecodeKind, Stop};
 use crate::plan::{Element, Length, Struct, Type};
 use crate::reader::Reader;
-use crate::uniform::{Allowed, UniformLayout};
+use crate::uniform::Allowed;
 use std::convert::Infallible;
 use std::ops::Range;
 
@@ -67,18 +67,19 @@ impl Index {
             elements: Vec::with_capacity(plan.fields.len()),
         };
         let mut reader = Reader::new(input);
+        let mut discard = Discard::default();
         for field in &plan.fields {
             found.fields.push(reader.offset());
             let elements = match &field.kind {
-                Type::Array(length, element) if is_struct(element) => index_array(*length, element, &mut reader),
-                kind => value(kind, &mut reader, &mut Discard).map(|()| None),
+                Type::Array(length, element) if is_struct(element) => index_array(*length, element, &mut reader, &mut discard),
+                kind => value(kind, &mut reader, &mut discard).map(|()| None),
             };
             found
                 .elements
                 .push(elements.map_err(|stop| stop.in_field(&field.name))?);
         }
         found.fields.push(reader.offset());
-        end_of_struct(plan, &mut reader, &mut Discard, ())?;
+        end_of_struct(plan, &mut reader, &mut discard, ())?;
         if reader.left() > 0 {
             let end = reader.offset();
             return Err(Stop::sized(DecodeKind::TrailingBytes, end, 0, reader.left()));
@@ -198,6 +199,7 @@ fn index_array<'a>(
     length: Length,
     element: &'a Element,
     reader: &mut Reader<'a>,
+    discard: &mut Discard,
 ) -> Result<Option<Elements>, Stop<Infallible>> {
     let Type::Struct(body) = &element.kind else {
         return Ok(None); // the caller has checked the type
@@ -213,19 +215,13 @@ fn index_array<'a>(
         reader.skip(size);
         return Ok(Some(Elements::Fixed(start, element.smallest, count)));
     }
+    const TAGS: Allowed = Allowed { tags: true };
     // At most one word for each element, of which the input has at least one byte.
     let mut starts = Vec::with_capacity(count + 1);
     let mut cursor = *reader;
-    let mut last = None;
     while starts.len() < count {
         if body.uniform
-            && let Some((alike, found)) = UniformLayout::find(
-                body,
-                cursor.rest(),
-                count - starts.len(),
-                Allowed { tags: true },
-                &mut last,
-            )
+            && let Some((alike, found)) = find(discard, body, cursor.rest(), count - starts.len(), TAGS)
         {
             let first = cursor.offset();
             if cursor.try_take(found * alike.size()).is_some() {
@@ -235,7 +231,7 @@ fn index_array<'a>(
         }
         let index = starts.len();
         starts.push(cursor.offset());
-        structure(body, &mut cursor, &mut Discard).map_err(|stop| stop.in_element(index))?;
+        structure(body, &mut cursor, discard).map_err(|stop| stop.in_element(index))?;
     }
     starts.push(cursor.offset());
     *reader = cursor;
