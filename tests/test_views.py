@@ -510,10 +510,11 @@ def test_read_parts_are_added_to_what_a_view_holds() -> None:
     _, array = held_by(lambda: other.topics)
     _, topic = held_by(lambda: other.topics[7])
     again = min(held_by(lambda: other.topics[7])[1] for _ in range(5))  # once, the interpreter may cache something
+    nothing = min(held_by(lambda: None)[1] for _ in range(5))  # callbacks of the collector allocate as well
 
     assert array <= 8 * 2_000 + 1_000
     assert topic <= 20 * 150 + 1_000
-    assert again <= 200
+    assert again <= nothing + 200
 
 
 def test_table_of_a_search_takes_a_few_words_for_each_element() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import sys
+from collections import deque
 from pathlib import Path
 
 import kwire
@@ -97,13 +97,26 @@ def grown_by_different_lists() -> str:
     return str(resident() - before)
 
 
-def kept_by_a_large_message() -> str:
-    """Return the number of blocks that stay allocated after a message with 20,000 structs was freed."""
+def kept_by_large_messages() -> str:
+    """Return the growth in bytes that is left when 40 MB of structs have been freed."""
     # Written by hand, because objects that are encoded would be kept as well.
-    one, many = (count.to_bytes(4) + (bytes(3) + b"\5" + bytes(4)) * count for count in (1, PARTITIONS))
-    kwire.decode(Placement, one, version=0)
+    count = 10_000
+    body = count.to_bytes(4) + (bytes(3) + b"\5" + bytes(4)) * count
+    kwire.decode(Placement, body, version=0)
     gc.collect()
-    before = sys.getallocatedblocks()
-    kwire.decode(Placement, many, version=0)
+    before = resident()
+    held = [kwire.decode(Placement, body, version=0) for _ in range(100)]
+    assert resident() - before > 40 << 20, "the messages take memory while they are held"
+    held.clear()
     gc.collect()
-    return str(sys.getallocatedblocks() - before)
+    return str(resident() - before)
+
+
+def grown_by_structs_of_many_messages() -> str:
+    """Return the growth in bytes when a program keeps one struct of each of the last 300 messages."""
+    body = kwire.encode(Small(leaves=tuple(Leaf2(text=str(n)) for n in range(OBJECTS_IN_A_FRAME - 1))), version=0)
+    kept = deque([kwire.decode(Small, body, version=0).leaves[0]], maxlen=300)
+    before = resident()
+    for index in range(FRAMES):
+        kept.append(kwire.decode(Small, body, version=0).leaves[index])
+    return str(resident() - before)

@@ -26,6 +26,8 @@ mod unsafe_caches;
 mod unsafe_constants;
 #[allow(unsafe_code, reason = "reads and writes the digits of integers")]
 mod unsafe_digits;
+#[allow(unsafe_code, reason = "reads slots of objects and writes rows of known size")]
+mod unsafe_encoded_rows;
 #[allow(unsafe_code, reason = "reads slots of objects of the previous message")]
 mod unsafe_incremental;
 #[allow(unsafe_code, reason = "takes over the references that the builder returns")]
@@ -42,6 +44,8 @@ mod unsafe_objects;
 mod unsafe_prefetch;
 #[allow(unsafe_code, reason = "writes and reads the slots of records")]
 mod unsafe_records;
+#[allow(unsafe_code, reason = "maps the memory of slabs")]
+mod unsafe_regions;
 #[allow(unsafe_code, reason = "allocates the memory of instances")]
 mod unsafe_slabs;
 #[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]

@@ -12,8 +12,8 @@ use pyo3::types::PyTuple;
 
 use crate::unsafe_digits::Digits;
 
-const LOWEST: i64 = -5;
-const HIGHEST: i64 = 256;
+pub(crate) const LOWEST: i64 = -5;
+pub(crate) const HIGHEST: i64 = 256;
 /// The distance between two integers in bytes: a header, a size, a digit, and padding.
 pub(crate) const STRIDE: usize = 32;
 

@@ -11,11 +11,9 @@
 //! 2. The address of a slab is that of its blocks with the lowest bits cleared. A slab with live blocks is not freed.
 //! 3. A block below `fresh` is live, or its bit in `free` is set and it is counted in `holes`. Blocks from `fresh` on
 //!    are unused.
-//! 4. A slab is the current one of its size, in the list of its size (`listed`), or has no room. Slabs without live
-//!    blocks are the current one of their size or spare.
-//! 5. At most `MOST_SPARE` slabs are spare: 16 MB, and never more than the instances that were alive at once.
+//! 4. A slab is the current one of its size, in the list of its size (`listed`), or has no room. A slab without live
+//!    blocks is the current one of its size, or returns to its region.
 
-use std::alloc::{Layout, alloc, dealloc};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
@@ -23,20 +21,13 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 
 use crate::unsafe_prefetch::prefetch;
+use crate::unsafe_regions::{Region, Regions, SLAB};
 
 type Object = *mut ffi::PyObject;
 
 const WORD: usize = size_of::<Object>();
-/// The size of a slab in bytes.
-const SLAB: usize = 1 << 16;
-const LAYOUT: Layout = match Layout::from_size_align(SLAB, SLAB) {
-    Ok(layout) => layout,
-    Err(_) => panic!("the size is a power of two"),
-};
 /// Instances with more words come from CPython's allocator.
 const MOST_WORDS: usize = 32;
-/// Slabs without live blocks that wait for the next message at most.
-const MOST_SPARE: usize = 256;
 /// The memory that is fetched before it is used, at most, and the size of a cache line.
 const MOST_AHEAD: usize = 1 << 12;
 const LINE: usize = 64;
@@ -52,8 +43,9 @@ unsafe extern "C" {
 /// The start of a slab. The blocks follow.
 #[repr(C)]
 struct Slab {
-    next: *mut Slab,
-    previous: *mut Slab,
+    next: *mut Self,
+    previous: *mut Self,
+    region: *mut Region,
     /// The size of a block in bytes.
     size: usize,
     /// The number of live blocks.
@@ -82,9 +74,7 @@ struct Size {
 struct Slabs {
     /// By words of a block.
     sizes: [Size; MOST_WORDS + 1],
-    /// Slabs without live blocks, linked by `next`.
-    spare: *mut Slab,
-    spares: usize,
+    regions: Regions,
 }
 
 struct Shared(UnsafeCell<Slabs>);
@@ -97,8 +87,7 @@ static SLABS: Shared = Shared(UnsafeCell::new(Slabs {
         current: null_mut(),
         with_room: null_mut(),
     }; MOST_WORDS + 1],
-    spare: null_mut(),
-    spares: 0,
+    regions: Regions::new(),
 }));
 
 /// Take uninitialized blocks of `words` words that follow each other in memory. Returns the first and their number, at
@@ -144,7 +133,9 @@ pub(crate) unsafe fn give_back(blocks: &[Object], words: usize) {
     // SAFETY: the GIL is held (invariant 1), and the blocks are live and dead for the caller.
     unsafe {
         if words > MOST_WORDS {
-            blocks.iter().for_each(|block| ffi::PyObject_Free(block.cast()));
+            for block in blocks {
+                ffi::PyObject_Free(block.cast());
+            }
             return;
         }
         let mut rest = blocks;
@@ -227,19 +218,15 @@ impl Slabs {
     /// # Safety
     /// The GIL is held.
     unsafe fn new_slab(&mut self, size: usize) -> *mut Slab {
-        // SAFETY: a spare slab is not used, and a new one has `SLAB` bytes, which are initialized here.
+        // SAFETY: a taken slab has `SLAB` bytes, which nothing else uses. Its header is initialized here.
         unsafe {
-            let mut slab = self.spare;
+            let (slab, region) = self.regions.take();
+            let slab: *mut Slab = slab.cast();
             if slab.is_null() {
-                slab = alloc(LAYOUT).cast();
-                if slab.is_null() {
-                    return slab;
-                }
-                (*slab).free = [0; BIT_WORDS];
-            } else {
-                self.spare = (*slab).next;
-                self.spares -= 1;
+                return slab;
             }
+            (*slab).free = [0; BIT_WORDS];
+            (*slab).region = region;
             (*slab).next = null_mut();
             (*slab).previous = null_mut();
             (*slab).size = size;
@@ -253,7 +240,7 @@ impl Slabs {
         }
     }
 
-    /// Reset a slab whose last block was freed, and put it aside unless it is the current one.
+    /// Return a slab whose last block was freed to its region, or reset it if it is the current one.
     ///
     /// # Safety
     /// The GIL is held, and the slab has no live blocks.
@@ -261,25 +248,19 @@ impl Slabs {
     unsafe fn emptied(&mut self, slab: *mut Slab) {
         // SAFETY: the slab is not used (invariant 4).
         unsafe {
-            let used = (*slab).fresh.div_ceil(64 * WORD).min(BIT_WORDS);
-            (&mut (*slab).free)[..used].fill(0);
-            (*slab).fresh = size_of::<Slab>();
-            (*slab).holes = 0;
-            (*slab).lowest = BIT_WORDS;
             if self.sizes[(*slab).size / WORD].current == slab {
+                let used = (*slab).fresh.div_ceil(64 * WORD).min(BIT_WORDS);
+                (&mut (*slab).free)[..used].fill(0);
+                (*slab).fresh = size_of::<Slab>();
+                (*slab).holes = 0;
+                (*slab).lowest = BIT_WORDS;
                 return;
             }
             if (*slab).listed {
                 self.unlist(slab);
             }
             PyTraceMalloc_Untrack(0, slab.addr());
-            if self.spares < MOST_SPARE {
-                (*slab).next = self.spare;
-                self.spare = slab;
-                self.spares += 1;
-            } else {
-                dealloc(slab.cast(), LAYOUT);
-            }
+            self.regions.give_back(slab.cast(), (*slab).region);
         }
     }
 

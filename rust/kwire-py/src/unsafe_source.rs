@@ -17,8 +17,8 @@ use pyo3::types::PyBytes;
 
 use crate::unsafe_bytes::Growing;
 use crate::unsafe_constants::Constants;
-use crate::unsafe_layout::{Layout, Uuids, no_tags, unknown_tags_class};
 use crate::unsafe_instances::{is_adopted, slots};
+use crate::unsafe_layout::{Layout, Uuids, no_tags, unknown_tags_class};
 use crate::unsafe_objects::elements;
 use crate::unsafe_uniform_source::Columns;
 
@@ -339,7 +339,7 @@ pub(crate) unsafe fn exact_integer(constants: &Constants, node: Node) -> Option<
 /// # Safety
 /// The object is null or alive.
 #[inline(never)]
-unsafe fn large_integer(constants: &Constants, node: Node) -> Option<i64> {
+pub(crate) unsafe fn large_integer(constants: &Constants, node: Node) -> Option<i64> {
     // SAFETY: the object is null or alive, and its digits are read once its type has been checked.
     unsafe {
         if node.is_null() || ffi::PyLong_CheckExact(node) == 0 {

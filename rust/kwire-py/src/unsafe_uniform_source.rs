@@ -6,16 +6,18 @@
 //! the general encoder, which also reports all errors.
 //!
 //! The `unsafe` blocks rely on the invariants of `unsafe_source`. In addition, arrays are read as tuples only after
-//! `Run::contains` has checked that they are. No Python code runs in between.
+//! `Run::matching` has checked that they are. No Python code runs in between.
 
-use kwire::encode::{Sink, check_entries};
+use std::ptr::null_mut;
+
+use kwire::encode::Sink;
 use kwire::plan::{Length, Primitive, Struct, Type};
 use pyo3::ffi;
 
-use crate::unsafe_constants::Constants;
+use crate::unsafe_encoded_rows::{Array, Rows};
 use crate::unsafe_layout::Layout;
 use crate::unsafe_objects::elements;
-use crate::unsafe_source::{Node, Objects, bytes_of, exact_integer, slot};
+use crate::unsafe_source::{Node, Objects, bytes_of, slot};
 
 /// The most arrays in a struct.
 const MAX_ARRAYS: usize = 8;
@@ -130,10 +132,7 @@ impl Columns {
         // SAFETY: the objects are null or alive.
         let found = unsafe {
             run.measure(source, objects).ok_or(1usize)?;
-            objects
-                .iter()
-                .take_while(|object| run.contains(source, **object))
-                .count()
+            run.matching(source, objects)
         };
         if found < 2 {
             return Err(1);
@@ -141,7 +140,7 @@ impl Columns {
         let start = out.len();
         if let Some(rows) = found.checked_mul(run.size).and_then(|size| out.zeros(size))
             && let Some(objects) = objects.get(..found)
-            // SAFETY: the run contains these objects.
+            // SAFETY: `matching` counted these objects.
             && unsafe { run.fill(plan, source, objects, rows) }.is_some()
         {
             return Ok(found);
@@ -193,22 +192,46 @@ impl Run<'_> {
         Some(())
     }
 
-    /// Return whether an object is encoded with the measured lengths.
+    /// Count the objects at the start that are encoded with the measured lengths.
     ///
     /// # Safety
-    /// The object is null or alive.
+    /// The objects are null or alive.
     #[inline(always)]
-    unsafe fn contains(&self, source: &Objects<'_, '_>, object: Node) -> bool {
-        let columns = self.columns;
-        // SAFETY: as in `measure`.
+    unsafe fn matching(&self, source: &Objects<'_, '_>, objects: &[Node]) -> usize {
+        /// Return the objects before the first one for which the condition is false.
+        #[inline(always)]
+        fn before(objects: &[Node], condition: impl Fn(Node) -> bool) -> &[Node] {
+            let number = objects.iter().take_while(|object| condition(**object)).count();
+            objects.get(..number).unwrap_or_default()
+        }
+        // SAFETY: as in `measure`. The first condition checks the class of the objects that the others get.
         unsafe {
-            !object.is_null()
-                && ffi::Py_TYPE(object) == self.class
-                && (slot(object, self.unknown_tags) == source.no_tags) == (self.tags == 0)
-                && (self.tags == 0 || self.has_tags(source, object))
-                && (columns.arrays.iter().zip(&self.counts))
-                    .all(|(array, count)| tuple_length(slot(object, *array)) == Some(*count))
-                && (columns.absent.iter()).all(|(absent, default)| slot(object, *absent) == *default)
+            let mut found = before(objects, |object| {
+                !object.is_null()
+                    && ffi::Py_TYPE(object) == self.class
+                    && (slot(object, self.unknown_tags) == source.no_tags) == (self.tags == 0)
+            });
+            if self.tags > 0 {
+                found = before(found, |object| self.has_tags(source, object));
+            }
+            let mut last = None;
+            for (array, count) in self.columns.arrays.iter().zip(&self.counts) {
+                let same_length = last.filter(|(_, other)| other == count);
+                let (other, _) = same_length.unwrap_or((*array, *count));
+                let first = found.first().map_or(null_mut(), |first| slot(*first, *array));
+                found = before(found, |object| {
+                    let held = slot(object, *array);
+                    // Often the same tuple as in the first struct, or as the array before it, which has been checked.
+                    held == first
+                        || same_length.is_some() && held == slot(object, other)
+                        || tuple_length(held) == Some(*count)
+                });
+                last = Some((*array, *count));
+            }
+            for (absent, default) in &self.columns.absent {
+                found = before(found, |object| slot(object, *absent) == *default);
+            }
+            found.len()
         }
     }
 
@@ -227,21 +250,17 @@ impl Run<'_> {
     /// the encoder's checks.
     ///
     /// # Safety
-    /// The run contains the objects.
+    /// `matching` counted the objects.
     #[inline(always)]
     unsafe fn fill(&self, plan: &Struct, source: &Objects<'_, '_>, objects: &[Node], rows: &mut [u8]) -> Option<()> {
-        let mut rows = Rows {
-            bytes: rows,
-            size: self.size,
-            at: 0,
-        };
+        let mut rows = Rows::new(objects, rows, self.size)?;
         let mut counts = self.counts.iter();
         let mut before = None;
         for column in &self.columns.fields {
-            // SAFETY: the run contains the objects.
+            // SAFETY: `matching` counted the objects.
             unsafe {
                 match column.kind {
-                    ColumnKind::Fixed(kind) => rows.fixed(source.constants, kind, objects, column.slot)?,
+                    ColumnKind::Fixed(kind) => rows.fixed(source.constants, kind, column.slot)?,
                     ColumnKind::Int32Array { compact } => {
                         let array = Array {
                             slot: column.slot,
@@ -250,12 +269,12 @@ impl Run<'_> {
                             count: *counts.next()?,
                         };
                         match array.count {
-                            0 => rows.length_prefixes(objects, &array),
+                            0 => rows.length_prefixes(&array),
                             // With a constant length, the elements are encoded without a loop.
-                            1 => rows.arrays::<1>(source.constants, objects, &array, before.as_ref()),
-                            2 => rows.arrays::<2>(source.constants, objects, &array, before.as_ref()),
-                            3 => rows.arrays::<3>(source.constants, objects, &array, before.as_ref()),
-                            _ => rows.arrays::<0>(source.constants, objects, &array, before.as_ref()),
+                            1 => rows.arrays::<1>(source.constants, &array, before.as_ref()),
+                            2 => rows.arrays::<2>(source.constants, &array, before.as_ref()),
+                            3 => rows.arrays::<3>(source.constants, &array, before.as_ref()),
+                            _ => rows.arrays::<0>(source.constants, &array, before.as_ref()),
                         }?;
                         rows.at = array.start + 4 * array.count;
                         before = Some(array);
@@ -264,194 +283,11 @@ impl Run<'_> {
             }
         }
         if self.tags > 0 {
-            // SAFETY: the run contains the objects, so all have unknown tags of this length.
-            unsafe { rows.tags(plan, source, objects, self.unknown_tags) }?;
+            // SAFETY: `matching` counted the objects, so all have unknown tags of this length.
+            unsafe { rows.tags(plan, source, self.unknown_tags) }?;
         }
         Some(())
     }
-}
-
-/// An int32 array of each struct.
-struct Array {
-    slot: usize,
-    compact: bool,
-    /// The offset of its elements in an encoded struct.
-    start: usize,
-    count: usize,
-}
-
-/// The encoded structs, one after the other. All methods return `None` if a value needs the encoder's checks.
-///
-/// The loops over structs are functions of their own: together, they have more variables than registers.
-struct Rows<'r> {
-    bytes: &'r mut [u8],
-    size: usize,
-    /// The offset of the next field in each struct.
-    at: usize,
-}
-
-impl Rows<'_> {
-    /// Encode a field of fixed size.
-    ///
-    /// # Safety
-    /// The objects are instances of the class that has this slot.
-    #[inline(always)]
-    unsafe fn fixed(&mut self, constants: &Constants, kind: Primitive, objects: &[Node], offset: usize) -> Option<()> {
-        // SAFETY: the caller ensures that the objects have the slot.
-        unsafe {
-            match kind {
-                Primitive::Bool => self.booleans(objects, offset),
-                Primitive::Int8 => self.integers(constants, objects, offset, i8::to_be_bytes),
-                Primitive::Int16 => self.integers(constants, objects, offset, i16::to_be_bytes),
-                Primitive::Int32 => self.integers(constants, objects, offset, i32::to_be_bytes),
-                Primitive::Int64 => self.integers(constants, objects, offset, i64::to_be_bytes),
-                Primitive::Uint16 => self.integers(constants, objects, offset, u16::to_be_bytes),
-                Primitive::Uint32 => self.integers(constants, objects, offset, u32::to_be_bytes),
-                Primitive::Float64 | Primitive::Uuid => None,
-            }?;
-        }
-        self.at += kind.size();
-        Some(())
-    }
-
-    /// Encode bools.
-    ///
-    /// # Safety
-    /// The objects are instances of the class that has this slot.
-    #[inline(never)]
-    unsafe fn booleans(&mut self, objects: &[Node], offset: usize) -> Option<()> {
-        let at = self.at;
-        for_each_row(self.bytes, self.size, objects, |row, object| {
-            // SAFETY: the caller ensures that the object has the slot. Constants are compared by address.
-            let (held, yes, no) = unsafe { (slot(object, offset), ffi::Py_True(), ffi::Py_False()) };
-            if held != yes && held != no {
-                return None;
-            }
-            *row.get_mut(at)? = u8::from(held == yes);
-            Some(())
-        })
-    }
-
-    /// Encode integers of the type `T`.
-    ///
-    /// # Safety
-    /// The objects are instances of the class that has this slot.
-    #[inline(never)]
-    unsafe fn integers<T: TryFrom<i64>, const N: usize>(
-        &mut self,
-        constants: &Constants,
-        objects: &[Node],
-        offset: usize,
-        to_bytes: impl Fn(T) -> [u8; N],
-    ) -> Option<()> {
-        // A copy, which stays in registers.
-        let constants = *constants;
-        let (start, end) = (self.at, self.at.checked_add(N)?);
-        for_each_row(self.bytes, self.size, objects, |row, object| {
-            let place = row.get_mut(start..end)?.first_chunk_mut()?;
-            // SAFETY: the caller ensures that the object has the slot. Its content is null or alive.
-            let value = unsafe { exact_integer(&constants, slot(object, offset)) }?;
-            match T::try_from(value) {
-                Ok(value) => *place = to_bytes(value),
-                Err(_) => return None,
-            }
-            Some(())
-        })
-    }
-
-    /// Write the length prefixes of arrays: one byte, because the others are zeros.
-    #[inline(always)]
-    fn length_prefixes(&mut self, objects: &[Node], array: &Array) -> Option<()> {
-        let low = u8::try_from(array.count + usize::from(array.compact)).ok()?;
-        let at = array.start.checked_sub(1)?;
-        for_each_row(self.bytes, self.size, objects, |row, _| {
-            *row.get_mut(at)? = low;
-            Some(())
-        })
-    }
-
-    /// Encode arrays of `N` elements, or of any number if `N` is 0. `before` is the array that precedes them: the ISR of
-    /// a partition is often the same object as its replicas.
-    ///
-    /// # Safety
-    /// The objects are instances of the class that has the slots of both arrays, which hold tuples.
-    #[inline(never)]
-    unsafe fn arrays<const N: usize>(
-        &mut self,
-        constants: &Constants,
-        objects: &[Node],
-        array: &Array,
-        before: Option<&Array>,
-    ) -> Option<()> {
-        // A copy, which stays in registers.
-        let constants = *constants;
-        let size = 4 * if N == 0 { array.count } else { N };
-        let (start, end) = (array.start, array.start.checked_add(size)?);
-        let low = u8::try_from(array.count + usize::from(array.compact)).ok()?;
-        let last = start.checked_sub(1)?;
-        // Without an array of the same length before it, the array itself, whose elements are not written yet.
-        let equal = before.filter(|before| before.count == array.count);
-        let before = equal.unwrap_or(array);
-        for_each_row(self.bytes, self.size, objects, |row, object| {
-            *row.get_mut(last)? = low;
-            // SAFETY: the caller ensures that the object has the slots.
-            let (held, held_before) = unsafe { (slot(object, array.slot), slot(object, before.slot)) };
-            if equal.is_some() && held == held_before {
-                let (written, rest) = row.split_at_mut_checked(start)?;
-                let written = written.get(before.start..)?.get(..size)?;
-                rest.get_mut(..size)?.copy_from_slice(written);
-                return Some(());
-            }
-            // SAFETY: the caller ensures that the slot holds a tuple.
-            let elements = unsafe { elements(held) };
-            let (places, _) = row.get_mut(start..end)?.as_chunks_mut();
-            for (place, element) in places.iter_mut().zip(elements) {
-                // SAFETY: the elements of a tuple are alive.
-                let value = unsafe { exact_integer(&constants, *element) }?;
-                *place = i32::try_from(value).ok()?.to_be_bytes();
-            }
-            Some(())
-        })
-    }
-
-    /// Write the unknown tags at the end of each struct.
-    ///
-    /// # Safety
-    /// The objects are instances of the class that has this slot.
-    #[inline(never)]
-    unsafe fn tags(&mut self, plan: &Struct, source: &Objects<'_, '_>, objects: &[Node], offset: usize) -> Option<()> {
-        let at = self.at;
-        let mut before: (&[u8], u8) = (&[], 0);
-        for_each_row(self.bytes, self.size, objects, |row, object| {
-            // SAFETY: the caller ensures that the object has the slot.
-            let raw = unsafe { raw_tags(source, slot(object, offset)) }?;
-            if raw != before.0 {
-                let count = u8::try_from(check_entries(plan, raw).ok()?).ok()?;
-                before = (raw, count);
-            }
-            let (count, entries) = row.get_mut(at..)?.split_first_mut()?;
-            *count = before.1;
-            entries.get_mut(..raw.len())?.copy_from_slice(raw);
-            Some(())
-        })
-    }
-}
-
-/// Call `write` with each object and its row. An iterator over chunks would divide to know their number.
-#[inline(always)]
-fn for_each_row(
-    bytes: &mut [u8],
-    size: usize,
-    objects: &[Node],
-    mut write: impl FnMut(&mut [u8], Node) -> Option<()>,
-) -> Option<()> {
-    let mut rest = bytes;
-    for object in objects {
-        let (row, after) = rest.split_at_mut_checked(size)?;
-        write(row, *object)?;
-        rest = after;
-    }
-    Some(())
 }
 
 /// Return the bytes of unknown tags, `None` for objects of other types.
@@ -459,7 +295,7 @@ fn for_each_row(
 /// # Safety
 /// The object is null or alive, and outlives the slice.
 #[inline(never)]
-unsafe fn raw_tags<'a>(source: &Objects<'_, '_>, tags: Node) -> Option<&'a [u8]> {
+pub(crate) unsafe fn raw_tags<'a>(source: &Objects<'_, '_>, tags: Node) -> Option<&'a [u8]> {
     // SAFETY: the object is null or alive. Its slot is read once its class has been checked.
     unsafe {
         if tags.is_null() || ffi::Py_TYPE(tags) != source.tags_class {

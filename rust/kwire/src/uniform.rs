@@ -5,8 +5,6 @@
 //! bounds are left to check. Anything unusual, such as a tag, a long array, or an invalid length, is left to the
 //! general decoder.
 
-use std::ops::{BitAnd, BitOr, BitXor};
-
 use crate::decode::unknown_tags_only;
 use crate::plan::{LENGTH_WORD, MAX_PARTS, StepKind, Struct, parts};
 
@@ -137,7 +135,7 @@ impl UniformLayout {
         if lengths.count == 0 {
             return Some((found, max.min(rest.len() / found.size()).max(1)));
         }
-        let count = if first.len() >= size_of::<u128>() {
+        let count = if first.len() >= size_of::<Wide>() {
             let matcher = Matcher {
                 layout: found,
                 words: lengths.words(first)?,
@@ -159,7 +157,7 @@ impl UniformLayout {
 #[derive(Clone, Copy, Debug)]
 pub struct Matcher {
     layout: UniformLayout,
-    words: Words<u128>,
+    words: Words<Wide>,
 }
 
 impl Matcher {
@@ -195,27 +193,51 @@ struct Words<W> {
     count: usize,
 }
 
-/// An unsigned integer that is compared at once.
-trait Word: Copy + Default + Eq + BitXor<Output = Self> + BitAnd<Output = Self> + BitOr<Output = Self> {
+/// Bytes that are compared at once.
+trait Word: Copy + Default + Eq {
     const SIZE: usize;
     /// Read the bytes at an offset.
     fn read(bytes: &[u8], at: usize) -> Option<Self>;
+    /// Add the bits of the mask in which a word differs from this one to those found so far.
+    fn add_differences(self, word: Self, mask: Self, found: &mut Self);
 }
 
-macro_rules! word {
-    ($type:ty) => {
-        impl Word for $type {
-            const SIZE: usize = size_of::<$type>();
+impl Word for u32 {
+    const SIZE: usize = size_of::<Self>();
 
-            #[inline(always)]
-            fn read(bytes: &[u8], at: usize) -> Option<Self> {
-                Some(Self::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
-            }
+    #[inline(always)]
+    fn read(bytes: &[u8], at: usize) -> Option<Self> {
+        Some(Self::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+    }
+
+    #[inline(always)]
+    fn add_differences(self, word: Self, mask: Self, found: &mut Self) {
+        *found |= (self ^ word) & mask;
+    }
+}
+
+/// Sixteen bytes. Two integers become one vector register, which a `u128` does not.
+type Wide = [u64; 2];
+
+impl Word for Wide {
+    const SIZE: usize = size_of::<Self>();
+
+    #[inline(always)]
+    fn read(bytes: &[u8], at: usize) -> Option<Self> {
+        let bytes: &[u8; size_of::<Self>()] = bytes.get(at..)?.first_chunk()?;
+        let ([low, high], _) = bytes.as_chunks() else {
+            return None;
+        };
+        Some([u64::from_ne_bytes(*low), u64::from_ne_bytes(*high)])
+    }
+
+    #[inline(always)]
+    fn add_differences(self, word: Self, mask: Self, found: &mut Self) {
+        for (((found, own), other), mask) in found.iter_mut().zip(self).zip(word).zip(mask) {
+            *found |= (own ^ other) & mask;
         }
-    };
+    }
 }
-word!(u32);
-word!(u128);
 
 impl Lengths {
     /// Require bytes to be equal.
@@ -230,7 +252,7 @@ impl Lengths {
     #[inline(always)]
     fn words<W: Word>(&self, first: &[u8]) -> Option<Words<W>> {
         let mut words = [Expected::<W>::default(); MAX_WORDS];
-        let mut masks = [[0u8; size_of::<u128>()]; MAX_WORDS];
+        let mut masks = [[0u8; size_of::<Wide>()]; MAX_WORDS];
         let mut count = 0usize;
         let last = first.len().checked_sub(W::SIZE)?;
         for (start, size) in self.ranges.get(..self.count)? {
@@ -266,57 +288,54 @@ impl<W: Word> Words<W> {
     fn count(&self, rest: &[u8], size: usize, max: usize) -> usize {
         // Usually all of them do.
         if let Some(bytes) = max.checked_mul(size).and_then(|all| rest.get(..all))
-            && self.match_all(bytes, size)
+            && bytes
+                .chunks(size.saturating_mul(BLOCK))
+                .all(|block| self.match_all(block, size))
         {
             return max;
         }
+        let mut count = 0usize;
+        let mut rows = rest;
+        while count < max
+            && let Some((row, after)) = rows.split_at_checked(size)
+            && self.match_all(row, size)
+        {
+            rows = after;
+            count = count.wrapping_add(1);
+        }
+        count
+    }
+
+    /// Return whether all structs of `size` bytes in `block` match.
+    #[inline(always)]
+    fn match_all(&self, block: &[u8], size: usize) -> bool {
         // With a constant number, the words stay in registers.
         match self.words {
-            [one, ..] if self.count == 1 => matching(&[one], rest, size, max),
-            [one, two, ..] if self.count == 2 => matching(&[one, two], rest, size, max),
-            [one, two, three, ..] if self.count == 3 => matching(&[one, two, three], rest, size, max),
-            _ => matching(self.words.get(..self.count).unwrap_or_default(), rest, size, max),
+            [one, ..] if self.count == 1 => all_match(&[one], block, size),
+            [one, two, ..] if self.count == 2 => all_match(&[one, two], block, size),
+            [one, two, three, ..] if self.count == 3 => all_match(&[one, two, three], block, size),
+            _ => all_match(self.words.get(..self.count).unwrap_or_default(), block, size),
         }
     }
 }
 
-/// The number of structs that are compared at once. They stay in the first-level cache.
+/// The number of structs that are compared before the first difference is noticed.
 const BLOCK: usize = 32;
 
-impl<W: Word> Words<W> {
-    /// Return whether all structs of `size` bytes in `bytes` match. There is one branch for each word of a block, so
-    /// this takes less time than counting.
-    #[inline(always)]
-    fn match_all(&self, bytes: &[u8], size: usize) -> bool {
-        bytes.chunks(size.saturating_mul(BLOCK)).all(|block| {
-            self.words.iter().take(self.count).all(|expected| {
-                let mut differences = W::default();
-                let mut column = block.get(expected.at..).unwrap_or_default();
-                while let Some(word) = W::read(column, 0) {
-                    differences = differences | ((word ^ expected.word) & expected.mask);
-                    column = column.get(size..).unwrap_or_default();
-                }
-                differences == W::default()
-            })
-        })
-    }
-}
-
+/// Return whether all structs of `size` bytes in `block` match. Differences are collected, because a branch for each word
+/// would take most of the time.
 #[inline(always)]
-fn matching<W: Word>(expected: &[Expected<W>], rest: &[u8], size: usize, max: usize) -> usize {
-    let mut count = 0usize;
-    let mut rows = rest;
-    while count < max
-        && let Some((row, after)) = rows.split_at_checked(size)
-    {
+fn all_match<W: Word>(expected: &[Expected<W>], block: &[u8], size: usize) -> bool {
+    let mut differences = W::default();
+    let mut rows = block;
+    while let Some((row, after)) = rows.split_at_checked(size) {
         for expected in expected {
             match W::read(row, expected.at) {
-                Some(word) if (word ^ expected.word) & expected.mask == W::default() => {}
-                _ => return count,
+                Some(word) => word.add_differences(expected.word, expected.mask, &mut differences),
+                None => return false,
             }
         }
         rows = after;
-        count = count.wrapping_add(1);
     }
-    count
+    differences == W::default()
 }

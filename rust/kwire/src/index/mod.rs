@@ -71,7 +71,9 @@ impl Index {
         for field in &plan.fields {
             found.fields.push(reader.offset());
             let elements = match &field.kind {
-                Type::Array(length, element) if is_struct(element) => index_array(*length, element, &mut reader, &mut discard),
+                Type::Array(length, element) if is_struct(element) => {
+                    index_array(*length, element, &mut reader, &mut discard)
+                }
                 kind => value(kind, &mut reader, &mut discard).map(|()| None),
             };
             found
@@ -215,13 +217,18 @@ fn index_array<'a>(
         reader.skip(size);
         return Ok(Some(Elements::Fixed(start, element.smallest, count)));
     }
-    const TAGS: Allowed = Allowed { tags: true };
     // At most one word for each element, of which the input has at least one byte.
     let mut starts = Vec::with_capacity(count + 1);
     let mut cursor = *reader;
     while starts.len() < count {
         if body.uniform
-            && let Some((alike, found)) = find(discard, body, cursor.rest(), count - starts.len(), TAGS)
+            && let Some((alike, found)) = find(
+                discard,
+                body,
+                cursor.rest(),
+                count - starts.len(),
+                Allowed { tags: true },
+            )
         {
             let first = cursor.offset();
             if cursor.try_take(found * alike.size()).is_some() {
