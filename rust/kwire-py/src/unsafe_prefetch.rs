@@ -11,3 +11,16 @@ pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
 }
+
+/// The most bytes that are fetched ahead.
+const MOST: usize = 1 << 12;
+/// The size of a cache line.
+const LINE: usize = 64;
+
+/// Fetch the cache lines of `size` bytes, but not of more than `MOST`. Any address is allowed.
+#[inline(always)]
+pub(crate) fn prefetch_many<T>(address: *const T, size: usize) {
+    for offset in (0..size.min(MOST)).step_by(LINE) {
+        prefetch(address.wrapping_byte_add(offset));
+    }
+}

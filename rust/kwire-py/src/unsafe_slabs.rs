@@ -20,7 +20,7 @@ use std::ptr::null_mut;
 
 use pyo3::ffi;
 
-use crate::unsafe_prefetch::prefetch;
+use crate::unsafe_prefetch::prefetch_many;
 use crate::unsafe_regions::{Region, Regions, SLAB};
 
 type Object = *mut ffi::PyObject;
@@ -28,9 +28,6 @@ type Object = *mut ffi::PyObject;
 const WORD: usize = size_of::<Object>();
 /// Instances with more words come from CPython's allocator.
 const MOST_WORDS: usize = 32;
-/// The memory that is fetched before it is used, at most, and the size of a cache line.
-const MOST_AHEAD: usize = 1 << 12;
-const LINE: usize = 64;
 /// Words of bits, one bit for each word of a slab.
 const BIT_WORDS: usize = SLAB / WORD / 64;
 
@@ -114,10 +111,7 @@ pub(crate) unsafe fn take(words: usize, most: usize) -> (Object, usize) {
             (*slab).fresh = SLAB - room;
             (*slab).live += most;
             // The next structs of this size are probably as many. Their memory is fetched while these are built.
-            let ahead = (most * size).min(MOST_AHEAD);
-            for line in (0..ahead).step_by(LINE) {
-                prefetch(block.wrapping_byte_add(most * size + line));
-            }
+            prefetch_many(block.wrapping_byte_add(most * size), most * size);
             return (block.cast(), most);
         }
         slabs.take_slowly(words, most)
