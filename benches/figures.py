@@ -36,6 +36,7 @@ TOPICS = (
     "controller",
     "node",
     "cluster",
+    "changes",
 )
 LIMIT = 3 * 3600
 """Time limit of a topic in seconds."""
