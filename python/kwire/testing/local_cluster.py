@@ -97,7 +97,7 @@ class LocalCluster:
         self._environment = dict(environment or {})
         self.zookeeper = EmbeddedZooKeeper(
             self.data / "zookeeper",
-            partitions=int(self._settings.get("admin.max.partitions", DEFAULT_PARTITIONS)),
+            partitions=int(self._settings.get("admin.cluster.max.partitions", DEFAULT_PARTITIONS)),
             tick=min(0.5, session_timeout / 4),
         )
         self._other_zookeeper = zookeeper

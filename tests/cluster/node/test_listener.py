@@ -173,7 +173,7 @@ async def test_responses_in_parts_keep_the_order_of_requests() -> None:
 async def test_slow_reader_receives_large_responses_in_parts() -> None:
     """The parts exceed every socket buffer, so each is sent in several pieces."""
     sent = [b"parts" + bytes([number]) * 9_000_000 for number in range(3)] + [b"small"]
-    async with port(Limits(unsent=1 << 20)) as at:
+    async with port(Limits(unsent=1 << 20, frame=10_000_000)) as at:
         client = await at.client()
         client.send(*sent)
         for wanted in sent:

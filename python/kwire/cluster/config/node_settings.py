@@ -76,13 +76,19 @@ class NodeSettings:
         "controller.socket.timeout.ms", integer(1, 2**31 - 1), 30_000, is_live=True
     )
     """Time that a controlled shutdown may take."""
-    request_bytes: int = setting("socket.request.max.bytes", integer(1, 2**31 - 1), 100 * 1024 * 1024, is_live=True)
-    """The largest request."""
-    max_request_partitions: int = setting(
-        "admin.max.partitions.per.request", integer(1, 2**31 - 1), 10_000, is_live=True
+    request_bytes: int = setting("socket.request.max.bytes", integer(1, 2**31 - 1), 4 * 1024 * 1024, is_live=True)
+    """The largest request, other than UpdateMetadata."""
+    broker_request_bytes: int = setting(
+        "inter.broker.request.max.bytes", integer(1, 2**31 - 1), 64 * 1024 * 1024, is_live=True
     )
+    """The largest UpdateMetadata request. One partition takes about 50 bytes. Kafka has no such setting."""
+    max_request_items: int = setting("admin.request.max.items", integer(1, 2**31 - 1), 10_000, is_live=True)
+    """Topics that one request may list; a request with more closes its connection. Kafka has no such setting."""
+    max_request_partitions: int = setting("admin.request.max.partitions", integer(1, 2**31 - 1), 10_000, is_live=True)
     """Partitions that one request may create; more are answered with 1002. Kafka has no such setting."""
-    max_partitions: int = setting("admin.max.partitions", integer(1, 2**31 - 1), DEFAULT_PARTITIONS, is_live=True)
+    max_partitions: int = setting(
+        "admin.cluster.max.partitions", integer(1, 2**31 - 1), DEFAULT_PARTITIONS, is_live=True
+    )
     """Partitions that the cluster may have. ZooKeeper needs about 4 KB of heap for each. Kafka has no such setting."""
     requests_in_flight: int = setting("max.in.flight.requests.per.connection", integer(1, 100_000), 64, is_live=True)
     """Requests of one connection that are processed at a time; further requests are not read."""

@@ -22,6 +22,7 @@ from kwire.cluster.controller.controller_election import ElectedEpoch, elect, re
 from kwire.cluster.controller.errors import AdminError, NotController
 from kwire.cluster.controller.events import EventQueue, ReloadEvent, RequestEvent
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
+from kwire.cluster.controller.partition_limits import PartitionBudget
 from kwire.cluster.zookeeper.controllers import ActiveController
 from kwire.cluster.zookeeper.errors import (
     ConnectionLost,
@@ -173,9 +174,17 @@ class Controller:
 
     async def create_topics(self, creations: Sequence[TopicCreation], client_id: str | None = None) -> list[Outcome]:
         """See `AdminBackend`."""
-        return await self._request(
-            lambda context: topic_commands.create_topics(context, creations, client_id, self._rng)
-        )
+        settings = self._config.current
+        budget = PartitionBudget(settings)
+        outcomes: list[Outcome] = []
+        for commands in topic_commands.creation_commands(creations, settings):
+            outcomes += await self._request(
+                lambda context, commands=commands: topic_commands.create_topics(  # type: ignore[misc]  # mypy does not infer lambda defaults
+                    context, commands, client_id, budget, self._rng
+                ),
+                is_continued=bool(outcomes),
+            )
+        return outcomes
 
     async def alter_topics(self, alterations: Sequence[TopicAlteration]) -> list[Outcome]:
         """See `AdminBackend`."""
@@ -215,11 +224,14 @@ class Controller:
             lambda context: replica_commands.controlled_shutdown(context, broker_id, broker_epoch)
         )
 
-    async def _request(self, work: Callable[[ControllerContext], Coroutine[Any, Any, Result]]) -> Result:
+    async def _request(
+        self, work: Callable[[ControllerContext], Coroutine[Any, Any, Result]], *, is_continued: bool = False
+    ) -> Result:
+        """Process a request, or the next part of one that was accepted before."""
         queue, context = self._queue, self._context
         if queue is None or context is None:
             raise NotController(self._broker_id)
-        result: Result = await queue.enqueue_request(lambda: work(context))
+        result: Result = await queue.enqueue_request(lambda: work(context), is_continued=is_continued)
         return result
 
     # Producers of events

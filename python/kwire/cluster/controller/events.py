@@ -124,13 +124,19 @@ class EventQueue:
             self._events.append(event)
         self._filled.set()
 
-    def enqueue_request(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> asyncio.Future[Any]:
+    def enqueue_request(
+        self, work: Callable[[], Coroutine[Any, Any, Any]], *, is_continued: bool = False
+    ) -> asyncio.Future[Any]:
         """Process a request and return the future of its result.
+
+        Args:
+            work: creates the coroutine that processes the request.
+            is_continued: whether this is a further part of a request, which is accepted in any case.
 
         Raises:
             QueueFull: too many requests are waiting.
         """
-        if self._requests >= self._limit:
+        if self._requests >= self._limit and not is_continued:
             raise QueueFull(self._limit)
         self._requests += 1
         response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

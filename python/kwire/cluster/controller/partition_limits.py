@@ -31,24 +31,22 @@ class PartitionBudget:
     """The partitions that one request may still create. Topics that are rejected use up nothing.
 
     Args:
-        settings: the limits, `admin.max.partitions.per.request` and `admin.max.partitions`.
-        cluster: the cluster at the beginning of the request.
+        settings: the limits, `admin.request.max.partitions` and `admin.cluster.max.partitions`.
     """
 
-    def __init__(self, settings: NodeSettings, cluster: Cluster) -> None:
+    def __init__(self, settings: NodeSettings) -> None:
         self._settings = settings
-        self._existing = cluster.topics.partition_count
         self._created = 0
 
-    def check(self, partitions: int) -> None:
+    def check(self, partitions: int, cluster: Cluster) -> None:
         """Raise AdminError 1002 if this number of further partitions exceeds a limit."""
         created = self._created + partitions
         if created > (limit := self._settings.max_request_partitions):
             raise _error(f"the request creates {created:,} partitions: at most {limit:,} are allowed in one request")
-        if self._existing + created > (limit := self._settings.max_partitions):
+        total = cluster.topics.partition_count + partitions
+        if total > (limit := self._settings.max_partitions):
             raise _error(
-                f"the cluster would have {self._existing + created:,} partitions: at most {limit:,} are allowed, so"
-                " delete topics first"
+                f"the cluster would have {total:,} partitions: at most {limit:,} are allowed, so delete topics first"
             )
 
     def take(self, partitions: int) -> None:

@@ -113,7 +113,7 @@ def alter_topic(
         first_replicas = reassigned.get(0) or (topic.target_replicas(first) if first else next(iter(added.values())))
         check_added(added, topic.next_partition_id, len(first_replicas), election.live_brokers)
         check_partition_count(len(existing) + len(added))
-        budget.check(len(added))
+        budget.check(len(added), cluster)
     if reassigned and cluster.is_reassigning:
         raise reassignment_in_progress()
     partitions = configured.partitions + tuple(Partition(index, replicas) for index, replicas in added.items())
@@ -148,7 +148,7 @@ def _assignment(
             raise AdminError(ErrorCode.DECREASE_PARTITIONS_NOT_ALLOWED, reason)
         if partitions > 0:
             check_partition_count(partitions)
-            budget.check(partitions - current)
+            budget.check(partitions - current, cluster)
     if factor != -1:
         assigned = assign_replicas(cluster.racks, max(partitions, current), factor, rng)
         return {index: intern_ids(replicas) for index, replicas in enumerate(assigned)}

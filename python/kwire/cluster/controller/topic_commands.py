@@ -21,6 +21,7 @@ from kwire.cluster.controller.topic_alteration import alter_topic, check_single_
 from kwire.cluster.controller.topic_creation import new_topic
 from kwire.cluster.controller.topic_state import NO_ZNODE, Topic
 from kwire.cluster.controller.topic_writes import TopicWrites, plan_writes
+from kwire.cluster.time_slice import TimeSlice
 from kwire.cluster.zookeeper.configs import EntityConfig
 from kwire.cluster.zookeeper.errors import (
     ConnectionLost,
@@ -38,21 +39,36 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
+    from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.controller_context import ControllerContext
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
 
-__all__ = ["alter_topics", "create_topics", "delete_topics", "describe_topic", "list_topics"]
+__all__ = ["alter_topics", "create_topics", "creation_commands", "delete_topics", "describe_topic", "list_topics"]
+
+CHUNK_SIZE = 100
+"""Topics that are created together."""
 
 Command = TypeVar("Command")
 
 
+def creation_commands(
+    creations: Sequence[TopicCreation], settings: NodeSettings
+) -> list[dict[str, TopicCreation | AdminError]]:
+    """Return the commands that count for each topic, in chunks between which other requests may be processed."""
+    commands = list(_unique_commands(creations, lambda one: one.topic_name, strict=settings.strict_batches).items())
+    return [dict(commands[start : start + CHUNK_SIZE]) for start in range(0, len(commands), CHUNK_SIZE)]
+
+
 async def create_topics(
-    context: ControllerContext, creations: Sequence[TopicCreation], client_id: str | None, rng: random.Random
+    context: ControllerContext,
+    commands: Mapping[str, TopicCreation | AdminError],
+    client_id: str | None,
+    budget: PartitionBudget,
+    rng: random.Random,
 ) -> list[Outcome]:
     """Create topics with leaders."""
-    commands = _unique_commands(creations, lambda one: one.topic_name, strict=context.settings.strict_batches)
-    topics, errors = _plan_creations(context, commands, client_id, rng)
+    topics, errors = await _plan_creations(context, commands, client_id, budget, rng)
     written, failed = await _write_new_topics(context, topics)
     for name, error in failed.items():
         errors[name] = _creation_error(name, error)
@@ -62,18 +78,20 @@ async def create_topics(
     return _outcomes(commands, errors)
 
 
-def _plan_creations(
+async def _plan_creations(
     context: ControllerContext,
     commands: Mapping[str, TopicCreation | AdminError],
     client_id: str | None,
+    budget: PartitionBudget,
     rng: random.Random,
 ) -> tuple[list[Topic], dict[str, AdminError]]:
     """Return the valid new topics, and the errors of the other commands by topic."""
     topics: list[Topic] = []
     errors: dict[str, AdminError] = {}
     cluster = context.cluster
-    budget = PartitionBudget(context.settings, cluster)
+    time_slice = TimeSlice()
     for name, command in commands.items():
+        await time_slice.step()
         try:
             creation = _raise_error(command)
             topic = new_topic(creation, cluster, context.election, context.settings, rng, client_id, budget)
@@ -92,7 +110,9 @@ async def _write_new_topics(
     """Return the topics that were written, and the errors of the others by name."""
     planned: dict[str, tuple[Topic, TopicWrites]] = {}
     pending: dict[str, Coroutine[Any, Any, None]] = {}
+    time_slice = TimeSlice()
     for topic in topics:
+        await time_slice.step()
         plan = plan_writes(None, topic)
         planned[topic.name] = topic, plan
         pending[topic.name] = context.start_writes(plan.transactions)
@@ -139,7 +159,7 @@ async def alter_topics(
     commands = _unique_commands(alterations, lambda one: one.topic_name, strict=strict)
     errors: dict[str, AdminError] = {}
     topics: dict[str, Topic] = {}
-    budget = PartitionBudget(context.settings, context.cluster)
+    budget = PartitionBudget(context.settings)
     for name, command in commands.items():
         try:
             alteration = _raise_error(command)

@@ -59,7 +59,7 @@ def new_topic(
     if other is not None:
         reason = f"topic name {name!r} collides with topic {other!r}: '.' and '_' are equal in metric names"
         raise AdminError(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
-    budget = budget or PartitionBudget(settings, cluster)
+    budget = budget or PartitionBudget(settings)
     assigned = _assignment(creation, cluster, settings, rng, client_id, budget)
     config = {entry.config_key: entry.config_value for entry in creation.config_entries}
     check_configs(config)
@@ -77,7 +77,7 @@ def _assignment(
     budget: PartitionBudget,
 ) -> dict[int, tuple[int, ...]]:
     if creation.replica_assignment:
-        budget.check(len(creation.replica_assignment))
+        budget.check(len(creation.replica_assignment), cluster)
         assigned = by_partition(creation.replica_assignment)
         check_created(assigned)
         check_partition_count(len(assigned))
@@ -89,7 +89,7 @@ def _assignment(
         reason = "neither the number of partitions nor a replica assignment is given"
         raise AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
     check_partition_count(partitions)
-    budget.check(partitions)
+    budget.check(partitions, cluster)
     if factor == -1:
         reason = "the number of partitions is given without a replication factor"
         raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)

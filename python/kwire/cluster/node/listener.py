@@ -4,6 +4,8 @@
   requests by their bytes, and `dispatch`, which answers one request.
 - Responses leave in the order of their requests. A response that needs no waiting is sent from `data_received`, without
   a task, and the responses to all requests of one read leave in one write.
+- A connection with much to do takes turns with the others: after some milliseconds it continues in a later iteration of
+  the event loop.
 - Connections are isolated from each other. The memory that a client can occupy is bounded by the largest frame, the
   requests in flight, and the unsent bytes. At a bound, reading pauses, so that the client is slowed down by its own
   socket; nothing is dropped.
@@ -19,7 +21,9 @@ from enum import StrEnum
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from kwire.cluster.time_slice import SLICE_SECONDS
 from kwire.frame import other_protocol
+from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 from kwire.protocol.server_shutdown import close_server
 
 if TYPE_CHECKING:
@@ -38,7 +42,10 @@ SWEEP_SECONDS = 1.0
 MAX_BATCH = 1 << 16
 """Bytes of responses that are collected for one write."""
 
+UPDATE_METADATA = UpdateMetadataRequest.api_key
+
 size_at = Struct(">i").unpack_from
+key_at = Struct(">h").unpack_from
 
 
 class CloseReason(StrEnum):
@@ -66,8 +73,10 @@ class InvalidRequest(Exception):
 class Limits(NamedTuple):
     """Limits of the connections; sizes in bytes, times in seconds."""
 
-    frame: int = 100 * 1024 * 1024
+    frame: int = 4 * 1024 * 1024
     """The largest request (`socket.request.max.bytes`)."""
+    broker_frame: int = 64 * 1024 * 1024
+    """The largest request with the key of UpdateMetadata (`inter.broker.request.max.bytes`)."""
     in_flight: int = 64
     """Requests of one connection that are being processed; further requests are not read."""
     unsent: int = 8 * 1024 * 1024
@@ -213,6 +222,7 @@ class ServerConnection(asyncio.Protocol):
         "_rest",
         "_transport",
         "_unread_since",
+        "_yielded",
         "client",
     )
 
@@ -235,6 +245,8 @@ class ServerConnection(asyncio.Protocol):
         self._unread_since: float | None = None
         self._closing_since: float | None = None
         self._paused = False
+        self._yielded = False
+        """Whether other connections have their turn."""
         self._finishing = False
         self._close_reason: CloseReason | None = None
         self._close_detail = ""
@@ -298,17 +310,33 @@ class ServerConnection(asyncio.Protocol):
         if len(self._rest) < 4:
             return 4
         size: int = size_at(self._rest)[0]
-        return 4 + size if 0 <= size <= self._limits.frame else 4
+        limit = self._frame_limit(self._rest, 0, size)
+        if limit is None:
+            return 6
+        return 4 + size if 0 <= size <= limit else 4
+
+    def _frame_limit(self, data: bytes | bytearray, position: int, size: int) -> int | None:
+        """Return the largest size of the frame at `position`, or None if that depends on bytes that are missing."""
+        if not self._limits.frame < size <= self._limits.broker_frame:
+            return self._limits.frame
+        if len(data) < position + 6:
+            return None
+        return self._limits.broker_frame if key_at(data, position + 4)[0] == UPDATE_METADATA else self._limits.frame
 
     def _process(self, data: bytes) -> int:
         """Answer complete frames until a limit pauses reading, and return the number of bytes processed."""
         position = 0
+        turn_ends = self._loop.time() + SLICE_SECONDS
         try:
             while not self._paused and not self._finishing:
                 stop = self._answer_next(data, position)
                 if stop == position:
                     break
                 position = stop
+                if position < len(data) and self._loop.time() > turn_ends:
+                    self._yielded = True
+                    self._pause_reading()
+                    self._loop.call_soon(self._continue)
         except InvalidRequest as error:
             self._flush()
             self.close(error.reason, error.detail)
@@ -319,6 +347,12 @@ class ServerConnection(asyncio.Protocol):
             return len(data)
         self._flush()
         return position
+
+    def _continue(self) -> None:
+        """Continue after the turn of other connections."""
+        self._yielded = False
+        if self._transport is not None:
+            self._resume_reading()
 
     def _answer_next(self, data: bytes, position: int) -> int:
         """Answer the request at `position`, and with it further ones that are cached.
@@ -337,10 +371,13 @@ class ServerConnection(asyncio.Protocol):
             self._respond(responses, requests)
             return stop
         size: int = size_at(data, position)[0]
-        if not 0 <= size <= self._limits.frame:
+        limit = self._frame_limit(data, position, size)
+        if limit is None:
+            return position
+        if not 0 <= size <= limit:
             protocol = other_protocol(size)
             found = f", looks like {protocol}" if protocol else ""
-            detail = f"frame of {size} bytes{found}: expected 0 to {self._limits.frame}"
+            detail = f"frame of {size} bytes{found}: expected 0 to {limit}"
             raise InvalidRequest(detail, CloseReason.INVALID_FRAME)
         stop = position + 4 + size
         if stop > len(data):
@@ -422,7 +459,9 @@ class ServerConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _resume_reading(self) -> None:
-        if not self._paused or self._unread_since is not None or len(self._pending) >= self._limits.in_flight:
+        if not self._paused or self._yielded or self._unread_since is not None:
+            return
+        if len(self._pending) >= self._limits.in_flight:
             return
         self._paused = False
         self._process_rest()

@@ -10,12 +10,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from struct import pack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
 from kwire.cluster.node.logs import logger
+from kwire.cluster.time_slice import TimeSlice
 from kwire.cluster.zookeeper.brokers import MAX_HOST_LENGTH
 from kwire.codec import encode
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -68,6 +70,7 @@ class MetadataCache:
         self.configs: dict[str, tuple[ConfigEntry, ...]] = {}
         self.changes = 0
         """The number of changes applied, for noticing a change."""
+        self._slices = asyncio.Lock()
         self._encoded = {0: EncodedResponses(self._encode_v0), 1: EncodedResponses(self._encode_v1)}
 
     # Updates
@@ -192,6 +195,18 @@ class MetadataCache:
             return encoded.all_topics(self.brokers, self.topics)
         return encoded.some_topics(self.brokers, names, errors)
 
+    async def response_body_in_slices(
+        self, version: int, topics: Iterable[str], errors: Mapping[str, int] = NO_ERRORS
+    ) -> bytes:
+        """Return the same as `response_body` for many topics, without delaying other connections.
+
+        Such responses are built one after another: many at a time would delay the others together.
+        """
+        encoded = self._encoded[version]
+        names = tuple(dict.fromkeys(topics))
+        async with self._slices:
+            return await encoded.some_topics_in_slices(self.brokers, names, errors)
+
     def _encode_v0(self, name: str, error_if_unknown: int) -> bytes:
         cached = self.topics.get(name)
         code = ErrorCode.NO_ERROR if cached else error_if_unknown
@@ -278,6 +293,17 @@ class EncodedResponses:
         """Return a body about some topics."""
         # Nothing is kept here: a client may send any number of unknown names.
         return self._join(brokers, [self._topics.get(name) or self._encode(name, errors) for name in names])
+
+    async def some_topics_in_slices(
+        self, brokers: Mapping[int, Broker], names: Iterable[str], errors: Mapping[str, int]
+    ) -> bytes:
+        """Return a body about some topics, and let other tasks run in between."""
+        time_slice = TimeSlice()
+        parts = []
+        for name in names:
+            parts.append(self._topics.get(name) or self._encode(name, errors))
+            await time_slice.step()
+        return self._join(brokers, parts)
 
     def _encode(self, name: str, errors: Mapping[str, int] = NO_ERRORS) -> bytes:
         return self._encode_topic(name, errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))[8:]

@@ -268,6 +268,7 @@ def limits(settings: NodeSettings) -> Limits:
     """Return the limits of connections."""
     return Limits(
         frame=settings.request_bytes,
+        broker_frame=settings.broker_request_bytes,
         in_flight=settings.requests_in_flight,
         connections=settings.connections,
         idle=settings.idle_ms / 1000,

@@ -9,24 +9,27 @@
 
 from __future__ import annotations
 
+from functools import cache
 from struct import Struct, unpack_from
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from kwire import _kwire, frame
-from kwire.cluster.node.apis import DIALECT, api_versions, find_handler
+from kwire.cluster.node.apis import DIALECT, api_versions, find_handler, served_requests
 from kwire.cluster.node.listener import CloseReason, InvalidRequest
 from kwire.cluster.node.logs import bound, logger
 from kwire.cluster.node.request_context import RequestContext
 from kwire.codec import encode
-from kwire.declare import Message
+from kwire.declare import Message, introspect
+from kwire.declare.wire_types import ArrayType
 from kwire.errors import DecodeError
 from kwire.messages import UnknownMessage
+from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Mapping
 
     from kwire.cluster.node.apis import Response
     from kwire.cluster.node.listener import ConnectedClient, Frame
@@ -99,6 +102,7 @@ class RequestDispatcher:
             return self._reject(payload, f"{_describe(payload)}: {error}")
         message, header = request.message, request.header
         client.client_id = header.client_id
+        self._check_items(message)
         try:
             handle = find_handler(type(message))
         except KeyError:
@@ -110,6 +114,17 @@ class RequestDispatcher:
         self._from_memory[type(message).__name__] += 1
         self._cache_response(payload, (header.client_id, type(message).__name__), body)
         return _frame(header.correlation_id, body)
+
+    def _check_items(self, message: Message) -> None:
+        """Raise InvalidRequest for a request of a client that lists too many topics."""
+        limit = self._node.settings.max_request_items
+        if isinstance(message, UpdateMetadataRequest):
+            return
+        for name in array_fields().get(type(message), ()):
+            count = len(getattr(message, name))
+            if count > limit:
+                detail = f"{type(message).__name__} lists {count:,} {name}: at most {limit:,} are allowed"
+                raise InvalidRequest(detail)
 
     def _reject(self, payload: bytes, detail: str) -> bytes:
         """Answer an ApiVersions request of an unknown version; raise InvalidRequest for any other request."""
@@ -163,6 +178,16 @@ class RequestDispatcher:
     def _clear_cache(self) -> None:
         self._cache.clear()
         self._cached_at = self._metadata.changes
+
+
+@cache
+def array_fields() -> Mapping[type[Message], tuple[str, ...]]:
+    """Return the names of the array fields of each request that is served."""
+    return {cls: _array_fields(cls) for cls in served_requests()}
+
+
+def _array_fields(cls: type[Message]) -> tuple[str, ...]:
+    return tuple(field.name for field in introspect.fields(cls) if isinstance(field.type, ArrayType))
 
 
 def _frame(correlation_id: int, body: bytes) -> Frame:

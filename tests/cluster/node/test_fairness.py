@@ -1,0 +1,106 @@
+"""Nodes stay responsive while one client sends expensive requests."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire import frame
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
+from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
+from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from tests.cluster.node.nodes import new_root, nodes, send
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from kwire.cluster.node.node import Node
+    from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+    from kwire.declare import Message
+
+
+async def responses_meanwhile(node: Node, work: Awaitable[object]) -> int:
+    """Return how many requests of another client, one after another, are answered while `work` is in progress."""
+    count = 0
+    task = asyncio.ensure_future(work)
+    reader, writer = await asyncio.open_connection(node.host, node.port)
+    request = frame.encode_request(ClusterMetadataRequest(), version=0, correlation_id=1, client_id="other")
+    while not task.done():
+        writer.write(request)
+        await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        count += 1
+    writer.close()
+    await task
+    return count
+
+
+def unknown_names(request: type[TopicMetadataRequest | TopicMetadataRequest_V1], count: int) -> Message:
+    return request(topic_names=tuple(f"unknown-{number}" for number in range(count)))
+
+
+@pytest.mark.parametrize("request_type", [TopicMetadataRequest, TopicMetadataRequest_V1])
+async def test_others_are_answered_while_many_unknown_topics_are_described(
+    request_type: type[TopicMetadataRequest | TopicMetadataRequest_V1], server: EmbeddedZooKeeper
+) -> None:
+    async with nodes(await new_root(server), 1, auto_create_topics=False) as [node]:
+        work = asyncio.gather(*(send(node, *[unknown_names(request_type, 5_000)] * 10) for _ in range(4)))
+        assert await responses_meanwhile(node, work) >= 25
+
+
+async def test_others_are_answered_while_one_connection_sends_many_small_requests(server: EmbeddedZooKeeper) -> None:
+    """Names differ, so that no response comes from the cache."""
+    async with nodes(await new_root(server), 1) as [node]:
+        requests = [
+            TopicMetadataRequest_V1(topic_names=tuple(f"{number}-{name}" for name in range(100)))
+            for number in range(1_000)
+        ]
+        assert await responses_meanwhile(node, send(node, *requests)) >= 20
+
+
+async def test_others_are_answered_while_many_topics_are_created(server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1) as [node]:
+        creations = tuple(
+            TopicCreation(topic_name=f"t{number}", partitions=1, replication_factor=1) for number in range(2_000)
+        )
+        work = send(node, CreateTopicRequest_V2(topics=creations))
+        assert await responses_meanwhile(node, work) >= 100
+
+
+async def test_a_small_command_does_not_wait_for_a_large_batch(server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1) as [node]:
+        creations = tuple(
+            TopicCreation(topic_name=f"t{number}", partitions=1, replication_factor=1) for number in range(2_000)
+        )
+        large = asyncio.ensure_future(send(node, CreateTopicRequest_V2(topics=creations)))
+        await asyncio.sleep(0)
+        small = CreateTopicRequest_V2(topics=(TopicCreation(topic_name="s", partitions=1, replication_factor=1),))
+        assert [one.error_code for one in (await send(node, small)).topics] == [0]
+        assert not large.done()
+        assert {one.error_code for one in (await large).topics} == {0}
+
+
+async def test_request_that_lists_too_many_topics_is_refused(
+    server: EmbeddedZooKeeper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with nodes(await new_root(server), 1, max_request_items=1_000) as [node]:
+        assert len((await send(node, unknown_names(TopicMetadataRequest_V1, 1_000))).topics) == 1_000
+        with pytest.raises(asyncio.IncompleteReadError):
+            await send(node, unknown_names(TopicMetadataRequest_V1, 1_001))
+        assert "TopicMetadataRequest_V1 lists 1,001 topic_names: at most 1,000 are allowed" in capsys.readouterr().out
+
+
+async def test_only_metadata_of_the_controller_may_be_large(
+    server: EmbeddedZooKeeper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with nodes(await new_root(server), 1, request_bytes=1_000, broker_request_bytes=5_000) as [node]:
+        for key, size, allowed in ((3, 1_000, True), (3, 1_001, False), (6, 5_000, True), (6, 5_001, False)):
+            reader, writer = await asyncio.open_connection(node.host, node.port)
+            writer.write(size.to_bytes(4, "big") + key.to_bytes(2, "big"))
+            writer.write_eof()
+            assert await reader.read() == b""
+            writer.close()
+            reason = "disconnected_within_frame" if allowed else "invalid_frame"
+            assert reason in capsys.readouterr().out
