@@ -87,3 +87,52 @@ def test_features(operator: Operator) -> None:
     assert [each["status"] for each in raised] == ["upgraded"]
     unsafe = operator.json("features", "downgrade", "transaction_coordinator=1", "--yes", code=1)
     assert "its lowest safe level" in unsafe[0]["error"]["message"]
+
+
+def test_configs_of_topics_are_set_one_by_one(operator: Operator) -> None:
+    operator.json("topics", "create", "configured", "-p", "1", "-r", "1", "--config", "retention.ms=7")
+    [changed] = operator.json("configs", "set", "topic/configured", "segment.ms=60000")
+    assert (changed["name"], changed["status"]) == ("topic configured", "set")
+    found = {each["name"]: each["value"] for each in operator.json("configs", "get", "topic/configured")}
+    assert found == {"retention.ms": "7", "segment.ms": "60000"}
+    operator.json("configs", "delete", "topic/configured", "segment.ms")
+    assert [each["name"] for each in operator.json("configs", "get", "topic/configured")] == ["retention.ms"]
+    misspelled = operator.run("configs", "get", "topic/configurd")
+    assert (misspelled.code, "did you mean configured" in misspelled.err) == (1, True)
+    operator.json("topics", "delete", "configured", "--yes")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["get", "broker/1"], "a config of a broker is not supported by this cluster"),
+        (["set", "topic/any", "--append", "cleanup.policy=compact"], "appending to a config is not supported"),
+        (["set", "topic/any", "retention.ms=1", "--dry-run"], "a dry run is not supported"),
+    ],
+    ids=["broker", "append", "dry run"],
+)
+def test_config_that_the_drafts_lack_is_one_sentence(arguments: list[str], sentence: str, operator: Operator) -> None:
+    run = operator.run("configs", *arguments)
+    assert (run.code, run.out) == (2, "")
+    assert sentence in run.err
+    assert len(run.err.splitlines()) == 1
+
+
+def test_tools_are_listed_and_run_on_a_node(operator: Operator) -> None:
+    assert [each["name"] for each in operator.json("tools", "list")] == ["help", "status"]
+    [status] = operator.json("tools", "run", "status", "--broker", "2")
+    assert (status["broker"], status["exit_status"]) == (2, 0)
+    assert json.loads(status["output"])["id"] == 2
+    assert operator.run("tools", "run", "help").out.startswith("help\tlist the tools")
+    [dry] = operator.json("tools", "run", "status", "--dry-run")
+    assert (dry["exit_status"], dry["output"]) == (None, "")
+
+
+def test_tool_that_fails_exits_with_1(operator: Operator) -> None:
+    failed = operator.run("tools", "run", "status", "unexpected")
+    assert failed.code == 1
+    assert failed.out == "status: expected no arguments\n"
+    assert failed.err == "tool status ended with exit status 2.\n"
+    unknown = operator.run("tools", "run", "stats")
+    assert unknown.code == 1
+    assert "the tools are help, status" in unknown.err

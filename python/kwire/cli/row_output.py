@@ -48,6 +48,12 @@ def print_error(error: Exception) -> None:
 
 def _table(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
     shown = columns(row_class)
+    if any(column.unit == "text" for column in shown):
+        for row in rows:
+            if not isinstance(row, Failure):
+                texts = (getattr(row, column.name) for column in shown if column.unit == "text")
+                print("".join(texts), end="")
+        return
     lines = [line for row in rows if not isinstance(row, Failure) for line in cells(row)]
     if not lines:
         return

@@ -20,13 +20,13 @@ from kwire.cli.parameter_types import Named
 from kwire.cli.row_help import print_row_help
 from kwire.cli.row_output import print_error, print_rows
 from kwire.cli.secret_input import read_secret
-from kwire.cli.verb_errors import INTERRUPTED, UNHEALTHY, exit_code, exit_code_of_items
+from kwire.cli.verb_errors import INTERRUPTED, REFUSED, UNHEALTHY, exit_code, exit_code_of_items
 from kwire.cli.verb_run import VerbRun
 from kwire.errors import KwireError
 from kwire.secret import Secret
 from kwire.verbs import find_verb, noun_help, similar, verb_help, verbs
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.verb import Argument, Danger, Failure, Unhealthy
+from kwire.verbs.verb import Argument, Danger, Failed, Failure, Unhealthy
 
 if TYPE_CHECKING:
     from kwire.verbs.verb import Parameter, Verb
@@ -188,7 +188,7 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
     except Unhealthy as answer:
         print_rows(output, verb.result, answer.rows, paint)
         print(f"{answer.summary}.", file=sys.stderr)
-        return UNHEALTHY
+        return REFUSED if isinstance(answer, Failed) else UNHEALTHY
     except (KwireError, InvalidArgument) as error:
         if debug:
             traceback.print_exc()

@@ -43,6 +43,11 @@ async def _tokens(admin: AdminClient) -> Iterable[str]:
     return [each.token_id for each in await admin.describe_delegation_tokens()]
 
 
+async def _tools(admin: AdminClient) -> Iterable[str]:
+    output = (await admin.run_tool("help")).output
+    return [line.partition("\t")[0] for line in output.splitlines()]
+
+
 async def _topic_configs(admin: AdminClient) -> Iterable[str]:
     """Return the configs of the first topic: all topics have the same."""
     topics = await admin.list_topics()
@@ -80,6 +85,7 @@ NAMES: Mapping[str, Callable[[AdminClient], Awaitable[Iterable[str]]]] = {
     "users": _users,
     "transactions": _transactions,
     "tokens": _tokens,
+    "tools": _tools,
     "topic-configs": _topic_configs,
     "broker-configs": _broker_configs,
     "group-configs": _group_configs,

@@ -29,7 +29,8 @@ class Column(NamedTuple):
         name: the name of the field.
         title: the heading.
         number: whether it is aligned to the right.
-        unit: `bytes` or `ms` for a value that is shown in a readable unit on a terminal.
+        unit: `bytes` or `ms` for a value that is shown in a readable unit on a terminal; `text` for the only value that
+            a table shows, as it is.
     """
 
     name: str

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, AdminError, Progress
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["Argument", "Danger", "Failure", "Option", "Parameter", "Rows", "Run", "Unhealthy", "Verb", "verb"]
+__all__ = ["Argument", "Danger", "Failed", "Failure", "Option", "Parameter", "Rows", "Run", "Unhealthy", "Verb", "verb"]
 
 R = TypeVar("R")
 
@@ -97,6 +97,10 @@ class Unhealthy(Exception):
         super().__init__(summary)
         self.rows = rows
         self.summary = summary
+
+
+class Failed(Unhealthy):
+    """Something that a verb has run has failed. The rows say how."""
 
 
 def _accept(text: str) -> None:

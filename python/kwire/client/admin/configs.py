@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
+    from kwire.client.admin.backend import Backend
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.errors import AdminError
     from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult
+    from kwire.protocol.negotiated_versions import Dialect
 
     Described: TypeAlias = dict["ConfigResource", dict[str, "ConfigValue"] | AdminError]
 
@@ -119,10 +121,14 @@ class ConfigChange:
 class ConfigOperations:
     """Operations on configs."""
 
+    dialect: Dialect
     _router: ClusterRouter
+    _backend: Backend
 
     async def describe_configs(self, resources: Iterable[ConfigResource], *, documentation: bool = False) -> Described:
         """Return the configs of resources by name. A broker reports its own configs.
+
+        A cluster of the drafts reports what topics override, and has no other configs.
 
         In a cluster with ZooKeeper, the configs of a topic are what ZooKeeper contains: it does not prove that the
         brokers apply them.
@@ -130,6 +136,10 @@ class ConfigOperations:
         Args:
             documentation: include a description of each config.
         """
+        if self.dialect == "kip4":
+            from kwire.client.admin import kip4_configs
+
+            return await kip4_configs.describe(self._backend, resources)
         by_target: dict[Target, list[ConfigResource]] = defaultdict(list)
         for resource in dict.fromkeys(resources):
             by_target[_target(resource)].append(resource)
@@ -162,11 +172,16 @@ class ConfigOperations:
         """Change configs. Other configs of the resources stay as they are.
 
         The command is repeated after a lost response unless it appends or subtracts. The outcomes are by resource, such
-        as `topic orders`. Errors: 3 unknown topic; 40 an invalid value or name; 42 the broker cannot change it.
+        as `topic orders`. Errors: 3 unknown topic; 40 an invalid value or name; 42 the broker cannot change it. A
+        cluster of the drafts cannot append, subtract, or only check a request.
 
         Args:
             validate_only: check the request and change nothing.
         """
+        if self.dialect == "kip4":
+            from kwire.client.admin import kip4_configs
+
+            return await kip4_configs.alter(self._backend, changes, validate_only=validate_only)
         by_target: dict[Target, dict[ConfigResource, ConfigChange]] = defaultdict(dict)
         for resource, change in changes.items():
             target = _target(resource)

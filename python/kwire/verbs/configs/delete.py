@@ -10,7 +10,7 @@ from kwire.verbs.resources import parse_resource
 from kwire.verbs.verb import Argument, Danger, Rows, Run, verb
 
 
-@verb(Danger.CHANGES, dialects=("kafka",), examples=("configs delete topic/orders retention.ms",))
+@verb(Danger.CHANGES, examples=("configs delete topic/orders retention.ms",))
 async def delete(
     run: Run,
     resource: Annotated[str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE", "resources")],

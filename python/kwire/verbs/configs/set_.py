@@ -12,7 +12,6 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
 @verb(
     Danger.CHANGES,
-    dialects=("kafka",),
     examples=(
         "configs set topic/orders retention.ms=86400000",
         "configs set topic/orders --append cleanup.policy=compact",

@@ -1,0 +1,1 @@
+"""Tools on the nodes of a KIP-4 cluster: list and run them."""
