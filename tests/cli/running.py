@@ -16,6 +16,13 @@ DATA = Path(__file__).parent.parent / "data"
 
 COMMAND = (sys.executable, "-m", "kwire")
 
+ON_ITS_TERMINAL = (
+    sys.executable,
+    "-c",
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])",
+)
+"""Runs a program with stdin as the terminal of its session, as a terminal emulator does, so that Ctrl-C is a signal."""
+
 
 class Run(NamedTuple):
     code: int

@@ -12,7 +12,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Self
 
-from tests.cli.running import environment
+from tests.cli.running import ON_ITS_TERMINAL, environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,14 +51,6 @@ SETUP = {
 installed_shells = [name for name in SETUP if shutil.which(name) is not None]
 
 
-ON_ITS_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
-"""Makes stdin the terminal of a session, as a terminal emulator does, and runs a program."""
-
-
 class Shell:
     """An interactive shell that has the command `kafka`.
 
@@ -75,7 +67,7 @@ class Shell:
         home = {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache"), "XDG_CONFIG_HOME": str(folder / "config")}
         self._controller, terminal = pty.openpty()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", ON_ITS_TERMINAL, name, *ARGUMENTS[name]],
+            [*ON_ITS_TERMINAL, name, *ARGUMENTS[name]],
             stdin=terminal,
             stdout=terminal,
             stderr=terminal,

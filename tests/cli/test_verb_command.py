@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import socketserver
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -12,11 +14,15 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from kwire import verbs
+from kwire.cli.row_help import described_keys
 from kwire.testing import FakeCluster
-from tests.cli.running import environment, kwire, kwire_on_terminal
+from tests.cli.running import GOLDEN, environment, kwire, kwire_on_terminal
+from tests.cli.scripted_broker import raw_server, sized
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +99,142 @@ def test_json_output_does_not_import_rich(cluster: FakeCluster) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True)
     assert done.stderr.strip() == "[]"
+
+
+class Http(socketserver.BaseRequestHandler):
+    """Answers like a web server."""
+
+    def handle(self) -> None:
+        self.request.recv(1 << 16)
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+
+class Garbage(socketserver.BaseRequestHandler):
+    """Answers with a frame of other bytes."""
+
+    def handle(self) -> None:
+        self.request.recv(1 << 16)
+        self.request.sendall(sized(b"\xff" * 100))
+        self.request.recv(1 << 16)
+
+
+class EndlessFrame(socketserver.BaseRequestHandler):
+    """Answers with the size of a frame that nothing could hold."""
+
+    def handle(self) -> None:
+        self.request.recv(1 << 16)
+        self.request.sendall(b"\x7f\xff\xff\xff")
+        self.request.recv(1 << 16)
+
+
+class Closing(socketserver.BaseRequestHandler):
+    """Closes every connection."""
+
+
+@pytest.mark.parametrize(
+    ("handler", "sentence"),
+    [
+        (Http, "HTTP"),
+        (Garbage, "correlation id"),
+        (EndlessFrame, "2147483647"),
+        (Closing, "closed"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_server_that_is_not_a_broker_is_one_sentence(handler: type, sentence: str) -> None:
+    with raw_server(handler) as address:
+        run = kwire("-b", address, "--timeout", "1", "topics", "list")
+    assert (run.code, run.out) == (3, "")
+    assert run.err.startswith(f"Error: {address}: ")
+    assert sentence in run.err
+    assert len(run.err.splitlines()) == 1
+
+
+def test_traceback_is_printed_on_request() -> None:
+    for arguments in (["--debug", "topics", "list"], ["topics", "list", "--debug"]):
+        run = kwire("-b", "127.0.0.1:1", "--timeout", "0.3", *arguments)
+        assert run.code == 3
+        assert run.err.startswith("Traceback")
+        assert run.err.endswith("Error: 127.0.0.1:1: cannot connect: [Errno 111] Connection refused\n")
+
+
+@pytest.mark.parametrize(("debug", "traceback"), [((), False), (("--debug",), True)], ids=["plain", "debug"])
+def test_unexpected_error_is_a_sentence_without_debug(debug: tuple[str, ...], traceback: bool) -> None:
+    program = """
+import sys
+from kwire.cli import main
+from kwire.client.admin import AdminClient
+async def broken(self, *arguments):
+    raise LookupError("a mistake")
+AdminClient.describe_topics = broken
+main()
+"""
+    with FakeCluster(1) as cluster:
+        done = subprocess.run(
+            [sys.executable, "-c", program, "-b", cluster.bootstrap, *debug, "topics", "list"],
+            capture_output=True,
+            text=True,
+            env=environment(),
+            check=False,
+        )
+    assert done.returncode == 1
+    assert ("Traceback" in done.stderr) is traceback
+    assert "LookupError: a mistake" in done.stderr
+
+
+def test_overrides_take_the_place_of_properties(cluster: FakeCluster, tmp_path: Path) -> None:
+    properties = tmp_path / "client.properties"
+    properties.write_text("security.protocol=SSL\nclient.id=me\n", encoding="utf-8")
+    arguments = ("-b", cluster.bootstrap, "--command-config", str(properties), "topics", "list")
+    assert kwire(*arguments, "--timeout", "1").code == 4
+    for run in (
+        kwire("-X", "security.protocol=PLAINTEXT", *arguments),
+        kwire(*arguments, "-X", "security.protocol=PLAINTEXT"),
+    ):
+        assert run.code == 0, run.err
+    without_file = kwire("-b", cluster.bootstrap, "-X", "security.protocol=SSL", "--timeout", "1", "topics", "list")
+    assert without_file.code == 4
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("security.protocol", "'security.protocol' is not a property: write -X KEY=VALUE"),
+        ("security.protocol=TLS", "expected one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        ("sasl.jaas.config=hidden-text", "all users of this machine can read the arguments of a command"),
+        ("ssl.key.password=hidden-text", "all users of this machine can read the arguments of a command"),
+    ],
+    ids=["no value", "invalid value", "secret", "password"],
+)
+def test_invalid_override_is_explained(override: str, sentence: str) -> None:
+    run = kwire("-b", "127.0.0.1:1", "-X", override, "topics", "list")
+    assert run.code == 2
+    assert sentence in run.err
+    assert "hidden-text" not in run.err
+
+
+def test_rows_of_a_verb_are_described_without_a_cluster() -> None:
+    for arguments in (
+        ["-o", "help", "groups", "reset-offsets", "g", "--to", "latest"],
+        ["groups", "lag", "-o", "help"],
+    ):
+        run = kwire(*arguments)
+        assert run.code == 0, run.err
+        assert "topic " in run.out
+        assert "number or null" in run.out
+    assert "replicas that are in sync" in kwire("topics", "describe", "--output", "help").out
+
+
+def test_keys_of_rows_are_only_ever_added() -> None:
+    """Programs rely on the keys: a key that was released stays, with its type."""
+    described = {
+        f"{noun} {name} {key.path}: {key.type}"
+        for noun in verbs.nouns()
+        for name in verbs.verbs(noun)
+        if (verb := verbs.find_verb(noun, name)) is not None
+        for key in described_keys(verb.result)
+    }
+    if os.environ.get("KWIRE_WRITE_GOLDEN"):
+        (GOLDEN / "rows.txt").write_text("\n".join(sorted(described)) + "\n", encoding="utf-8")
+    released = (GOLDEN / "rows.txt").read_text(encoding="utf-8").splitlines()
+    assert [line for line in released if line not in described] == []

@@ -21,7 +21,7 @@ from kwire.cli.row_help import print_row_help
 from kwire.cli.row_output import print_error, print_rows
 from kwire.cli.secret_input import read_secret
 from kwire.cli.verb_errors import INTERRUPTED, REFUSED, UNHEALTHY, exit_code, exit_code_of_items
-from kwire.cli.verb_run import VerbRun
+from kwire.cli.verb_run import NotConfirmed, VerbRun
 from kwire.errors import KwireError
 from kwire.secret import Secret
 from kwire.verbs import find_verb, noun_help, similar, verb_help, verbs
@@ -196,6 +196,9 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
             print_error(error)
         print(f"Error: {error}", file=sys.stderr)
         return exit_code(error)
+    except NotConfirmed:
+        print("Not confirmed: nothing was changed.", file=sys.stderr)
+        return INTERRUPTED
     except (KeyboardInterrupt, click.Abort):
         sentence = "Interrupted: nothing was changed." if run is None else run.interrupted()
         print(f"\n{sentence}" if sys.stderr.isatty() else sentence, file=sys.stderr)

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, Progress
     from kwire.verbs.verb import Verb
 
-__all__ = ["VerbRun"]
+__all__ = ["NotConfirmed", "VerbRun"]
+
+
+SLOW = 3.0
+"""Seconds without a response after which the command says on a terminal what it waits for."""
+
+
+class NotConfirmed(Exception):
+    """The answer to a question is no."""
 
 
 class VerbRun:
@@ -79,7 +87,13 @@ class VerbRun:
             opening = AdminClient.open(
                 cluster.bootstrap, client_id=cluster.client_id, timeout=cluster.timeout, config=cluster.config
             )
-            async with await opening as self._admin:
+            loop = asyncio.get_running_loop()
+            notice = loop.call_later(SLOW, _say_slow, cluster.bootstrap, cluster.timeout)
+            try:
+                self._admin = await opening
+            finally:
+                notice.cancel()
+            async with self._admin:
                 if self.changes_something:
                     await _check_allowed(self._admin, cluster)
                 run = Run(
@@ -131,7 +145,7 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
             else "Confirm with --yes"
         )
         raise InvalidArgument(f"{question} {needed}")
-    # While asyncio runs, Ctrl-C only cancels a task, which cannot end a question.
+    # While asyncio runs, Ctrl-C only cancels a task, which does not end a question.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if cluster.type_name:
@@ -141,7 +155,13 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     if not confirmed:
-        raise click.Abort
+        raise NotConfirmed
+
+
+def _say_slow(bootstrap: str, timeout: float) -> None:
+    """Say on a terminal what the command waits for."""
+    if sys.stderr.isatty():
+        print(f"No broker of {bootstrap} has answered yet; waiting up to {timeout:g} s.", file=sys.stderr)
 
 
 def _show_progress(progress: Progress) -> None:

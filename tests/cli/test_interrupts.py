@@ -1,0 +1,136 @@
+"""Ctrl-C at any moment, and answers to questions: the command says what was done, and exits with 130."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.messages.kafka.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
+from kwire.messages.kafka.metadata import MetadataRequest
+from kwire.testing import FakeCluster
+from tests.cli.running import COMMAND, ON_ITS_TERMINAL, environment
+from tests.client.admin.scripted_broker import KeepSilent, scripted_broker
+from tests.client.admin.test_cluster_router import Script
+from tests.eventually import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from kwire.declare import Message
+
+CREATE = ("topics", "create", "orders", "-p", "1", "-r", "1")
+CREATED = CreateTopicsResponse(topics=(CreatableTopicResult(name="orders", error_code=0, error_message=None),))
+
+
+class NeverAnswers(Script):
+    """A broker that keeps every request."""
+
+    def __call__(self, request: Any) -> Message:
+        del request
+        raise KeepSilent
+
+
+async def interrupted(script: Script, when: Callable[[Message], bool], *arguments: str) -> tuple[int, str, str]:
+    """Run the command, interrupt it when the broker has received a request, and return code, stdout, and stderr."""
+    async with scripted_broker("kafka", script) as broker:
+        script.broker = broker
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND,
+            *("-b", f"127.0.0.1:{broker.port}", *arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+        )
+        try:
+            await eventually(lambda: any(map(when, broker.received)), "the request arrives")
+            process.send_signal(signal.SIGINT)
+            out, err = await asyncio.wait_for(process.communicate(), 30)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_interrupt_before_a_command_is_sent_says_that_nothing_was_changed() -> None:
+    found = await interrupted(NeverAnswers(), lambda request: isinstance(request, MetadataRequest), *CREATE)
+    assert found == (130, "", "Interrupted: nothing was changed.\n")
+
+
+async def test_interrupt_before_the_response_says_that_the_outcome_is_unknown() -> None:
+    script = Script(CreateTopicsRequest=[KeepSilent])
+    found = await interrupted(script, lambda request: isinstance(request, CreateTopicsRequest), *CREATE)
+    sentence = "the outcome of CreateTopicsRequest is unknown. Check the cluster before you repeat the command."
+    assert found == (130, "", f"Interrupted: {sentence}\n")
+
+
+async def test_interrupt_while_waiting_says_that_the_cluster_has_answered() -> None:
+    script = Script(CreateTopicsRequest=[CREATED])
+    found = await interrupted(
+        script, lambda request: isinstance(request, MetadataRequest) and bool(request.topics), *CREATE
+    )
+    assert found == (
+        130,
+        "",
+        "Interrupted: the cluster has answered CreateTopicsRequest, and may still be applying the change.\n",
+    )
+
+
+def answered(answer: bytes, *arguments: str, **variables: str) -> tuple[int, str]:
+    """Run the command on a terminal, type an answer to its question, and return the exit code and what was shown."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*ON_ITS_TERMINAL, *COMMAND, *arguments],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env=environment(**variables),
+        start_new_session=True,
+    )
+    os.close(terminal)
+    shown = b""
+    try:
+        while not shown.rstrip().endswith(b":"):
+            shown += os.read(controller, 1024)
+        os.write(controller, answer)
+        code = process.wait(30)
+        shown += os.read(controller, 1024)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(controller)
+    return code, shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [(b"\x03", "Interrupted: nothing was changed."), (b"n\n", "Not confirmed: nothing was changed.")],
+    ids=["Ctrl-C", "no"],
+)
+def test_question_that_is_not_confirmed_changes_nothing(answer: bytes, sentence: str) -> None:
+    with FakeCluster(1, topics=["orders"]) as cluster:
+        code, shown = answered(answer, "-b", cluster.bootstrap, "topics", "delete", "orders")
+    assert code == 130
+    assert "Delete orders and all records? [y/N]: " in shown
+    assert sentence in shown
+
+
+def test_other_name_than_that_of_the_cluster_changes_nothing(tmp_path: Path) -> None:
+    with FakeCluster(1, topics=["orders"]) as cluster:
+        config = tmp_path / "config.toml"
+        config.write_text(
+            f'[clusters.prod]\nbootstrap = "{cluster.bootstrap}"\nconfirm = "type-name"\n', encoding="utf-8"
+        )
+        code, shown = answered(b"prd\n", "-c", "prod", "topics", "delete", "orders", KWIRE_CONFIG=str(config))
+    assert code == 130
+    assert "Type prod to confirm: " in shown
+    assert "Not confirmed: nothing was changed." in shown
