@@ -119,7 +119,7 @@ def test_config_that_the_drafts_lack_is_one_sentence(arguments: list[str], sente
 
 
 def test_tools_are_listed_and_run_on_a_node(operator: Operator) -> None:
-    assert [each["name"] for each in operator.json("tools", "list")] == ["help", "status"]
+    assert [each["name"] for each in operator.json("tools", "list")] == ["config", "help", "status"]
     [status] = operator.json("tools", "run", "status", "--broker", "2")
     assert (status["broker"], status["exit_status"]) == (2, 0)
     assert json.loads(status["output"])["id"] == 2
@@ -135,4 +135,4 @@ def test_tool_that_fails_exits_with_1(operator: Operator) -> None:
     assert failed.err == "tool status ended with exit status 2.\n"
     unknown = operator.run("tools", "run", "stats")
     assert unknown.code == 1
-    assert "the tools are help, status" in unknown.err
+    assert "the tools are config, help, status" in unknown.err
