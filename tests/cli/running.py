@@ -19,8 +19,12 @@ COMMAND = (sys.executable, "-m", "kwire")
 ON_ITS_TERMINAL = (
     sys.executable,
     "-c",
-    "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
-    "signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])",
+    """
+import fcntl, os, signal, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a process in the background ignores it, and its children inherit that
+os.execvp(sys.argv[1], sys.argv[1:])
+""",
 )
 """Runs a program with stdin as the terminal of its session, as a terminal emulator does, so that Ctrl-C is a signal."""
 

@@ -123,7 +123,7 @@ def test_tools_are_listed_and_run_on_a_node(operator: Operator) -> None:
     [status] = operator.json("tools", "run", "status", "--broker", "2")
     assert (status["broker"], status["exit_status"]) == (2, 0)
     assert json.loads(status["output"])["id"] == 2
-    assert operator.run("tools", "run", "help").out.startswith("help\tlist the tools")
+    assert "help\tlist the tools" in operator.run("tools", "run", "help").out
     [dry] = operator.json("tools", "run", "status", "--dry-run")
     assert (dry["exit_status"], dry["output"]) == (None, "")
 
