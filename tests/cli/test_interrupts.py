@@ -7,6 +7,7 @@ import os
 import pty
 import signal
 import subprocess
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -101,8 +102,12 @@ def answered(answer: bytes, *arguments: str, **variables: str) -> tuple[int, str
     try:
         while not shown.rstrip().endswith(b":"):
             shown += os.read(controller, 1024)
-        os.write(controller, answer)
-        code = process.wait(30)
+        code = None
+        while code is None:
+            # Python may miss an interrupt right before it starts to read, so a person would press the key again.
+            os.write(controller, answer)
+            with suppress(subprocess.TimeoutExpired):
+                code = process.wait(3)
         shown += os.read(controller, 1024)
     finally:
         process.kill()
