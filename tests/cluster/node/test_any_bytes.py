@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import kwire
 from kwire import frame
-from kwire.cluster.node.listener import CloseReason
+from kwire.cluster.node.connection_limits import CloseReason
 from kwire.declare.introspect import describe
 from kwire.messages import every
 from kwire.messages.kip584.api_versions import ApiVersionsRequest, ApiVersionsResponse

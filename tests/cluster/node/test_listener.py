@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.cluster.node.listener import CloseReason, ConnectedClient, InvalidRequest, Limits, Listener
+from kwire.cluster.node.connection_limits import CloseReason, ConnectedClient, InvalidRequest, Limits
+from kwire.cluster.node.listener import Listener
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
 
-    from kwire.cluster.node.listener import Frame
+    from kwire.cluster.node.server_connection import Frame
 
 
 class RecordingObserver:
@@ -375,3 +376,66 @@ async def test_connection_accepted_during_stop_is_closed(turns: int) -> None:
             except ConnectionResetError:
                 assert not at.observer.open  # it was never accepted
         assert len(at.observer.open) == len(at.observer.closures)
+
+
+# Limits of all connections together
+
+
+async def test_unfinished_frames_occupy_a_bounded_amount_of_memory() -> None:
+    """The connections that occupy most are closed, and small requests of others are answered."""
+    async with port(Limits(memory=200_000, frame=100_000)) as at:
+        other = await at.client()
+        for _ in range(10):
+            client = await at.client()
+            client.writer.write(struct.pack(">i", 100_000) + bytes(60_000))
+            await client.writer.drain()
+            other.send(b"hello")
+            assert await other.receive() == b"hello"
+        await at.wait_closed(CloseReason.MEMORY, "of 200000 for all connections")
+        await eventually(lambda: sum(one.occupied for one in at.listener.connections) <= 200_000 + 200_000 // 16)
+        other.send(b"hello")
+        assert await other.receive() == b"hello"
+
+
+async def test_unread_responses_occupy_a_bounded_amount_of_memory() -> None:
+    async with port(Limits(memory=5_000_000, unsent=50_000_000)) as at:
+        other = await at.client()
+        for _ in range(5):
+            client = await at.client()
+            client.send(*[b"much"] * 20)
+            await client.writer.drain()
+        await at.wait_closed(CloseReason.MEMORY, "of 5000000 for all connections")
+        await eventually(lambda: sum(one.occupied for one in at.listener.connections) <= 5_000_000 * 17 // 16)
+        other.send(b"hello")
+        assert await other.receive() == b"hello"
+
+
+async def test_requests_in_progress_occupy_a_bounded_amount_of_memory() -> None:
+    """A connection with large requests in progress is not read further."""
+    async with port(Limits(unsent=1_000_000)) as at:
+        client = await at.client()
+        client.send(*[b"later" + bytes(100_000)] * 20)
+        await at.barrier()
+        assert at.dispatcher.requests == 3
+        at.dispatcher.gate.set()
+        for _ in range(20):
+            assert len(await client.receive()) == 100_005
+
+
+async def test_connections_of_one_address_are_limited() -> None:
+    async with port(Limits(connections=10, connections_per_address=2)) as at:
+        first, second, third = [await at.client() for _ in range(3)]
+        assert await third.closed()
+        await at.wait_closed(CloseReason.TOO_MANY_CONNECTIONS, "more than 2 connections of 127.0.0.1")
+        elsewhere = Client(
+            *await asyncio.open_connection(at.listener.host, at.listener.port, local_addr=("127.0.0.2", 0))
+        )
+        at.clients.append(elsewhere)
+        for client in (first, second, elsewhere):
+            client.send(b"hello")
+            assert await client.receive() == b"hello"
+        first.writer.close()
+        await eventually(lambda: len(at.listener.connections) == 2)
+        again = await at.client()
+        again.send(b"hello")
+        assert await again.receive() == b"hello"

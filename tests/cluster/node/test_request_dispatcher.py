@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import kwire
 from kwire import _kwire, frame
 from kwire.cluster.controller.backend import Outcome
-from kwire.cluster.node.listener import CloseReason, ConnectedClient, InvalidRequest, Listener
+from kwire.cluster.node.connection_limits import CloseReason, ConnectedClient, InvalidRequest
+from kwire.cluster.node.listener import Listener
 from kwire.cluster.node.metrics import Metrics
 from kwire.cluster.node.request_dispatcher import MAX_CACHED_RESPONSES, MIN_SPLIT_BODY, RequestDispatcher
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse

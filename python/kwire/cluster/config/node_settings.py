@@ -43,6 +43,9 @@ class NodeSettings:
     advertised: tuple[str, int] | None = setting("advertised.listeners", ADVERTISED_ADDRESS, level=Level.BROKER)
     """The address that others connect to. The default is the listen address, with the name of the host in place of a
     wildcard address."""
+    broker_listen: tuple[str, int] | None = setting("inter.broker.listener", ADDRESS, level=Level.BROKER)
+    """A second address to listen on, for other nodes only, which clients cannot exhaust. Nodes without one use the
+    address of the clients. Kafka names one of its `listeners` instead."""
     rack: str | None = setting("broker.rack", TEXT, level=Level.BROKER)
     """The rack of the node, for spreading replicas."""
     zookeeper_session_timeout_ms: int = setting("zookeeper.session.timeout.ms", integer(100, 2**31 - 1), 18_000)
@@ -94,8 +97,13 @@ class NodeSettings:
     """Requests of one connection that are processed at a time; further requests are not read."""
     queued_requests: int = setting("queued.max.requests", integer(1, 1_000_000), 500)
     """Requests in the queue of the controller; a further one is answered with 21."""
+    queued_bytes: int = setting("queued.max.request.bytes", integer(1, 2**63 - 1), 64 * 1024 * 1024, is_live=True)
+    """Bytes of requests and unsent responses of all connections of a listener. Beyond it, the connections that occupy
+    most are closed."""
     connections: int = setting("max.connections", integer(1, 2**31 - 1), 2048, is_live=True)
-    """Open connections."""
+    """Open connections of a listener."""
+    connections_per_address: int = setting("max.connections.per.ip", integer(1, 2**31 - 1), 1024, is_live=True)
+    """Open connections of one IP address to a listener."""
     idle_ms: int = setting("connections.max.idle.ms", integer(1, 2**31 - 1), 600_000, is_live=True)
     """Time after which a connection without traffic is closed."""
     slow_client_ms: int = setting("socket.slow.peer.timeout.ms", integer(1, 2**31 - 1), 30_000, is_live=True)

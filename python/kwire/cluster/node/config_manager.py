@@ -122,12 +122,10 @@ class ConfigManager:
             ),
             deleted_configs=tuple(name for name, text in changes.items() if text is None),
         )
-        controller = self._node.controller
+        controller = self._node.controller_endpoint
         if controller is None:
             raise ConfigRejected("this node does not know the controller: try again later")
-        response = await self._node.connections.send(
-            Endpoint(controller.host, controller.port), AlterTopicRequest_V2(topics=(alteration,))
-        )
+        response = await self._node.connections.send(controller, AlterTopicRequest_V2(topics=(alteration,)))
         for result in response.topics:
             if result.error_code:
                 raise ConfigRejected(f"topic {topic}: {ErrorCode(result.error_code).text}")

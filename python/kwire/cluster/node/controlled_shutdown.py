@@ -15,7 +15,6 @@ from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper.operations import SessionState
 from kwire.messages.kip4.admin import AdminRequest, AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
@@ -81,12 +80,12 @@ async def _request(node: NodeServices, broker_epoch: int) -> bool:
     arguments = (str(node.settings.id), str(broker_epoch))
     response = await move_leaders(arguments, node.backend)
     if response.error_code == ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST:
-        controller = node.controller
-        if controller is None or controller.node_id == node.settings.id:
+        controller = node.controller_endpoint
+        if controller is None or node.metadata.controller_id == node.settings.id:
             return False
         request = AdminRequest(tool=TOOL, arguments=arguments)
         try:
-            response = await node.connections.send(Endpoint(controller.host, controller.port), request)
+            response = await node.connections.send(controller, request)
         except ConnectionFault as fault:
             log.info("controlled shutdown failed, retrying", reason=str(fault))
             return False

@@ -27,12 +27,14 @@ from kwire.messages.kip4.topic_metadata import PartitionMetadata, TopicMetadata,
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as PartitionMetadata_V1
 from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as TopicMetadata_V1
+from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from uuid import UUID
 
     from kwire.messages.kafka.update_metadata import (
+        UpdateMetadataEndpoint,
         UpdateMetadataPartitionState,
         UpdateMetadataRequest,
         UpdateMetadataTopicState,
@@ -45,6 +47,11 @@ BEING_DELETED = -2
 """The leader in UpdateMetadata for a partition of a topic that is being deleted."""
 FULL_UPDATE = 2
 """The type of an UpdateMetadata request that lists all topics."""
+
+CLIENT_LISTENER = "ADMIN"
+"""The name of the listener for the admin protocol."""
+BROKER_LISTENER = "BROKER"
+"""The name of the listener for other nodes."""
 
 EMPTY_ARRAY = pack(">i", 0)
 NO_ERRORS: Mapping[str, int] = MappingProxyType({})
@@ -66,6 +73,8 @@ class MetadataCache:
         self.controller_id = -1
         self.controller_epoch = 0
         self.brokers: dict[int, Broker] = {}
+        self.broker_endpoints: dict[int, Endpoint] = {}
+        """Where nodes connect to each other."""
         self.topics: dict[str, CachedTopic] = {}
         self.configs: dict[str, tuple[ConfigEntry, ...]] = {}
         self.changes = 0
@@ -145,13 +154,15 @@ class MetadataCache:
         self.changes += 1
 
     def _update_brokers(self, request: UpdateMetadataRequest) -> None:
-        brokers = {}
+        brokers, endpoints = {}, {}
         for broker in request.live_brokers:
             if not broker.endpoints or not is_usable_host(broker.endpoints[0].host):
                 log.warning("skipping a broker without a usable address", broker_id=broker.id)
                 continue
             endpoint = broker.endpoints[0]
             brokers[broker.id] = Broker(node_id=broker.id, host=endpoint.host, port=endpoint.port)
+            endpoints[broker.id] = broker_endpoint(broker.endpoints)
+        self.broker_endpoints = endpoints
         if brokers != self.brokers:
             self.brokers = brokers
             for encoded in self._encoded.values():
@@ -243,6 +254,12 @@ class MetadataCache:
             config_entries=self.configs.get(name, ()) if cached else (),
         )
         return encode(TopicMetadataResponse_V1(brokers=(), topics=(topic,)), version=1)
+
+
+def broker_endpoint(endpoints: Sequence[UpdateMetadataEndpoint]) -> Endpoint:
+    """Return the endpoint of a broker that other nodes connect to."""
+    chosen = next((one for one in endpoints if one.listener == BROKER_LISTENER), endpoints[0])
+    return Endpoint(chosen.host, chosen.port)
 
 
 def is_usable_host(name: str) -> bool:

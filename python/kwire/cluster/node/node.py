@@ -17,25 +17,25 @@ from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.value_types import is_wildcard
 from kwire.cluster.node.config_manager import ConfigManager
 from kwire.cluster.node.config_tool import ConfigTool
+from kwire.cluster.node.connection_limits import Limits
 from kwire.cluster.node.controlled_shutdown import request_controlled_shutdown
 from kwire.cluster.node.finalized_features import FeatureCache
-from kwire.cluster.node.listener import Limits, Listener
+from kwire.cluster.node.listener import Listener
 from kwire.cluster.node.logs import logger
-from kwire.cluster.node.metadata_cache import MetadataCache
+from kwire.cluster.node.metadata_cache import BROKER_LISTENER, CLIENT_LISTENER, MetadataCache, broker_endpoint
 from kwire.cluster.node.metadata_updates import MetadataUpdates
 from kwire.cluster.node.metrics import Metrics
 from kwire.cluster.node.request_context import NodeServices
 from kwire.cluster.node.request_dispatcher import RequestDispatcher
 from kwire.cluster.node.session import NodeSession
 from kwire.cluster.node.tools import Tool, ToolContext, ToolRegistry, ToolRunner
-from kwire.cluster.zookeeper import StoreError, connect
-from kwire.protocol.endpoint import Endpoint
+from kwire.cluster.zookeeper import BrokerEndpoint, StoreError, connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kwire.cluster.config.node_settings import NodeSettings
-    from kwire.cluster.node.listener import CloseReason, ConnectedClient
+    from kwire.cluster.node.connection_limits import CloseReason, ConnectedClient
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 RECONNECT_SECONDS = 0.5
@@ -68,6 +68,7 @@ class Node:
         )
         dispatcher = RequestDispatcher(self._services, self.metrics)
         self._listener = Listener(dispatcher.dispatch, self, limits(settings), dispatcher.cached_responses)
+        self._broker_listener = Listener(dispatcher.dispatch, self, limits(settings), dispatcher.cached_responses)
         self._session: NodeSession | None = None
         self._session_loop: asyncio.Task[None] | None = None
         self._compatibility: asyncio.Task[None] | None = None
@@ -82,7 +83,8 @@ class Node:
 
     def _settings_changed(self) -> None:
         log.info("settings have changed", node_id=self.settings.id)
-        self._listener.limits = limits(self.settings)  # of connections that are opened from now on
+        for listener in (self._listener, self._broker_listener):
+            listener.limits = limits(self.settings)  # of connections that are opened from now on
 
     # Start and stop
 
@@ -114,7 +116,9 @@ class Node:
         if settings.metrics is not None:
             self._add_gauges()
             self.metrics_port, self._stop_metrics = self.metrics.serve(*settings.metrics)
-        await session.start(self.host, self.port)
+        if settings.broker_listen is not None:
+            await self._broker_listener.start(*settings.broker_listen)
+        await session.start(self._endpoints())
         loop = asyncio.get_running_loop()
         self._session_loop = loop.create_task(self._replace_sessions(), name="sessions")
         self._compatibility = loop.create_task(self._stop_if_incompatible(), name="compatibility")
@@ -158,11 +162,21 @@ class Node:
                 stack.push_async_callback(asyncio.to_thread, self._stop_metrics)
             stack.push_async_callback(self._connections.close)
             stack.push_async_callback(self._listener.stop, grace)
+            stack.push_async_callback(self._broker_listener.stop, grace)
             if self._session is not None:
                 stack.push_async_callback(self._session.close)
             if self._session_loop is not None:
                 self._session_loop.cancel()
                 await asyncio.gather(self._session_loop, return_exceptions=True)
+
+    def _endpoints(self) -> tuple[BrokerEndpoint, ...]:
+        """Return the endpoints to register."""
+        endpoints = (BrokerEndpoint(CLIENT_LISTENER, self.host, self.port),)
+        listener = self._broker_listener
+        if not listener.is_listening:
+            return endpoints
+        host = self.host if is_wildcard(listener.host) else listener.host
+        return (*endpoints, BrokerEndpoint(BROKER_LISTENER, host, listener.port))
 
     # ZooKeeper
 
@@ -201,7 +215,7 @@ class Node:
             log.warning("cannot open a ZooKeeper session, retrying", reason=str(error))
             return False
         try:
-            await session.start(self.host, self.port)
+            await session.start(self._endpoints())
         except Exception:  # whatever the reason, a node without a session is useless: retry
             log.exception("cannot start the ZooKeeper session, retrying")
             await session.close()
@@ -212,8 +226,8 @@ class Node:
         """Send UpdateMetadata for this node's controller; to this node itself without a connection."""
         if broker_id == self.settings.id:
             return await self._services.metadata_updates.apply(request)
-        [endpoint] = [broker.endpoints[0] for broker in request.live_brokers if broker.id == broker_id]
-        return await self._connections.send(Endpoint(endpoint.host, endpoint.port), request)
+        [endpoint] = [broker_endpoint(broker.endpoints) for broker in request.live_brokers if broker.id == broker_id]
+        return await self._connections.send(endpoint, request)
 
     # Status and metrics
 
@@ -231,7 +245,7 @@ class Node:
             "brokers": sorted(metadata.brokers),
             "topics": len(metadata.topics),
             "partitions": sum(len(topic.partitions) for topic in list(metadata.topics.values())),
-            "connections": len(self._listener.connections),
+            "connections": len(self._listener.connections) + len(self._broker_listener.connections),
         }
 
     def _add_gauges(self) -> None:
@@ -270,7 +284,9 @@ def limits(settings: NodeSettings) -> Limits:
         frame=settings.request_bytes,
         broker_frame=settings.broker_request_bytes,
         in_flight=settings.requests_in_flight,
+        memory=settings.queued_bytes,
         connections=settings.connections,
+        connections_per_address=settings.connections_per_address,
         idle=settings.idle_ms / 1000,
         incomplete_frame=settings.slow_client_ms / 1000,
         unread_responses=settings.slow_client_ms / 1000,

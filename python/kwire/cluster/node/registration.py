@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.zookeeper import Store, WatchEvent
 
-LISTENER = "ADMIN"
-"""The name of the listener for the admin protocol."""
-
 log = logger(__name__)
 
 
@@ -46,11 +43,11 @@ class IdInUse(KwireError):
         return f"another node is registered with id {self.node_id}, at {self.address}: give each node a unique id"
 
 
-def registration(settings: NodeSettings, host: str, port: int) -> BrokerRegistration:
-    """Return the registration of a node that others connect to at this address."""
+def registration(settings: NodeSettings, endpoints: tuple[BrokerEndpoint, ...]) -> BrokerRegistration:
+    """Return the registration of a node that others connect to at these endpoints, the one for clients first."""
     supported = settings.supported_features.items()
     return BrokerRegistration(
-        (BrokerEndpoint(LISTENER, host, port),),
+        endpoints,
         rack=settings.rack,
         features={name: SupportedVersionRange(each.min_version, each.max_version) for name, each in supported},
         timestamp=time.time_ns() // 1_000_000,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kwire.cluster.node.metadata_updates import MetadataUpdates
     from kwire.cluster.node.tools import ToolRunner
     from kwire.messages.kip4.structures import Broker
+    from kwire.protocol.endpoint import Endpoint
 
 
 @dataclass(slots=True)
@@ -40,6 +41,11 @@ class NodeServices:
     def controller(self) -> Broker | None:
         """The active controller, if this node knows it."""
         return self.metadata.brokers.get(self.metadata.controller_id)
+
+    @property
+    def controller_endpoint(self) -> Endpoint | None:
+        """Where this node connects to the active controller, if it knows it."""
+        return self.metadata.broker_endpoints.get(self.metadata.controller_id)
 
 
 class RequestContext(NamedTuple):

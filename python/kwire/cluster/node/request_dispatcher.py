@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire import _kwire, frame
 from kwire.cluster.node.apis import DIALECT, api_versions, find_handler, served_requests
-from kwire.cluster.node.listener import CloseReason, InvalidRequest
+from kwire.cluster.node.connection_limits import CloseReason, InvalidRequest
 from kwire.cluster.node.logs import bound, logger
 from kwire.cluster.node.request_context import RequestContext
 from kwire.codec import encode
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
     from kwire.cluster.node.apis import Response
-    from kwire.cluster.node.listener import ConnectedClient, Frame
+    from kwire.cluster.node.connection_limits import ConnectedClient
     from kwire.cluster.node.metrics import Metrics
     from kwire.cluster.node.request_context import NodeServices
+    from kwire.cluster.node.server_connection import Frame
     from kwire.messages.headers import RequestHeader
 
 MAX_CACHED_RESPONSES = 256

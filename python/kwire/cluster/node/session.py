@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
-    from kwire.cluster.zookeeper import Store
+    from kwire.cluster.zookeeper import BrokerEndpoint, Store
 
 CHECK_SECONDS = 1.0
 
@@ -48,7 +48,7 @@ class NodeSession:
         self._ended = asyncio.Event()
         self._stop_listening = store.listen(self._state_changed)
 
-    async def start(self, host: str, port: int) -> None:
+    async def start(self, endpoints: tuple[BrokerEndpoint, ...]) -> None:
         """Follow the finalized features and the topic configs, register, and join the controller election.
 
         Raises:
@@ -59,23 +59,23 @@ class NodeSession:
         await self._make_paths()
         await self.features.start()
         await self.configs.start()
-        await self._register(host, port)
-        self._registration = asyncio.get_running_loop().create_task(self._keep_registered(host, port))
+        await self._register(endpoints)
+        self._registration = asyncio.get_running_loop().create_task(self._keep_registered(endpoints))
         await self.controller.start()
 
-    async def _register(self, host: str, port: int) -> None:
+    async def _register(self, endpoints: tuple[BrokerEndpoint, ...]) -> None:
         settings = self._config.current
         timeout = 2 * settings.zookeeper_session_timeout_ms / 1000
-        self.broker_epoch = await register(self.store, settings.id, registration(settings, host, port), timeout)
-        log.info("registered", node_id=settings.id, host=host, port=port, broker_epoch=self.broker_epoch)
+        self.broker_epoch = await register(self.store, settings.id, registration(settings, endpoints), timeout)
+        log.info("registered", node_id=settings.id, endpoints=list(map(str, endpoints)), broker_epoch=self.broker_epoch)
 
-    async def _keep_registered(self, host: str, port: int) -> None:
+    async def _keep_registered(self, endpoints: tuple[BrokerEndpoint, ...]) -> None:
         """Register again whenever another program has deleted the registration."""
         while True:
             try:
                 await wait_deleted(self.store, self._config.current.id)
                 log.warning("another program has deleted the registration")
-                await self._register(host, port)
+                await self._register(endpoints)
             except (SessionExpired, StoreClosed):
                 return
             except (StoreError, IdInUse) as error:

@@ -11,7 +11,6 @@ from kwire.messages.kafka.error_codes import ErrorCode as KafkaErrorCode
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
-from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
@@ -81,12 +80,12 @@ async def _create_topics(names: Sequence[str], context: RequestContext) -> Seque
     try:
         backend.check_active()
     except NotController:
-        controller = context.node.controller
+        controller = context.node.controller_endpoint
         if controller is None:
             return ()
         try:
             request = CreateTopicRequest_V2(topics=creations)
-            response = await context.node.connections.send(Endpoint(controller.host, controller.port), request)
+            response = await context.node.connections.send(controller, request)
         except ConnectionFault as fault:
             log.warning("automatic topic creation failed", topics=names, reason=str(fault))
             return ()

@@ -1,0 +1,113 @@
+"""Limits of the connections of a listener, and what happens to connections that exceed them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+class CloseReason(StrEnum):
+    """Why a connection was closed, other than by the client between two requests or because the listener stops."""
+
+    DISCONNECTED = "disconnected_within_frame"
+    IDLE = "idle"
+    INCOMPLETE_FRAME = "incomplete_frame"
+    INVALID_FRAME = "invalid_frame"
+    INVALID_REQUEST = "invalid_request"
+    MEMORY = "memory"
+    REQUEST_FAILED = "request_failed"
+    TOO_MANY_CONNECTIONS = "too_many_connections"
+    UNREAD_RESPONSES = "unread_responses"
+
+
+class InvalidRequest(Exception):
+    """A request that is not answered: its connection is closed, and the detail is logged."""
+
+    def __init__(self, detail: str, reason: CloseReason = CloseReason.INVALID_REQUEST) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.reason = reason
+
+
+class Limits(NamedTuple):
+    """Limits of the connections; sizes in bytes, times in seconds."""
+
+    frame: int = 4 * 1024 * 1024
+    """The largest request (`socket.request.max.bytes`)."""
+    broker_frame: int = 64 * 1024 * 1024
+    """The largest request with the key of UpdateMetadata (`inter.broker.request.max.bytes`)."""
+    in_flight: int = 64
+    """Requests of one connection that are being processed; further requests are not read."""
+    unsent: int = 8 * 1024 * 1024
+    """Bytes of responses that a client has not read; beyond it, no further requests are read."""
+    memory: int = 64 * 1024 * 1024
+    """Bytes that all connections may occupy together (`queued.max.request.bytes`); beyond it, those that occupy most
+    are closed."""
+    connections: int = 2048
+    """Open connections (`max.connections`); a further one is closed immediately."""
+    connections_per_address: int = 1024
+    """Open connections of one IP address (`max.connections.per.ip`)."""
+    idle: float = 600.0
+    """Time without a received byte and without a request in flight (`connections.max.idle.ms`)."""
+    incomplete_frame: float = 30.0
+    """Time from the first byte of a frame to its last."""
+    unread_responses: float = 30.0
+    """Time for which a client may leave responses unread."""
+
+
+class Observer(Protocol):
+    """Receives the events of a listener. It is called in the event loop and must not block."""
+
+    def opened(self, client: ConnectedClient) -> None: ...
+
+    def closed(self, client: ConnectedClient, reason: CloseReason | None, detail: str) -> None:
+        """`reason` is None if the client disconnected between two requests, or the listener stops."""
+
+    def failed(self, client: ConnectedClient, error: BaseException) -> None:
+        """A request raised another exception than InvalidRequest. Its connection is closed."""
+
+
+class ConnectedClient:
+    """The client of one connection; the same object for the lifetime of the connection."""
+
+    __slots__ = ("address", "client_id", "received", "sent")
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.client_id: str | None = None
+        """The client id of the last request."""
+        self.received = 0
+        """The number of requests."""
+        self.sent = 0
+        """The number of responses."""
+
+    def __repr__(self) -> str:
+        return f"<ConnectedClient {self.address} client_id={self.client_id!r}>"
+
+
+class Occupant(Protocol):
+    """A connection, as far as its memory is concerned."""
+
+    @property
+    def occupied(self) -> int:
+        """The bytes that are received but not answered, or not sent yet."""
+
+    def close_for_memory(self, occupied: int) -> None:
+        """Free the memory at once."""
+
+
+def enforce_memory(connections: Collection[Occupant], limit: int) -> None:
+    """Close the connections that occupy most, until all together occupy at most `limit` bytes.
+
+    So many unfinished frames, or responses that are not read, cost their senders the connection, and no one else.
+    """
+    occupied = sorted(((one.occupied, number, one) for number, one in enumerate(connections)), reverse=True)
+    excess = sum(size for size, _, _ in occupied) - limit
+    for size, _, connection in occupied:
+        if excess <= 0:
+            break
+        connection.close_for_memory(size)
+        excess -= size
