@@ -37,6 +37,7 @@ TOPICS = (
     "node",
     "cluster",
     "changes",
+    "command_line",
 )
 LIMIT = 3 * 3600
 """Time limit of a topic in seconds."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from kwire.client.admin import AdminClient, ClientQuotaEntity
 from tests.docs.pages import DOCS, README, programs
@@ -38,3 +40,27 @@ def test_the_first_example_of_the_readme_polls_a_real_broker(cluster: Cluster) -
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
 
     assert (run.stdout, run.stderr) == ("None True True\n", "")
+
+
+@pytest.fixture
+def page_for_confluent_users() -> dict[str, Any]:
+    """The functions of the page, as a reader would paste them."""
+    names: dict[str, Any] = {}
+    exec("\n".join(programs(DOCS / "how-to" / "confluent-kafka.md")), names)
+    return names
+
+
+def test_functions_for_users_of_confluent_kafka_work(
+    cluster: Cluster, page_for_confluent_users: dict[str, Any]
+) -> None:
+    page = page_for_confluent_users
+    with page["connect"](cluster.bootstrap, None) as admin:
+        page["create"](admin, "moved-from-confluent")
+        try:
+            assert page["count_partitions"](admin)["moved-from-confluent"] == 2
+            assert page["change_retention"](admin, "moved-from-confluent", 7) == "60000"
+            assert page["change_retention"](admin, "moved-from-confluent", 8) == "7"
+            assert page["lag_after_reset"](admin, "moved-group", "moved-from-confluent") == 0
+            admin.delete_groups(["moved-group"]).raise_first()
+        finally:
+            page["delete"](admin, "moved-from-confluent")

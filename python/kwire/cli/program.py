@@ -6,26 +6,21 @@ command. `kwire --help` reads the docstrings from the files and imports none of 
 
 from __future__ import annotations
 
-import ast
 import os
-import pkgutil
 import sys
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from kwire import __version__, verbs
-from kwire.cli import commands
 from kwire.cli.cluster_options import cluster_options
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from importlib.abc import InspectLoader
 
 EXIT_INVALID_INPUT = 1
 EXIT_USAGE = 2
@@ -33,22 +28,20 @@ EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 
+FOLDER = Path(__file__).with_name("commands")
+"""The modules of the subcommands."""
+
+
 @cache
 def command_names() -> tuple[str, ...]:
     """Return the names of the subcommands in alphabetical order."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(commands.__path__)))
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__"))
 
 
 @cache
 def short_help(name: str) -> str:
     """Return the first line of a subcommand's docstring, without importing the subcommand."""
-    spec = find_spec(f"{commands.__name__}.{name}")
-    assert spec is not None
-    source = cast("InspectLoader", spec.loader).get_source(spec.name)
-    for node in ast.parse(source or "").body:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            return (ast.get_docstring(node) or "").partition("\n")[0]
-    return ""
+    return verbs.first_line(FOLDER / f"{name}.py", f"\ndef {name}(")
 
 
 class LazyGroup(click.Group):

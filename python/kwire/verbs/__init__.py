@@ -6,19 +6,27 @@ the first lines of docstrings are read without importing anything.
 
 from __future__ import annotations
 
-import ast
-import pkgutil
-from difflib import get_close_matches
+import re
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from kwire.verbs.verb import Verb
 
-__all__ = ["VERB_ALIASES", "aliases", "find_noun", "find_verb", "noun_help", "nouns", "similar", "verb_help", "verbs"]
+__all__ = [
+    "VERB_ALIASES",
+    "aliases",
+    "find_noun",
+    "find_verb",
+    "first_line",
+    "noun_help",
+    "nouns",
+    "similar",
+    "verb_help",
+    "verbs",
+]
 
 FOLDER = Path(__file__).parent
 
@@ -29,14 +37,14 @@ VERB_ALIASES = {"ls": "list", "rm": "delete"}
 @cache
 def nouns() -> tuple[str, ...]:
     """Return the nouns in alphabetical order."""
-    return tuple(sorted(_spelled(module.name) for module in pkgutil.iter_modules([str(FOLDER)]) if module.ispkg))
+    return tuple(sorted(_spelled(path.parent.name) for path in FOLDER.glob("*/__init__.py")))
 
 
 @cache
 def verbs(noun: str) -> tuple[str, ...]:
     """Return the verbs of a noun in alphabetical order."""
-    folder = FOLDER / noun.replace("-", "_")
-    return tuple(sorted(_spelled(module.name) for module in pkgutil.iter_modules([str(folder)])))
+    modules = (path.stem for path in _folder(noun).glob("*.py"))
+    return tuple(sorted(_spelled(module) for module in modules if module != "__init__"))
 
 
 def find_noun(name: str) -> str | None:
@@ -59,10 +67,9 @@ def find_verb(noun: str, name: str) -> Verb[Any] | None:
 @cache
 def aliases(noun: str) -> tuple[str, ...]:
     """Return the other names of a noun: its singular, and the tuple ALIASES of its package."""
-    listed: tuple[str, ...] = ()
-    for node in _tree(FOLDER / noun.replace("-", "_") / "__init__.py").body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "ALIASES":
-            listed = tuple(ast.literal_eval(node.value))
+    source = (_folder(noun) / "__init__.py").read_text(encoding="utf-8")
+    declared = re.search(r"^ALIASES = \((.*)\)$", source, re.MULTILINE)
+    listed = tuple(re.findall(r'"([^"]+)"', declared[1])) if declared is not None else ()
     singular = noun.removesuffix("s")
     return listed if singular == noun else (singular, *listed)
 
@@ -70,45 +77,41 @@ def aliases(noun: str) -> tuple[str, ...]:
 @cache
 def noun_help(noun: str) -> str:
     """Return the first line of the docstring of a noun's package."""
-    return _first_line(ast.get_docstring(_tree(FOLDER / noun.replace("-", "_") / "__init__.py")))
+    return first_line(_folder(noun) / "__init__.py")
 
 
 @cache
 def verb_help(noun: str, name: str) -> str:
     """Return the first line of a verb's docstring, without importing the verb."""
-    spec = find_spec(_module(noun, name))
-    assert spec is not None
-    assert spec.origin is not None
-    for node in _tree(Path(spec.origin)).body:
-        if isinstance(node, ast.AsyncFunctionDef) and _spelled(node.name) == name:
-            return _first_line(ast.get_docstring(node))
-    return ""
+    module = _module(noun, name).rpartition(".")[2]
+    return first_line(_folder(noun) / f"{module}.py", f"\nasync def {module}(")
+
+
+def first_line(path: Path, after: str = "") -> str:
+    """Return the first line of the docstring that follows a text in a file. Parsing the file would take too long."""
+    source = path.read_text(encoding="utf-8")
+    docstring = source[source.find(after) :].partition('"""')[2]
+    return docstring.partition("\n")[0].partition('"""')[0]
 
 
 def similar(name: str, candidates: tuple[str, ...]) -> list[str]:
     """Return the candidates most similar to a misspelled name, best first."""
+    from difflib import get_close_matches
+
     return get_close_matches(name, candidates, n=3, cutoff=0.6)
 
 
 def _module(noun: str, name: str) -> str:
     """Return the module of a verb. A verb that is a keyword or a builtin of Python has an underscore at its end."""
-    package = f"{__name__}.{noun.replace('-', '_')}"
     stem = name.replace("-", "_")
-    return next(
-        f"{package}.{module.name}"
-        for module in pkgutil.iter_modules([str(FOLDER / noun.replace("-", "_"))])
-        if module.name.strip("_") == stem
-    )
+    found = next(path.stem for path in _folder(noun).glob("*.py") if path.stem.strip("_") == stem)
+    return f"{__name__}.{noun.replace('-', '_')}.{found}"
+
+
+def _folder(noun: str) -> Path:
+    return FOLDER / noun.replace("-", "_")
 
 
 def _spelled(module: str) -> str:
     """Return how a module's name is written in a command line."""
     return module.strip("_").replace("_", "-")
-
-
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def _first_line(docstring: str | None) -> str:
-    return (docstring or "").partition("\n")[0]
