@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import kwire
+from kwire import frame
 from kwire.client.admin import BlockingAdminClient, NewTopic
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
-from kwire.testing.local_cluster import LocalCluster
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.testing.local_cluster import LocalCluster, request_cluster_metadata
 from tests.cluster.consistency import send, wait_consistent
 from tests.cluster.faults import controller_id
 
@@ -36,3 +43,33 @@ def test_requests_of_many_partitions_do_not_stop_zookeeper() -> None:
         admin.wait_until_created({"small": 3})
         assert cluster.zookeeper.pid == pid
         wait_consistent(cluster)
+
+
+CLIENTS = 500
+LARGEST_MEGABYTES = 256
+
+UNFINISHED = (4_000_000).to_bytes(4, "big") + bytes(3_000_000)
+UNREAD = frame.encode_request(
+    TopicMetadataRequest_V1(topic_names=tuple(f"unknown-topic-{number}" for number in range(10_000))),
+    version=1,
+    correlation_id=1,
+    client_id="greedy",
+)
+
+
+@pytest.mark.parametrize("sent", [UNFINISHED, UNREAD], ids=["unfinished frames", "unread responses"])
+def test_clients_cannot_exhaust_the_memory_of_a_node(sent: bytes) -> None:
+    """20 unfinished frames of 50 MB took 1 GB."""
+    with LocalCluster(nodes=1) as cluster, ExitStack() as stack:
+        node = cluster.node(1)
+        clients = [stack.enter_context(socket.create_connection((node.host, node.port))) for _ in range(CLIENTS)]
+        for client in clients:
+            client.setblocking(False)
+        for _ in range(30):
+            for client in clients:
+                with suppress(OSError):  # the node has closed the connection, or does not read
+                    client.send(sent)
+            assert len(request_cluster_metadata(node).brokers) == 1
+        status = Path(f"/proc/{node.pid}/status").read_text(encoding="utf-8")
+        [peak] = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")]
+        assert peak / 1024 < LARGEST_MEGABYTES

@@ -82,7 +82,7 @@ class NodeSettings:
     request_bytes: int = setting("socket.request.max.bytes", integer(1, 2**31 - 1), 4 * 1024 * 1024, is_live=True)
     """The largest request, other than UpdateMetadata."""
     broker_request_bytes: int = setting(
-        "inter.broker.request.max.bytes", integer(1, 2**31 - 1), 64 * 1024 * 1024, is_live=True
+        "inter.broker.request.max.bytes", integer(1, 2**31 - 1), 24 * 1024 * 1024, is_live=True
     )
     """The largest UpdateMetadata request. One partition takes about 50 bytes. Kafka has no such setting."""
     max_request_items: int = setting("admin.request.max.items", integer(1, 2**31 - 1), 10_000, is_live=True)
@@ -97,7 +97,7 @@ class NodeSettings:
     """Requests of one connection that are processed at a time; further requests are not read."""
     queued_requests: int = setting("queued.max.requests", integer(1, 1_000_000), 500)
     """Requests in the queue of the controller; a further one is answered with 21."""
-    queued_bytes: int = setting("queued.max.request.bytes", integer(1, 2**63 - 1), 64 * 1024 * 1024, is_live=True)
+    queued_bytes: int = setting("queued.max.request.bytes", integer(1, 2**63 - 1), 32 * 1024 * 1024, is_live=True)
     """Bytes of requests and unsent responses of all connections of a listener. Beyond it, the connections that occupy
     most are closed."""
     connections: int = setting("max.connections", integer(1, 2**31 - 1), 2048, is_live=True)

@@ -37,13 +37,13 @@ class Limits(NamedTuple):
 
     frame: int = 4 * 1024 * 1024
     """The largest request (`socket.request.max.bytes`)."""
-    broker_frame: int = 64 * 1024 * 1024
+    broker_frame: int = 24 * 1024 * 1024
     """The largest request with the key of UpdateMetadata (`inter.broker.request.max.bytes`)."""
     in_flight: int = 64
     """Requests of one connection that are being processed; further requests are not read."""
     unsent: int = 8 * 1024 * 1024
     """Bytes of responses that a client has not read; beyond it, no further requests are read."""
-    memory: int = 64 * 1024 * 1024
+    memory: int = 32 * 1024 * 1024
     """Bytes that all connections may occupy together (`queued.max.request.bytes`); beyond it, those that occupy most
     are closed."""
     connections: int = 2048

@@ -45,6 +45,8 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._addresses: Counter[str] = Counter()
+        self.is_adding_up = False
+        """Whether connections must wait before they start further requests, because memory is about to be checked."""
         self._growth = 0
         """Bytes that connections have added to what they occupy since all were added up."""
         self._empty = asyncio.Event()
@@ -100,10 +102,12 @@ class Listener:
         before, threshold = self._growth, self.limits.memory // 16
         self._growth += size
         if before <= threshold < self._growth:
+            self.is_adding_up = True
             asyncio.get_running_loop().call_soon(self._enforce_memory)
 
     def _enforce_memory(self) -> None:
         self._growth = 0
+        self.is_adding_up = False
         enforce_memory(self.connections, self.limits.memory)
 
     def remove(self, connection: ServerConnection) -> None:

@@ -64,6 +64,10 @@ class ConnectionOwner(Protocol):
     def connections(self) -> Collection[object]:
         """The open connections."""
 
+    @property
+    def is_adding_up(self) -> bool:
+        """Whether connections must wait before they start further requests."""
+
     def add(self, connection: ServerConnection) -> None:
         """Register an open connection."""
 
@@ -236,14 +240,15 @@ class ServerConnection(asyncio.Protocol):
         turn_ends = self._loop.time() + SLICE_SECONDS
         try:
             while not self._paused and not self._finishing:
+                if self._listener.is_adding_up:
+                    self._yield_turn()
+                    break
                 stop = self._answer_next(data, position)
                 if stop == position:
                     break
                 position = stop
                 if position < len(data) and self._loop.time() > turn_ends:
-                    self._yielded = True
-                    self._pause_reading()
-                    self._loop.call_soon(self._continue)
+                    self._yield_turn()
         except InvalidRequest as error:
             self._flush()
             self.close(error.reason, error.detail)
@@ -254,6 +259,11 @@ class ServerConnection(asyncio.Protocol):
             return len(data)
         self._flush()
         return position
+
+    def _yield_turn(self) -> None:
+        self._yielded = True
+        self._pause_reading()
+        self._loop.call_soon(self._continue)
 
     def _continue(self) -> None:
         """Continue after the turn of other connections."""
