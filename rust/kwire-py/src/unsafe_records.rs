@@ -15,9 +15,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::records::{encode_error, raise_encode};
+use crate::unsafe_builder::Raised;
 use crate::unsafe_constants::Constants;
 use crate::unsafe_layout::{Layout, count, write};
 use crate::unsafe_objects::elements;
+use crate::unsafe_uniform::new_objects;
 
 type Node = *mut ffi::PyObject;
 
@@ -311,22 +313,13 @@ fn new_bytes(bytes: Option<&[u8]>) -> Result<Owned, Failed> {
 /// Create an instance with null in its fields.
 #[inline(always)]
 fn allocate(layout: &Layout) -> Result<Owned, Failed> {
-    // SAFETY: an instance of an adopted class is allocated as `PyType_GenericAlloc` would do it. The template has the
-    // initial words of an instance, and the references in it are counted here. Instances of other classes come from
-    // their own allocator.
+    // SAFETY: the place of the new object is null. Instances of classes that are not adopted come from their own
+    // allocator, and their slots are written here for the first time.
     unsafe {
         if layout.adopted {
-            let memory: *mut Node = ffi::PyObject_Malloc(size_of_val(&*layout.template)).cast();
-            if memory.is_null() {
-                ffi::PyErr_NoMemory();
-                return Err(Failed);
-            }
-            memory.copy_from_nonoverlapping(layout.template.as_ptr(), layout.template.len());
-            count(layout.class.as_ptr());
-            for (_, default) in &layout.defaults {
-                count(default.as_ptr());
-            }
-            return Owned::new(memory.cast());
+            let mut object = std::ptr::null_mut();
+            new_objects(layout, &raw mut object, 1).map_err(|Raised| Failed)?;
+            return Owned::new(object);
         }
         let object = Owned::new(ffi::PyType_GenericAlloc(layout.type_pointer(), 0))?;
         for (offset, default) in &layout.defaults {
