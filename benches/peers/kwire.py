@@ -15,6 +15,8 @@ from kwire.messages.kafka import MetadataResponse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kwire.declare import Message
+
 
 class Kwire(Peer):
     name = "kwire"
@@ -24,11 +26,22 @@ class Kwire(Peer):
     @override
     def codec(self, message: str, version: int) -> Codec:
         cls = message_class(message)
+
+        # As programs call it. A `partial` with a keyword copies a dict, which takes as long as a part of the message.
+        def decode(data: bytes) -> Message:
+            return kwire.decode(cls, data, version=version)
+
+        def encode(message: Message) -> bytes:
+            return kwire.encode(message, version=version)
+
+        def validate(data: bytes) -> None:
+            kwire.validate(cls, data, version=version)
+
         return Codec(
-            decode=partial(kwire.decode, cls, version=version),
-            encode=partial(kwire.encode, version=version),
+            decode=decode,
+            encode=encode,
             content=content,
-            validate=partial(kwire.validate, cls, version=version),
+            validate=validate,
             view=partial(read_partitions, version) if cls is MetadataResponse else None,
         )
 

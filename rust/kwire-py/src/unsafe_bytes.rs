@@ -37,6 +37,9 @@ const FIRST: usize = 1 << 16;
 /// that follows a large one would otherwise need the memory of the large one.
 const MAX_RATIO: usize = 128;
 
+/// An object with at most this many unused bytes keeps them, which costs less than a call of the allocator.
+const MOST_UNUSED: usize = 2 * BLOCK;
+
 impl Growing {
     /// Create an empty object. A good estimate of its length saves copies.
     pub(crate) fn new(_: Python<'_>, estimate: usize) -> Self {
@@ -90,8 +93,15 @@ impl Growing {
 
     /// Return the object, truncated to what was written, or an error if memory ran out.
     pub(crate) fn finish(mut self, py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
-        if self.length != self.capacity {
+        if self.capacity - self.length > MOST_UNUSED {
             self.resize(self.length);
+        } else if !self.object.is_null() {
+            // SAFETY: the object is a `bytes` object that nothing else refers to (invariant 1). Its memory has room for
+            // `capacity` bytes and a zero after them, so also for fewer. It has no hash yet.
+            unsafe {
+                (*self.object.cast::<ffi::PyVarObject>()).ob_size = self.length.cast_signed();
+                self.data.add(self.length).write(0);
+            }
         }
         let object = std::mem::replace(&mut self.object, null_mut());
         if object.is_null() {

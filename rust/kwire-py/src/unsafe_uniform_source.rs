@@ -207,13 +207,13 @@ impl Run<'_> {
         // SAFETY: as in `measure`. The first condition checks the class of the objects that the others get.
         unsafe {
             let mut found = before(objects, |object| {
-                !object.is_null()
-                    && ffi::Py_TYPE(object) == self.class
-                    && (slot(object, self.unknown_tags) == source.no_tags) == (self.tags == 0)
+                !object.is_null() && ffi::Py_TYPE(object) == self.class
             });
-            if self.tags > 0 {
-                found = before(found, |object| self.has_tags(source, object));
-            }
+            found = if self.tags == 0 {
+                before(found, |object| slot(object, self.unknown_tags) == source.no_tags)
+            } else {
+                before(found, |object| self.has_tags(source, object))
+            };
             let mut last = None;
             for (array, count) in self.columns.arrays.iter().zip(&self.counts) {
                 let same_length = last.filter(|(_, other)| other == count);

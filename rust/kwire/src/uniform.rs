@@ -198,8 +198,10 @@ trait Word: Copy + Default + Eq {
     const SIZE: usize;
     /// Read the bytes at an offset.
     fn read(bytes: &[u8], at: usize) -> Option<Self>;
-    /// Add the bits of the mask in which a word differs from this one to those found so far.
-    fn add_differences(self, word: Self, mask: Self, found: &mut Self);
+    /// Add the bits in which a word differs from this one to those found so far.
+    fn add_differences(self, word: Self, found: &mut Self);
+    /// Return the bits of the mask.
+    fn masked(self, mask: Self) -> Self;
 }
 
 impl Word for u32 {
@@ -211,8 +213,13 @@ impl Word for u32 {
     }
 
     #[inline(always)]
-    fn add_differences(self, word: Self, mask: Self, found: &mut Self) {
-        *found |= (self ^ word) & mask;
+    fn add_differences(self, word: Self, found: &mut Self) {
+        *found |= self ^ word;
+    }
+
+    #[inline(always)]
+    fn masked(self, mask: Self) -> Self {
+        self & mask
     }
 }
 
@@ -232,10 +239,17 @@ impl Word for Wide {
     }
 
     #[inline(always)]
-    fn add_differences(self, word: Self, mask: Self, found: &mut Self) {
-        for (((found, own), other), mask) in found.iter_mut().zip(self).zip(word).zip(mask) {
-            *found |= (own ^ other) & mask;
-        }
+    fn add_differences(self, word: Self, found: &mut Self) {
+        let ([low, high], [other_low, other_high]) = (self, word);
+        let [found_low, found_high] = found;
+        *found_low |= low ^ other_low;
+        *found_high |= high ^ other_high;
+    }
+
+    #[inline(always)]
+    fn masked(self, mask: Self) -> Self {
+        let ([low, high], [mask_low, mask_high]) = (self, mask);
+        [low & mask_low, high & mask_high]
     }
 }
 
@@ -288,9 +302,7 @@ impl<W: Word> Words<W> {
     fn count(&self, rest: &[u8], size: usize, max: usize) -> usize {
         // Usually all of them do.
         if let Some(bytes) = max.checked_mul(size).and_then(|all| rest.get(..all))
-            && bytes
-                .chunks(size.saturating_mul(BLOCK))
-                .all(|block| self.match_all(block, size))
+            && self.match_all(bytes, size)
         {
             return max;
         }
@@ -306,36 +318,50 @@ impl<W: Word> Words<W> {
         count
     }
 
-    /// Return whether all structs of `size` bytes in `block` match.
+    /// Return whether all structs of `size` bytes in `bytes` match.
     #[inline(always)]
-    fn match_all(&self, block: &[u8], size: usize) -> bool {
+    fn match_all(&self, bytes: &[u8], size: usize) -> bool {
         // With a constant number, the words stay in registers.
-        match self.words {
-            [one, ..] if self.count == 1 => all_match(&[one], block, size),
-            [one, two, ..] if self.count == 2 => all_match(&[one, two], block, size),
-            [one, two, three, ..] if self.count == 3 => all_match(&[one, two, three], block, size),
-            _ => all_match(self.words.get(..self.count).unwrap_or_default(), block, size),
+        match self.count {
+            1 => self.first_match::<1>(bytes, size),
+            2 => self.first_match::<2>(bytes, size),
+            3 => self.first_match::<3>(bytes, size),
+            4 => self.first_match::<4>(bytes, size),
+            _ => self.first_match::<MAX_WORDS>(bytes, size),
         }
+    }
+
+    /// As `match_all` for the first `N` words. Unused ones have an empty mask.
+    #[inline(never)]
+    fn first_match<const N: usize>(&self, bytes: &[u8], size: usize) -> bool {
+        let Some(expected) = self.words.first_chunk::<N>() else {
+            return false;
+        };
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (block, others) = rest.split_at_checked(size.saturating_mul(BLOCK)).unwrap_or((rest, &[]));
+            // Differences are collected, because a branch for each word would take most of the time.
+            let mut found = [W::default(); N];
+            let mut rows = block;
+            while let Some((row, after)) = rows.split_at_checked(size) {
+                for (expected, found) in expected.iter().zip(&mut found) {
+                    match W::read(row, expected.at) {
+                        Some(word) => word.add_differences(expected.word, found),
+                        None => return false,
+                    }
+                }
+                rows = after;
+            }
+            for (expected, found) in expected.iter().zip(found) {
+                if found.masked(expected.mask) != W::default() {
+                    return false;
+                }
+            }
+            rest = others;
+        }
+        true
     }
 }
 
 /// The number of structs that are compared before the first difference is noticed.
 const BLOCK: usize = 32;
-
-/// Return whether all structs of `size` bytes in `block` match. Differences are collected, because a branch for each word
-/// would take most of the time.
-#[inline(always)]
-fn all_match<W: Word>(expected: &[Expected<W>], block: &[u8], size: usize) -> bool {
-    let mut differences = W::default();
-    let mut rows = block;
-    while let Some((row, after)) = rows.split_at_checked(size) {
-        for expected in expected {
-            match W::read(row, expected.at) {
-                Some(word) => word.add_differences(expected.word, expected.mask, &mut differences),
-                None => return false,
-            }
-        }
-        rows = after;
-    }
-    differences == W::default()
-}
