@@ -10,36 +10,17 @@ import socket
 import socketserver
 import subprocess
 import sys
-from contextlib import contextmanager
 from struct import pack, unpack_from
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kwire import frame
-from kwire.messages.kafka.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
-    ScramCredentialUpsertion,
-)
-from kwire.messages.kafka.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
 from kwire.messages.kafka.produce import ProduceRequest
-from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
-from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kwire.testing import FakeCluster
-from tests.cli.running import Running, kwire
+from tests.cli.running import kwire
 from tests.cli.scripted_broker import connect, raw_server, receive, receive_frame, scripted_broker, sized
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kwire.declare import Message
+from tests.cli.sniffing import request, sniffing
 
 LIST_TOPICS = {
     "confluent-kafka": """
@@ -62,44 +43,6 @@ def list_topics(address: str, client: str = "kafka-python") -> str:
     """Return what a real client prints as the topics of a cluster."""
     command = [sys.executable, "-W", "ignore", "-c", LIST_TOPICS[client], address]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-
-
-class Sniffing:
-    """A running `kwire sniff`."""
-
-    def __init__(self, run: Running, addresses: list[str]) -> None:
-        self.run = run
-        self.addresses = addresses
-        self.address = addresses[0]
-
-    def stop(self, number: signal.Signals = signal.SIGINT) -> str:
-        """Send a signal, check that the command ends without an error, and return the rest of its output."""
-        self.run.process.send_signal(number)
-        return self.finish()
-
-    def finish(self) -> str:
-        out = self.run.stdout.read().decode()
-        assert self.run.process.wait(30) == 0
-        return out
-
-    def documents(self) -> list[Any]:
-        return [json.loads(line) for line in self.stop().splitlines()]
-
-
-@contextmanager
-def sniffing(*arguments: str, routes: int = 1) -> Iterator[Sniffing]:
-    with Running("sniff", *arguments) as run:
-        addresses = []
-        for _ in range(routes):
-            line = run.stderr.readline().decode()
-            match = re.fullmatch(r"listening on (127\.0\.0\.1:\d+), forwarding to .+:\d+\n", line)
-            assert match is not None, line
-            addresses.append(match[1])
-        yield Sniffing(run, addresses)
-
-
-def request(message: Message, version: int, correlation_id: int = 1) -> bytes:
-    return frame.encode_request(message, version=version, correlation_id=correlation_id, client_id="app")
 
 
 # Traffic of real clients
@@ -292,119 +235,6 @@ def test_requests_without_a_response_are_shown() -> None:
         ("SaslHandshake", "unanswered", None),
     ]
     assert cut["error"]["text"] == "the connection ended after 8 bytes of a frame from the client"
-
-
-# Secrets
-
-SECRET = b"hunter2-hunter2"
-
-SECRETS: dict[str, tuple[Message, Message, int]] = {
-    "SaslAuthenticate": (
-        SaslAuthenticateRequest(auth_bytes=b"\0alice\0" + SECRET),
-        SaslAuthenticateResponse(error_code=0, error_message=None, auth_bytes=SECRET),
-        2,
-    ),
-    "AlterUserScramCredentials": (
-        AlterUserScramCredentialsRequest(
-            deletions=(),
-            upsertions=(
-                ScramCredentialUpsertion(
-                    name="alice", mechanism=1, iterations=4096, salt=SECRET, salted_password=SECRET
-                ),
-            ),
-        ),
-        AlterUserScramCredentialsResponse(throttle_time_ms=0, results=()),
-        0,
-    ),
-    "RenewDelegationToken": (
-        RenewDelegationTokenRequest(hmac=SECRET, renew_period_ms=1),
-        RenewDelegationTokenResponse(error_code=0, expiry_timestamp_ms=0, throttle_time_ms=0),
-        2,
-    ),
-    "IncrementalAlterConfigs": (
-        IncrementalAlterConfigsRequest(
-            resources=(
-                AlterConfigsResource(
-                    resource_type=4,
-                    resource_name="1",
-                    configs=(
-                        AlterableConfig(name="ssl.key.password", config_operation=0, value=SECRET.decode()),
-                        AlterableConfig(name="log.retention.ms", config_operation=0, value="604800000"),
-                    ),
-                ),
-            ),
-            validate_only=False,
-        ),
-        IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=()),
-        1,
-    ),
-}
-
-
-def spellings(secret: bytes) -> list[str]:
-    """Return how outputs could show a secret: as text, hex in several forms, or a part of its base64."""
-    import base64
-
-    return [secret.decode(), secret.hex(), secret[:6].hex(" "), base64.b64encode(secret)[2:12].decode()]
-
-
-def sniffed(name: str, *options: str, cut: int = 0) -> str:
-    """Return the output for one exchange; `cut` bytes are missing from the end of the request's body."""
-    asked, answered, version = SECRETS[name]
-    payload = request(asked, version, 7)[4:]
-    reply = frame.encode_response(answered, version=version, correlation_id=7)
-    with scripted_broker(lambda _payload: reply) as broker, sniffing("--to", broker, *options) as it:
-        with connect(it.address) as client:
-            client.sendall(sized(payload[: len(payload) - cut]))
-            assert receive_frame(client) == reply[4:]
-        return it.stop()
-
-
-@pytest.mark.parametrize("output", ["json", "table", "hexdump"])
-@pytest.mark.parametrize("cut", [0, 3], ids=["valid", "malformed"])
-@pytest.mark.parametrize("name", SECRETS)
-def test_secrets_are_hidden(name: str, cut: int, output: str) -> None:
-    out = sniffed(name, "-o", output, "-a", cut=cut)
-
-    assert name in out
-    for spelling in spellings(SECRET):
-        assert spelling not in out
-    if output != "table" and not cut:
-        assert "[hidden]" in out
-    if name == "IncrementalAlterConfigs" and output != "table" and not cut:
-        assert "604800000" in out, "an ordinary config is shown"
-
-
-@pytest.mark.parametrize("output", ["json", "hexdump"])
-def test_secrets_are_shown_on_request(output: str) -> None:
-    out = sniffed("IncrementalAlterConfigs", "-o", output, "--show-secrets")
-
-    assert SECRET.decode() in out
-    assert "[hidden]" not in out
-
-
-def test_bytes_that_cannot_be_decoded_are_shown_on_request() -> None:
-    [document] = [json.loads(line) for line in sniffed("SaslAuthenticate", "--show-secrets", cut=3).splitlines()]
-
-    assert document["request"]["error"]["kind"] == "truncated"
-    assert SECRET[:-3] in bytes.fromhex(document["request"]["hex"])
-
-
-@pytest.mark.parametrize("output", ["json", "table", "hexdump"])
-def test_tokens_without_a_header_are_hidden(output: str) -> None:
-    accepted = SaslHandshakeResponse(error_code=0, mechanisms=("PLAIN",))
-    replies = iter([frame.encode_response(accepted, version=0, correlation_id=7), sized(SECRET)])
-    with scripted_broker(lambda _payload: next(replies)) as broker, sniffing("--to", broker, "-o", output) as it:
-        with connect(it.address) as client:
-            client.sendall(request(SaslHandshakeRequest(mechanism="PLAIN"), 0, 7))
-            receive_frame(client)
-            client.sendall(sized(b"\0alice\0" + SECRET))
-            assert receive_frame(client) == SECRET
-        out = it.stop()
-
-    assert ("sasl_token" if output == "json" else "SASL token") in out
-    for spelling in spellings(SECRET):
-        assert spelling not in out
 
 
 # Ends

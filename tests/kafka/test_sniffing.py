@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from tests.cli.test_sniff import sniffing
+from tests.cli.sniffing import sniffing
 
 if TYPE_CHECKING:
     from kwire.testing.kafka import Cluster

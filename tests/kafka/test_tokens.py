@@ -59,7 +59,7 @@ async def test_token_of_the_command_authenticates_until_it_expires(
     assert renewed["expires"] < created["expires"], "an hour instead of a day"
     unknown = operator.run("tokens", "renew", "nosuch")
     assert unknown.code == 2
-    assert "there is no delegation token 'nosuch'" in unknown.err
+    assert "delegation token 'nosuch' does not exist" in unknown.err
 
     unconfirmed = operator.run("tokens", "expire", created["name"])
     assert unconfirmed.code == 2

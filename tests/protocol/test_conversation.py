@@ -2,68 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import cache
 from struct import pack
-from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import kwire
-from kwire import frame
-from kwire.errors import DecodeError, UnsupportedVersion
-from kwire.messages import UnknownMessage
 from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
-from kwire.messages.kafka.produce import ProduceRequest, ProduceResponse
+from kwire.messages.kafka.produce import ProduceResponse
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1, TopicMetadataResponse_V1
-from kwire.protocol import Conversation, Endpoint, Exchange, NoMessage
-from tests.proof.material import exchanges
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kwire.declare import Message
-
-BROKER = Endpoint("broker-1", 9092)
-METADATA = MetadataResponse(brokers=(), topics=())
-
-
-def sized(payload: bytes) -> bytes:
-    return pack(">i", len(payload)) + payload
-
-
-def request(message: Message, version: int, correlation_id: int = 7, client_id: str | None = "app") -> bytes:
-    return frame.encode_request(message, version=version, correlation_id=correlation_id, client_id=client_id)
-
-
-def response(message: Message, version: int, correlation_id: int = 7) -> bytes:
-    return frame.encode_response(message, version=version, correlation_id=correlation_id)
-
-
-def metadata_request(correlation_id: int) -> bytes:
-    return request(MetadataRequest(topics=None), 12, correlation_id)
-
-
-def metadata_response(correlation_id: int) -> bytes:
-    return response(METADATA, 12, correlation_id)
-
-
-def produce(acks: int, correlation_id: int) -> bytes:
-    return request(ProduceRequest(acks=acks, timeout_ms=1000, topic_data=()), 9, correlation_id)
-
-
-def conversation(**options: Any) -> Conversation:
-    return Conversation(BROKER, **options)
-
-
-def ids(found: list[Exchange]) -> list[int | None]:
-    return [each.correlation_id for each in found]
-
+from kwire.protocol import NoMessage
+from tests.protocol.conversations import (
+    BROKER,
+    METADATA,
+    conversation,
+    ids,
+    metadata_request,
+    metadata_response,
+    produce,
+    request,
+    response,
+    sized,
+)
 
 # Pairs
 
@@ -274,113 +236,6 @@ def test_capture_can_start_in_mid_connection() -> None:
         early.decode_request()
 
 
-# Frames that cannot be decoded
-
-
-def test_unknown_api_key_is_kept_with_the_reason() -> None:
-    unknown = pack(">hhih", 999, 1, 7, 3) + b"app" + b"body"
-    traffic = conversation()
-    traffic.receive_from_client(sized(unknown) + metadata_request(8))
-
-    [exchange, later] = traffic.receive_from_server(sized(pack(">i", 7) + b"answer") + metadata_response(8))
-
-    assert (exchange.api_key, exchange.version, exchange.api_name) == (999, 1, None)
-    assert (exchange.client_id, exchange.request) == ("app", unknown)
-    with pytest.raises(UnknownMessage, match="no request with key 999"):
-        exchange.decode_request()
-    with pytest.raises(UnknownMessage, match="no response with key 999 version 1"):
-        exchange.decode_response()
-    assert later.decode_response().message == METADATA
-
-
-def test_unknown_version_is_kept_with_the_reason() -> None:
-    traffic = conversation()
-    traffic.receive_from_client(sized(pack(">hhih", 3, 99, 7, -1) + b"\0body"))
-
-    [exchange] = traffic.receive_from_server(sized(pack(">i", 7) + b"\0answer"))
-
-    assert (exchange.api_name, exchange.version) == ("Metadata", 99)
-    with pytest.raises(UnsupportedVersion, match="version 99 is not supported: MetadataRequest"):
-        exchange.decode_request()
-    with pytest.raises(UnsupportedVersion, match="version 99 is not supported: MetadataResponse"):
-        exchange.decode_response()
-
-
-def test_malformed_bodies_do_not_affect_later_frames() -> None:
-    traffic = conversation()
-    traffic.receive_from_client(sized(metadata_request(1)[4:-2]) + metadata_request(2))
-
-    [malformed, later] = traffic.receive_from_server(sized(metadata_response(1)[4:-1]) + metadata_response(2))
-
-    for decode in (malformed.decode_request, malformed.decode_response):
-        with pytest.raises(DecodeError) as raised:
-            decode()
-        assert raised.value.kind == "truncated"
-    assert later.decode_response().message == METADATA
-
-
-@pytest.mark.parametrize("size", range(8))
-def test_frames_too_short_for_a_header_are_paired_in_order(size: int) -> None:
-    traffic = conversation()
-    traffic.receive_from_client(sized(bytes(size)) + metadata_request(2))
-
-    [short, paired] = traffic.receive_from_server(metadata_response(2))
-
-    assert (short.outcome, short.api_key, short.correlation_id, short.client_id) == ("unanswered", None, None, None)
-    assert paired.outcome == "answered"
-    with pytest.raises(DecodeError, match="truncated"):
-        short.decode_request()
-
-
-def test_response_too_short_for_a_header_belongs_to_the_oldest_request() -> None:
-    traffic = conversation()
-    traffic.receive_from_client(metadata_request(1))
-
-    [exchange] = traffic.receive_from_server(sized(b"\0\0"))
-
-    with pytest.raises(DecodeError, match="correlation_id: truncated"):
-        exchange.decode_response()
-
-
-def test_client_id_that_is_not_utf8_does_not_prevent_pairing() -> None:
-    """Kafka accepts such client ids."""
-    traffic = conversation()
-    traffic.receive_from_client(sized(pack(">hhih", 3, 1, 7, 2) + b"\xff\xfe" + b"\xff\xff\xff\xff"))
-
-    [exchange] = traffic.receive_from_server(response(METADATA, 1))
-
-    assert (exchange.client_id, exchange.outcome) == (None, "answered")
-    assert exchange.decode_response().message == METADATA
-    with pytest.raises(DecodeError, match="client_id: invalid_utf8"):
-        exchange.decode_request()
-
-
-@pytest.mark.parametrize(
-    ("data", "protocol"),
-    [(b"GET / HTTP/1.1\r\n\r\n", "HTTP"), (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "TLS")],
-    ids=["HTTP", "TLS"],
-)
-def test_other_protocols_are_named(data: bytes, protocol: str) -> None:
-    traffic = conversation()
-
-    assert traffic.receive_from_client(data) == []
-    assert traffic.receive_from_client(metadata_request(1)) == []
-    assert f"looks like {protocol}" in str(traffic.client_error)
-    assert traffic.server_error is None
-
-
-def test_frames_before_an_invalid_size_are_paired() -> None:
-    traffic = conversation(max_size=1000)
-    traffic.receive_from_client(metadata_request(1) + pack(">i", 1001) + bytes(2000))
-    found = traffic.receive_from_server(metadata_response(1) + pack(">i", -1))
-
-    assert ids(found) == [1]
-    assert str(traffic.client_error) == "frame of 1001 bytes, but between 0 and 1000 are allowed"
-    assert str(traffic.server_error) == "frame of -1 bytes, but between 0 and 1000 are allowed"
-    assert traffic.receive_from_server(metadata_response(2)) == []
-    assert traffic.partial_bytes == (0, 0)
-
-
 # SASL
 
 
@@ -440,110 +295,6 @@ def test_tokens_after_handshake_version_1_are_in_messages() -> None:
 
     assert (exchange.kind, exchange.api_name) == ("message", "SaslAuthenticate")
     assert exchange.decode_request().message == SaslAuthenticateRequest(auth_bytes=b"\0alice\0secret")
-
-
-# Recorded traffic of real clients and brokers
-
-
-@cache
-def recorded() -> tuple[Any, ...]:
-    return tuple(exchanges())
-
-
-def test_recorded_traffic_is_paired_and_decoded_as_it_was_recorded() -> None:
-    traffic = conversation()
-    found = []
-    for each in recorded():
-        found += traffic.receive_from_client(sized(each.request))
-        found += traffic.receive_from_server(sized(each.response))
-
-    assert [(each.api_key, each.version, each.client_id, each.request, each.response) for each in found] == [
-        (each.api_key, each.version, each.client, each.request, each.response) for each in recorded()
-    ]
-    assert {each.outcome for each in found} == {"answered"}
-    surplus = [each.decode_request().surplus for each in found if each.version != 99]
-    assert [len(each) for each in surplus if each] == [3, 3], "librdkafka sends three bytes after Metadata, twice"
-    versions = {(each.version, each.decode_response().version) for each in found if each.api_name == "ApiVersions"}
-    assert (5, 0) in versions, "Kafka 3.9 answers version 5 in version 0"
-    for each in found:
-        assert each.decode_response().correlation_id == each.correlation_id
-
-
-@st.composite
-def cuts(draw: st.DrawFn, size: int) -> list[int]:
-    """Positions at which a stream of that many bytes is cut, the end included."""
-    return [*sorted(draw(st.sets(st.integers(1, max(size - 1, 1)), max_size=30))), size]
-
-
-def pieces(stream: bytes, positions: Sequence[int]) -> Iterator[bytes]:
-    start = 0
-    for end in positions:
-        yield stream[start:end]
-        start = end
-
-
-@given(st.data())
-@settings(max_examples=150)
-def test_exchanges_do_not_depend_on_chunks(data: st.DataObject) -> None:
-    chosen = data.draw(st.lists(st.sampled_from(recorded()[::7]), min_size=1, max_size=8))
-    sent = [sized(each.request) for each in chosen]
-    received = [sized(each.response) for each in chosen]
-    whole = conversation()
-    expected = whole.receive_from_client(b"".join(sent)) + whole.receive_from_server(b"".join(received))
-
-    # A broker answers after the whole request, so that a chunk of a response waits for its request.
-    traffic, found = conversation(), []
-    requests = list(pieces(b"".join(sent), data.draw(cuts(sum(map(len, sent))))))
-    responses = list(pieces(b"".join(received), data.draw(cuts(sum(map(len, received))))))
-    ends = [(sum(map(len, received[:n])), sum(map(len, sent[: n + 1]))) for n in range(len(chosen))]
-    fed = answered = 0
-    while requests or responses:
-        end = answered + len(responses[0]) if responses else 0
-        needed = max((size for start, size in ends if start < end), default=0)
-        if requests and (not responses or fed < needed or data.draw(st.booleans())):
-            fed += len(requests[0])
-            found += traffic.receive_from_client(requests.pop(0))
-        else:
-            answered = end
-            found += traffic.receive_from_server(responses.pop(0))
-
-    assert found == expected
-    assert len(found) == len(chosen)
-
-
-@given(st.data())
-@settings(max_examples=300)
-def test_damaged_traffic_raises_only_documented_errors(data: st.DataObject) -> None:
-    chosen = data.draw(st.lists(st.sampled_from(recorded()[::7]), min_size=1, max_size=5))
-    traffic = conversation(max_size=1 << 20, max_pending=4, dialect=data.draw(st.sampled_from([None, "kafka", "kip4"])))
-    found = []
-    for each in chosen:
-        for receive, payload in (
-            (traffic.receive_from_client, each.request),
-            (traffic.receive_from_server, each.response),
-        ):
-            damaged = bytearray(sized(payload))
-            for position in data.draw(st.lists(st.integers(0, min(len(damaged) - 1, 60)), max_size=3)):
-                damaged[position] = data.draw(st.integers(0, 255))
-            found += receive(bytes(damaged))
-            assert traffic.pending <= 4
-    found += traffic.end()
-
-    for each in found:
-        for decode in (each.decode_request, each.decode_response):
-            with suppress(DecodeError, UnsupportedVersion, UnknownMessage, NoMessage):
-                decode()
-        assert each.api_name is None or each.request_class is not None
-
-
-@given(st.lists(st.tuples(st.booleans(), st.binary(max_size=200)), max_size=20))
-def test_random_bytes_raise_nothing(chunks: list[tuple[bool, bytes]]) -> None:
-    traffic = conversation()
-    for from_client, chunk in chunks:
-        (traffic.receive_from_client if from_client else traffic.receive_from_server)(chunk)
-    traffic.end()
-
-    assert (traffic.pending, traffic.pending_bytes) == (0, 0)
 
 
 def test_secrets_are_not_in_the_text_of_exchanges() -> None:

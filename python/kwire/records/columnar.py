@@ -12,7 +12,8 @@ Each record is a row. The columns are:
     Fields of the record. Header keys that are not UTF-8 have replacement characters, as Kafka reads them.
 `error_kind`, `error_offset`, `error_path`
     Null for valid inputs. An invalid input has one row with the facts of the RecordsDecodeError; all other columns
-    except `frame` are null. An input that is None or null has the kind `"null_frame"`, without offset and path.
+    except `frame` are null. A missing input (None, or null in an Arrow array) has the kind `"null_frame"`, and neither
+    offset nor path.
 """
 
 from __future__ import annotations
