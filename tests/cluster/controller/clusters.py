@@ -84,7 +84,12 @@ class Cluster:
         await self.register(broker_id, rack=rack, features=features)
         if runs_controller:
             broker.controller = Controller(
-                store, broker_id, self.send, LiveConfig(settings or self.settings), random.Random(broker_id)
+                store,
+                broker_id,
+                self.send,
+                LiveConfig(settings or self.settings),
+                random.Random(broker_id),
+                broker.metadata.topic_id,
             )
             await broker.controller.start()
         return broker

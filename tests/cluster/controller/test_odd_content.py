@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 
-from kwire.cluster.zookeeper.configs import EntityConfig
+from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration, SupportedVersionRange
+from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
+from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
 from kwire.cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
 from kwire.codec import encode
-from tests.cluster.controller.clusters import cluster_of, codes, creation
+from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
+from kwire.messages.kip4.structures import ConfigEntry
+from tests.cluster.controller.clusters import SETTINGS, cluster_of, codes, creation
 from tests.eventually import eventually
 
 
@@ -114,3 +119,54 @@ async def test_leader_epoch_at_its_maximum_stays_there() -> None:
         assert (state.leader, state.leader_epoch) == (2, 2**31 - 1)
         for message in cluster.brokers[2].messages:
             encode(message, version=8)
+
+
+@pytest.mark.parametrize("found_by", ["a watch", "a new controller"])
+async def test_topic_id_survives_a_tool_that_drops_it(found_by: str) -> None:
+    """Tools of releases before 2.8 rewrite the registration without the id."""
+    async with cluster_of(1, 2, 3, controllers=(1, 2)) as cluster:
+        await cluster.active.create_topics([creation("a", (3, 2))])
+        await cluster.wait_idle()
+        topic_id = cluster.registration("a").topic_id
+        if found_by == "a new controller":
+            await cluster.kill(1)
+        cluster.write(TopicRegistration.path("a"), b'{"version":1,"partitions":{"0":[3,2],"1":[2,3]}}')
+        await eventually(lambda: cluster.registration("a").topic_id is not None)
+        await cluster.wait_idle()
+        assert cluster.registration("a").topic_id == topic_id
+        assert {message.topic_id for message in cluster.brokers[3].metadata.topics.values()} == {topic_id}
+        await eventually(lambda: cluster.exists(PartitionState.path("a", 1)))
+        await cluster.wait_idle()
+        cluster.check_agreement()
+
+
+@pytest.mark.parametrize(
+    ("protocol_version", "form"),
+    [("0.8.2", b'"a"'), ("0.9.0", b'"entity_name":"a"'), ("0.10.1", b'"entity_path":"topics/a"'), ("3.9", b"topics/a")],
+)
+async def test_form_of_notifications_follows_the_protocol_version(protocol_version: str, form: bytes) -> None:
+    settings = replace(SETTINGS, protocol_version=ProtocolVersion.parse(protocol_version))
+    async with cluster_of(1, settings=settings) as cluster:
+        await cluster.active.create_topics([creation("a", (1,))])
+        entry = ConfigEntry(config_key="retention.ms", config_value="1")
+        changed = TopicAlteration(topic_name="a", added_config_entries=(entry,))
+        assert await codes(cluster.active.alter_topics([changed])) == {"a": 0}
+        [name] = cluster.memory.tree.get(ConfigChangeNotification.root).children
+        data = cluster.memory.tree.get(f"{ConfigChangeNotification.root}/{name}").data
+        assert form in data
+        assert ConfigChangeNotification.decode(data).entity_path == "topics/a"
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (2, 1), (1, 32_768), (-1, 1)])
+async def test_registration_with_invalid_features_is_reported(
+    low: int, high: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with cluster_of(1, 2) as cluster:
+        features = {"group_coordinator": SupportedVersionRange(low, high)}
+        registration = BrokerRegistration((BrokerEndpoint("PLAINTEXT", "h", 1),), features=features)
+        cluster.write(BrokerRegistration.path(9), registration.encode())
+        await cluster.wait_idle()
+        assert cluster.active.cluster is not None
+        assert set(cluster.active.cluster.brokers) == {1, 2}
+        [reported] = [record for record in caplog.records if getattr(record, "path", None) == "/brokers/ids/9"]
+        assert f"found {low} and {high}" in reported.getMessage()

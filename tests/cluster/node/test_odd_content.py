@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.cluster.zookeeper import BrokerRegistration, ControllerEpoch, Delete
+from kwire.cluster.zookeeper import BrokerRegistration, ClusterId, ControllerEpoch, Delete
 from kwire.cluster.zookeeper.controllers import ActiveController
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.create_topic import CreateTopicRequest
@@ -80,3 +80,13 @@ async def test_long_texts_do_not_prevent_a_response(server: EmbeddedZooKeeper) -
         run = await send(node, AdminRequest(tool="x" * 32_767, arguments=()))
         assert run.error_code == 21
         assert 0 < len(run.error_description) <= 2_000
+
+
+async def test_nodes_agree_on_the_id_of_their_cluster(server: EmbeddedZooKeeper) -> None:
+    root = await new_root(server)
+    async with nodes(root, 1, 2) as both, session(root) as tool:
+        stored = ClusterId.decode((await tool.get(ClusterId.path())).data)
+        assert len(stored.id) == 22
+        assert {node.status()["cluster_id"] for node in both} == {stored.id}
+    async with nodes(root, 3) as [later]:
+        assert later.status()["cluster_id"] == stored.id

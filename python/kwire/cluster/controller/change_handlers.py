@@ -110,6 +110,9 @@ async def reload_cluster(context: ControllerContext) -> None:
         context.cluster.topics.partition_count,
         time.perf_counter() - started,
     )
+    without_id = [topic for topic in context.cluster.topics if topic.topic_id is None]
+    ids = {topic.name: found for topic in without_id if (found := context.known_topic_id(topic.name)) is not None}
+    await context.restore_topic_ids(without_id, ids)
     await context.elect_leaders()
     context.broadcaster.broadcast_all(context.cluster)
     for path in (ReassignPartitions.path(), PreferredReplicaElection.path(), IsrChangeNotification.root):
@@ -177,7 +180,12 @@ async def process_topic_data_change(context: ControllerContext, names: Sequence[
         return
     loaded = await context.loader.topics(sorted(changed))
     context.topics_to_reread.difference_update(changed)
-    context.update_topics(loaded.topics, removed=[*loaded.missing, *loaded.malformed])
+    ids = {name: topic.topic_id for name in changed if (topic := known.get(name)) is not None and topic.topic_id}
+    await context.restore_topic_ids(loaded.topics, ids)
+    restored = {topic.name for topic in loaded.topics if topic.topic_id is None and topic.name in ids}
+    context.update_topics(
+        [topic for topic in loaded.topics if topic.name not in restored], removed=[*loaded.missing, *loaded.malformed]
+    )
     context.update_cluster(
         malformed_topics=context.cluster.malformed_topics.difference(loaded.missing).union(loaded.malformed)
     )

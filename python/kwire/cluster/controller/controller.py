@@ -37,6 +37,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
+    from uuid import UUID
 
     from kwire.cluster.controller.backend import Outcome, TopicNames, TopicReassignmentStatus
     from kwire.cluster.controller.cluster_state import Cluster
@@ -74,6 +75,7 @@ class Controller:
             then called again later.
         config: the settings of this broker.
         rng: chooses where automatic replica assignments start.
+        known_topic_id: returns the id of a topic as this broker knows it, for topics that have lost theirs.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Controller:
         send: Send,
         config: LiveConfig | None = None,
         rng: random.Random | None = None,
+        known_topic_id: Callable[[str], UUID | None] = lambda _name: None,
     ) -> None:
         self._store = store
         self._broker_id = broker_id
@@ -90,6 +93,7 @@ class Controller:
         self._config = config or LiveConfig(NodeSettings())
         self._rng = rng or random.Random()
         self._context: ControllerContext | None = None
+        self._known_topic_id = known_topic_id
         self._queue: EventQueue | None = None
         self._election_possible = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -292,7 +296,14 @@ class Controller:
             settings.queued_requests, settings.retry_backoff_ms / 1000, settings.retry_backoff_max_ms / 1000
         )
         context = self._context = ControllerContext(
-            self._store, self._broker_id, elected, queue, self._watch_fired, self._send, self._config
+            self._store,
+            self._broker_id,
+            elected,
+            queue,
+            self._watch_fired,
+            self._send,
+            self._config,
+            self._known_topic_id,
         )
         queue.enqueue_reload()
         try:

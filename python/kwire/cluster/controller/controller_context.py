@@ -18,11 +18,13 @@ from kwire.cluster.controller.metadata_broadcast import MetadataBroadcaster, Top
 from kwire.cluster.controller.state_loader import StateLoader
 from kwire.cluster.controller.topic_transitions import ElectionContext, elect_leaders
 from kwire.cluster.controller.topic_writes import TopicWrites, plan_writes
+from kwire.cluster.zookeeper.configs import notification_format
 from kwire.cluster.zookeeper.errors import BadVersion, NotAuthorized, StoreError, ZnodeError
 from kwire.cluster.zookeeper.topics import TopicRegistration
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from uuid import UUID
 
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.config.node_settings import NodeSettings
@@ -47,6 +49,7 @@ class ControllerContext:
         cluster: the cluster state.
         epoch: the controller epoch.
         epoch_zk_version: the version of `/controller_epoch`.
+        known_topic_id: returns the id of a topic as this broker knew it before the election.
         topics_to_reread: topics to read again even if the version of their registration is unchanged.
         unwatched_topics: topics that this controller created and does not watch yet.
         reassignment: `/admin/reassign_partitions` as last read or written and its version, None if it does not exist or
@@ -66,6 +69,7 @@ class ControllerContext:
         watch: Watch,
         send: Send,
         config: LiveConfig,
+        known_topic_id: Callable[[str], UUID | None],
     ) -> None:
         self.store = store
         self.broker_id = broker_id
@@ -74,6 +78,7 @@ class ControllerContext:
         self.queue = queue
         self.watch = watch
         self.config = config
+        self.known_topic_id = known_topic_id
         self.cluster = Cluster()
         self.loader = StateLoader(store, watch, self.report)
         self.writer = FencedWriter(store, elected.zk_version)
@@ -162,11 +167,12 @@ class ControllerContext:
         planned: dict[str, TopicWrites] = {}
         pending: dict[str, Coroutine[Any, Any, None]] = {}
         unwritten = []
+        form = notification_format(self.settings.protocol_version.release)
         for topic in topics:
             before = self.cluster.topics.get(topic.name)
             if topic is before:
                 continue
-            plan = plan_writes(before, topic)
+            plan = plan_writes(before, topic, notification_form=form)
             if plan.transactions:
                 planned[topic.name] = plan
                 pending[topic.name] = self.start_writes(plan.transactions)
@@ -181,6 +187,21 @@ class ControllerContext:
                 self.report(error)
         self.update_topics([*unwritten, *(plan.after for name, plan in planned.items() if name not in failed)])
         return failed
+
+    async def restore_topic_ids(self, topics: Iterable[Topic], known: Mapping[str, UUID]) -> None:
+        """Write the ids of topics that were rewritten by a tool of a release before 2.8, which drops them.
+
+        Args:
+            topics: topics as read, which are not part of the cluster state yet.
+            known: their ids.
+        """
+        without = [topic for topic in topics if topic.topic_id is None and topic.name in known]
+        if not without:
+            return
+        # Not broadcast: without its id, brokers would take it for another topic.
+        self.cluster = replace(self.cluster, topics=self.cluster.topics.updated(without))
+        log.warning("restoring the ids of topics that were rewritten without: %s", [topic.name for topic in without])
+        await self.write_topics([replace(topic, topic_id=known[topic.name]) for topic in without])
 
     def reread_topic(self, name: str) -> None:
         """Schedule another read of a topic, after a growing pause if this happens again and again."""

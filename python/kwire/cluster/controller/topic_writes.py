@@ -18,6 +18,8 @@ from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kwire.cluster.zookeeper.configs import NotificationFormat
+
 __all__ = ["MAX_TRANSACTION_SIZE", "TopicWrites", "plan_deletion", "plan_writes", "split_transactions"]
 
 MAX_TRANSACTION_SIZE = 700_000
@@ -46,13 +48,19 @@ class _StateWrites(NamedTuple):
     has_partitions_znode: bool
 
 
-def plan_writes(before: Topic | None, after: Topic, stale_config_version: int = NO_ZNODE) -> TopicWrites:
+def plan_writes(
+    before: Topic | None,
+    after: Topic,
+    stale_config_version: int = NO_ZNODE,
+    notification_form: NotificationFormat = "v2",
+) -> TopicWrites:
     """Plan the writes that turn `before` into `after`; there are no transactions if both are equal.
 
     Args:
         before: the topic as last read or written, None to create it.
         after: the topic to write.
         stale_config_version: for a new topic, the version of configs that already exist in ZooKeeper.
+        notification_form: the form of the notification about changed configs.
     """
     operations: list[Operation] = []
     written = after
@@ -71,7 +79,7 @@ def plan_writes(before: Topic | None, after: Topic, stale_config_version: int = 
     states = _plan_states(before, after, has_partitions_znode=had_partitions_znode)
     operations += states.operations
     if before is not None and before.config != after.config:
-        notification = ConfigChangeNotification(f"topics/{after.name}").encode()
+        notification = ConfigChangeNotification(f"topics/{after.name}").encode(notification_form)
         operations.append(Create(ConfigChangeNotification.path(), notification, sequential=True))
     if states.operations or states.has_partitions_znode != had_partitions_znode:
         written = replace(written, partitions=states.partitions, has_partitions_znode=states.has_partitions_znode)

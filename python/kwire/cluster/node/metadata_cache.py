@@ -128,6 +128,11 @@ class MetadataCache:
         self.changes += 1
         return ErrorCode.NO_ERROR
 
+    def topic_id(self, name: str) -> UUID | None:
+        """Return the id of a topic, None if it is unknown or has none."""
+        topic = self.topics.get(name)
+        return topic.topic_id if topic is not None and topic.topic_id.int else None
+
     def mark_changed(self) -> None:
         """Count a change of something else that responses contain, so that they are encoded again."""
         self.changes += 1

@@ -240,6 +240,7 @@ class Node:
             "is_controller": session is not None and session.controller.is_active,
             "zookeeper": session.store.state if session is not None else "closed",
             "broker_epoch": session.broker_epoch if session is not None else -1,
+            "cluster_id": session.cluster_id if session is not None else "",
             "controller_id": metadata.controller_id,
             "controller_epoch": metadata.controller_epoch,
             "brokers": sorted(metadata.brokers),

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from base64 import urlsafe_b64encode
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from kwire.cluster.node.logs import logger
-from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration, SupportedVersionRange
+from kwire.cluster.zookeeper import BrokerRegistration, ClusterId, SupportedVersionRange
 from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, NoNode, NotAuthorized, ZnodeError
 from kwire.cluster.zookeeper.store import make_path
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from kwire.cluster.config.node_settings import NodeSettings
-    from kwire.cluster.zookeeper import Store, WatchEvent
+    from kwire.cluster.zookeeper import BrokerEndpoint, Store, WatchEvent
 
 log = logger(__name__)
 
@@ -41,6 +43,28 @@ class IdInUse(KwireError):
 
     def __str__(self) -> str:
         return f"another node is registered with id {self.node_id}, at {self.address}: give each node a unique id"
+
+
+async def ensure_cluster_id(store: Store) -> str:
+    """Return the id of the cluster. The first node of a cluster generates it, as in Kafka.
+
+    Raises:
+        SessionExpired, StoreClosed: the session has ended.
+    """
+    path = ClusterId.path()
+    while True:
+        try:
+            return ClusterId.decode((await store.get(path)).data, path).id
+        except ConnectionLost:
+            continue
+        except (ZnodeError, NotAuthorized) as error:
+            log.error("ignoring the cluster id", path=error.path, reason=str(error))  # noqa: TRY400  # the znode is at fault, not the code
+            return ""
+        except NoNode:
+            new = urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
+            with suppress(ConnectionLost, NodeExists):
+                await make_path(store, path.rpartition("/")[0])
+                await store.create(path, ClusterId(new).encode())
 
 
 def registration(settings: NodeSettings, endpoints: tuple[BrokerEndpoint, ...]) -> BrokerRegistration:

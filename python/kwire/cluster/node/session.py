@@ -15,7 +15,7 @@ from kwire.cluster.controller.controller_election import create_top_level_paths
 from kwire.cluster.node.config_watcher import ConfigWatcher
 from kwire.cluster.node.finalized_features import FeatureWatcher
 from kwire.cluster.node.logs import logger
-from kwire.cluster.node.registration import IdInUse, register, registration, wait_deleted
+from kwire.cluster.node.registration import IdInUse, ensure_cluster_id, register, registration, wait_deleted
 from kwire.cluster.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed, StoreError
 from kwire.cluster.zookeeper.operations import SessionState
 
@@ -41,9 +41,11 @@ class NodeSession:
         self._config = config
         self.broker_epoch = -1
         """The czxid of the registration; -1 before it."""
+        self.cluster_id = ""
+        """The id of the cluster; empty before the registration."""
         self.features = FeatureWatcher(store, features)
         self.configs = ConfigWatcher(store, metadata, config)
-        self.controller = Controller(store, config.current.id, send, config)
+        self.controller = Controller(store, config.current.id, send, config, known_topic_id=metadata.topic_id)
         self._registration: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
         self._stop_listening = store.listen(self._state_changed)
@@ -59,6 +61,7 @@ class NodeSession:
         await self._make_paths()
         await self.features.start()
         await self.configs.start()
+        self.cluster_id = await ensure_cluster_id(self.store)
         await self._register(endpoints)
         self._registration = asyncio.get_running_loop().create_task(self._keep_registered(endpoints))
         await self.controller.start()

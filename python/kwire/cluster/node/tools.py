@@ -1,7 +1,7 @@
 """The tools that Admin requests run: Python objects registered by name, never commands of the operating system.
 
 Each run has its own thread, so a slow tool delays only its caller. An exception of a tool becomes an exit status and a
-line of output. Packages add tools through the entry-point group `kwire.tools`.
+line of output. Packages add tools through the entry-point group `kwire.tools`; a broken one is skipped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextvars
 import io
 import threading
 from contextlib import suppress
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO, runtime_checkable
 
 from kwire.cluster.node.logs import logger
@@ -65,7 +65,17 @@ class ToolRegistry:
         for tool in (*built_in, *tools):
             self.register(tool)
         for point in entry_points(group=GROUP):
-            self.register(point.load()())
+            self._register_plug_in(point)
+
+    def _register_plug_in(self, point: EntryPoint) -> None:
+        """Add the tool of a package. A broken one is logged and skipped, because it must not stop the node."""
+        try:
+            tool = point.load()()
+            if not isinstance(tool, Tool):
+                raise TypeError(f"{point.value} has no name, help, and run")
+            self.register(tool)
+        except Exception as error:
+            log.exception("skipping a broken tool", tool=point.name, package=point.value, reason=repr(error))
 
     def register(self, tool: Tool) -> None:
         """Add a tool.

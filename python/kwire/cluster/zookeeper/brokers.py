@@ -26,6 +26,7 @@ __all__ = ["BrokerEndpoint", "BrokerRegistration", "ClusterId", "SupportedVersio
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
+MAX_FEATURE_VERSION = 0x7FFF
 MAX_HOST_LENGTH = 255
 """Maximum number of characters of a host (RFC 1035), listener, and rack: longer names may not fit into responses."""
 
@@ -145,9 +146,13 @@ class BrokerRegistration:
             supported = JsonObject(value, path, "features")
             for name in supported.keys():  # noqa: SIM118  # reading takes the keys out
                 one = supported.object(name)
-                features[name] = SupportedVersionRange(
-                    one.integer("min_version"), one.integer("max_version"), one.unknown()
-                )
+                low, high = one.integer("min_version"), one.integer("max_version")
+                if not 1 <= low <= high <= MAX_FEATURE_VERSION:
+                    raise document.error(
+                        f"features.{name}",
+                        f"expected 1 <= min_version <= max_version <= {MAX_FEATURE_VERSION}, found {low} and {high}",
+                    )
+                features[name] = SupportedVersionRange(low, high, one.unknown())
         return cls(endpoints, jmx_port, rack, features, document.timestamp(), version, document.unknown())
 
 
