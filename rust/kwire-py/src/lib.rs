@@ -42,8 +42,10 @@ mod unsafe_layout;
 mod unsafe_objects;
 #[allow(unsafe_code, reason = "calls an intrinsic of the processor")]
 mod unsafe_prefetch;
-#[allow(unsafe_code, reason = "writes and reads the slots of records")]
-mod unsafe_records;
+#[allow(unsafe_code, reason = "writes the slots of records")]
+mod unsafe_record_builder;
+#[allow(unsafe_code, reason = "reads the slots of records")]
+mod unsafe_record_source;
 #[allow(unsafe_code, reason = "maps the memory of slabs")]
 mod unsafe_regions;
 #[allow(unsafe_code, reason = "allocates the memory of instances")]

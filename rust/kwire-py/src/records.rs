@@ -15,7 +15,8 @@ use crate::errors::plan_error;
 use crate::immutable_bytes::ImmutableBytes;
 use crate::unsafe_arrow::chunks;
 use crate::unsafe_layout::Layout;
-use crate::unsafe_records::{Builder, Failed, Source};
+use crate::unsafe_record_builder::{Builder, Failed};
+use crate::unsafe_record_source::Source;
 
 /// The classes as a plan, which finds the offsets of their slots. The batch comes first, then the record, then the header.
 const CLASSES: &str = "RecordBatch v0 {base_offset:int64 partition_leader_epoch:int32 magic:int8 attributes:int16 \
