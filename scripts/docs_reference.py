@@ -19,6 +19,7 @@ from kwire.cli.field_documentation import documented_fields
 from kwire.cli.program import program
 from kwire.cluster.config.node_settings import node_settings
 from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
+from kwire.cluster.node.apis import served_requests
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import FAMILIES, every
@@ -51,6 +52,7 @@ def pages() -> Iterator[tuple[str, str]]:
             yield f"reference/messages/{family}/{module}.md", "\n".join(_message_page(module, classes))
     yield "reference/commands.md", "\n".join(_command_page())
     yield "reference/settings.md", "\n".join(_settings_page())
+    yield "reference/permissions.md", "\n".join(_permissions_page())
 
 
 def _modules(family: str) -> dict[str, list[type[Message]]]:
@@ -83,6 +85,18 @@ def _setting_facts(setting: Setting) -> str:
     default = setting.default_text
     shown = f"`{default}`" if default else ""
     return f"| {shown} | {setting.type.expected} | {setting.level} | {'yes' if setting.is_live else 'no'} |"
+
+
+# Permissions
+
+
+def _permissions_page() -> Iterator[str]:
+    yield "# Permissions\n"
+    yield "The permissions that nodes with an authorizer check before they process a request.\n"
+    yield "| API key | request | permissions |\n|---|---|---|"
+    for cls, module in served_requests().items():
+        permissions = import_module(f"kwire.cluster.node.apis.{module}").PERMISSIONS
+        yield f"| {cls.api_key} | {cls.__name__} | {', '.join(map(str, permissions)) or 'none'} |"
 
 
 # Messages

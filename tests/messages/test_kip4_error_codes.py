@@ -18,6 +18,7 @@ def test_numbers_are_those_of_the_drafts_and_of_kwire() -> None:
         "STALE_CONTROLLER_EPOCH": 11,
         "ADMIN_REQUEST_FAILED": 21,
         "NOT_CONTROLLER_FOR_ADMIN_REQUEST": 22,
+        "TOPIC_AUTHORIZATION_FAILED": 29,
         "CLUSTER_AUTHORIZATION_FAILED": 31,
         "UNSUPPORTED_VERSION": 35,
         "NOT_CONTROLLER": 41,

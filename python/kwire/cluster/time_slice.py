@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter
+from typing import TYPE_CHECKING, TypeVar
 
-__all__ = ["SLICE_SECONDS", "TimeSlice"]
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+T = TypeVar("T")
+
+__all__ = ["SLICE_SECONDS", "TimeSlice", "in_slices"]
 
 SLICE_SECONDS = 0.005
 """Work between two turns of other tasks."""
@@ -22,3 +28,11 @@ class TimeSlice:
         if perf_counter() - self._started >= SLICE_SECONDS:
             await asyncio.sleep(0)
             self._started = perf_counter()
+
+
+async def in_slices(items: Iterable[T]) -> AsyncIterator[T]:
+    """Iterate, and let other tasks run whenever the slice is used up."""
+    time_slice = TimeSlice()
+    for item in items:
+        yield item
+        await time_slice.step()

@@ -68,15 +68,26 @@ def knows_cluster(node: Node, brokers: int) -> bool:
     return len(node.metadata.brokers) == brokers and node.metadata.controller_id in node.metadata.brokers
 
 
-async def send(node: Node, *requests: Any, version: int | None = None, client_id: str | None = "tests") -> Any:
-    """Send requests in one write, and return the response to the last one."""
+async def send(
+    node: Node,
+    *requests: Any,
+    version: int | None = None,
+    client_id: str | None = "tests",
+    from_host: str | None = None,
+) -> Any:
+    """Send requests in one write, and return the response to the last one.
+
+    Args:
+        from_host: the loopback address to connect from.
+    """
     version = max(requests[0].versions) if version is None else version
     frames = b"".join(
         frame.encode_request(request, version=version, correlation_id=number, client_id=client_id)
         for number, request in enumerate(requests)
     )
     async with asyncio.timeout(20):
-        reader, writer = await asyncio.open_connection(node.host, node.port)
+        local = (from_host, 0) if from_host is not None else None
+        reader, writer = await asyncio.open_connection(node.host, node.port, local_addr=local)
         try:
             writer.write(frames)
             responses = []

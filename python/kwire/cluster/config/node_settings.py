@@ -5,6 +5,7 @@ As in Kafka, unknown names are not an error, because a file written for Kafka ha
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,9 +17,11 @@ from kwire.cluster.config.value_types import (
     BOOLEAN,
     ENSEMBLE,
     FEATURES,
+    PRINCIPALS,
     PROTOCOL_VERSION,
     TEXT,
     integer,
+    matching,
 )
 from kwire.cluster.zookeeper.embedded_server import DEFAULT_PARTITIONS
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
@@ -28,6 +31,11 @@ if TYPE_CHECKING:
 
     from kwire.cluster.config.setting import Setting
     from kwire.cluster.config.value_types import SupportedFeature
+
+
+ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+"""Kafka's name for the authorizer of access control lists in ZooKeeper."""
+AUTHORIZER = matching(f"nothing or {ACL_AUTHORIZER}", f"({re.escape(ACL_AUTHORIZER)})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +129,14 @@ class NodeSettings:
         "config.change.retention.ms", integer(1, 2**31 - 1), 900_000, is_live=True
     )
     """Time that config change notifications stay in ZooKeeper. Kafka keeps them for 15 minutes, without a setting."""
+    authorizer: str = setting("authorizer.class.name", AUTHORIZER, "")
+    """What decides who may do what: nothing by default, or `kafka.security.authorizer.AclAuthorizer`, which follows the
+    access control lists in ZooKeeper."""
+    super_users: frozenset[str] = setting("super.users", PRINCIPALS, frozenset())
+    """Principals that may do everything, such as `User:admin;User:CN=node-1,O=example`. The nodes' own principals must
+    be among them, or have the permission ClusterAction."""
+    allow_if_no_acl: bool = setting("allow.everyone.if.no.acl.found", BOOLEAN, False)
+    """Whether everybody may use a resource that no access control list is about."""
     given: Mapping[str, str] = field(default_factory=dict)
     """The properties with known names, as written."""
     unused: Mapping[str, str] = field(default_factory=dict)

@@ -87,6 +87,8 @@ class Setting:
                 return f"{host}:{port}"
             case dict():
                 return ""
+            case frozenset():
+                return ";".join(sorted(self.default)) or None
         return str(self.default)
 
 

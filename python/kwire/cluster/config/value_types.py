@@ -165,6 +165,15 @@ def _features(text: str) -> Mapping[str, SupportedFeature]:
     return MappingProxyType(features)
 
 
+def _principals(text: str) -> frozenset[str]:
+    principals = frozenset(filter(None, map(str.strip, text.split(";"))))
+    for principal in principals:
+        kind, _, name = principal.partition(":")
+        if not kind or not name:
+            raise ValueError(f"expected <type>:<name>, found {principal!r}")
+    return principals
+
+
 def _ratio(text: str) -> float:
     if _DOUBLE.fullmatch(text) is None or not 0 <= float(text.rstrip("dDfF")) <= 1:
         raise ValueError
@@ -178,4 +187,5 @@ ADDRESS = ValueType("one address, host:port or ADMIN://host:port", _address)
 ADVERTISED_ADDRESS = ValueType("an address that others can connect to, not 0.0.0.0, ::, or port 0", _advertised_address)
 ENSEMBLE = ValueType("host:port,host:port/chroot", _ensemble)
 FEATURES = ValueType("name:min-max or name:min-max:safe, separated by commas", _features)
+PRINCIPALS = ValueType("principals such as User:alice, separated by semicolons", _principals)
 PROTOCOL_VERSION = ValueType("a release such as 2.7 or 2.7-IV0", ProtocolVersion.parse)

@@ -15,6 +15,7 @@ from kwire.cluster.config.live_config import Layer, check_change, find_setting
 from kwire.cluster.config.setting import SettingError
 from kwire.cluster.config.stored_configs import broker_entity, change_config, read_audit, read_config
 from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
+from kwire.cluster.security.subjects import ANONYMOUS
 from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY
 from kwire.cluster.zookeeper.errors import NoNode
 from kwire.errors import KwireError
@@ -290,7 +291,7 @@ def _checked_entity(kind: str, name: str, values: Any) -> dict[str, str]:
 
 
 def _author() -> str:
-    """Return the client of the request that is processed."""
+    """Return the principal, the client id, and the address of the client of the current request."""
     facts = structlog.contextvars.get_contextvars()
-    client_id, peer = facts.get("client_id"), facts.get("peer")
-    return " ".join(str(each) for each in (client_id, peer) if each) or "unknown"
+    parts = [facts.get(name) for name in ("principal", "client_id", "peer")]
+    return " ".join(str(each) for each in parts if each and each != ANONYMOUS) or "unknown"

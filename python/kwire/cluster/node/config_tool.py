@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from kwire.cluster.config.setting import SettingError
 from kwire.cluster.config.stored_configs import ConfigConflict
 from kwire.cluster.node.config_manager import TOOL
-from kwire.cluster.node.tools import UsageError
+from kwire.cluster.node.tools import Requirement, UsageError
+from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -41,6 +42,22 @@ class ConfigTool:
     def __init__(self, manager: ConfigManager, loop: asyncio.AbstractEventLoop) -> None:
         self._manager = manager
         self._loop = loop
+
+    def requirement(self, arguments: Sequence[str]) -> Requirement:
+        """Return the permission to describe or to alter configs, of a topic or, for all other settings, of the cluster.
+
+        Invalid arguments require the least: a run with them only explains the usage.
+        """
+        try:
+            parsed = _parser().parse_args(arguments)
+        except UsageError:
+            return Requirement(Permission(AclOperation.DESCRIBE_CONFIGS, "Cluster"))
+        is_change = parsed.command in {"set", "delete"} or (parsed.command == "apply" and not parsed.dry_run)
+        operation = AclOperation.ALTER_CONFIGS if is_change else AclOperation.DESCRIBE_CONFIGS
+        topic = getattr(parsed, "topic", None)
+        if topic is not None:
+            return Requirement(Permission(operation, "Topic"), topic)
+        return Requirement(Permission(operation, "Cluster"))
 
     def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         del context

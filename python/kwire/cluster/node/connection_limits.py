@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from kwire._kwire import ResponseCache
+    from kwire.cluster.security.subjects import Subject
+
 
 class CloseReason(StrEnum):
     """Why a connection was closed, other than by the client between two requests or because the listener stops."""
@@ -73,10 +76,16 @@ class Observer(Protocol):
 class ConnectedClient:
     """The client of one connection; the same object for the lifetime of the connection."""
 
-    __slots__ = ("address", "client_id", "received", "sent")
+    __slots__ = ("address", "client_id", "host", "received", "responses", "sent", "subject")
 
     def __init__(self, address: str) -> None:
         self.address = address
+        self.host = ""
+        """The IP address, as `kwire.cluster.security.subjects.normalized_host` returns it."""
+        self.subject: Subject | None = None
+        """Who the client is; None until that is known. It belongs to the dispatcher, as does `responses`."""
+        self.responses: ResponseCache | None = None
+        """The cached responses to this subject."""
         self.client_id: str | None = None
         """The client id of the last request."""
         self.received = 0

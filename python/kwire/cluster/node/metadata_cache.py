@@ -30,10 +30,9 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as TopicMetadata
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from uuid import UUID
 
-    from kwire.cluster.zookeeper.brokers import BrokerEndpoint
     from kwire.messages.kafka.update_metadata import (
         UpdateMetadataEndpoint,
         UpdateMetadataPartitionState,
@@ -78,9 +77,6 @@ class MetadataCache:
         """Where nodes connect to each other."""
         self.topics: dict[str, CachedTopic] = {}
         self.configs: dict[str, tuple[ConfigEntry, ...]] = {}
-        self.position: int | None = None
-        """The position among the updates of the controller (`UpdatePosition`), None if it is not known."""
-        self.partition_count = 0
         self.changes = 0
         """The number of changes applied, for noticing a change."""
         self._slices = asyncio.Lock()
@@ -125,7 +121,7 @@ class MetadataCache:
                 log.warning("skipping a topic with an invalid name", topic=topic.topic_name[:MAX_NAME_LENGTH])
                 continue
             listed.add(topic.topic_name)
-            self._update_topic(topic, is_complete=request.type == FULL_UPDATE)
+            self._update_topic(topic)
         if request.type == FULL_UPDATE:
             for name in self.topics.keys() - listed:
                 self._remove_topic(name)
@@ -177,23 +173,20 @@ class MetadataCache:
             for encoded in self._encoded.values():
                 encoded.brokers_changed()
 
-    def _update_topic(self, topic: UpdateMetadataTopicState, *, is_complete: bool) -> None:
+    def _update_topic(self, topic: UpdateMetadataTopicState) -> None:
         states = {state.partition_index: state for state in topic.partition_states}
         if any(state.leader == BEING_DELETED for state in states.values()):
             self._remove_topic(topic.topic_name)
             return
         cached = self.topics.get(topic.topic_name)
-        if cached is not None and cached.topic_id == topic.topic_id and not is_complete:
+        if cached is not None and cached.topic_id == topic.topic_id:
             states = cached.partitions | states
-        self.partition_count += len(states) - (len(cached.partitions) if cached is not None else 0)
         # The mapping is replaced, not changed, so that readers on other threads see a consistent one.
         self.topics[topic.topic_name] = CachedTopic(topic.topic_id, states)
         self._topic_changed(topic.topic_name)
 
     def _remove_topic(self, topic: str) -> None:
-        removed = self.topics.pop(topic, None)
-        if removed is not None:
-            self.partition_count -= len(removed.partitions)
+        if self.topics.pop(topic, None) is not None:
             self.configs.pop(topic, None)
             self._topic_changed(topic)
 
@@ -203,7 +196,13 @@ class MetadataCache:
 
     # Responses
 
-    def response_body(self, version: int, topics: Iterable[str], errors: Mapping[str, int] = NO_ERRORS) -> bytes:
+    def response_body(
+        self,
+        version: int,
+        topics: Iterable[str],
+        errors: Mapping[str, int] = NO_ERRORS,
+        denied: Collection[str] = (),
+    ) -> bytes:
         """Return the body of a TopicMetadata response.
 
         Args:
@@ -211,27 +210,33 @@ class MetadataCache:
             topics: the topics to describe; all if empty. Repetitions are ignored.
             errors: error codes to report for topics that are not in the cache, by name; the default is
                 UNKNOWN_TOPIC_OR_PARTITION.
+            denied: topics to answer with TOPIC_AUTHORIZATION_FAILED, whether they exist or not.
         """
         encoded = self._encoded[version]
         names = tuple(dict.fromkeys(topics))
         if not names:
             return encoded.all_topics(self.brokers, self.topics)
-        return encoded.some_topics(self.brokers, names, errors)
+        return encoded.some_topics(self.brokers, names, errors, denied)
 
     async def response_body_in_slices(
-        self, version: int, topics: Iterable[str], errors: Mapping[str, int] = NO_ERRORS
+        self,
+        version: int,
+        topics: Iterable[str],
+        errors: Mapping[str, int] = NO_ERRORS,
+        denied: Collection[str] = (),
     ) -> bytes:
         """Return the same as `response_body` for many topics, without delaying other connections.
 
-        Such responses are built one after another: many at a time would delay the others together.
+        Without topics, the body has none. Such responses are built one after another: many at a time would delay the
+        others together.
         """
         encoded = self._encoded[version]
         names = tuple(dict.fromkeys(topics))
         async with self._slices:
-            return await encoded.some_topics_in_slices(self.brokers, names, errors)
+            return await encoded.some_topics_in_slices(self.brokers, names, errors, denied)
 
-    def _encode_v0(self, name: str, error_if_unknown: int) -> bytes:
-        cached = self.topics.get(name)
+    def _encode_v0(self, name: str, error_if_unknown: int, hide: bool) -> bytes:
+        cached = None if hide else self.topics.get(name)
         code = ErrorCode.NO_ERROR if cached else error_if_unknown
         partitions = tuple(
             PartitionMetadata(
@@ -246,8 +251,8 @@ class MetadataCache:
         topic = TopicMetadata(topic_error_code=code, topic_name=name, partitions=partitions)
         return encode(TopicMetadataResponse(brokers=(), topics=(topic,)), version=0)
 
-    def _encode_v1(self, name: str, error_if_unknown: int) -> bytes:
-        cached = self.topics.get(name)
+    def _encode_v1(self, name: str, error_if_unknown: int, hide: bool) -> bytes:
+        cached = None if hide else self.topics.get(name)
         code = ErrorCode.NO_ERROR if cached else error_if_unknown
         partitions = tuple(
             PartitionMetadata_V1(
@@ -268,7 +273,7 @@ class MetadataCache:
         return encode(TopicMetadataResponse_V1(brokers=(), topics=(topic,)), version=1)
 
 
-def broker_endpoint(endpoints: Sequence[UpdateMetadataEndpoint | BrokerEndpoint]) -> Endpoint:
+def broker_endpoint(endpoints: Sequence[UpdateMetadataEndpoint]) -> Endpoint:
     """Return the endpoint of a broker that other nodes connect to."""
     chosen = next((one for one in endpoints if one.listener == BROKER_LISTENER), endpoints[0])
     return Endpoint(chosen.host, chosen.port)
@@ -290,11 +295,12 @@ class EncodedResponses:
     Both versions have the layout `[Broker] [Topic]`, so a body can be joined from encoded parts.
 
     Args:
-        encode_topic: encodes a response about one topic, without brokers, given its name and the error code to report
-            if the topic is unknown. The part of the topic follows the lengths of the two arrays, 8 bytes.
+        encode_topic: encodes a response about one topic, without brokers, given its name, the error code to report if
+            the topic is unknown, and whether to report it in any case. The part of the topic follows the lengths of the
+            two arrays, 8 bytes.
     """
 
-    def __init__(self, encode_topic: Callable[[str, int], bytes]) -> None:
+    def __init__(self, encode_topic: Callable[[str, int, bool], bytes]) -> None:
         self._encode_topic = encode_topic
         self._topics: dict[str, bytes] = {}
         self._all_topics: bytes | None = None
@@ -318,24 +324,39 @@ class EncodedResponses:
             self._all_topics = self._join(brokers, [topics[name] for name in names])
         return self._all_topics
 
-    def some_topics(self, brokers: Mapping[int, Broker], names: Iterable[str], errors: Mapping[str, int]) -> bytes:
+    def some_topics(
+        self,
+        brokers: Mapping[int, Broker],
+        names: Iterable[str],
+        errors: Mapping[str, int],
+        denied: Collection[str] = (),
+    ) -> bytes:
         """Return a body about some topics."""
         # Nothing is kept here: a client may send any number of unknown names.
-        return self._join(brokers, [self._topics.get(name) or self._encode(name, errors) for name in names])
+        return self._join(brokers, [self._part(name, errors, denied) for name in names])
 
     async def some_topics_in_slices(
-        self, brokers: Mapping[int, Broker], names: Iterable[str], errors: Mapping[str, int]
+        self,
+        brokers: Mapping[int, Broker],
+        names: Iterable[str],
+        errors: Mapping[str, int],
+        denied: Collection[str] = (),
     ) -> bytes:
         """Return a body about some topics, and let other tasks run in between."""
         time_slice = TimeSlice()
         parts = []
         for name in names:
-            parts.append(self._topics.get(name) or self._encode(name, errors))
+            parts.append(self._part(name, errors, denied))
             await time_slice.step()
         return self._join(brokers, parts)
 
+    def _part(self, name: str, errors: Mapping[str, int], denied: Collection[str]) -> bytes:
+        if name in denied:
+            return self._encode_topic(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, True)[8:]
+        return self._topics.get(name) or self._encode(name, errors)
+
     def _encode(self, name: str, errors: Mapping[str, int] = NO_ERRORS) -> bytes:
-        return self._encode_topic(name, errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))[8:]
+        return self._encode_topic(name, errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), False)[8:]
 
     def _join(self, brokers: Mapping[int, Broker], topics: list[bytes]) -> bytes:
         if self._brokers is None:

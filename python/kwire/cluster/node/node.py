@@ -20,7 +20,6 @@ from kwire.cluster.node.config_tool import ConfigTool
 from kwire.cluster.node.connection_limits import Limits
 from kwire.cluster.node.controlled_shutdown import request_controlled_shutdown
 from kwire.cluster.node.finalized_features import FeatureCache
-from kwire.cluster.node.full_metadata import request_full_metadata
 from kwire.cluster.node.listener import Listener
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.metadata_cache import BROKER_LISTENER, CLIENT_LISTENER, MetadataCache, broker_endpoint
@@ -30,6 +29,7 @@ from kwire.cluster.node.request_context import NodeServices
 from kwire.cluster.node.request_dispatcher import RequestDispatcher
 from kwire.cluster.node.session import NodeSession
 from kwire.cluster.node.tools import Tool, ToolContext, ToolRegistry, ToolRunner
+from kwire.cluster.security.acl_authorizer import AclAuthorizer
 from kwire.cluster.zookeeper import BrokerEndpoint, StoreError, connect
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 RECONNECT_SECONDS = 0.5
-ASK_SECONDS = 0.2
-"""Pause before the controller is asked for the full metadata: several gaps cause one request."""
 NODE_TIMEOUT = 10.0
 """Seconds to connect to another node, and to wait for each of its responses."""
 
@@ -60,6 +58,7 @@ class Node:
         self.host, self.port = "", 0
         self.metrics_port = 0
         self._connections = ConnectionPool(client_id=f"node-{settings.id}", timeout=NODE_TIMEOUT)
+        self.authorizer = authorizer(settings)
         self._tools = ToolRegistry(tools)
         self._services = NodeServices(
             self.config,
@@ -68,6 +67,7 @@ class Node:
             MetadataUpdates(self.metadata),
             ToolRunner(ToolContext(settings.id, self._tools, self.status)),
             self._connections,
+            authorizer=self.authorizer,
         )
         dispatcher = RequestDispatcher(self._services, self.metrics)
         self._listener = Listener(dispatcher.dispatch, self, limits(settings), dispatcher.cached_responses)
@@ -75,8 +75,6 @@ class Node:
         self._session: NodeSession | None = None
         self._session_loop: asyncio.Task[None] | None = None
         self._compatibility: asyncio.Task[None] | None = None
-        self._services.metadata_updates.on_gap = self._ask_for_metadata
-        self._asking: asyncio.Task[None] | None = None
         self._stop_metrics: Callable[[], None] | None = None
         self._stopped = False
         self._has_ended = asyncio.Event()
@@ -152,14 +150,6 @@ class Node:
         if self.features.error is not None:
             raise self.features.error
 
-    def _ask_for_metadata(self) -> None:
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.get_running_loop().create_task(self._request_metadata(), name="full metadata")
-
-    async def _request_metadata(self) -> None:
-        await asyncio.sleep(ASK_SECONDS)
-        await request_full_metadata(self._services)
-
     async def _stop_if_incompatible(self) -> None:
         await self.features.wait_incompatible()
         await self.stop()
@@ -171,8 +161,6 @@ class Node:
             stack.callback(self._has_ended.set)
             if self._compatibility is not None and self._compatibility is not asyncio.current_task():
                 self._compatibility.cancel()
-            if self._asking is not None:
-                self._asking.cancel()
             if self._stop_metrics is not None:
                 stack.push_async_callback(asyncio.to_thread, self._stop_metrics)
             stack.push_async_callback(self._connections.close)
@@ -207,7 +195,7 @@ class Node:
             connect_timeout=self.settings.zookeeper_connection_timeout_ms / 1000,
             make_chroot=True,
         )
-        session = NodeSession(store, self.config, self.metadata, self.features, self._send_metadata)
+        session = NodeSession(store, self.config, self.metadata, self.features, self.authorizer, self._send_metadata)
         self._session = self._services.metadata_updates.session = session
         self._services.backend = session.controller
         return session
@@ -292,6 +280,13 @@ class Node:
     def failed(self, client: ConnectedClient, error: BaseException) -> None:
         self.metrics.faults += 1
         log.error("request failed", peer=client.address, client_id=client.client_id, exc_info=error)
+
+
+def authorizer(settings: NodeSettings) -> AclAuthorizer | None:
+    """Return the authorizer; None if everybody may do everything."""
+    if not settings.authorizer:
+        return None
+    return AclAuthorizer(settings.super_users, allow_if_no_acl=settings.allow_if_no_acl)
 
 
 def limits(settings: NodeSettings) -> Limits:

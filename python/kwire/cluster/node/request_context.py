@@ -1,9 +1,14 @@
-"""What request handlers may use: the parts of the node, and the facts of the request's header."""
+"""What request handlers may use: the parts of the node, the facts of the request's header, and its sender."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.security.subjects import Subject
+from kwire.cluster.zookeeper.acls import CLUSTER_NAME
+from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kwire.client.connection_pool import ConnectionPool
@@ -14,6 +19,7 @@ if TYPE_CHECKING:
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.node.metadata_updates import MetadataUpdates
     from kwire.cluster.node.tools import ToolRunner
+    from kwire.cluster.security.acl_authorizer import AclAuthorizer, Permission
     from kwire.messages.kip4.structures import Broker
     from kwire.protocol.endpoint import Endpoint
 
@@ -31,6 +37,8 @@ class NodeServices:
     """Connections to other nodes."""
     backend: AdminBackend | None = None
     """The controller of the current ZooKeeper session; it answers 22 unless this node is the active controller."""
+    authorizer: AclAuthorizer | None = None
+    """Decides who may do what; None if everybody may do everything."""
 
     @property
     def settings(self) -> NodeSettings:
@@ -54,6 +62,8 @@ class RequestContext(NamedTuple):
     node: NodeServices
     version: int
     client_id: str | None = None
+    subject: Subject = Subject()
+    """The sender."""
 
     @property
     def backend(self) -> AdminBackend:
@@ -61,3 +71,31 @@ class RequestContext(NamedTuple):
         backend = self.node.backend
         assert backend is not None, "a node listens only once it has had a session"
         return backend
+
+    @property
+    def is_unrestricted(self) -> bool:
+        """Whether the sender may do everything."""
+        authorizer = self.node.authorizer
+        return authorizer is None or authorizer.is_super_user(self.subject)
+
+    def allows(self, permission: Permission, name: str = CLUSTER_NAME) -> bool:
+        """Return whether the sender may perform an operation on the resource of this name."""
+        authorizer = self.node.authorizer
+        return authorizer is None or authorizer.allows(self.subject, permission, name)
+
+    def require(self, permission: Permission, name: str = CLUSTER_NAME) -> None:
+        """Check that the sender may perform an operation.
+
+        Raises:
+            AdminError: it may not; code 31 for the cluster, 29 for other resources.
+        """
+        if not self.allows(permission, name):
+            raise denied(permission, name, self.subject)
+
+
+def denied(permission: Permission, name: str, subject: Subject) -> AdminError:
+    """Return the error for a missing permission."""
+    is_cluster = permission.resource_type == "Cluster"
+    code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED if is_cluster else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    resource = "the cluster" if is_cluster else f"{permission.resource_type} {name[:100]}"
+    return AdminError(code, f"{subject.principal} needs the permission {permission.operation} on {resource}")

@@ -2,7 +2,8 @@
 
 - Equal requests get equal responses until the metadata changes, so a small response from memory is cached by the bytes
   of its request, without the correlation id. The engine then answers runs of equal requests without Python looking at
-  each. The cache is bounded and is cleared by every metadata change.
+  each. The cache is bounded and is cleared by every metadata change. If responses depend on who asks, every subject has
+  a cache of its own.
 - A request that cannot be decoded, or that is not served, closes its connection, because the layout of its response is
   unknown. The exception is ApiVersions of an unknown version, which is answered in version 0 with error 35.
 """
@@ -19,6 +20,7 @@ from kwire.cluster.node.apis import DIALECT, api_versions, find_handler, served_
 from kwire.cluster.node.connection_limits import CloseReason, InvalidRequest
 from kwire.cluster.node.logs import bound, logger
 from kwire.cluster.node.request_context import RequestContext
+from kwire.cluster.security.subjects import ANONYMOUS, Subject
 from kwire.codec import encode
 from kwire.declare import Message, introspect
 from kwire.declare.wire_types import ArrayType
@@ -60,8 +62,13 @@ class RequestDispatcher:
         self._metadata = node.metadata
         self._metrics = metrics
         self._from_memory = metrics.from_memory
-        self._cache = _kwire.ResponseCache()
-        """Responses by request, each labeled with the client id and the name of the request class."""
+        self._shared = _kwire.ResponseCache() if node.authorizer is None else None
+        """Responses by request, each labeled with the client id and the name of the request class; None if every
+        subject has its own."""
+        self._of_subjects: dict[Subject, _kwire.ResponseCache] = {}
+        """The caches that have responses."""
+        self._cached_count = 0
+        """The number of responses in all caches, at least."""
         self._cached_at = node.metadata.changes
 
     def cached_responses(
@@ -81,7 +88,8 @@ class RequestDispatcher:
         """
         if self._cached_at != self._metadata.changes:
             self._clear_cache()
-        found = self._cache.get(received, start, at_most)
+        cached = client.responses if self._shared is None else self._shared
+        found = cached.get(received, start, at_most) if cached is not None else None
         if found is None:
             return None
         responses, stop, requests, (client.client_id, name) = found
@@ -108,12 +116,15 @@ class RequestDispatcher:
             handle = find_handler(type(message))
         except KeyError:
             raise InvalidRequest(f"{type(message).__name__} is not served") from None
-        response = handle(message, RequestContext(self._node, header.request_api_version, header.client_id))
+        subject = client.subject
+        if subject is None:
+            subject = client.subject = Subject(host=client.host)
+        response = handle(message, RequestContext(self._node, header.request_api_version, header.client_id, subject))
         if not isinstance(response, bytes | Message):
             return self._complete(message, header, client, response)
         body = response if isinstance(response, bytes) else encode(response, version=header.request_api_version)
         self._from_memory[type(message).__name__] += 1
-        self._cache_response(payload, (header.client_id, type(message).__name__), body)
+        self._cache_response(client, payload, (header.client_id, type(message).__name__), body)
         return _frame(header.correlation_id, body)
 
     def _check_items(self, message: Message) -> None:
@@ -144,7 +155,13 @@ class RequestDispatcher:
         """Wait for the response of a handler, and log and measure the request."""
         started = perf_counter()
         name = type(request).__name__
-        with bound(peer=client.address, client_id=header.client_id, correlation_id=header.correlation_id, request=name):
+        with bound(
+            peer=client.address,
+            principal=client.subject.principal if client.subject is not None else ANONYMOUS,
+            client_id=header.client_id,
+            correlation_id=header.correlation_id,
+            request=name,
+        ):
             try:
                 encoded = self._encode(name, header, await response)
             except Exception as error:
@@ -169,15 +186,33 @@ class RequestDispatcher:
             if code:
                 self._metrics.errors[request_name, code] += 1
 
-    def _cache_response(self, payload: bytes, label: tuple[str | None, str], body: bytes) -> None:
+    def _cache_response(
+        self, client: ConnectedClient, payload: bytes, label: tuple[str | None, str], body: bytes
+    ) -> None:
         if len(body) > MAX_CACHED_BODY:
             return
-        if len(self._cache) >= MAX_CACHED_RESPONSES or self._cached_at != self._metadata.changes:
+        if self._cached_count >= MAX_CACHED_RESPONSES or self._cached_at != self._metadata.changes:
             self._clear_cache()
-        self._cache.insert(payload, body, label)
+        self._cached_count += 1
+        self._cache_of(client).insert(payload, body, label)
+
+    def _cache_of(self, client: ConnectedClient) -> _kwire.ResponseCache:
+        if self._shared is not None:
+            return self._shared
+        assert client.subject is not None, "only a known subject gets responses"
+        responses = self._of_subjects.get(client.subject)
+        if responses is None:
+            responses = self._of_subjects[client.subject] = _kwire.ResponseCache()
+        client.responses = responses
+        return responses
 
     def _clear_cache(self) -> None:
-        self._cache.clear()
+        if self._shared is not None:
+            self._shared.clear()
+        for responses in self._of_subjects.values():  # clients may keep them
+            responses.clear()
+        self._of_subjects.clear()
+        self._cached_count = 0
         self._cached_at = self._metadata.changes
 
 

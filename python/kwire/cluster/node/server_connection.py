@@ -22,6 +22,7 @@ from kwire.cluster.node.connection_limits import (
     ConnectedClient,
     InvalidRequest,
 )
+from kwire.cluster.security.subjects import normalized_host
 from kwire.cluster.time_slice import SLICE_SECONDS
 from kwire.frame import other_protocol
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
@@ -150,6 +151,7 @@ class ServerConnection(asyncio.Protocol):
         if address:
             self.ip_address = address[0]
             self.client.address = f"{address[0]}:{address[1]}"
+            self.client.host = normalized_host(address[0])
         self._listener.add(self)
         self._listener.observer.opened(self.client)
         if len(self._listener.connections) > self._limits.connections:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.controller_election import create_top_level_paths
+from kwire.cluster.node.acl_watcher import AclWatcher
 from kwire.cluster.node.config_watcher import ConfigWatcher
 from kwire.cluster.node.finalized_features import FeatureWatcher
 from kwire.cluster.node.logs import logger
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
+    from kwire.cluster.security.acl_authorizer import AclAuthorizer
     from kwire.cluster.zookeeper import BrokerEndpoint, Store
 
 CHECK_SECONDS = 1.0
@@ -35,7 +37,13 @@ class NodeSession:
     """One ZooKeeper session of one node."""
 
     def __init__(
-        self, store: Store, config: LiveConfig, metadata: MetadataCache, features: FeatureCache, send: Send
+        self,
+        store: Store,
+        config: LiveConfig,
+        metadata: MetadataCache,
+        features: FeatureCache,
+        authorizer: AclAuthorizer | None,
+        send: Send,
     ) -> None:
         self.store = store
         self._config = config
@@ -45,13 +53,14 @@ class NodeSession:
         """The id of the cluster; empty before the registration."""
         self.features = FeatureWatcher(store, features)
         self.configs = ConfigWatcher(store, metadata, config)
+        self.acls = AclWatcher(store, authorizer, metadata.mark_changed) if authorizer is not None else None
         self.controller = Controller(store, config.current.id, send, config, known_topic_id=metadata.topic_id)
         self._registration: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
         self._stop_listening = store.listen(self._state_changed)
 
     async def start(self, endpoints: tuple[BrokerEndpoint, ...]) -> None:
-        """Follow the finalized features and the topic configs, register, and join the controller election.
+        """Follow features, access control lists, and configs; register, and join the controller election.
 
         Raises:
             IncompatibleFeatures: the node does not support the finalized features.
@@ -60,6 +69,8 @@ class NodeSession:
         """
         await self._make_paths()
         await self.features.start()
+        if self.acls is not None:
+            await self.acls.start()
         await self.configs.start()
         self.cluster_id = await ensure_cluster_id(self.store)
         await self._register(endpoints)
@@ -107,6 +118,8 @@ class NodeSession:
             stack.callback(self._stop_listening)
             stack.push_async_callback(self.configs.stop)
             stack.push_async_callback(self.features.stop)
+            if self.acls is not None:
+                stack.push_async_callback(self.acls.stop)
             if self._registration is not None:
                 self._registration.cancel()
                 stack.push_async_callback(asyncio.wait, [self._registration])

@@ -15,6 +15,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO, runtime_checkable
 
 from kwire.cluster.node.logs import logger
+from kwire.cluster.security.acl_authorizer import AclOperation, Permission
+from kwire.cluster.zookeeper.acls import CLUSTER_NAME
 from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import shortened
@@ -27,6 +29,9 @@ MAX_RUNNING = 4
 """Tools that run at a time; further ones wait."""
 MAX_OUTPUT = 16 * 1024 * 1024
 """Bytes of output that are sent back; the rest is cut off, and the last line says so."""
+
+DESCRIBE = Permission(AclOperation.DESCRIBE, "Cluster")
+ALTER = Permission(AclOperation.ALTER, "Cluster")
 
 log = logger(__name__)
 
@@ -44,6 +49,14 @@ class ToolContext(NamedTuple):
     """Returns the state of the node, as the tool `status` prints it."""
 
 
+class Requirement(NamedTuple):
+    """The permission that a run of a tool requires."""
+
+    permission: Permission
+    name: str = CLUSTER_NAME
+    """The name of the resource."""
+
+
 @runtime_checkable
 class Tool(Protocol):
     """A tool."""
@@ -54,6 +67,14 @@ class Tool(Protocol):
 
     def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         """Run the tool, write to `output`, and return the exit status: 0 for success."""
+
+
+@runtime_checkable
+class GuardedTool(Tool, Protocol):
+    """A tool that requires another permission than to alter the cluster."""
+
+    def requirement(self, arguments: Sequence[str]) -> Requirement:
+        """Return what a run with these arguments, which may be invalid, requires."""
 
 
 class ToolRegistry:
@@ -105,6 +126,13 @@ class ToolRunner:
         self._registry = context.registry
         self._context = context
         self._slots = asyncio.Semaphore(MAX_RUNNING)
+
+    def requirement(self, name: str, arguments: Sequence[str]) -> Requirement:
+        """Return what a run of a tool requires: by default, and for an unknown tool, to alter the cluster."""
+        if name not in self._registry:
+            return Requirement(ALTER)
+        tool = self._registry[name]
+        return tool.requirement(arguments) if isinstance(tool, GuardedTool) else Requirement(ALTER)
 
     async def run(self, name: str, arguments: Sequence[str]) -> AdminResponse:
         """Run a tool. For an unknown name, return ADMIN_REQUEST_FAILED with the list of tools."""
@@ -164,6 +192,10 @@ class Help:
     name = "help"
     help = "list the tools that this node runs"
 
+    def requirement(self, arguments: Sequence[str]) -> Requirement:
+        del arguments
+        return Requirement(DESCRIBE)
+
     def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         if arguments:
             raise UsageError("expected no arguments")
@@ -177,6 +209,10 @@ class Status:
 
     name = "status"
     help = "print the state of this node and of its metadata cache as JSON"
+
+    def requirement(self, arguments: Sequence[str]) -> Requirement:
+        del arguments
+        return Requirement(DESCRIBE)
 
     def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         import json

@@ -1,8 +1,8 @@
 """Error codes of the `kip4` dialect, including the KIP-584 draft.
 
 Messages hold error codes as plain ints. A code that is missing here is not an error of the codec. The drafts define
-1001 to 1009; kwire assigned 1010 to 1013, which the drafts leave open. Codes 31, 35, 41, 42, and 96 are Kafka's, used
-by ApiVersions and UpdateFeatures.
+1001 to 1009; kwire assigned 1010 to 1013, which the drafts leave open. Codes 29, 31, 35, 41, 42, and 96 are Kafka's,
+used by ApiVersions, by UpdateFeatures, and to deny permission.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class ErrorCode(CodedError):
     ADMIN_REQUEST_FAILED = 21, "Unexpected error occurred while processing Admin request."
     NOT_CONTROLLER_FOR_ADMIN_REQUEST = 22, "Target broker is not serving a controller's role.", True
     """KAFKA-1694 calls it InvalidRequestTarget."""
-    CLUSTER_AUTHORIZATION_FAILED = 31, "The client is not authorized to alter the cluster."
+    TOPIC_AUTHORIZATION_FAILED = 29, "The client is not authorized to do this to the topic."
+    CLUSTER_AUTHORIZATION_FAILED = 31, "The client is not authorized to do this to the cluster."
     UNSUPPORTED_VERSION = 35, "The broker does not support this version of the request."
     NOT_CONTROLLER = 41, "This broker is not the controller.", True
     INVALID_REQUEST = 42, "The request contradicts itself or the state of the cluster."

@@ -8,6 +8,8 @@ A module defines `handle(request, context)`, typed with the request classes that
 memory is a function; its response is kept until the metadata changes. A handler that waits is a coroutine function.
 Both return a message, or the bytes of an encoded response body, in the version of the request. Modules are imported
 when the first request arrives.
+
+`PERMISSIONS` of a module lists the permissions that `handle` checks; it is empty if everybody may send the request.
 """
 
 from __future__ import annotations

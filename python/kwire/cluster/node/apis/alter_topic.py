@@ -6,21 +6,29 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.controller.manual_assignment import parse
+from kwire.cluster.node.batch_permissions import outcomes_of_allowed
 from kwire.cluster.node.topic_responses import (
     code_and_description,
     parse_configs,
     partition_replicas,
-    result_of_each,
     topic_results,
 )
+from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.alter_topic import AlterTopicRequest, AlterTopicResponse
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, AlterTopicResponse_V2, TopicAlteration
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from kwire.cluster.controller.backend import AdminBackend
     from kwire.cluster.controller.topic_state import Topic
     from kwire.cluster.node.request_context import RequestContext
+
+ALTER = Permission(AclOperation.ALTER, "Topic")
+"""To change partitions or replicas."""
+ALTER_CONFIGS = Permission(AclOperation.ALTER_CONFIGS, "Topic")
+"""To change configs."""
+REASSIGN = Permission(AclOperation.ALTER, "Cluster")
+"""To move replicas, as for ReassignPartitions."""
+PERMISSIONS = (ALTER, ALTER_CONFIGS, REASSIGN)
 
 
 async def handle(
@@ -28,16 +36,41 @@ async def handle(
 ) -> AlterTopicResponse | AlterTopicResponse_V2:
     """Alter topics."""
     if isinstance(request, AlterTopicRequest):
-        return await _alter_one(request, context.backend)
-    names = [alteration.topic_name for alteration in request.topics]
-    outcomes = await result_of_each(context.backend.alter_topics(request.topics), names)
+        return await _alter_one(request, context)
+    outcomes = await outcomes_of_allowed(
+        context.backend.alter_topics,
+        request.topics,
+        lambda alteration: alteration.topic_name,
+        lambda alteration: _denial(alteration, context),
+    )
     return AlterTopicResponse_V2(topics=topic_results(outcomes))
 
 
-async def _alter_one(request: AlterTopicRequest, backend: AdminBackend) -> AlterTopicResponse:
+def _denial(alteration: TopicAlteration, context: RequestContext) -> AdminError | None:
+    """Return why the sender may not alter a topic; None if it may."""
+    name = alteration.topic_name
+    has_configs = bool(alteration.added_config_entries or alteration.deleted_configs)
+    moves_replicas = bool(alteration.replica_assignment) or alteration.replication_factor != -1
+    try:
+        if has_configs:
+            context.require(ALTER_CONFIGS, name)
+        if moves_replicas or alteration.partitions != -1 or not has_configs:
+            context.require(ALTER, name)
+        if moves_replicas:
+            context.require(REASSIGN)
+    except AdminError as error:
+        return error
+    return None
+
+
+async def _alter_one(request: AlterTopicRequest, context: RequestContext) -> AlterTopicResponse:
+    backend = context.backend
     try:
         backend.check_active()
         alteration = _alteration(request)
+        denial = _denial(alteration, context)
+        if denial is not None:
+            raise denial
         if alteration.replica_assignment:
             # Partitions that are added between this check and the alteration count as added afterwards.
             _check_lists_all_partitions(alteration, await backend.describe_topic(request.topic_name))

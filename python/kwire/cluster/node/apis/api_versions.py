@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kwire.cluster.node.request_context import RequestContext
     from kwire.declare import Message
 
+PERMISSIONS = ()
+
 
 def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
     """List the served APIs and the features."""

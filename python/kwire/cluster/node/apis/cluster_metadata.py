@@ -10,6 +10,8 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from kwire.cluster.node.request_context import RequestContext
 
+PERMISSIONS = ()
+
 
 def handle(request: ClusterMetadataRequest, context: RequestContext) -> ClusterMetadataResponse:
     """Describe the cluster from the metadata cache."""

@@ -6,19 +6,25 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.controller.manual_assignment import parse
+from kwire.cluster.node.batch_permissions import outcomes_of_allowed
+from kwire.cluster.node.request_context import denied
 from kwire.cluster.node.topic_responses import (
     code_and_description,
     parse_configs,
     partition_replicas,
-    result_of_each,
     topic_results,
 )
+from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.create_topic import CreateTopicRequest, CreateTopicResponse
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
 
 if TYPE_CHECKING:
-    from kwire.cluster.controller.backend import AdminBackend
     from kwire.cluster.node.request_context import RequestContext
+
+CREATE = Permission(AclOperation.CREATE, "Topic")
+CREATE_ANY = Permission(AclOperation.CREATE, "Cluster")
+PERMISSIONS = (CREATE, CREATE_ANY)
+"""One of them is sufficient."""
 
 
 async def handle(
@@ -26,14 +32,29 @@ async def handle(
 ) -> CreateTopicResponse | CreateTopicResponse_V2:
     """Create topics."""
     if isinstance(request, CreateTopicRequest):
-        return await _create_one(request, context.backend)
-    names = [creation.topic_name for creation in request.topics]
-    outcomes = await result_of_each(context.backend.create_topics(request.topics, context.client_id), names)
+        return await _create_one(request, context)
+    outcomes = await outcomes_of_allowed(
+        lambda creations: context.backend.create_topics(creations, context.client_id),
+        request.topics,
+        lambda creation: creation.topic_name,
+        lambda creation: creation_denial(creation.topic_name, context),
+    )
     return CreateTopicResponse_V2(topics=topic_results(outcomes))
 
 
-async def _create_one(request: CreateTopicRequest, backend: AdminBackend) -> CreateTopicResponse:
+def creation_denial(topic: str, context: RequestContext) -> AdminError | None:
+    """Return why the sender may not create a topic; None if it may."""
+    if context.allows(CREATE_ANY) or context.allows(CREATE, topic):
+        return None
+    return denied(CREATE, topic, context.subject)
+
+
+async def _create_one(request: CreateTopicRequest, context: RequestContext) -> CreateTopicResponse:
+    backend = context.backend
     try:
+        error = creation_denial(request.topic_name, context)
+        if error is not None:
+            raise error
         backend.check_active()
         (outcome,) = await backend.create_topics([_creation(request)], None)
         error = outcome.error

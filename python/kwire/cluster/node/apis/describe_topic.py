@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.topic_responses import code_and_description, format_configs
+from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.describe_topic import (
     DescribeTopicRequest,
     DescribeTopicResponse,
@@ -22,12 +23,16 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.topic_state import Topic
     from kwire.cluster.node.request_context import RequestContext
 
+DESCRIBE = Permission(AclOperation.DESCRIBE, "Topic")
+PERMISSIONS = (DESCRIBE,)
+
 log = logger(__name__)
 
 
 async def handle(request: DescribeTopicRequest, context: RequestContext) -> DescribeTopicResponse:
     """Describe one topic."""
     try:
+        context.require(DESCRIBE, request.topic_name)
         topic = await context.backend.describe_topic(request.topic_name)
     except AdminError as error:
         code, description = code_and_description(error)

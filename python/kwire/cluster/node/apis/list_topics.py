@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.topic_responses import code_and_description
+from kwire.cluster.security.acl_authorizer import AclOperation, Permission
+from kwire.cluster.time_slice import in_slices
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.list_topics import ListTopicsRequest, ListTopicsResponse, TopicsList
 from kwire.messages.kip4.strings import is_encodable_string
@@ -14,11 +16,14 @@ from kwire.messages.kip4.strings import is_encodable_string
 if TYPE_CHECKING:
     from kwire.cluster.node.request_context import RequestContext
 
+DESCRIBE = Permission(AclOperation.DESCRIBE, "Topic")
+PERMISSIONS = (DESCRIBE,)
+
 log = logger(__name__)
 
 
 async def handle(request: ListTopicsRequest, context: RequestContext) -> ListTopicsResponse:
-    """List all topics."""
+    """List the topics that the sender may describe."""
     del request
     try:
         names = await context.backend.list_topics()
@@ -29,6 +34,9 @@ async def handle(request: ListTopicsRequest, context: RequestContext) -> ListTop
     skipped = len(names.marked_for_deletion) + len(names.alive) - len(marked) - len(alive)
     if skipped:  # written to ZooKeeper by another program
         log.error("skipping topic names that no protocol string can hold", topics=skipped)
+    if not context.is_unrestricted:
+        marked = tuple([name async for name in in_slices(marked) if context.allows(DESCRIBE, name)])
+        alive = tuple([name async for name in in_slices(alive) if context.allows(DESCRIBE, name)])
     if context.version == 0:
         topics = TopicsList(topics_marked_for_deletion=marked, alive_topics=alive)
     else:

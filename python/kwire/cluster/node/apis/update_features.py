@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError, NotController, QueueFull
 from kwire.cluster.controller.feature_rules import FeatureChange
+from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip584.update_features import FeatureResult, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 if TYPE_CHECKING:
     from kwire.cluster.controller.feature_commands import FeatureUpdate
     from kwire.cluster.node.request_context import RequestContext
+
+ALTER = Permission(AclOperation.ALTER, "Cluster")
+PERMISSIONS = (ALTER,)
 
 
 async def handle(request: UpdateFeaturesRequest, context: RequestContext) -> UpdateFeaturesResponse:
@@ -55,6 +59,7 @@ async def _update(changes: list[FeatureChange], context: RequestContext) -> Feat
         AdminError: the update was rejected or failed; code 1013, another update is in progress.
     """
     features = context.node.features
+    context.require(ALTER)
     context.backend.check_active()
     if features.is_updating:
         raise AdminError(ErrorCode.FEATURE_UPDATE_IN_PROGRESS, ErrorCode.FEATURE_UPDATE_IN_PROGRESS.text)

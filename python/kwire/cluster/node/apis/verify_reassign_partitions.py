@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kwire.cluster.controller.backend import TopicReassignmentStatus
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.node.topic_responses import error_code
+from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.verify_reassign_partitions import (
     PartitionStatus,
     TopicStatus,
@@ -17,6 +18,9 @@ from kwire.messages.kip4.verify_reassign_partitions import (
 if TYPE_CHECKING:
     from kwire.cluster.node.request_context import RequestContext
 
+DESCRIBE = Permission(AclOperation.DESCRIBE, "Cluster")
+PERMISSIONS = (DESCRIBE,)
+
 
 async def handle(request: VerifyReassignPartitionsRequest, context: RequestContext) -> VerifyReassignPartitionsResponse:
     """Report the progress of reassignments.
@@ -24,6 +28,7 @@ async def handle(request: VerifyReassignPartitionsRequest, context: RequestConte
     If a request for all reassignments fails, the response has one entry without a topic name.
     """
     try:
+        context.require(DESCRIBE)
         progress = await context.backend.verify_reassignments(request.topics)
     except AdminError as error:
         names = dict.fromkeys(one.topic for one in request.topics) or [""]

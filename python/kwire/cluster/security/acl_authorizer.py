@@ -1,0 +1,161 @@
+"""Decisions of Kafka's `AclAuthorizer` (Kafka 3.9), without I/O.
+
+- Super users may do everything.
+- A resource without any entry is closed to all others, unless `allow.everyone.if.no.acl.found` is set.
+- A denial overrides every permission. Entries apply to a resource if they are of its name, of the name `*`, or of a
+  prefix of its name.
+- Permission to read, write, delete, or alter implies permission to describe; permission to alter configs implies
+  permission to describe them. Denials imply nothing.
+
+Beyond Kafka: entries that cannot be read might contain a denial, so the resources that they concern are closed to all
+but super users. So is everything before the entries are read for the first time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.client.admin.acl_values import AclOperation, AclPermissionType
+from kwire.cluster.security.subjects import normalized_host
+from kwire.cluster.zookeeper.acls import CLUSTER_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import TypeAlias
+
+    from kwire.cluster.security.subjects import Subject
+    from kwire.cluster.zookeeper.acls import AclEntry, PatternType, ResourceType
+
+    _Rules: TypeAlias = "tuple[_Rule, ...] | None"
+    """The rules of a resource; None if they cannot be read."""
+
+__all__ = ["AclAuthorizer", "AclOperation", "Permission", "ResourcePattern"]
+
+WILDCARD = "*"
+ANY_USER = "User:*"
+
+IMPLIED_BY = {
+    AclOperation.DESCRIBE: (AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER),
+    AclOperation.DESCRIBE_CONFIGS: (AclOperation.ALTER_CONFIGS,),
+}
+"""Operations, each with those that include it."""
+
+_OPERATIONS = {each.replace("_", ""): each for each in AclOperation}
+_PERMISSION_TYPES = {each.value: each for each in AclPermissionType}
+
+
+class Permission(NamedTuple):
+    """An operation on resources of one type."""
+
+    operation: AclOperation
+    resource_type: ResourceType
+
+    def __str__(self) -> str:
+        return f"{self.operation} on {self.resource_type}"
+
+
+class ResourcePattern(NamedTuple):
+    """The resources that a list of entries is about."""
+
+    resource_type: ResourceType
+    name: str
+    pattern_type: PatternType = "literal"
+
+
+class _Rule(NamedTuple):
+    """An entry as it is compared."""
+
+    is_denial: bool
+    operation: AclOperation
+    principal: str
+    host: str
+
+    def concerns(self, subject: Subject, operations: tuple[AclOperation, ...]) -> bool:
+        return (
+            (self.operation in operations or self.operation is AclOperation.ALL)
+            and self.principal in {subject.principal, ANY_USER}
+            and self.host in {subject.host, WILDCARD}
+        )
+
+
+class AclAuthorizer:
+    """Decides which subject may do what.
+
+    Args:
+        super_users: principals that may do everything, such as `User:admin`.
+        allow_if_no_acl: whether everybody may use a resource that no entry concerns.
+    """
+
+    def __init__(self, super_users: Iterable[str] = (), *, allow_if_no_acl: bool = False) -> None:
+        self._super_users = frozenset(super_users)
+        self._allow_if_no_acl = allow_if_no_acl
+        self._literal: dict[str, dict[str, _Rules]] = {}
+        """Rules by type and name."""
+        self._prefixed: dict[str, dict[str, _Rules]] = {}
+        """Rules by type and prefix."""
+        self._is_complete = False
+        self.changes = 0
+        """The number of changes applied, for noticing a change."""
+
+    def is_super_user(self, subject: Subject) -> bool:
+        """Return whether the subject may do everything."""
+        return subject.principal in self._super_users
+
+    def replace(self, entries: Mapping[ResourcePattern, Iterable[AclEntry] | None]) -> None:
+        """Replace all entries. From now on, the authorizer decides for others than super users."""
+        self._literal.clear()
+        self._prefixed.clear()
+        self.changes += 1
+        for pattern, of_pattern in entries.items():
+            self.set(pattern, of_pattern)
+        self._is_complete = True
+
+    def set(self, pattern: ResourcePattern, entries: Iterable[AclEntry] | None) -> None:
+        """Set the entries of a resource; None if they cannot be read."""
+        self.changes += 1
+        rules = None if entries is None else tuple(map(_rule, entries))
+        names = self._by_name(pattern)
+        if rules == ():
+            names.pop(pattern.name, None)
+        else:
+            names[pattern.name] = rules
+
+    def _by_name(self, pattern: ResourcePattern) -> dict[str, _Rules]:
+        by_type = self._literal if pattern.pattern_type == "literal" else self._prefixed
+        return by_type.setdefault(pattern.resource_type, {})
+
+    def allows(self, subject: Subject, permission: Permission, name: str = CLUSTER_NAME) -> bool:
+        """Return whether the subject may perform the operation on the resource of this name."""
+        if subject.principal in self._super_users:
+            return True
+        if not self._is_complete:
+            return False
+        rules: list[_Rule] = []
+        for found in self._rules(permission.resource_type, name):
+            if found is None:
+                return False
+            rules += found
+        if not rules:
+            return self._allow_if_no_acl
+        wanted = (permission.operation,)
+        if any(rule.is_denial and rule.concerns(subject, wanted) for rule in rules):
+            return False
+        sufficient = wanted + IMPLIED_BY.get(permission.operation, ())
+        return any(not rule.is_denial and rule.concerns(subject, sufficient) for rule in rules)
+
+    def _rules(self, resource_type: str, name: str) -> Iterator[_Rules]:
+        literal = self._literal.get(resource_type, {})
+        yield literal.get(name, ())
+        yield literal.get(WILDCARD, ())
+        for prefix, rules in self._prefixed.get(resource_type, {}).items():
+            if name.startswith(prefix):
+                yield rules
+
+
+def _rule(entry: AclEntry) -> _Rule:
+    """Return the rule of an entry. As in Kafka, unknown names match nothing, but the resource has an entry."""
+    permission_type = _PERMISSION_TYPES.get(entry.permission_type.upper(), AclPermissionType.UNKNOWN)
+    operation = _OPERATIONS.get(entry.operation.replace("_", "").upper(), AclOperation.UNKNOWN)
+    if permission_type not in {AclPermissionType.ALLOW, AclPermissionType.DENY}:
+        operation = AclOperation.UNKNOWN
+    return _Rule(permission_type is AclPermissionType.DENY, operation, entry.principal, normalized_host(entry.host))
