@@ -14,6 +14,7 @@ from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.cli.running import Run
 
@@ -105,11 +106,11 @@ def test_configs_of_topics_are_set_one_by_one(operator: Operator) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["get", "broker/1"], "a config of a broker is not supported by this cluster"),
+        (["get", "group/any"], "a config of a group is not supported by this cluster"),
         (["set", "topic/any", "--append", "cleanup.policy=compact"], "appending to a config is not supported"),
         (["set", "topic/any", "retention.ms=1", "--dry-run"], "a dry run is not supported"),
     ],
-    ids=["broker", "append", "dry run"],
+    ids=["group", "append", "dry run"],
 )
 def test_config_that_the_drafts_lack_is_one_sentence(arguments: list[str], sentence: str, operator: Operator) -> None:
     run = operator.run("configs", *arguments)
@@ -136,3 +137,35 @@ def test_tool_that_fails_exits_with_1(operator: Operator) -> None:
     unknown = operator.run("tools", "run", "stats")
     assert unknown.code == 1
     assert "the tools are config, help, status" in unknown.err
+
+
+def test_settings_of_brokers_are_set_exported_and_applied(operator: Operator, tmp_path: Path) -> None:
+    [changed] = operator.json("configs", "set", "broker/default", "max.connections=500")
+    assert (changed["name"], changed["status"]) == ("broker default", "set")
+    operator.json("configs", "set", "broker/2", "max.connections=400", "num.partitions=2")
+    operator.json("configs", "delete", "broker/2", "num.partitions")
+    found = {each["name"]: each for each in operator.json("configs", "get", "broker/2", "max.connections")}
+    assert (found["max.connections"]["value"], found["max.connections"]["source"]) == ("400", "broker")
+    exported = operator.json("configs", "export")
+    assert exported == [
+        {"resource": "broker/2", "name": "max.connections", "value": "400"},
+        {"resource": "broker/default", "name": "max.connections", "value": "500"},
+    ]
+    file = tmp_path / "configs.json"
+    file.write_text(json.dumps([{**exported[1], "value": "600"}]))
+    difference = {"resource": "broker/default", "name": "max.connections", "old": "500", "new": "600"}
+    assert operator.json("configs", "apply", str(file), "--dry-run") == [{**difference, "status": "would be changed"}]
+    assert operator.json("configs", "apply", str(file), "--yes") == [{**difference, "status": "changed"}]
+    assert operator.json("configs", "apply", str(file), "--yes") == []
+    audit = operator.json("configs", "audit", "--newest", "2")
+    assert [(each["resource"], each["old"], each["new"]) for each in audit] == [
+        ("broker/2", "2", None),
+        ("broker/default", "500", "600"),
+    ]
+
+
+def test_invalid_setting_of_a_broker_is_one_sentence(operator: Operator) -> None:
+    [refused] = operator.json("configs", "set", "broker/default", "max.connection=5", code=1)
+    assert "max.connection: there is no such setting: did you mean max.connections" in refused["error"]["message"]
+    [checked] = operator.json("configs", "set", "broker/default", "max.connections=5", "--dry-run")
+    assert checked["status"] == "would be set"

@@ -26,3 +26,8 @@ def parse_resource(text: str) -> ConfigResource:
         if not name.isdecimal():
             raise InvalidArgument(f"{text!r} does not name a broker: write {kind}/ID with a number")
     return ConfigResource(resource, name)
+
+
+def name_resource(resource: ConfigResource) -> str:
+    """Return the text that `parse_resource` reads."""
+    return f"{resource.type.singular}/{resource.name or 'default'}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.answer import first_error_code
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, Broker
+from kwire.client.admin.errors import NotSupported
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kwire.messages.kafka.incremental_alter_configs import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.backend import Backend
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.errors import AdminError
+    from kwire.client.admin.kip4_configs import ConfigDifference, RecordedChange
     from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult
     from kwire.protocol.negotiated_versions import Dialect
 
@@ -128,7 +130,7 @@ class ConfigOperations:
     async def describe_configs(self, resources: Iterable[ConfigResource], *, documentation: bool = False) -> Described:
         """Return the configs of resources by name. A broker reports its own configs.
 
-        A cluster of the drafts reports what topics override, and has no other configs.
+        A cluster of the drafts reports what topics override, and the settings of its nodes.
 
         In a cluster with ZooKeeper, the configs of a topic are what ZooKeeper contains: it does not prove that the
         brokers apply them.
@@ -165,6 +167,52 @@ class ConfigOperations:
         for part in await asyncio.gather(*(send(target, each) for target, each in by_target.items())):
             found |= part
         return found
+
+    async def export_configs(self) -> dict[ConfigResource, dict[str, str]]:
+        """Return what is stored for all brokers and topics of a cluster of nodes, for `apply_configs`.
+
+        Raises:
+            NotSupported: the cluster is Kafka.
+        """
+        self._require_nodes("an export of configs")
+        from kwire.client.admin import kip4_configs
+
+        return await kip4_configs.export(self._backend)
+
+    async def apply_configs(
+        self, wanted: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool = False
+    ) -> list[ConfigDifference]:
+        """Make what a cluster of nodes stores for resources equal to `wanted`, and return what differed.
+
+        Resources that are not named stay as they are. The command is never repeated after a lost response.
+
+        Args:
+            wanted: all configs of each resource.
+            validate_only: only return what differs.
+
+        Raises:
+            AdminError: a config is invalid, or a change failed; the error says which changes were made before.
+            NotSupported: the cluster is Kafka.
+        """
+        self._require_nodes("a document of configs")
+        from kwire.client.admin import kip4_configs
+
+        return await kip4_configs.apply(self._backend, wanted, validate_only=validate_only)
+
+    async def recorded_config_changes(self, newest: int = 100) -> list[RecordedChange]:
+        """Return the newest changes of configs of brokers, oldest first, from the audit of a cluster of nodes.
+
+        Raises:
+            NotSupported: the cluster is Kafka.
+        """
+        self._require_nodes("an audit of configs")
+        from kwire.client.admin import kip4_configs
+
+        return await kip4_configs.changes(self._backend, newest)
+
+    def _require_nodes(self, operation: str) -> None:
+        if self.dialect != "kip4":
+            raise NotSupported(operation, "only clusters of kwire's nodes have it")
 
     async def alter_configs(
         self, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool = False

@@ -1,15 +1,18 @@
-"""Configs in the dialect of the drafts of KIP-4, which has those that topics override and no others.
+"""Configs in a cluster of nodes: those that topics override, and the settings of brokers.
 
-A topic is described with its overrides, and changed with AlterTopic.
+A topic is described with its overrides, and changed with AlterTopic of the drafts of KIP-4. The settings of brokers are
+described and changed by the tool `config` of the nodes (KAFKA-1694).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin.configs import ConfigResource, ConfigResourceType, ConfigSource, ConfigValue
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.values import Outcomes, TopicChange
+from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,48 +20,208 @@ if TYPE_CHECKING:
     from kwire.client.admin.backend import Backend
     from kwire.client.admin.configs import ConfigChange, Described
 
-__all__ = ["alter", "describe"]
+__all__ = ["ConfigDifference", "RecordedChange", "alter", "apply", "changes", "describe", "export"]
+
+TOOL = "config"
+DEFAULT = "<default>"
+"""The name of the resource for every broker, where the nodes store it."""
+ARGUMENT_LENGTH = 8_000
+"""Characters of one argument, which holds at most 32,767 bytes."""
+SOURCES = {
+    "file": ConfigSource.STATIC,
+    "broker": ConfigSource.BROKER,
+    "default": ConfigSource.CLUSTER_DEFAULT,
+    "code": ConfigSource.DEFAULT,
+}
+
+
+class ConfigDifference(NamedTuple):
+    """A config that differs.
+
+    Attributes:
+        resource: the resource.
+        name: the config.
+        old: its value before; None if it was not set.
+        new: its value after; None if it is not set.
+    """
+
+    resource: ConfigResource
+    name: str
+    old: str | None
+    new: str | None
+
+
+class RecordedChange(NamedTuple):
+    """A change of configs of brokers in the audit.
+
+    Attributes:
+        timestamp_ms: when it was made, in milliseconds since 1970.
+        author: who made it: the client id and the address.
+        node_id: the node that wrote it.
+        change: what has changed.
+    """
+
+    timestamp_ms: int
+    author: str
+    node_id: int
+    change: ConfigDifference
 
 
 async def describe(backend: Backend, resources: Iterable[ConfigResource]) -> Described:
-    """Return the configs that topics override.
+    """Return the configs that topics override, and the settings of brokers.
 
     Raises:
-        NotSupported: a resource is not a topic.
+        NotSupported: a resource is neither a topic nor a broker.
     """
-    names = {_topic(resource): resource for resource in resources}
+    wanted = list(dict.fromkeys(resources))
+    topics = {each.name: each for each in wanted if each.type is ConfigResourceType.TOPIC}
     described: Described = {}
-    for name, topic in (await backend.describe_topics(tuple(names), configs=True)).items():
-        if isinstance(topic, AdminError):
-            described[names[name]] = topic
-        else:
-            described[names[name]] = {
-                key: ConfigValue(value, ConfigSource.TOPIC, is_sensitive=False, is_read_only=False)
-                for key, value in (topic.configs or {}).items()
-            }
+    if topics:
+        for name, topic in (await backend.describe_topics(tuple(topics), configs=True)).items():
+            described[topics[name]] = topic if isinstance(topic, AdminError) else _overrides(topic.configs or {})
+    for resource in wanted:
+        if resource not in topics.values():
+            described[resource] = await _describe_broker(backend, resource)
     return described
 
 
 async def alter(backend: Backend, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool) -> Outcomes:
-    """Set and delete configs that topics override. The outcomes are by resource, such as `topic orders`.
+    """Set and delete configs. The outcomes are by resource, such as `topic orders`.
 
     Raises:
-        NotSupported: a resource is not a topic, or a change appends, subtracts, or is only to be validated.
+        NotSupported: a resource is neither a topic nor a broker, or a change appends, subtracts, or is only to be
+            validated and concerns a topic.
     """
     topics = {}
+    brokers = {}
     for resource, change in changes.items():
         if change.append or change.subtract:
-            raise NotSupported("appending to a config", "the drafts of KIP-4 only set and delete configs")
-        topics[_topic(resource)] = TopicChange(set_configs=change.set, delete_configs=change.delete)
-    outcomes = await backend.alter_topics(topics, validate_only=validate_only)
-    return Outcomes(
-        {str(ConfigResource(ConfigResourceType.TOPIC, name)): error for name, error in outcomes.items()},
-        outcomes.attempts,
-    )
+            raise NotSupported("appending to a config", "nodes only set and delete configs")
+        if resource.type is ConfigResourceType.TOPIC:
+            topics[resource.name] = TopicChange(set_configs=change.set, delete_configs=change.delete)
+        else:
+            brokers[resource] = change
+    outcomes: dict[str, AdminError | None] = {}
+    attempts = 1
+    if topics:
+        altered = await backend.alter_topics(topics, validate_only=validate_only)
+        attempts = altered.attempts
+        for name, error in altered.items():
+            outcomes[str(ConfigResource(ConfigResourceType.TOPIC, name))] = error
+    for resource, change in brokers.items():
+        outcomes[str(resource)] = await _alter_broker(backend, resource, change, validate_only=validate_only)
+    return Outcomes(outcomes, attempts)
 
 
-def _topic(resource: ConfigResource) -> str:
-    """Return the name of a topic."""
-    if resource.type is not ConfigResourceType.TOPIC:
-        raise NotSupported(f"a config of a {resource.type.singular}", "the drafts of KIP-4 have configs of topics only")
-    return resource.name
+async def export(backend: Backend) -> dict[ConfigResource, dict[str, str]]:
+    """Return what is stored for all brokers and topics."""
+    stored = await _run(backend, "", "export")
+    return {_resource(kind, name): values for kind, named in stored.items() for name, values in named.items()}
+
+
+async def apply(
+    backend: Backend, wanted: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool
+) -> list[ConfigDifference]:
+    """Make what is stored for resources equal to `wanted`, and return what differed.
+
+    Raises:
+        AdminError: a config is invalid, or a change failed; the error says which changes were made before.
+        NotSupported: a resource is neither a topic nor a broker.
+    """
+    document: dict[str, dict[str, Mapping[str, str]]] = {}
+    for resource, values in wanted.items():
+        kind, name = _stored_as(resource)
+        document.setdefault(kind, {})[name] = values
+    text = json.dumps(document)
+    parts = [text[at : at + ARGUMENT_LENGTH] for at in range(0, len(text), ARGUMENT_LENGTH)]
+    planned = await _run(backend, "configs", "diff" if validate_only else "apply", *parts)
+    return [each for entity in planned for each in _differences(entity)]
+
+
+async def changes(backend: Backend, newest: int) -> list[RecordedChange]:
+    """Return the newest changes of configs of brokers, oldest first."""
+    entries = await _run(backend, "", "audit", "--newest", str(newest))
+    return [
+        RecordedChange(entry["timestamp"], entry["author"], entry["node"], each)
+        for entry in entries
+        for each in _differences(entry)
+    ]
+
+
+def _overrides(configs: Mapping[str, str]) -> dict[str, ConfigValue]:
+    return {
+        name: ConfigValue(value, ConfigSource.TOPIC, is_sensitive=False, is_read_only=False)
+        for name, value in configs.items()
+    }
+
+
+async def _describe_broker(backend: Backend, resource: ConfigResource) -> dict[str, ConfigValue] | AdminError:
+    _, name = _stored_as(resource)
+    if name == DEFAULT:
+        stored = (await _run(backend, "", "export"))["brokers"].get(DEFAULT, {})
+        return {
+            name: ConfigValue(value, ConfigSource.CLUSTER_DEFAULT, is_sensitive=False, is_read_only=False)
+            for name, value in stored.items()
+        }
+    described = await _run(backend, str(resource), "describe", broker=int(name))
+    return {
+        each["name"]: ConfigValue(
+            None if each["secret"] else each["value"],
+            SOURCES[each["source"]],
+            is_sensitive=each["secret"],
+            is_read_only=not each["live"],
+        )
+        for each in described
+    }
+
+
+async def _alter_broker(
+    backend: Backend, resource: ConfigResource, change: ConfigChange, *, validate_only: bool
+) -> AdminError | None:
+    _, name = _stored_as(resource)
+    options = [] if name == DEFAULT else ["--broker", name]
+    options += ["--dry-run"] if validate_only else []
+    if change.set:
+        options += [f"--delete={each}" for each in change.delete]
+        arguments = ["set", *options, "--", *(f"{key}={value}" for key, value in change.set.items())]
+    else:
+        arguments = ["delete", *options, "--", *change.delete]
+    try:
+        await _run(backend, str(resource), *arguments)
+    except AdminError as error:
+        return error
+    return None
+
+
+async def _run(backend: Backend, item: str, *arguments: str, broker: int | None = None) -> Any:
+    """Run the tool once, and return its result.
+
+    Raises:
+        AdminError: the tool failed; the text is what it printed.
+    """
+    result = await backend.run_tool(TOOL, arguments, broker)
+    if result.exit_status:
+        text = result.output.strip().removeprefix(f"{TOOL}: ")
+        raise AdminError.of_kip4(ErrorCode.ADMIN_REQUEST_FAILED, item, text)
+    return json.loads(result.output)
+
+
+def _stored_as(resource: ConfigResource) -> tuple[str, str]:
+    """Return the kind of a resource and its name, as nodes store it."""
+    if resource.type is ConfigResourceType.TOPIC:
+        return "topics", resource.name
+    if resource.type is ConfigResourceType.BROKER:
+        return "brokers", resource.name or DEFAULT
+    raise NotSupported(f"a config of a {resource.type.singular}", "nodes have configs of topics and brokers only")
+
+
+def _resource(kind: str, name: str) -> ConfigResource:
+    if kind == "topics":
+        return ConfigResource(ConfigResourceType.TOPIC, name)
+    return ConfigResource(ConfigResourceType.BROKER, "" if name == DEFAULT else name)
+
+
+def _differences(entity: Mapping[str, Any]) -> list[ConfigDifference]:
+    kind, _, name = entity["entity"].partition("/")
+    resource = _resource(kind, name)
+    return [ConfigDifference(resource, name, each["old"], each["new"]) for name, each in entity["changes"].items()]

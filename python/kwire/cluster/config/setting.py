@@ -37,7 +37,7 @@ class SettingError(KwireError, ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.name}={self.text}: {self.reason}"
+        return f"{self.name}={self.text}: {self.reason}" if self.text else f"{self.name}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

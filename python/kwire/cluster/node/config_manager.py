@@ -80,6 +80,14 @@ class ConfigManager:
         config = self._node.config
         return [_shown(config.explain(name)) for name in names or config.names()]
 
+    def check(self, changes: Mapping[str, str | None], broker: int | None) -> dict[str, Any]:
+        """Check a change without making it. See `change`.
+
+        Raises:
+            SettingError: a setting or its value is invalid.
+        """
+        return {"entity": broker_entity(broker), "changes": sorted(_checked(changes, broker))}
+
     async def change(
         self, changes: Mapping[str, str | None], *, broker: int | None = None, if_version: int | None = None
     ) -> dict[str, Any]:
@@ -95,7 +103,7 @@ class ConfigManager:
             ConfigConflict: someone else has changed the same settings meanwhile.
             StoreError: ZooKeeper cannot be written.
         """
-        checked = {check_change(name, text, for_one_broker=broker is not None): text for name, text in changes.items()}
+        checked = _checked(changes, broker)
         entity = broker_entity(broker)
         written = await change_config(
             self._store,
@@ -243,6 +251,11 @@ class ConfigManager:
         if response.exit_status:
             raise ConfigRejected(response.output.decode().strip())
         return json.loads(response.output)
+
+
+def _checked(changes: Mapping[str, str | None], broker: int | None) -> dict[str, str | None]:
+    """Check changes, and return them with canonical names."""
+    return {check_change(name, text, for_one_broker=broker is not None): text for name, text in changes.items()}
 
 
 def _shown(effective: Effective) -> dict[str, Any]:

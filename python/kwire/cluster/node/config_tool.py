@@ -80,7 +80,7 @@ class ConfigTool:
         manager = self._manager
         match parsed.command:
             case "set":
-                return self._change(parsed, _assignments(parsed.assignments))
+                return self._change(parsed, dict.fromkeys(parsed.delete) | _assignments(parsed.assignments))
             case "delete":
                 return self._change(parsed, dict.fromkeys(parsed.names))
             case "export":
@@ -96,9 +96,11 @@ class ConfigTool:
 
     def _change(self, parsed: argparse.Namespace, changes: dict[str, str | None]) -> Coroutine[Any, Any, Any]:
         if parsed.topic is not None:
-            if parsed.if_version is not None:
-                raise UsageError("--if-version is for settings of brokers")
+            if parsed.if_version is not None or parsed.dry_run:
+                raise UsageError("--if-version and --dry-run are for settings of brokers")
             return self._manager.change_topic(parsed.topic, changes)
+        if parsed.dry_run:
+            return _returned(self._manager.check, changes, parsed.broker)
         return self._manager.change(changes, broker=parsed.broker, if_version=parsed.if_version)
 
 
@@ -159,6 +161,9 @@ def _parser() -> argparse.ArgumentParser:
         entity.add_argument("--broker", type=int, help="one broker; every broker by default")
         entity.add_argument("--topic")
         changed.add_argument("--if-version", type=int, help="the version that you have seen")
+        changed.add_argument("--dry-run", action="store_true", help="check only")
+        if name == "set":
+            changed.add_argument("--delete", action="append", default=[], metavar="NAME", help="delete this one")
     commands.add_parser("export", help="what is stored for all brokers and topics")
     for name in ("diff", "apply"):
         compared = commands.add_parser(name)

@@ -1,0 +1,50 @@
+"""`kafka configs audit`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from kwire.verbs.resources import name_resource
+from kwire.verbs.verb import Option, Rows, Run, verb
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigAudit:
+    """A change of a config of brokers.
+
+    Attributes:
+        at: when it was made.
+        author: who made it: the client id and the address.
+        node: the node that wrote it.
+        resource: the resource, such as `broker/default`.
+        name: the name of the config.
+        old: its value before; None if it was not set.
+        new: its value after; None if it was deleted.
+    """
+
+    at: str
+    author: str
+    node: int
+    resource: str
+    name: str
+    old: str | None
+    new: str | None
+
+
+@verb(dialects=("kip4",), examples=("configs audit --newest 20",))
+async def audit(run: Run, newest: Annotated[int, Option("How many changes to list.", "N")] = 100) -> Rows[ConfigAudit]:
+    """List who changed which configs of brokers, oldest first."""
+    return [
+        ConfigAudit(
+            datetime.fromtimestamp(each.timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds"),
+            each.author,
+            each.node_id,
+            name_resource(each.change.resource),
+            each.change.name,
+            each.change.old,
+            each.change.new,
+        )
+        for each in await run.admin.recorded_config_changes(newest)
+    ]
