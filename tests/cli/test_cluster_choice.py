@@ -97,3 +97,37 @@ def test_name_must_be_typed_even_with_yes(configured: Configured) -> None:
     refused = configured.run("-c", "prod", "topics", "delete", "orders", "--yes")
     assert refused.code == 2
     assert "requires the name prod to be typed" in refused.err
+
+
+SASL = """[clusters.prod]
+bootstrap = "BOOTSTRAP"
+password_command = "COMMAND"
+[clusters.prod.properties]
+"security.protocol" = "SASL_PLAINTEXT"
+"sasl.mechanism" = "SCRAM-SHA-256"
+"sasl.jaas.config" = "org.apache.kafka.common.security.scram.ScramLoginModule required username='alice';"
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("nosuch-program", "cannot run password_command 'nosuch-program'"),
+        ("sh -c 'exit 3'", "password_command \"sh -c 'exit 3'\" failed with exit code 3"),
+        ("true", "password_command 'true' printed no password"),
+        ("echo 'open", 'cannot run password_command "echo \'open": No closing quotation'),
+    ],
+    ids=["missing program", "failure", "no output", "open quote"],
+)
+def test_password_command_that_fails_is_explained(command: str, sentence: str, configured: Configured) -> None:
+    configured.write(SASL.replace("COMMAND", command))
+    run = configured.run("-c", "prod", "topics", "list")
+    assert run.code == 2
+    assert sentence in run.err
+
+
+def test_password_of_the_command_is_not_shown(configured: Configured) -> None:
+    configured.write(SASL.replace("COMMAND", "echo hidden-text"))
+    run = configured.run("-c", "prod", "--timeout", "1", "--debug", "topics", "list")
+    assert run.code in {3, 4}
+    assert "hidden-text" not in run.out + run.err

@@ -53,6 +53,15 @@ def test_invalid_arguments_exit_with_2(cluster: FakeCluster) -> None:
     assert (run.code, run.err) == (2, "Error: name at least one topic\n")
 
 
+def test_wrong_usage_is_an_object_in_json() -> None:
+    run = kwire("topics", "list", "-o", "json")
+    assert run.code == 2
+    error = json.loads(run.out)["error"]
+    assert error["name"] == "UsageError"
+    assert error["message"].startswith("name the cluster: ")
+    assert error["message"] in run.err
+
+
 def test_unreachable_cluster_exits_with_3() -> None:
     run = kwire("-b", "127.0.0.1:1", "--timeout", "0.5", "topics", "list", "-o", "json")
     assert run.code == 3

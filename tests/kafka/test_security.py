@@ -356,3 +356,26 @@ async def test_rejected_renewal_ends_the_connection_with_the_cause(
         assert isinstance(connection.fault, AuthenticationFailed)
         with pytest.raises(AuthenticationFailed, match="SASL/OAUTHBEARER authentication failed: "):
             await connection.send(ALL_TOPICS)
+
+
+def test_password_command_of_a_named_cluster_logs_in(
+    secured: Cluster, security: ClusterSecurity, tmp_path: Path
+) -> None:
+    (tmp_path / "ca.pem").write_text(security.authority.certificate, encoding="utf-8")
+    (tmp_path / "password").write_text(security.users["admin"].reveal() + "\nsecond line\n", encoding="utf-8")
+    config = tmp_path / "config.toml"
+    config.write_text(
+        f"""[clusters.prod]
+bootstrap = "{secured.bootstrap}"
+password_command = "cat {tmp_path / "password"}"
+[clusters.prod.properties]
+"security.protocol" = "SASL_SSL"
+"sasl.mechanism" = "SCRAM-SHA-512"
+"sasl.jaas.config" = "org.apache.kafka.common.security.scram.ScramLoginModule required username='admin';"
+"ssl.truststore.type" = "PEM"
+"ssl.truststore.location" = "{tmp_path / "ca.pem"}"
+""",
+        encoding="utf-8",
+    )
+    run = kwire("-c", "prod", "brokers", "list", KWIRE_CONFIG=str(config))
+    assert (run.code, run.err) == (0, "")

@@ -11,6 +11,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import click
+
 from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
 from kwire.verbs.rows import cells, columns, json_value, topic_id_text
@@ -43,7 +45,8 @@ def print_error(error: Exception) -> None:
 
     name = error.name if isinstance(error, AdminError) else type(error).__name__
     code = error.code if isinstance(error, AdminError) else None
-    print(json.dumps({"error": {"code": code, "name": name, "message": str(error)}}))
+    message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    print(json.dumps({"error": {"code": code, "name": name, "message": message}}))
 
 
 def _table(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:

@@ -178,12 +178,11 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
         print_row_help(verb)
         return 0
     names = choice_of("", chosen)
-    cluster = choose_cluster(**chosen)
     options: dict[str, Any] = {name: values.pop(name) for name in ("dry_run", "wait", "yes") if name in values}
     paint = Paint(on=sys.stdout.isatty())
     run: VerbRun | None = None
     try:
-        run = VerbRun(verb, cluster, _arguments(verb, values), options)
+        run = VerbRun(verb, choose_cluster(**chosen), _arguments(verb, values), options)
         rows = run.rows()
     except Unhealthy as answer:
         print_rows(output, verb.result, answer.rows, paint)
@@ -196,6 +195,10 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
             print_error(error)
         print(f"Error: {error}", file=sys.stderr)
         return exit_code(error)
+    except click.ClickException as error:  # wrong usage; click prints it
+        if output in ("json", "jsonl"):
+            print_error(error)
+        raise
     except NotConfirmed:
         print("Not confirmed: nothing was changed.", file=sys.stderr)
         return INTERRUPTED
