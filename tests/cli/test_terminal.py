@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from kwire.testing import FakeCluster
 from tests.cli.bodies import METADATA_V13
 from tests.cli.running import kwire as run
 from tests.cli.running import kwire_on_terminal as run_on_terminal
@@ -64,6 +65,16 @@ def test_tables_fit_the_terminal() -> None:
     assert "    Whether to include the cluster operations that the client is" in shown, (
         "below the row if there is no room beside it"
     )
+
+
+def test_values_are_never_cut_off() -> None:
+    """A table that does not fit continues in the next line of the terminal."""
+    topic = "a-rather-long-name-of-a-topic-" * 3
+    with FakeCluster(3, topics=[topic], partitions=1) as cluster:
+        run = run_on_terminal("-b", cluster.bootstrap, "topics", "describe", COLUMNS="60")
+    shown = ESCAPE.sub("", run.out).split()
+    assert topic in shown
+    assert "1,2,3" in shown
 
 
 def test_error_on_a_terminal_is_not_repeated_as_json() -> None:

@@ -45,7 +45,7 @@ class DescribedKey(NamedTuple):
 def print_row_help(verb: Verb[Any]) -> None:
     """Print the keys of the rows that a verb returns."""
     print("JSON: one array of objects with these keys. An item that failed is an object with name and error.\n")
-    columns = [TableColumn("key"), TableColumn("type"), TableColumn("meaning")]
+    columns = [TableColumn("key"), TableColumn("type"), TableColumn("meaning", folds=True)]
     print_table(columns, [list(key) for key in described_keys(verb.result)], Paint(on=sys.stdout.isatty()))
 
 

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from kwire.cli.colors import Paint
 
 GAP = "  "
+SEPARATOR = 3
+"""Columns between two cells of a table that rich draws."""
+FOLDED_WIDTH = 20
+"""The least width of a column that folds."""
 
 
 class TableColumn(NamedTuple):
@@ -44,6 +48,7 @@ def plain_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -
 
 def _print_with_rich(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint) -> None:
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -58,4 +63,11 @@ def _print_with_rich(columns: Sequence[TableColumn], rows: Sequence[Sequence[str
         )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console(color_system="auto" if paint.on else None, highlight=False).print(table)
+    console = Console(color_system="auto" if paint.on else None, highlight=False)
+    # On a narrow terminal, lines continue in the next row. A value that rich cuts off looks like another value.
+    widths = [
+        FOLDED_WIDTH if column.folds else max(map(cell_len, (column.title, *cells)))
+        for column, *cells in zip(columns, *rows, strict=True)
+    ]
+    console.width = max(console.width, sum(widths) + SEPARATOR * (len(widths) - 1))
+    console.print(table)
