@@ -114,3 +114,13 @@ async def test_open_transaction_is_listed_and_described(cluster: Cluster, operat
     producer.abort_transaction(20)
     [unknown] = operator.json("transactions", "describe", "nosuch", code=1)
     assert unknown["error"]["name"] == "TRANSACTIONAL_ID_NOT_FOUND"
+
+
+def test_verb_of_kip4_clusters_is_refused_in_one_sentence(operator: Operator) -> None:
+    run = operator.run("tools", "run", "status")
+    assert (run.code, run.out) == (2, "")
+    assert (
+        "kafka tools run is not supported by this cluster: it works on a cluster of nodes of the KIP-4 drafts"
+        in run.err
+    )
+    assert len(run.err.splitlines()) == 1

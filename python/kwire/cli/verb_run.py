@@ -12,6 +12,7 @@ import click
 
 from kwire.cli.cluster_choice import config_path
 from kwire.cli.suggestions import with_suggestion
+from kwire.client.admin.errors import NotSupported
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.verb import Danger, Run
 
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 
     from kwire.cli.cluster_choice import ClusterChoice
     from kwire.client.admin import AdminClient, Progress
+    from kwire.protocol.negotiated_versions import Dialect
     from kwire.verbs.verb import Verb
 
 __all__ = ["NotConfirmed", "VerbRun"]
 
 
+KINDS: dict[Dialect, str] = {"kafka": "a cluster of Apache Kafka", "kip4": "a cluster of nodes of the KIP-4 drafts"}
+"""What a cluster is, by its dialect."""
 SLOW = 3.0
 """Seconds without a response after which the command says on a terminal what it waits for."""
 
@@ -94,6 +98,7 @@ class VerbRun:
             finally:
                 notice.cancel()
             async with self._admin:
+                self._check_dialect(self._admin.dialect)
                 if self.changes_something:
                     await _check_allowed(self._admin, cluster)
                 run = Run(
@@ -110,6 +115,19 @@ class VerbRun:
             if isinstance(error, InvalidArgument) or self._admin is not None:
                 raise
             raise click.BadParameter(str(error), param_hint="--bootstrap") from None  # an invalid address
+
+    def _check_dialect(self, dialect: Dialect) -> None:
+        """Check that clusters of this kind have the verb.
+
+        Raises:
+            NotSupported: they do not have it.
+        """
+        verb = self._verb
+        if dialect not in verb.dialects:
+            raise NotSupported(
+                f"kafka {verb.noun} {verb.name}",
+                f"it works on {KINDS[verb.dialects[0]]}, and {self._cluster.bootstrap} belongs to {KINDS[dialect]}",
+            )
 
 
 async def _check_allowed(admin: AdminClient, cluster: ClusterChoice) -> None:
