@@ -363,3 +363,87 @@ def test_invalid_zookeeper_is_a_usage_error() -> None:
     run = kwire_cluster("up", "--zookeeper", "nosuch:port:1")
     assert run.returncode == 2
     assert "--zookeeper" in run.stderr
+
+
+def zookeeper_pid(data: Path) -> int:
+    """Return the process id of the ZooKeeper of a cluster folder."""
+    config = os.fsencode(data / "zookeeper" / "zoo.cfg")
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if config in path.read_bytes().split(b"\0"):
+                return int(path.parent.name)
+    return 0
+
+
+def test_killed_zookeeper_is_started_again(tmp_path: Path) -> None:
+    data = tmp_path / "cluster"
+    with up(tmp_path, "--nodes", "2", "--data", str(data), "--set", "zookeeper.session.timeout.ms=2000") as cluster:
+        addresses = cluster.wait_ready()
+        with BlockingAdminClient(bootstrap(addresses)) as admin:
+            admin.create_topics({"before": NewTopic(partitions=2, replication_factor=2)}).raise_first()
+            for name in ("first", "second"):
+                os.kill(zookeeper_pid(data), signal.SIGKILL)
+                eventually_sync(lambda name=name: is_created(admin, name), within=60)  # type: ignore[misc]  # mypy does not infer lambda defaults
+            admin.wait_until_created({"before": 2, "first": 2, "second": 2})
+        printed = cluster.stop()
+    assert printed.count("ZooKeeper was killed by SIGKILL: starting it again.") == 2
+
+
+def is_created(admin: BlockingAdminClient, name: str) -> bool:
+    """Return whether the cluster creates a topic, or has created it before."""
+    error = admin.create_topics({name: NewTopic(partitions=2, replication_factor=2)})[name]
+    return error is None or error.code == 1001
+
+
+def test_cluster_ends_if_zookeeper_cannot_be_started_again(tmp_path: Path) -> None:
+    data = tmp_path / "cluster"
+    with up(tmp_path, "--nodes", "1", "--data", str(data)) as cluster:
+        cluster.wait_ready()
+        (data / "zookeeper" / "data" / "version-2").rename(tmp_path / "moved")
+        (data / "zookeeper" / "data" / "version-2").write_bytes(b"not a folder")
+        os.kill(zookeeper_pid(data), signal.SIGKILL)
+        assert cluster.process.wait(120) == 1
+        assert "cannot start ZooKeeper" in cluster.printed.read_text(encoding="utf-8")
+
+
+def test_ready_file_of_another_running_cluster_is_refused(tmp_path: Path) -> None:
+    with up(tmp_path, "--nodes", "1", "--data", "first") as first:
+        first.wait_ready()
+        before = settings_files(tmp_path)
+        second = kwire_cluster("up", "--nodes", "1", "--data", "second", "--ready-file", "ready.json", folder=tmp_path)
+        assert second.returncode == 2
+        assert f"belongs to the running process {first.process.pid}" in " ".join(second.stderr.split())
+        assert {path: data for path, data in settings_files(tmp_path).items() if path in before} == before
+        first.stop()
+
+
+def test_restarted_node_is_listed_with_its_new_process_id(tmp_path: Path) -> None:
+    data = tmp_path / "cluster"
+    with up(tmp_path, "--nodes", "2", "--data", str(data)) as cluster:
+        old = cluster.wait_ready()["nodes"][1]
+        os.kill(old["pid"], signal.SIGKILL)
+        cluster.wait_printed("Node 2 was killed")
+        assert start_node(2, data).returncode == 0
+        for file in (tmp_path / "ready.json", data / "cluster.json"):
+            listed = json.loads(file.read_text(encoding="utf-8"))["nodes"][1]
+            assert listed["pid"] != old["pid"]
+            assert is_running(listed["pid"])
+            assert {**listed, "pid": 0} == {**old, "pid": 0}
+        cluster.stop()
+
+
+def test_nothing_is_ended_while_zookeeper_of_the_folder_belongs_to_another_process(tmp_path: Path) -> None:
+    data = tmp_path / "cluster"
+    with up(tmp_path, "--nodes", "1", "--data", str(data)) as cluster:
+        [node] = cluster.wait_ready()["nodes"]
+        os.kill(node["pid"], signal.SIGKILL)
+        cluster.wait_printed("Node 1 was killed")
+        assert start_node(1, data).returncode == 0
+        pid = NodeFolder(data, 1).pid()
+        assert pid is not None
+        (data / "_lock").unlink()  # as if another program had removed it
+        second = kwire_cluster("up", "--nodes", "1", "--data", str(data))
+        assert second.returncode == 1
+        assert "is in use by process" in second.stderr
+        assert NodeFolder(data, 1).pid() == pid
+        cluster.stop()

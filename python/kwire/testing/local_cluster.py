@@ -109,15 +109,21 @@ class LocalCluster:
     # Start and stop
 
     def lock(self) -> None:
-        """Lock the folder, which `start` does as well.
+        """Lock the folder, and that of its ZooKeeper, which `start` does as well.
 
         Raises:
-            FolderInUse: another cluster uses the folder.
+            FolderInUse: another cluster uses the folder, or another server that of ZooKeeper.
             OSError: the folder cannot be created.
         """
         if self._lock is None:
             self.data.mkdir(parents=True, exist_ok=True)
             self._lock = FolderLock(self.data, timeout=START_SECONDS)
+        if self._other_zookeeper is None:
+            try:
+                self.zookeeper.lock()
+            except BaseException:
+                self._unlock()
+                raise
 
     def start(self) -> None:
         """Start ZooKeeper and all nodes, and wait until every node knows all others.
@@ -258,6 +264,22 @@ class LocalCluster:
             self._forget(node_id)
         return ended
 
+    def poll_restarted(self) -> list[NodeAddress]:
+        """Return the nodes that `kwire cluster start-node` has started since the last call."""
+        restarted = []
+        for node_id in self.node_ids:
+            if node_id in self._processes:
+                continue
+            address = self.folder(node_id).address()
+            if address is not None and address != self._addresses.get(node_id):
+                self._addresses[node_id] = address
+                restarted.append(address)
+        return restarted
+
+    def write_cluster_file(self) -> None:
+        """Write the addresses and process ids of all nodes for other processes."""
+        self._write_cluster_file()
+
     def log(self, node_id: int) -> str:
         """Return the log of a node, JSON lines."""
         return self.folder(node_id).log.read_text(encoding="utf-8", errors="replace")
@@ -268,7 +290,8 @@ class LocalCluster:
 
     def addresses(self) -> dict[str, object]:
         """Return the content of the ready file of `kwire cluster up`."""
-        return {"zookeeper": self.zookeeper_connect, "nodes": [address._asdict() for address in self.nodes]}
+        nodes = [address._asdict() for _, address in sorted(self._addresses.items())]
+        return {"zookeeper": self.zookeeper_connect, "nodes": nodes, "pid": os.getpid()}
 
     # Processes
 

@@ -91,13 +91,19 @@ class NodeFolder:
         ready = json.loads(self.ready_file.read_text(encoding="utf-8"))
         return NodeAddress(self.node_id, ready["host"], ready["port"], ready["pid"])
 
-    def pid(self) -> int | None:
-        """Return the id of the process that runs this node, or None if it does not run or is not ready."""
+    def address(self) -> NodeAddress | None:
+        """Return the address of this node, or None if it does not run or is not ready."""
         try:
-            pid = int(json.loads(self.ready_file.read_text(encoding="utf-8"))["pid"])
+            ready = json.loads(self.ready_file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        return pid if self.is_run_by(pid) else None
+        address = NodeAddress(self.node_id, ready["host"], ready["port"], int(ready["pid"]))
+        return address if self.is_run_by(address.pid) else None
+
+    def pid(self) -> int | None:
+        """Return the id of the process that runs this node, or None if it does not run or is not ready."""
+        address = self.address()
+        return None if address is None else address.pid
 
     def is_run_by(self, pid: int) -> bool:
         """Return whether this process runs this node."""

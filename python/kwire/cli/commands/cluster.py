@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,12 +16,19 @@ import click
 from kwire.child_process import is_running
 from kwire.cli.commands.node import parse_assignment
 from kwire.cli.options import require
-from kwire.ready_file import prepare, write_atomically
+from kwire.ready_file import prepare, remove, write_atomically
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from kwire.testing.local_cluster import LocalCluster
+
+NOTICE_SECONDS = 5.0
+"""Time for a cluster to notice a node that was restarted."""
+RESTART_WINDOW = 60.0
+START_ATTEMPTS = 3
+MAX_RESTARTS = 5
+"""Restarts of ZooKeeper within `RESTART_WINDOW` seconds before the cluster ends."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -83,8 +91,8 @@ def up(
 ) -> int:
     """Start a cluster, and run it until Ctrl-C or SIGTERM.
 
-    FILE contains the address of ZooKeeper, and the id, host, port, and process id of each node. A cluster in an
-    existing DIR keeps its topics and ports.
+    FILE contains the address of ZooKeeper, the id, host, port, and process id of each node, and the process id of this
+    command. A cluster in an existing DIR keeps its topics and ports. If ZooKeeper ends, it is started again.
 
     \b
     Examples:
@@ -124,7 +132,7 @@ def up(
                 prepare(ready_file)
             except OSError as error:
                 raise click.BadParameter(f"{error}.", param_hint="--ready-file") from None
-            stack.callback(ready_file.unlink, missing_ok=True)
+            stack.callback(remove, ready_file)
         started = "ZooKeeper and " if zookeeper is None else ""
         print(f"Starting {started}{nodes} nodes in {local.data} ...", flush=True)
         try:
@@ -137,10 +145,10 @@ def up(
         print("Ready. Press Ctrl-C to stop.", flush=True)
         if ready_file is not None:
             write_atomically(ready_file, local.addresses())
-        _wait(local, stop, keeps_data=data is not None)
+        status = _wait(local, stop, ready_file, keeps_data=data is not None)
         print("Stopping ... Press Ctrl-C again to kill all processes.", flush=True)
         local.stop()
-    return 0
+    return status
 
 
 @cluster.command(name="start-node")
@@ -189,6 +197,12 @@ def start_node(node_id: int, data: Path) -> int:
             start_new_session=True,
         )
     address = folder.wait_ready(process.poll)
+    deadline = time.monotonic() + NOTICE_SECONDS
+    while time.monotonic() < deadline:
+        cluster_file = ClusterFile.read(data)
+        if cluster_file is None or cluster_file.node(node_id) == address:
+            break
+        time.sleep(0.02)  # the cluster writes the new process id
     print(f"node {node_id} {address.host}:{address.port}  process {address.pid}")
     return 0
 
@@ -212,11 +226,45 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _wait(local: LocalCluster, stop: threading.Event, *, keeps_data: bool) -> None:
-    """Wait for `stop`, and report nodes that end meanwhile."""
+def _wait(local: LocalCluster, stop: threading.Event, ready_file: Path | None, *, keeps_data: bool) -> int:
+    """Wait for `stop`, report nodes that end or are restarted meanwhile, and start ZooKeeper again if it ends.
+
+    Returns:
+        The exit status: 1 if ZooKeeper cannot be started again.
+    """
+    restarts: list[float] = []
     while not stop.wait(0.2):
+        if local.poll_restarted():
+            if ready_file is not None:
+                write_atomically(ready_file, local.addresses())
+            local.write_cluster_file()
+        status = local.zookeeper.poll_ended()
+        if status is not None:
+            restarts = [at for at in restarts if at > time.monotonic() - RESTART_WINDOW] + [time.monotonic()]
+            if not _restart_zookeeper(local, status, is_allowed=len(restarts) <= MAX_RESTARTS):
+                return 1
         for node_id, status in local.poll_ended():
             how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
             print(f"Node {node_id} {how}.", file=sys.stderr)
             if keeps_data:
                 print(f"Restart it: kwire cluster start-node --id {node_id} --data {local.data}", file=sys.stderr)
+    return 0
+
+
+def _restart_zookeeper(local: LocalCluster, status: int, *, is_allowed: bool) -> bool:
+    """Start ZooKeeper again, and return whether it runs."""
+    from kwire.cluster.zookeeper.embedded_server import CannotStart
+
+    how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+    if not is_allowed:
+        print(f"ZooKeeper {how}, again and again: see {local.zookeeper.log}", file=sys.stderr)
+        return False
+    print(f"ZooKeeper {how}: starting it again.", file=sys.stderr, flush=True)
+    for _ in range(START_ATTEMPTS):
+        try:
+            local.zookeeper.start()
+        except CannotStart as error:
+            print(f"Error: {error}", file=sys.stderr, flush=True)
+        else:
+            return True
+    return False

@@ -118,6 +118,30 @@ class EmbeddedZooKeeper:
         """The file with the output of all starts."""
         return self.data / "zookeeper.log"
 
+    def lock(self, timeout: float = 30.0) -> None:
+        """Lock the data directory, which `start` does as well.
+
+        Args:
+            timeout: seconds to wait for the server of an owner that has ended.
+
+        Raises:
+            FolderInUse: another server uses the data directory.
+        """
+        if self._lock is None:
+            self.data.mkdir(parents=True, exist_ok=True)
+            self._lock = FolderLock(self.data, timeout=timeout)
+
+    def poll_ended(self) -> int | None:
+        """Return the exit status of a server that has ended by itself since the last call, None otherwise.
+
+        `start` then starts it again, at the same port.
+        """
+        if self._process is None or self._process.returncode is None:
+            return None
+        status = self._process.wait()
+        self._release()
+        return status
+
     def start(self, timeout: float = 30.0) -> None:
         """Start the server and wait until it accepts requests.
 
@@ -128,8 +152,8 @@ class EmbeddedZooKeeper:
         if self._process is not None:
             return
         arguments = self._arguments()
-        self.data.mkdir(parents=True, exist_ok=True)
-        self._lock = FolderLock(self.data, timeout=timeout)
+        self.lock(timeout)
+        assert self._lock is not None
         deadline = time.monotonic() + timeout
         try:
             while not self._try_start(arguments, self._lock, deadline):
