@@ -8,6 +8,7 @@ import pytest
 
 from kwire import verbs
 from kwire.cli.verb_command import verb_command
+from kwire.verbs.names import NAMES, kinds
 from kwire.verbs.rows import columns
 from kwire.verbs.verb import Danger, Option
 
@@ -27,10 +28,12 @@ def test_declaration_is_complete(noun: str, name: str) -> None:
     assert columns(verb.result), "a table has at least one column"
     for parameter in verb.parameters():
         assert parameter.declared.help.endswith((".", "]."))
+        assert parameter.declared.completes in {None, *kinds()}
         if isinstance(parameter.declared, Option):
             assert parameter.declared.short not in {"-a", "-b", "-c", "-n", "-o", "-q", "-y"}, (
                 "these are common options"
             )
+    assert verb.lists in {None, *NAMES}
     if verb.danger is not Danger.READS:
         assert verb.dialects
 

@@ -8,7 +8,11 @@
 | module | contents |
 |---|---|
 | `program` | the list of subcommands, exit codes |
-| `options` | options that several subcommands share |
+| `options`, `parameter_types` | options that several subcommands share, and types of parameters |
+| `cluster_options`, `cluster_choice`, `user_files` | which cluster a verb works on, and how to connect to it |
+| `verb_command`, `verb_run`, `verb_errors`, `suggestions` | verbs as commands: options, a run, exit codes |
+| `row_output`, `row_help`, `secret_input` | rows of verbs in every format; their description; passwords |
+| `completion` | completion in shells, which must not import the others |
 | `input_sources`, `frame_input` | arguments, files, and stdin; their frames |
 | `frames`, `frame_json`, `summary` | headers and bodies of frames; frames as JSON; counts of frames |
 | `sniffer`, `sniffed_text` | exchanges between the relay and the output; their text |

@@ -17,7 +17,7 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 async def delete(
     run: Run,
     keys: Annotated[list[str], Argument("Keys, such as producer_byte_rate [default: all of the entity].", "KEY")],
-    user: Annotated[str | None, Option(f"The user; {DEFAULT_HELP}.", "NAME")] = None,
+    user: Annotated[str | None, Option(f"The user; {DEFAULT_HELP}.", "NAME", "users")] = None,
     client_id: Annotated[str | None, Option(f"The client id; {DEFAULT_HELP}.", "ID")] = None,
     ip: Annotated[str | None, Option(f"The IP address; {DEFAULT_HELP}.", "ADDRESS")] = None,
 ) -> Rows[QuotaChange]:

@@ -14,7 +14,7 @@ from kwire.verbs.verb import Option, Rows, Run, verb
 )
 async def get(
     run: Run,
-    user: Annotated[str | None, Option(f"Only entities with this user; {DEFAULT_HELP}.", "NAME")] = None,
+    user: Annotated[str | None, Option(f"Only entities with this user; {DEFAULT_HELP}.", "NAME", "users")] = None,
     client_id: Annotated[str | None, Option(f"Only entities with this client id; {DEFAULT_HELP}.", "ID")] = None,
     ip: Annotated[str | None, Option(f"Only this IP address; {DEFAULT_HELP}.", "ADDRESS")] = None,
     strict: Annotated[bool, Option("Only entities without other parts.")] = False,

@@ -20,7 +20,7 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 async def set_(
     run: Run,
     quotas: Annotated[list[str], Argument("Quotas, such as producer_byte_rate=1000000.", "KEY=VALUE")],
-    user: Annotated[str | None, Option(f"The user; {DEFAULT_HELP}.", "NAME")] = None,
+    user: Annotated[str | None, Option(f"The user; {DEFAULT_HELP}.", "NAME", "users")] = None,
     client_id: Annotated[str | None, Option(f"The client id; {DEFAULT_HELP}.", "ID")] = None,
     ip: Annotated[str | None, Option(f"The IP address; {DEFAULT_HELP}.", "ADDRESS")] = None,
 ) -> Rows[QuotaChange]:

@@ -21,9 +21,10 @@ async def create(
     run: Run,
     hmac_file: Annotated[Path, Option("Write the secret of the token to this new file, for its owner only.", "FILE")],
     owner: Annotated[
-        str | None, Option("The principal that the token acts as, such as User:alice [default: you].", "TYPE:NAME")
+        str | None,
+        Option("The principal that the token acts as, such as User:alice [default: you].", "TYPE:NAME", "principals"),
     ] = None,
-    renewer: Annotated[list[str], Option("A principal that may renew it.", "TYPE:NAME")] = [],
+    renewer: Annotated[list[str], Option("A principal that may renew it.", "TYPE:NAME", "principals")] = [],
     max_lifetime_ms: Annotated[
         int | None, Option("Milliseconds after which it cannot be renewed [default: that of the cluster].", "MS")
     ] = None,

@@ -12,7 +12,9 @@ from kwire.verbs.verb import Option, Rows, Run, verb
 @verb(lists="tokens", dialects=("kafka",), examples=("tokens list", "tokens list --owner User:alice -o json"))
 async def list_(
     run: Run,
-    owner: Annotated[list[str], Option("Only tokens of this principal, such as User:alice.", "TYPE:NAME")] = [],
+    owner: Annotated[
+        list[str], Option("Only tokens of this principal, such as User:alice.", "TYPE:NAME", "principals")
+    ] = [],
 ) -> Rows[TokenSummary]:
     """List the delegation tokens that the user may describe, without their secrets."""
     tokens = await run.admin.describe_delegation_tokens(parse_principals(owner) or None)

@@ -45,7 +45,7 @@ async def find_hanging(
     partitions: Annotated[
         list[str], Argument("Topics, or partitions as TOPIC:N [default: all].", "TOPIC[:N]", "topics")
     ],
-    broker: Annotated[int | None, Option("Only partitions with a replica on this broker.", "ID")] = None,
+    broker: Annotated[int | None, Option("Only partitions with a replica on this broker.", "ID", "brokers")] = None,
     older_than: Annotated[
         int,
         Option(
