@@ -38,6 +38,7 @@ TOPICS = (
     "cluster",
     "changes",
     "command_line",
+    "administration",
 )
 LIMIT = 3 * 3600
 """Time limit of a topic in seconds."""

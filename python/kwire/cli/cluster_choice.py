@@ -136,6 +136,8 @@ def _overrides(texts: Sequence[str]) -> dict[str, str]:
     Raises:
         click.UsageError: a text is not a property, or contains a secret, which all users of the machine could read.
     """
+    if not texts:
+        return {}
     from kwire.client.security.known_keys import is_secret_key
 
     overrides = {}

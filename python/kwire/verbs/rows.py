@@ -9,13 +9,14 @@ from __future__ import annotations
 import dataclasses
 from datetime import datetime
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["Column", "cells", "column", "columns", "json_value", "topic_id_text"]
 
@@ -68,20 +69,24 @@ def columns(row_class: Any) -> tuple[Column, ...]:
 
 def cells(row: Any) -> Iterator[list[Any]]:
     """Return the lines of a row in a table, as values in the order of `columns`."""
-    own: list[Any] = []
-    nested: Sequence[Any] | None = None
-    for field in dataclasses.fields(row):
-        value = getattr(row, field.name)
-        if field.metadata.get("rows"):
-            nested = value
-        elif field.metadata.get("table", True):
-            own.append(value)
+    row_class: type = type(row)
+    names, nested = _shown_fields(row_class)
+    own = [getattr(row, name) for name in names]
     if nested is None:
         yield own
         return
-    for each in nested:
+    for each in getattr(row, nested):
         for line in cells(each):
             yield [*own, *line]
+
+
+@cache
+def _shown_fields(row_class: type) -> tuple[list[str], str | None]:
+    """Return the names of the fields that tables show, and the name of the field with nested rows."""
+    fields = dataclasses.fields(row_class)
+    nested = [field.name for field in fields if field.metadata.get("rows")]
+    names = [field.name for field in fields if field.metadata.get("table", True) and field.name not in nested]
+    return names, nested[-1] if nested else None
 
 
 def json_value(value: Any) -> Any:
