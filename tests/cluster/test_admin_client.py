@@ -18,11 +18,14 @@ from kwire.client.admin import (
     OutcomeUnknown,
     Progress,
     TopicChange,
+    TopicDescription,
 )
 from kwire.protocol.errors import ConnectionFault, Timeout
 from kwire.testing.local_cluster import LocalCluster
+from tests.cli.administration import Operator
 from tests.cluster.consistency import wait_consistent, zookeeper
 from tests.cluster.faults import controller_id
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -190,3 +193,32 @@ def test_timeout_names_the_controller_that_does_not_answer() -> None:
         [node] = cluster.nodes
         assert isinstance(raised.value.fault, Timeout)
         assert raised.value.fault.endpoint.port == node.port
+
+
+async def test_values_show_a_dead_broker() -> None:
+    with LocalCluster(nodes=2, session_timeout=2.0) as cluster:
+        operator = Operator(cluster.bootstrap)
+        async with await AdminClient.open(cluster.bootstrap) as admin:
+            controller = (await admin.describe_cluster()).controller
+            assert controller is not None
+            alive, dead = controller.id, 3 - controller.id
+            new = {name: NewTopic(assignment={0: [dead, alive]}) for name in ("kept", "doomed")}
+            (await admin.create_topics(new)).raise_first()
+            await admin.wait_until_created(["kept", "doomed"])
+            assert await admin.list_topics_marked_for_deletion() == []
+            cluster.kill_node(dead)
+
+            async def elected() -> Any:
+                topic = (await admin.describe_topics(["kept"]))["kept"]
+                return (
+                    isinstance(topic, TopicDescription) and topic.partitions[0].leader == alive and topic.partitions[0]
+                )
+
+            partition: Any = await eventually(elected, "the other broker leads")
+            assert (partition.replicas, partition.isr) == ((dead, alive), (alive,))
+            assert partition.lag == {dead: None, alive: 0}
+
+            (await admin.delete_topics(["doomed"])).raise_first()
+            assert await admin.list_topics_marked_for_deletion() == ["doomed"], "the deletion waits for the dead broker"
+        problems = {(each["problem"], each["name"]) for each in operator.json("cluster", "health", code=6)}
+        assert {("under-replicated", "kept"), ("deletion-pending", "doomed")} <= problems

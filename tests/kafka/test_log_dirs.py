@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.client.admin import AdminClient, BrokerNotFound, LogDir, NewTopic, TopicPartition
+from kwire.client.admin import AdminClient, BrokerNotFound, LogDir, NewTopic, NotSupported, TopicPartition
 from kwire.testing.kafka import Cluster, Kafka39, Kafka44
 from tests.eventually import eventually
 
@@ -19,9 +19,17 @@ ORDERS = TopicPartition("orders", 0)
 
 @pytest.fixture(params=[Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
 def two_directories(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """Return a cluster with one broker that has two log directories."""
-    with request.param(config={"log.dirs": f"{tmp_path}/a,{tmp_path}/b"}) as cluster:
+    """Return a cluster with one broker that has a rack and two log directories."""
+    with request.param(config={"log.dirs": f"{tmp_path}/a,{tmp_path}/b", "broker.rack": "rack-7"}) as cluster:
         yield cluster
+
+
+async def test_rack_of_a_broker_is_described(two_directories: Cluster) -> None:
+    async with await AdminClient.open(two_directories.bootstrap) as admin:
+        [broker] = (await admin.describe_cluster()).brokers
+        assert broker.rack == "rack-7"
+        with pytest.raises(NotSupported, match="listing topics marked for deletion is not supported by this cluster"):
+            await admin.list_topics_marked_for_deletion()
 
 
 async def test_replica_moves_to_another_directory(two_directories: Cluster) -> None:

@@ -112,8 +112,16 @@ def test_cluster_with_zookeeper_has_neither_voters_nor_registrations(kafka39: Ka
 async def test_stopped_broker_is_unregistered(dynamic: Kafka44, operator: Operator) -> None:
     running = operator.run("brokers", "unregister", "2", "--yes")
     assert (running.code, "broker 2 is running: stop it before you unregister it" in running.err) == (2, True)
+    operator.json("topics", "create", "kept", "--replica-assignment", "2:1")
+    operator.json("topics", "create", "lost", "--replica-assignment", "2")
     dynamic.brokers[1].stop()
     eventually_sync(lambda: len(operator.json("brokers", "list")) == 1, "broker 2 has left")
+    kept, lost = operator.json("topics", "describe", "kept", "lost")
+    assert len(kept["topic_id"]) == 22
+    [partition] = kept["partitions"]
+    assert (partition["leader"], partition["leader_epoch"], partition["offline_replicas"]) == (1, 1, [2])
+    [partition] = lost["partitions"]
+    assert (partition["leader"], partition["offline_replicas"]) == (None, [2])
     assert operator.json("brokers", "unregister", "2", "--dry-run")[0]["status"] == "would be unregistered"
     assert operator.json("brokers", "unregister", "2", "--yes")[0]["status"] == "unregistered"
     async with await AdminClient.open(dynamic.bootstrap) as admin:

@@ -166,6 +166,18 @@ class AdminClient(
         """Return the sorted names of all topics, as one broker reports them."""
         return await self._backend.list_topics()
 
+    async def list_topics_marked_for_deletion(self) -> list[str]:
+        """Return the sorted names of topics that are being deleted, as the controller reports them.
+
+        A deletion waits for the brokers of all replicas.
+
+        Raises:
+            NotSupported: the cluster is one of Apache Kafka, which does not report them to clients: its brokers leave
+                such topics out of their metadata.
+            AdminError: the controller cannot list them.
+        """
+        return await self._backend.list_topics_marked_for_deletion()
+
     async def describe_topics(self, names: Iterable[str] = (), *, configs: bool = False) -> Topics:
         """Return topics by name, as one broker reports them. An unknown topic is an AdminError with code 3.
 

@@ -110,6 +110,7 @@ class BlockingAdminClient:
     run_tool = _blocking(AdminClient.run_tool)
     describe_cluster = _blocking(AdminClient.describe_cluster)
     list_topics = _blocking(AdminClient.list_topics)
+    list_topics_marked_for_deletion = _blocking(AdminClient.list_topics_marked_for_deletion)
     describe_topics = _blocking(AdminClient.describe_topics)
     wait_until_created = _blocking(AdminClient.wait_until_created)
     wait_until_deleted = _blocking(AdminClient.wait_until_deleted)

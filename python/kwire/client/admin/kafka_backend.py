@@ -227,6 +227,9 @@ class KafkaBackend:
         response = await read_metadata(self._router, None)
         return sorted(topic.name for topic in response.topics if topic.name is not None)
 
+    async def list_topics_marked_for_deletion(self) -> list[str]:
+        raise NotSupported("listing topics marked for deletion", "Kafka reports them neither in Metadata nor elsewhere")
+
     async def describe_topics(self, names: tuple[str, ...], *, configs: bool) -> Topics:
         described = _described(await read_metadata(self._router, names or None))
         return await self._with_configs(described, self._read) if configs else described

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kwire.client.admin.answer import error_code
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, Broker
 from kwire.client.admin.errors import AdminError, NotSupported
@@ -23,6 +24,7 @@ from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAltera
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.list_topics import ListTopicsRequest
 from kwire.messages.kip4.preferred_replica_leader_election import (
     PreferredReplicaLeaderElectionRequest,
     TopicPartitions,
@@ -135,6 +137,14 @@ class Kip4Backend:
     async def list_topics(self) -> list[str]:
         answer = await self._router.read(TopicMetadataRequest_V1(topic_names=()))
         return sorted(topic.topic_name for topic in answer.response.topics)
+
+    async def list_topics_marked_for_deletion(self) -> list[str]:
+        """Send ListTopics in version 0, the only one that lists them."""
+        answer = await self._router.read(ListTopicsRequest(), CONTROLLER, error_code, highest=0)
+        response = answer.response
+        if response.topics_list is None:
+            raise AdminError.of_kip4(response.error_code, "", response.error_description, answer.attempts)
+        return sorted(response.topics_list.topics_marked_for_deletion)
 
     async def describe_topics(self, names: tuple[str, ...], *, configs: bool) -> Topics:
         """Return topics with their configs, which the response always contains."""

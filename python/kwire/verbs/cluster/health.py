@@ -13,7 +13,7 @@ class Problem:
     """A problem of a cluster.
 
     Attributes:
-        problem: what is wrong: `no-controller`, `topic-error`, `offline`, or `under-replicated`.
+        problem: what is wrong: `no-controller`, `topic-error`, `offline`, `under-replicated`, or `deletion-pending`.
         name: the topic; None for the whole cluster.
         partition: the partition; None for the whole topic.
         details: more about it.
@@ -27,7 +27,10 @@ class Problem:
 
 @verb(examples=("cluster health", "cluster health --output json"))
 async def health(run: Run) -> Rows[Problem]:
-    """Check for partitions that are offline or under-replicated, and for a controller. Problems are exit code 6."""
+    """Check for partitions that are offline or under-replicated, and for a controller. Problems are exit code 6.
+
+    On clusters of the KIP-4 drafts, a topic with a deletion that waits for a broker is a problem as well.
+    """
     problems: list[Problem] = []
     cluster = await run.admin.describe_cluster()
     if cluster.controller is None:
@@ -42,6 +45,11 @@ async def health(run: Run) -> Rows[Problem]:
                 problems.append(Problem("offline", name, each.partition, f"replicas {_ids(each.replicas)}"))
             elif missing:
                 problems.append(Problem("under-replicated", name, each.partition, f"not in sync: {_ids(missing)}"))
+    if run.admin.dialect == "kip4" and cluster.controller is not None:  # clusters of Kafka do not report them
+        problems += [
+            Problem("deletion-pending", name, None, "a broker with a replica is not live")
+            for name in await run.admin.list_topics_marked_for_deletion()
+        ]
     if problems:
         raise Unhealthy(problems, f"the cluster has {len(problems)} problem{'s' if len(problems) > 1 else ''}")
     return []
