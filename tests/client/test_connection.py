@@ -354,7 +354,10 @@ async def test_path_in_place_of_a_configuration_is_rejected(cluster: FakeCluster
 
 
 def test_client_does_not_import_what_only_secured_clusters_need() -> None:
-    program = "import sys, kwire.client; print(*sorted(module for module in sys.modules if 'kwire' in module))"
+    program = (
+        "import sys; from kwire.client import AdminClient, Connection, Poller; "
+        "print(*sorted(module for module in sys.modules if 'kwire' in module))"
+    )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.split()
     assert "kwire.client.connection" in loaded
     assert not [module for module in loaded if module.startswith(("kwire.client.security", "kwire.protocol.sasl"))]

@@ -193,10 +193,11 @@ def _properties(
     password_command: str | None,
 ) -> ClientProperties | None:
     """Return the client properties of `--command-config`, or else of the configuration file, with overrides."""
-    from kwire.client.security import ClientProperties, SecurityConfigError
-
     if isinstance(configured, str) and command_config is None:
         command_config = config_path().parent / configured
+    if command_config is None and configured is None and not overrides:
+        return None
+    from kwire.client.security import ClientProperties, SecurityConfigError
 
     def password() -> Secret:
         assert password_command is not None
@@ -207,8 +208,6 @@ def _properties(
         from kwire.cli.options import load_command_config
 
         return load_command_config(command_config, overrides, source)
-    if configured is None and not overrides:
-        return None
     assert not isinstance(configured, str)
     merged = {key: str(value) for key, value in {**(configured or {}), **overrides}.items()}
     origin = "-X" if configured is None else str(config_path())
