@@ -258,6 +258,13 @@ def test_cache_is_bounded(cache: Path) -> None:
     assert len(list(cache.iterdir())) <= MAX_FILES
 
 
+def test_commands_complete_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert completed("kafka top") == ["", "topics"]
+    assert completed("kafka -b 127.0.0.1:1 topics describe ") == [""]
+
+
 def test_damaged_file_of_commands_is_replaced(cache: Path) -> None:
     assert completed("kafka top") == ["", "topics"]
     for content in (b"", b"damaged", b"\xff" * 100):

@@ -198,18 +198,25 @@ class CommandLine:
         if choice is None:
             return []
         file = NameFile(choice, kind)
-        if file.must_be_fetched():
-            _fetch(file, chosen)
+        if file.must_be_fetched() and not _fetch(file, chosen):
+            return file.matches(prefix)
         if file.age() > USABLE:
             _wait(file)
         return file.matches(prefix)
 
 
-def _fetch(file: NameFile, chosen: dict[str, list[str]]) -> None:
-    """Start a process that fetches names. It has no terminal, and it survives this process."""
-    if not hasattr(os, "fork"):  # Windows: only commands and options complete
-        return
-    file.mark()
+def _fetch(file: NameFile, chosen: dict[str, list[str]]) -> bool:
+    """Start a process that fetches names. It has no terminal, and it survives this process.
+
+    Returns:
+        False if that is not possible: on Windows, and without a cache that can be written.
+    """
+    if not hasattr(os, "fork"):
+        return False
+    try:
+        file.mark()
+    except OSError:
+        return False
     options = {"bootstrap": "-b", "cluster": "-c", "command_config": "--command-config", "overrides": "-X"}
     words = [word for name, option in options.items() for value in chosen[name] for word in (option, value)]
     if os.fork() == 0:
@@ -218,6 +225,7 @@ def _fetch(file: NameFile, chosen: dict[str, list[str]]) -> None:
         for stream in range(3):
             os.dup2(null, stream)
         os.execv(sys.executable, [sys.executable, "-P", "-m", "kwire", "__fetch", file.kind, *words])
+    return True
 
 
 def _wait(file: NameFile) -> None:

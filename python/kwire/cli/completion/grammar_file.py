@@ -28,20 +28,19 @@ VERBS = os.path.join(os.path.dirname(CLI), "verbs")
 
 
 def load_grammar() -> Grammar:
-    """Return the grammar of all commands.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Return the grammar of all commands. Without a cache that can be written, it is made each time."""
     path = os.path.join(cache_folder(), "commands")
     identity = _identity()
     found = _read(path)
     if found is not None and found[0] == identity:
         return found[1]
+    from contextlib import suppress
+
     from kwire.cli.completion.commands import read_commands
 
     grammar = read_commands()
-    write_atomically(path, marshal.dumps((identity, grammar)))
+    with suppress(OSError):
+        write_atomically(path, marshal.dumps((identity, grammar)))
     return grammar
 
 
@@ -50,7 +49,7 @@ def _read(path: str) -> tuple[object, Grammar] | None:
     try:
         with open(path, "rb") as file:
             identity, grammar = marshal.load(file)
-    except FileNotFoundError:
+    except OSError:
         return None
     except (EOFError, ValueError, TypeError):
         return None

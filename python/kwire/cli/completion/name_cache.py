@@ -124,7 +124,7 @@ class NameFile:
         try:
             with open(self.path, "rb") as file:
                 data = file.read()
-        except FileNotFoundError:
+        except OSError:
             return []
         if not data.startswith(self._head):  # another cluster with the same checksum
             return []
@@ -165,7 +165,7 @@ class NameFile:
 def _age(path: str) -> float:
     try:
         return abs(time.time() - os.stat(path).st_mtime)
-    except FileNotFoundError:
+    except OSError:
         return float("inf")
 
 
