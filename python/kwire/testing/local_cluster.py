@@ -325,6 +325,7 @@ class LocalCluster:
             "broker.id": str(node_id),
             "zookeeper.connect": self.zookeeper_connect,
             "listeners": f"ADMIN://127.0.0.1:{self._previous_port(node_id)}",
+            "log.file": str(self.folder(node_id).log),
         }
         if node_id in self._racks:
             properties["broker.rack"] = self._racks[node_id]

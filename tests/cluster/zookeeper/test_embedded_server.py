@@ -16,7 +16,7 @@ import pytest
 
 from kwire.child_process import is_running
 from kwire.cluster.zookeeper import Stat, WatchEvent, WatchEventKind, connect
-from kwire.cluster.zookeeper.embedded_server import CannotStart, EmbeddedZooKeeper
+from kwire.cluster.zookeeper.embedded_server import KEPT_SNAPSHOTS, CannotStart, EmbeddedZooKeeper
 from kwire.cluster.zookeeper.errors import ConnectionLost, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
 from kwire.folder_lock import FolderInUse
@@ -214,3 +214,18 @@ async def test_connect_fails_in_time_without_a_server() -> None:
         with pytest.raises(Unreachable) as failed:
             await connect(f"127.0.0.1:{port}", connect_timeout=0.3)
     assert (failed.value.hosts, failed.value.seconds) == (f"127.0.0.1:{port}", 0.3)
+
+
+async def test_old_snapshots_are_deleted(tmp_path: Path) -> None:
+    """Every start writes a snapshot."""
+    for number in range(7):
+        async with EmbeddedZooKeeper(tmp_path, force_sync=False) as server:
+            store = await connect(server.hosts)
+            await store.create(f"/n{number}")
+            await store.close()
+    async with EmbeddedZooKeeper(tmp_path, force_sync=False) as server:
+        snapshots = tmp_path / "data" / "version-2"
+        await eventually(lambda: len(list(snapshots.glob("snapshot.*"))) <= KEPT_SNAPSHOTS + 1)
+        store = await connect(server.hosts)
+        assert [name for name in await store.children("/") if name.startswith("n")] == [f"n{at}" for at in range(7)]
+        await store.close()

@@ -77,7 +77,7 @@ def node(
 
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.config.setting import SettingError
-    from kwire.cluster.node.logs import configure_logging
+    from kwire.cluster.node.logs import LogFile, configure_logging
     from kwire.cluster.node.process import run_node
     from kwire.properties import parse_properties
 
@@ -101,7 +101,13 @@ def node(
             prepare(ready_file)
         except OSError as error:
             raise click.BadParameter(f"{error}.", param_hint="--ready-file") from None
-    configure_logging(sys.stderr, logging.getLevelNamesMapping()[log_level.upper()])
+    file = None
+    if settings.log_file is not None:
+        file = LogFile(settings.log_file, settings.log_file_bytes, settings.log_file_count)
+    try:
+        configure_logging(sys.stderr, logging.getLevelNamesMapping()[log_level.upper()], file)
+    except OSError as error:
+        raise click.UsageError(f"log.file: {error}.") from None
     try:
         asyncio.run(run_node(settings, ready_file, end_with))
     finally:

@@ -137,6 +137,12 @@ class NodeSettings:
     be among them, or have the permission ClusterAction."""
     allow_if_no_acl: bool = setting("allow.everyone.if.no.acl.found", BOOLEAN, False)
     """Whether everybody may use a resource that no access control list is about."""
+    log_file: str | None = setting("log.file", TEXT, level=Level.BROKER)
+    """The file for the events of the node; stderr by default. Kafka's file is a matter of Log4j."""
+    log_file_bytes: int = setting("log.file.max.bytes", integer(1024, 2**63 - 1), 64 * 1024 * 1024)
+    """The size at which the log file gets the suffix `.1`, and a new one begins."""
+    log_file_count: int = setting("log.file.count", integer(1, 1000), 4)
+    """Older log files that are kept."""
     given: Mapping[str, str] = field(default_factory=dict)
     """The properties with known names, as written."""
     unused: Mapping[str, str] = field(default_factory=dict)

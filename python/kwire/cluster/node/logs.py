@@ -1,13 +1,16 @@
 """Structured logs: one JSON object per line.
 
 Events are plain sentences, and facts are fields. While a request is processed, `bound` adds the client and the
-correlation id to every event, including those of the controller.
+correlation id to every event, including those of the controller. Clients choose some of the texts, so long ones are
+shortened, and a log file is rotated.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import dataclass
+from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,22 +18,70 @@ import structlog
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from structlog.typing import Processor
+    from structlog.typing import EventDict, Processor
 
 bound = structlog.contextvars.bound_contextvars
 """`with bound(peer=..., correlation_id=...):` adds these fields to every event."""
 
 
-def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
-    """Write the events of this process to `stream`, including those of the standard library's loggers."""
+MAX_FIELD_LENGTH = 200
+MAX_TEXT_LENGTH = 10_000
+"""Characters of an event or a traceback."""
+MAX_ITEMS = 20
+"""Items of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log file that is rotated.
+
+    Attributes:
+        path: the file; older ones have the suffixes `.1`, `.2`, ...
+        max_bytes: the size at which the file is renamed and a new one begins.
+        count: the number of older files that are kept.
+    """
+
+    path: str
+    max_bytes: int
+    count: int
+
+
+def shorten_texts(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Shorten long texts and lists of an event."""
+    for key, value in event.items():
+        if isinstance(value, str):
+            limit = MAX_TEXT_LENGTH if key in {"event", "exception"} else MAX_FIELD_LENGTH
+            if len(value) > limit:
+                event[key] = f"{value[:limit]}... ({len(value):,} characters)"
+        elif isinstance(value, list | tuple) and len(value) > MAX_ITEMS:
+            event[key] = [*value[:MAX_ITEMS], f"... ({len(value):,} items)"]
+    return event
+
+
+def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO, file: LogFile | None = None) -> None:
+    """Write the events of this process, including those of the standard library's loggers.
+
+    Args:
+        stream: where events are written unless `file` is given.
+        level: the lowest level that is written.
+        file: the file to which events are appended.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
         structlog.processors.format_exc_info,
+        shorten_texts,
     ]
-    handler = logging.StreamHandler(stream)
+    handler: logging.Handler = logging.StreamHandler(stream)
+    if file is not None:
+        handler = RotatingFileHandler(
+            file.path, maxBytes=file.max_bytes, backupCount=file.count, encoding="utf-8", errors="backslashreplace"
+        )
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *shared],

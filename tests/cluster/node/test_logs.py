@@ -1,0 +1,58 @@
+"""Logs of nodes: bounded lines and bounded files, whatever clients send."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
+from kwire.messages.kip4.list_topics import ListTopicsRequest
+from kwire.testing.local_cluster import LocalCluster
+from tests.cluster.consistency import send
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOG_SCRIPT = """
+import sys
+from kwire.cluster.node.logs import LogFile, configure_logging, logger
+configure_logging(file=LogFile(sys.argv[1], 20_000, 2))
+log = logger("test")
+for number in range(1_000):
+    log.info("event", number=number)
+log.error("long", client_id="x" * 32_767, topics=["t"] * 10_000)
+try:
+    raise ValueError("y" * 100_000)
+except ValueError:
+    log.exception("failed")
+"""
+
+
+def test_log_file_is_rotated_and_long_texts_are_shortened(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    subprocess.run((sys.executable, "-c", LOG_SCRIPT, str(file)), check=True, timeout=60)
+    files = sorted(tmp_path.iterdir())
+    assert [each.name for each in files] == ["log", "log.1", "log.2"]
+    assert all(each.stat().st_size <= 20_000 for each in files)
+    lines = [json.loads(line) for each in reversed(files) for line in each.read_text(encoding="utf-8").splitlines()]
+    assert [line["number"] for line in lines if line["event"] == "event"][-1] == 999
+    [long] = [line for line in lines if line["event"] == "long"]
+    assert long["client_id"] == f"{'x' * 200}... (32,767 characters)"
+    assert long["topics"] == [*["t"] * 20, "... (10,000 items)"]
+    [failed] = [line for line in lines if line["event"] == "failed"]
+    assert failed["exception"].startswith("Traceback")
+    assert len(failed["exception"]) < 11_000
+
+
+def test_log_of_a_cluster_is_rotated() -> None:
+    with LocalCluster(nodes=1, settings={"log.file.max.bytes": "4096", "log.file.count": "2"}) as cluster:
+        node = cluster.node(1)
+        for _ in range(100):
+            send(node, ListTopicsRequest(), version=0)
+        send(node, ClusterMetadataRequest(), version=0)
+        log = cluster.folder(1).log
+        sizes = {each.name: each.stat().st_size for each in log.parent.glob("log*")}
+        assert sizes.keys() == {"log", "log.1", "log.2"}
+        assert all(size <= 4096 for size in sizes.values())
