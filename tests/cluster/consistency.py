@@ -32,7 +32,7 @@ CONSISTENT_SECONDS = 40.0
 @contextmanager
 def zookeeper(cluster: LocalCluster) -> Iterator[Any]:
     """Open a kazoo client."""
-    client = KazooClient(hosts=cluster.zookeeper.hosts, timeout=10)
+    client = KazooClient(hosts=cluster.zookeeper_connect, timeout=10)
     client.start(timeout=20)
     try:
         yield client

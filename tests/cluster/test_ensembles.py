@@ -1,0 +1,89 @@
+"""Clusters on three ZooKeeper servers with one lost, and clusters that are partitioned from ZooKeeper."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire.client.admin import BlockingAdminClient
+from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+from kwire.testing.local_cluster import LocalCluster
+from tests.cluster.faults import SCENARIOS, SESSION_SECONDS, check, check_new_work, create_topics, request
+from tests.cluster.repetitions import random_times, rounds
+from tests.cluster.zookeeper_servers import PartitioningProxy, ZooKeeperEnsemble
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def ensemble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperEnsemble]:
+    with ZooKeeperEnsemble(tmp_path_factory.mktemp("ensemble")) as ensemble:
+        yield ensemble
+
+
+@pytest.fixture(scope="module")
+def cluster_on_ensemble(ensemble: ZooKeeperEnsemble) -> Iterator[LocalCluster]:
+    with LocalCluster(nodes=3, session_timeout=2 * SESSION_SECONDS, zookeeper=f"{ensemble.hosts}/kwire") as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("lost", ["leader", "follower"])
+def test_one_of_three_servers_is_lost_during_a_batch(
+    lost: str, name: str, ensemble: ZooKeeperEnsemble, cluster_on_ensemble: LocalCluster
+) -> None:
+    cluster, scenario = cluster_on_ensemble, SCENARIOS[name]
+    chance = random_times(f"{lost} {name}")
+    with BlockingAdminClient(cluster.bootstrap) as admin:
+        for _ in rounds(1):
+            topics = create_topics(admin)
+            leader = ensemble.leader()
+            victim = leader if lost == "leader" else next(each for each in ensemble.servers if each is not leader)
+            killing = threading.Timer(chance.uniform(0, 0.02), victim.kill)
+            killing.start()
+            with ThreadPoolExecutor() as pool:
+                requesting = pool.submit(request, scenario, admin, topics)
+                killing.join()
+                responses = requesting.result()
+            check(f"ZooKeeper {lost} of three lost during a batch", cluster, scenario, topics, responses)
+            victim.start(60)
+        check_new_work(cluster, admin)
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[PartitioningProxy]:
+    with EmbeddedZooKeeper(tick=0.25) as server, PartitioningProxy(server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def cluster_behind_proxy(proxy: PartitioningProxy) -> Iterator[LocalCluster]:
+    with LocalCluster(nodes=3, session_timeout=SESSION_SECONDS, zookeeper=proxy.hosts) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("sessions", ["survive", "end"])
+def test_nodes_are_partitioned_from_zookeeper_during_a_batch(
+    sessions: str, name: str, proxy: PartitioningProxy, cluster_behind_proxy: LocalCluster
+) -> None:
+    cluster, scenario = cluster_behind_proxy, SCENARIOS[name]
+    chance = random_times(f"{sessions} {name}")
+    with BlockingAdminClient(cluster.bootstrap) as admin:
+        for _ in rounds(1):
+            topics = create_topics(admin)
+            separating = threading.Timer(chance.uniform(0, 0.02), proxy.partition)
+            separating.start()
+            with ThreadPoolExecutor() as pool:
+                requesting = pool.submit(request, scenario, admin, topics)
+                separating.join()
+                time.sleep(SESSION_SECONDS * (0.4 if sessions == "survive" else 2))
+                proxy.heal()
+                responses = requesting.result()
+            check(f"nodes partitioned from ZooKeeper, sessions {sessions}", cluster, scenario, topics, responses)
+        check_new_work(cluster, admin)

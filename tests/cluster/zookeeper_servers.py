@@ -1,0 +1,140 @@
+"""A ZooKeeper ensemble of three real servers, and a proxy that separates nodes from ZooKeeper."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Self
+
+from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZE = 3
+
+
+class ZooKeeperEnsemble:
+    """Three servers that elect a leader among themselves."""
+
+    def __init__(self, folder: Path) -> None:
+        with ExitStack() as stack:  # all at a time, so that the ports differ
+            probes = [stack.enter_context(socket.socket()) for _ in range(3 * SIZE)]
+            for probe in probes:
+                probe.bind(("127.0.0.1", 0))
+            ports = [probe.getsockname()[1] for probe in probes]
+        members = {
+            f"server.{number}": f"127.0.0.1:{ports[SIZE + number]}:{ports[2 * SIZE + number]}" for number in range(SIZE)
+        }
+        self.servers = []
+        for number in range(SIZE):
+            data = folder / f"zookeeper-{number}"
+            (data / "data").mkdir(parents=True)
+            (data / "data" / "myid").write_text(str(number), encoding="ascii")
+            settings = {"initLimit": "20", "syncLimit": "4", **members}
+            self.servers.append(EmbeddedZooKeeper(data, port=ports[number], tick=0.25, settings=settings))
+
+    @property
+    def hosts(self) -> str:
+        """The addresses of all servers."""
+        return ",".join(server.hosts for server in self.servers)
+
+    def leader(self) -> EmbeddedZooKeeper:
+        """Return the running server that is the leader."""
+        for server in self.servers:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", server.port), timeout=2) as connection:
+                connection.sendall(b"srvr")
+                if b"Mode: leader" in b"".join(iter(lambda connection=connection: connection.recv(4096), b"")):  # type: ignore[misc]  # mypy does not infer lambda defaults
+                    return server
+        raise AssertionError("no server is the leader")
+
+    def __enter__(self) -> Self:
+        with ThreadPoolExecutor() as pool:  # a server starts only with another one
+            list(pool.map(lambda server: server.start(60), self.servers))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for server in self.servers:
+            server.kill()
+
+
+class PartitioningProxy:
+    """A proxy with connections that can go silent: nothing is forwarded or closed, as if packets were lost."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listening, selectors.EVENT_READ)
+        self._peers: dict[socket.socket, socket.socket] = {}
+        self._silent = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def hosts(self) -> str:
+        """The address of the proxy."""
+        return f"127.0.0.1:{self._listening.getsockname()[1]}"
+
+    def partition(self) -> None:
+        """Lose everything from now on."""
+        self._silent.set()
+
+    def heal(self) -> None:
+        """Forward again; connections from the time before are broken."""
+        self._silent.clear()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        self._thread.join()
+        for connection in (self._listening, *self._peers):
+            connection.close()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            was_silent = False
+            while self._silent.is_set() and not self._closing.is_set():
+                was_silent = True
+                self._closing.wait(0.02)
+            if was_silent:
+                for connection in list(self._peers):
+                    self._drop(connection)
+            for key, _ in self._selector.select(0.02):
+                if not self._silent.is_set():
+                    self._serve(key.fileobj)
+
+    def _serve(self, ready: object) -> None:
+        if ready is self._listening:
+            client, _ = self._listening.accept()
+            try:
+                server = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                client.close()
+                return
+            for one, other in ((client, server), (server, client)):
+                self._peers[one] = other
+                self._selector.register(one, selectors.EVENT_READ)
+            return
+        assert isinstance(ready, socket.socket)
+        if ready not in self._peers:  # dropped in this round
+            return
+        try:
+            data = ready.recv(65536)
+            self._peers[ready].sendall(data)
+        except OSError:
+            data = b""
+        if not data:
+            self._drop(ready)
+
+    def _drop(self, connection: socket.socket) -> None:
+        for one in (connection, self._peers.get(connection)):
+            if one is not None and self._peers.pop(one, None) is not None:
+                self._selector.unregister(one)
+                one.close()
