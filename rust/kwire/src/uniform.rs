@@ -167,6 +167,28 @@ impl Matcher {
     }
 }
 
+/// The layout of the last uniform struct, for visitors of one plan that keep one layout.
+#[derive(Debug, Default)]
+pub struct LastLayout {
+    /// The index of the struct in the plan.
+    index: usize,
+    matcher: Option<Matcher>,
+}
+
+impl LastLayout {
+    /// Return the place for the layout of a struct. It is empty if the last uniform struct was another one.
+    #[inline(always)]
+    pub fn of(&mut self, plan: &Struct) -> &mut Option<Matcher> {
+        if self.index != plan.index {
+            *self = Self {
+                index: plan.index,
+                matcher: None,
+            };
+        }
+        &mut self.matcher
+    }
+}
+
 /// The most words that are compared. Structs that need more are left to the general decoder.
 const MAX_WORDS: usize = 6;
 

@@ -7,6 +7,7 @@ mod pending;
 mod visitor;
 
 use arrow_buffer::NullBufferBuilder;
+use kwire::decode::LastLayout;
 use kwire::plan::Literal;
 
 use crate::column::{Block, Column, Data, Fixed, Keys, List, Room};
@@ -33,6 +34,7 @@ pub(crate) struct BatchBuilder<'a, 'l> {
     dictionaries: Vec<usize>,
     body: &'a [u8],
     room: Room,
+    last_layout: LastLayout,
 }
 
 /// A number of structs, with one value in each column for each of them.
@@ -88,6 +90,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
                 done: 0,
                 total,
             },
+            last_layout: LastLayout::default(),
         }
     }
 

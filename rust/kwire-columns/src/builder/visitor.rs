@@ -3,7 +3,7 @@
 //! `target` is the column of the next value. The decoder calls `enter` before every field that is not part of a run, so
 //! the target is always that of the current field.
 
-use kwire::decode::{Text, UniformLayout, Visitor};
+use kwire::decode::{Matcher, Text, UniformLayout, Visitor};
 use kwire::plan::{Literal, Primitive, Struct};
 
 use super::{BLOCK, BatchBuilder};
@@ -192,6 +192,11 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
             }
             _ => {}
         }
+    }
+
+    #[inline(always)]
+    fn last_layout(&mut self, plan: &'a Struct) -> Option<&mut Option<Matcher>> {
+        Some(self.last_layout.of(plan))
     }
 
     #[inline]

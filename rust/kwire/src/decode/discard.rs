@@ -2,13 +2,12 @@
 
 use super::visitor::{Text, Visitor};
 use crate::plan::{Primitive, Struct};
-use crate::uniform::Matcher;
+use crate::uniform::{LastLayout, Matcher};
 
 /// Builds nothing. Used for structs of one plan only.
 #[derive(Default)]
 pub(crate) struct Discard {
-    /// The layout of the last uniform struct, and the index of that struct in the plan.
-    last: (usize, Option<Matcher>),
+    last_layout: LastLayout,
 }
 
 impl<'a> Visitor<'a> for Discard {
@@ -22,10 +21,7 @@ impl<'a> Visitor<'a> for Discard {
 
     #[inline(always)]
     fn last_layout(&mut self, plan: &'a Struct) -> Option<&mut Option<Matcher>> {
-        if self.last.0 != plan.index {
-            self.last = (plan.index, None);
-        }
-        Some(&mut self.last.1)
+        Some(self.last_layout.of(plan))
     }
 
     fn integer(&mut self, _: i64) -> Result<(), Self::Error> {

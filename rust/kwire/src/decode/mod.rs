@@ -18,7 +18,7 @@ use crate::error::{DecodeKind, Stop};
 use crate::plan::{Element, Length, Plan, Primitive, StepKind, Struct, Type};
 use crate::reader::{MAX_STRING, Reader};
 use crate::uniform::Allowed;
-pub use crate::uniform::{Matcher, UniformLayout};
+pub use crate::uniform::{LastLayout, Matcher, UniformLayout};
 
 /// Decode a message that takes all of `input`.
 pub fn decode<'a, V: Visitor<'a>>(
