@@ -13,6 +13,7 @@ use pyo3::ffi;
 
 use crate::unsafe_layout::{uncount, uncount_many};
 use crate::unsafe_objects::elements;
+use crate::unsafe_prefetch::prefetch_many;
 use crate::unsafe_slabs::{give_back, take};
 
 type Object = *mut ffi::PyObject;
@@ -205,6 +206,13 @@ unsafe fn free_batch(structs: &[Object], class: *mut ffi::PyTypeObject, chain: &
     // SAFETY: the slots are those of the class, and each reference is owned and released once. The class is alive until
     // the structs release their references to it.
     unsafe {
+        if let [first, .., last] = structs {
+            // The structs of the next array probably follow those of this one in memory.
+            prefetch_many(
+                last.wrapping_byte_add(words(class) * SLOT),
+                last.addr().wrapping_sub(first.addr()),
+            );
+        }
         for slot in HEADER..words(class) {
             let value = |object: Object| object.cast::<Object>().add(slot).read();
             let first = value(structs[0]);

@@ -17,6 +17,7 @@ use pyo3::ffi;
 use crate::unsafe_encoded_rows::{Array, Rows};
 use crate::unsafe_layout::Layout;
 use crate::unsafe_objects::elements;
+use crate::unsafe_prefetch::prefetch_many;
 use crate::unsafe_source::{Node, Objects, bytes_of, slot};
 
 /// The most arrays in a struct.
@@ -136,6 +137,11 @@ impl Columns {
         };
         if found < 2 {
             return Err(1);
+        }
+        if let [first, .., last] = objects.get(..found).unwrap_or_default() {
+            // The structs of the next array probably follow those of this one in memory.
+            let span = last.addr().wrapping_sub(first.addr());
+            prefetch_many(last.wrapping_byte_add(span / (found - 1)), span);
         }
         let start = out.len();
         if let Some(rows) = found.checked_mul(run.size).and_then(|size| out.zeros(size))
