@@ -1,4 +1,4 @@
-"""Clusters on three ZooKeeper servers with one lost, and clusters that are partitioned from ZooKeeper."""
+"""Clusters on three ZooKeeper servers with one lost, partitions from ZooKeeper, and power losses of ZooKeeper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire.testing.local_cluster import LocalCluster
 from tests.cluster.faults import SCENARIOS, SESSION_SECONDS, check, check_new_work, create_topics, request
 from tests.cluster.repetitions import random_times, rounds
-from tests.cluster.zookeeper_servers import PartitioningProxy, ZooKeeperEnsemble
+from tests.cluster.zookeeper_servers import PartitioningProxy, ZooKeeperEnsemble, lose_power
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +56,14 @@ def test_one_of_three_servers_is_lost_during_a_batch(
 
 
 @pytest.fixture(scope="module")
-def proxy() -> Iterator[PartitioningProxy]:
-    with EmbeddedZooKeeper(tick=0.25) as server, PartitioningProxy(server.port) as proxy:
+def server() -> Iterator[EmbeddedZooKeeper]:
+    with EmbeddedZooKeeper(tick=0.25) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def proxy(server: EmbeddedZooKeeper) -> Iterator[PartitioningProxy]:
+    with PartitioningProxy(server.port) as proxy:
         yield proxy
 
 
@@ -86,4 +92,30 @@ def test_nodes_are_partitioned_from_zookeeper_during_a_batch(
                 proxy.heal()
                 responses = requesting.result()
             check(f"nodes partitioned from ZooKeeper, sessions {sessions}", cluster, scenario, topics, responses)
+        check_new_work(cluster, admin)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_power_of_zookeeper_is_lost_during_a_batch(
+    name: str, server: EmbeddedZooKeeper, proxy: PartitioningProxy, cluster_behind_proxy: LocalCluster
+) -> None:
+    cluster, scenario = cluster_behind_proxy, SCENARIOS[name]
+    chance = random_times(f"power {name}")
+
+    def lose_and_restart() -> None:
+        proxy.partition()  # nothing is seen after this
+        lose_power(server, proxy.last_zxid)
+        server.start()
+        proxy.heal()
+
+    with BlockingAdminClient(cluster.bootstrap) as admin:
+        for _ in rounds(3):
+            topics = create_topics(admin)
+            losing = threading.Timer(chance.uniform(0, 0.02), lose_and_restart)
+            losing.start()
+            with ThreadPoolExecutor() as pool:
+                requesting = pool.submit(request, scenario, admin, topics)
+                losing.join()
+                responses = requesting.result()
+            check("power of ZooKeeper lost during a batch", cluster, scenario, topics, responses)
         check_new_work(cluster, admin)
