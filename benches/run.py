@@ -1,6 +1,6 @@
 """Measure kwire against other codecs in one run.
 
-    python -m benches.run [--quick] [--only WORKLOAD] [--record FILE]
+    python -m benches.run [--quick] [--only WORKLOAD] [--peer NAME] [--record FILE]
 
 Prints the times and the targets, and writes a record with every sample. The run stops if a codec decodes something
 other than the generated content.
@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -24,6 +25,9 @@ from benches.interleave import Contestant, take_turns
 from benches.peers.peer import PEERS, Codec, Peer, Unable, load
 from benches.record import RECORDS, Held, Machine, Record, Timing, commit
 from benches.workloads import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ROUNDS = 11
 QUICK_ROUNDS = 3
@@ -64,6 +68,12 @@ def main() -> None:
         "--quick", action="store_true", help="measure few workloads in few rounds, for a first impression"
     )
     parser.add_argument("--only", metavar="WORKLOAD", help='measure workloads that start with this: "a", "b v12", "kb"')
+    parser.add_argument(
+        "--peer",
+        action="append",
+        choices=[peer for peer in PEERS if peer != "kwire"],
+        help="measure kwire and this peer; repeatable [default: all peers]",
+    )
     parser.add_argument("--rounds", type=int, help=f"number of rounds [default: {ROUNDS}, quick {QUICK_ROUNDS}]")
     parser.add_argument(
         "--record", type=Path, metavar="FILE", help="write the record here [default: benches/records/DATE.json]"
@@ -75,7 +85,7 @@ def main() -> None:
 
     console = Console()
     now = datetime.now(UTC)
-    peers = installed(console)
+    peers = installed(console, ["kwire", *given.peer] if given.peer else PEERS)
     record = Record(
         made=now.isoformat(timespec="seconds"),
         commit=commit(),
@@ -109,10 +119,10 @@ def chosen(workload: Workload, only: str | None) -> bool:
     return only is None or f"{workload} ".startswith(f"{only} ")
 
 
-def installed(console: Console) -> dict[str, Peer]:
-    """Return the installed peers, and print the missing ones."""
+def installed(console: Console, modules: Sequence[str]) -> dict[str, Peer]:
+    """Return the installed peers among the given modules, and print the missing ones."""
     peers = {}
-    for module in PEERS:
+    for module in modules:
         try:
             peers[module] = load(module)
         except ImportError as error:
