@@ -71,11 +71,11 @@ def wait_ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ((), "broker.id=: a node requires this setting"),
+        ((), "broker.id: a node requires this setting"),
         (("--id", "x"), "broker.id=x: expected an integer"),
         (("--id", "-1"), "broker.id=-1: expected an integer from 0"),
         (("--id", "1", "--zookeeper", "a:1", "--listen", "nowhere"), "listeners=nowhere: expected one address"),
-        (("--id", "1", "--zookeeper", ""), "zookeeper.connect=: expected host:port"),
+        (("--id", "1", "--zookeeper", ""), "zookeeper.connect: expected host:port"),
         (("--id", "1", "--zookeeper", ":::"), "zookeeper.connect=:::: expected host:port"),
         (("--id", "1", "--zookeeper", "a:1", "--metrics", "m" * 100 + ":1"), "invalid host name"),
         (("--id", "1", "--set", "broker.id=x"), "broker.id=x: expected an integer"),
