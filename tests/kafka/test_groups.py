@@ -228,6 +228,7 @@ async def test_share_and_streams_groups_are_described(kafka44: Kafka44) -> None:
             process_id="p",
             client_tags=(),
         )
+        await admin.list_group_offsets(["streams-group"])  # creates the topic of the coordinators
         requests: list[Request[Any]] = [share, streams]
         for heartbeat in requests:
 
@@ -248,6 +249,23 @@ async def test_share_and_streams_groups_are_described(kafka44: Kafka44) -> None:
         assert unknown.name == "GROUP_ID_NOT_FOUND"
         lags = await admin.group_lags(["share-group", "streams-group"])
         assert all(isinstance(each, GroupLag) for each in lags.values())
+
+        first, second = ORDERS
+        active = await admin.alter_group_offsets("streams-group", {first: 3})
+        assert active.errors["group-orders-0"].name == "UNKNOWN_MEMBER_ID", "the group has a member"
+        leave = StreamsGroupHeartbeatRequest(
+            group_id="streams-group", member_id=streams.member_id, member_epoch=-1, endpoint_information_epoch=0
+        )
+        assert (await connection.send(leave)).error_code == 0
+        (await admin.alter_group_offsets("streams-group", {first: 3, second: 4})).raise_first()
+        committed = (await admin.list_group_offsets(["streams-group"]))["streams-group"]
+        assert isinstance(committed, dict)
+        assert {partition: each.offset for partition, each in committed.items()} == {first: 3, second: 4}
+        (await admin.delete_group_offsets("streams-group", [second])).raise_first()
+        remaining = (await admin.list_group_offsets(["streams-group"]))["streams-group"]
+        assert isinstance(remaining, dict)
+        assert set(remaining) == {first}
+        (await admin.delete_groups(["streams-group"])).raise_first()
         (await admin.delete_topics(["group-orders"])).raise_first()
 
 
