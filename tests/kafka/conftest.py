@@ -72,6 +72,16 @@ def secured(request: pytest.FixtureRequest) -> Cluster:
     return found
 
 
+@pytest.fixture(params=["kafka39", "kafka44", "secured44"])
+def administrator(request: pytest.FixtureRequest, security: ClusterSecurity, tmp_path: Path) -> Operator:
+    """Return a user who may do everything: on each version, and on 4.4.0 over TLS with SCRAM."""
+    cluster = request.getfixturevalue(request.param)
+    assert isinstance(cluster, Cluster)
+    if request.param != "secured44":
+        return Operator(cluster.bootstrap)
+    return Operator(cluster.bootstrap, security.write_properties(tmp_path / "scram.properties", "SCRAM-SHA-512"))
+
+
 @pytest.fixture
 def secured_operator(secured: Cluster, security: ClusterSecurity, tmp_path: Path) -> Operator:
     """Return the super user of a secured cluster."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import confluent_kafka
@@ -17,13 +18,26 @@ if TYPE_CHECKING:
     from kwire.testing.kafka import Cluster, Kafka39, Kafka44
 
 
-@pytest.fixture
-def operator(cluster: Cluster) -> Iterator[Operator]:
+@contextmanager
+def topic(operator: Operator) -> Iterator[Operator]:
     """A topic with one partition."""
-    operator = Operator(cluster.bootstrap)
     operator.json("topics", "create", "operated", "-p", "1", "-r", "1", "--config", "retention.ms=-1")
-    yield operator
-    operator.json("topics", "delete", "operated", "--yes")
+    try:
+        yield operator
+    finally:
+        operator.json("topics", "delete", "operated", "--yes")
+
+
+@pytest.fixture
+def operator(administrator: Operator) -> Iterator[Operator]:
+    with topic(administrator) as operator:
+        yield operator
+
+
+@pytest.fixture
+def plaintext_operator(cluster: Cluster) -> Iterator[Operator]:
+    with topic(Operator(cluster.bootstrap)) as operator:
+        yield operator
 
 
 def test_configs_are_set_one_by_one(operator: Operator) -> None:
@@ -95,15 +109,15 @@ def test_cluster_with_zookeeper_has_no_quorum(kafka39: Kafka39) -> None:
     assert "DescribeQuorumRequest" in run.err
 
 
-async def test_open_transaction_is_listed_and_described(cluster: Cluster, operator: Operator) -> None:
+async def test_open_transaction_is_listed_and_described(cluster: Cluster, plaintext_operator: Operator) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": "payments"})
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce("operated", b"1")
     assert producer.flush(20) == 0
-    [listed] = operator.json("transactions", "list", "--state", "Ongoing")
+    [listed] = plaintext_operator.json("transactions", "list", "--state", "Ongoing")
     assert listed["name"] == "payments"
-    [described] = operator.json("transactions", "describe", "payments")
+    [described] = plaintext_operator.json("transactions", "describe", "payments")
     assert (described["state"], described["partitions"]) == ("Ongoing", ["operated-0"])
     partition = TopicPartition("operated", 0)
     async with await AdminClient.open(cluster.bootstrap) as admin:
@@ -112,7 +126,7 @@ async def test_open_transaction_is_listed_and_described(cluster: Cluster, operat
         assert [each.transaction_start_offset for each in producers] == [0]
         assert producers[0].producer_id == described["producer_id"]
     producer.abort_transaction(20)
-    [unknown] = operator.json("transactions", "describe", "nosuch", code=1)
+    [unknown] = plaintext_operator.json("transactions", "describe", "nosuch", code=1)
     assert unknown["error"]["name"] == "TRANSACTIONAL_ID_NOT_FOUND"
 
 

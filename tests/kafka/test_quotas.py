@@ -18,8 +18,8 @@ def quotas(user: str | None, client_id: str | None, **values: float) -> dict[str
     return {"user": user, "client_id": client_id, "ip": None, "quotas": values}
 
 
-def test_command_sets_gets_and_deletes_quotas(cluster: Cluster) -> None:
-    operator = Operator(cluster.bootstrap)
+def test_command_sets_gets_and_deletes_quotas(administrator: Operator) -> None:
+    operator = administrator
     alice = ("--user", "alice", "--client-id", "<default>")
 
     dry = operator.json("quotas", "set", "producer_byte_rate=1000000", *alice, "--dry-run")
