@@ -122,6 +122,9 @@ class AdminBackend(Protocol):
             AdminError: code 42, feature versioning is disabled; code 96, nothing could be written.
         """
 
+    async def send_full_metadata(self, broker_id: int) -> None:
+        """Send the full metadata to a broker, if it is alive."""
+
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
         """Move leadership away from a broker that is about to stop, and return the partitions that it still leads.
 

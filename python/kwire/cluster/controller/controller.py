@@ -228,6 +228,12 @@ class Controller:
             lambda context: replica_commands.controlled_shutdown(context, broker_id, broker_epoch)
         )
 
+    async def send_full_metadata(self, broker_id: int) -> None:
+        """See `AdminBackend`."""
+        self.check_active()
+        if self._context is not None:
+            self._context.broadcaster.send_full(broker_id)
+
     async def _request(
         self, work: Callable[[ControllerContext], Coroutine[Any, Any, Result]], *, is_continued: bool = False
     ) -> Result:

@@ -5,6 +5,8 @@
 - A message contains the state at the time of sending, so a slow broker gets fewer messages, not older ones.
 - Every broker has its own task, so a slow or failed broker does not delay the others.
 - Brokers at the same position share one message.
+- Every message has its position (`update_position`). A broker that notices a gap rejects the message, and gets the full
+  metadata.
 - If a topic was deleted and created again between two messages, brokers get the new one; its topic id shows that.
 """
 
@@ -17,7 +19,9 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from kwire.cluster.controller.update_position import UpdatePosition
 from kwire.cluster.zookeeper.brokers import SECURITY_PROTOCOLS
+from kwire.messages.kafka.error_codes import ErrorCode as KafkaErrorCode
 from kwire.messages.kafka.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["MetadataBroadcaster", "Send", "TopicUpdate", "update_metadata_request"]
 
 LEADER_DURING_DELETION = -2
+GAP = KafkaErrorCode.INVALID_UPDATE_VERSION
+"""The error of a broker that has not received the update before this one."""
 INCREMENTAL = 1
 FULL = 2
 NO_TOPIC_ID = uuid.UUID(int=0)
@@ -88,6 +94,12 @@ class MetadataBroadcaster:
         # Skip a number, so that every position is too old, even one that a message in flight will set.
         self._first += 1
         self.broadcast(cluster, ())
+
+    def send_full(self, broker_id: int) -> None:
+        """Send the full metadata to a broker, if it is alive."""
+        sender = self._senders.get(broker_id)
+        if sender is not None:
+            sender.send_full()
 
     def broadcast(self, cluster: Cluster, updates: Iterable[TopicUpdate]) -> None:
         """Send changed topics and the live brokers."""
@@ -145,7 +157,9 @@ class MetadataBroadcaster:
         key = (-1 if position is None or position < self._first else position, end)
         if self._cached is None or self._cached[0] != key:
             updates = None if key[0] == -1 else list(self._updates)[key[0] - self._first :]
-            self._cached = key, update_metadata_request(cluster, self._broker_id, self._epoch, updates)
+            tags = UpdatePosition(key[0], end, len(cluster.topics), cluster.topics.partition_count).to_tags()
+            request = update_metadata_request(cluster, self._broker_id, self._epoch, updates)
+            self._cached = key, replace(request, unknown_tags=tags)
         return self._cached[1], end
 
     async def deliver(self, broker: Broker, message: UpdateMetadataRequest) -> bool:
@@ -159,6 +173,9 @@ class MetadataBroadcaster:
             return False
         if response.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
             self._on_stale_epoch()
+        elif response.error_code == GAP:
+            log.warning("broker %d has missed an update, sending the full metadata", broker.id)
+            self.send_full(broker.id)
         elif response.error_code != ErrorCode.NO_ERROR:
             log.error("broker %d rejected its metadata with error %d", broker.id, response.error_code)
         return response.error_code == ErrorCode.NO_ERROR
@@ -175,11 +192,18 @@ class _BrokerSender:
         self._broker = broker
         self.broker_epoch = broker.epoch
         self.position: int | None = None
+        self._is_full_requested = False
+        """Whether the full metadata was requested while a message was in flight."""
         self.wake = asyncio.Event()
         self.task = asyncio.get_running_loop().create_task(self._run(), name=f"metadata for broker {broker.id}")
 
     def stop(self) -> None:
         self.task.cancel()
+
+    def send_full(self) -> None:
+        self.position = None
+        self._is_full_requested = True
+        self.wake.set()
 
     async def _run(self) -> None:
         settings = self._broadcaster.config.current
@@ -188,13 +212,14 @@ class _BrokerSender:
             backoff = settings.retry_backoff_ms / 1000
             while True:
                 self.wake.clear()
+                self._is_full_requested = False
                 message, position = self._broadcaster.message(self.position)
                 if await self._broadcaster.deliver(self._broker, message):
                     break
                 self.wake.set()
                 await asyncio.sleep(backoff)
                 backoff = min(2 * backoff, settings.retry_backoff_max_ms / 1000)
-            self.position = position
+            self.position = None if self._is_full_requested else position
             self._broadcaster.discard_acknowledged()
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from uuid import UUID
 
+    from kwire.cluster.zookeeper.brokers import BrokerEndpoint
     from kwire.messages.kafka.update_metadata import (
         UpdateMetadataEndpoint,
         UpdateMetadataPartitionState,
@@ -77,6 +78,9 @@ class MetadataCache:
         """Where nodes connect to each other."""
         self.topics: dict[str, CachedTopic] = {}
         self.configs: dict[str, tuple[ConfigEntry, ...]] = {}
+        self.position: int | None = None
+        """The position among the updates of the controller (`UpdatePosition`), None if it is not known."""
+        self.partition_count = 0
         self.changes = 0
         """The number of changes applied, for noticing a change."""
         self._slices = asyncio.Lock()
@@ -121,7 +125,7 @@ class MetadataCache:
                 log.warning("skipping a topic with an invalid name", topic=topic.topic_name[:MAX_NAME_LENGTH])
                 continue
             listed.add(topic.topic_name)
-            self._update_topic(topic)
+            self._update_topic(topic, is_complete=request.type == FULL_UPDATE)
         if request.type == FULL_UPDATE:
             for name in self.topics.keys() - listed:
                 self._remove_topic(name)
@@ -173,20 +177,23 @@ class MetadataCache:
             for encoded in self._encoded.values():
                 encoded.brokers_changed()
 
-    def _update_topic(self, topic: UpdateMetadataTopicState) -> None:
+    def _update_topic(self, topic: UpdateMetadataTopicState, *, is_complete: bool) -> None:
         states = {state.partition_index: state for state in topic.partition_states}
         if any(state.leader == BEING_DELETED for state in states.values()):
             self._remove_topic(topic.topic_name)
             return
         cached = self.topics.get(topic.topic_name)
-        if cached is not None and cached.topic_id == topic.topic_id:
+        if cached is not None and cached.topic_id == topic.topic_id and not is_complete:
             states = cached.partitions | states
+        self.partition_count += len(states) - (len(cached.partitions) if cached is not None else 0)
         # The mapping is replaced, not changed, so that readers on other threads see a consistent one.
         self.topics[topic.topic_name] = CachedTopic(topic.topic_id, states)
         self._topic_changed(topic.topic_name)
 
     def _remove_topic(self, topic: str) -> None:
-        if self.topics.pop(topic, None) is not None:
+        removed = self.topics.pop(topic, None)
+        if removed is not None:
+            self.partition_count -= len(removed.partitions)
             self.configs.pop(topic, None)
             self._topic_changed(topic)
 
@@ -273,7 +280,7 @@ class MetadataCache:
         return encode(TopicMetadataResponse_V1(brokers=(), topics=(topic,)), version=1)
 
 
-def broker_endpoint(endpoints: Sequence[UpdateMetadataEndpoint]) -> Endpoint:
+def broker_endpoint(endpoints: Sequence[UpdateMetadataEndpoint | BrokerEndpoint]) -> Endpoint:
     """Return the endpoint of a broker that other nodes connect to."""
     chosen = next((one for one in endpoints if one.listener == BROKER_LISTENER), endpoints[0])
     return Endpoint(chosen.host, chosen.port)

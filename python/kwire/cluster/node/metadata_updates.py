@@ -4,6 +4,8 @@
   `/controller` and `/controller_epoch`. Otherwise one request with an epoch that no controller has would make the node
   reject every elected controller. Requests of the known controller and epoch cost no read.
 - ZooKeeper decides, not the higher epoch: another program may have lowered or deleted `/controller_epoch`.
+- An update that does not continue the last one is rejected, and the controller sends everything. After an update
+  without a position, which kwire's controller does not send, the node asks for everything.
 - The configs of new topics are read before the topics become visible: UpdateMetadata does not carry configs.
 - Nothing waits for a ZooKeeper connection, because waiting would block all other updates. The controller retries.
 """
@@ -13,13 +15,18 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from kwire.cluster.controller.metadata_broadcast import GAP
+from kwire.cluster.controller.update_position import UpdatePosition
 from kwire.cluster.node.logs import logger
+from kwire.cluster.node.metadata_cache import FULL_UPDATE
 from kwire.cluster.zookeeper import ActiveController, ControllerEpoch, SessionState, Znode, ZnodeError
 from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, SessionExpired, StoreClosed
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.node.session import NodeSession
     from kwire.cluster.zookeeper import Store
@@ -31,6 +38,10 @@ STALE_BROKER_EPOCH = 77
 log = logger(__name__)
 
 
+def _ignore() -> None:
+    return
+
+
 class MetadataUpdates:
     """Applies updates to the metadata cache, one at a time, in order of arrival.
 
@@ -40,6 +51,8 @@ class MetadataUpdates:
     def __init__(self, metadata: MetadataCache) -> None:
         self._metadata = metadata
         self._applying = asyncio.Lock()
+        self.on_gap: Callable[[], None] = _ignore
+        """Called when the metadata may differ from those of the controller."""
         self.session: NodeSession | None = None
         """The current ZooKeeper session."""
 
@@ -72,7 +85,31 @@ class MetadataUpdates:
             return ErrorCode.REQUEST_TIMED_OUT
         except (SessionExpired, StoreClosed):  # and with the session, this registration
             return STALE_BROKER_EPOCH
-        return metadata.update(request)
+        return self._update(request)
+
+    def _update(self, request: UpdateMetadataRequest) -> int:
+        """Apply an update unless another one is missing before it."""
+        metadata, position = self._metadata, UpdatePosition.of(request)
+        is_full = request.type == FULL_UPDATE
+        if position is not None and not is_full and position.before != metadata.position:
+            log.warning("rejecting metadata after a gap", known=metadata.position, expected=position.before)
+            return GAP
+        code = metadata.update(request)
+        metadata.position = None if position is None else position.after
+        if position is None:
+            log.warning("metadata without a position", controller_id=request.controller_id)
+            self.on_gap()
+        elif (len(metadata.topics), metadata.partition_count) != (position.topics, position.partitions):
+            log.warning(
+                "the metadata are not complete",
+                topics=len(metadata.topics),
+                partitions=metadata.partition_count,
+                expected_topics=position.topics,
+                expected_partitions=position.partitions,
+            )
+            if not is_full:  # else the controller would send the same again
+                return GAP
+        return code
 
 
 async def is_current_controller(store: Store, broker_id: int, epoch: int) -> bool:

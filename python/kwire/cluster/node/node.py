@@ -20,6 +20,7 @@ from kwire.cluster.node.config_tool import ConfigTool
 from kwire.cluster.node.connection_limits import Limits
 from kwire.cluster.node.controlled_shutdown import request_controlled_shutdown
 from kwire.cluster.node.finalized_features import FeatureCache
+from kwire.cluster.node.full_metadata import request_full_metadata
 from kwire.cluster.node.listener import Listener
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.metadata_cache import BROKER_LISTENER, CLIENT_LISTENER, MetadataCache, broker_endpoint
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 RECONNECT_SECONDS = 0.5
+ASK_SECONDS = 0.2
+"""Pause before the controller is asked for the full metadata: several gaps cause one request."""
 NODE_TIMEOUT = 10.0
 """Seconds to connect to another node, and to wait for each of its responses."""
 
@@ -75,6 +78,8 @@ class Node:
         self._session: NodeSession | None = None
         self._session_loop: asyncio.Task[None] | None = None
         self._compatibility: asyncio.Task[None] | None = None
+        self._services.metadata_updates.on_gap = self._ask_for_metadata
+        self._asking: asyncio.Task[None] | None = None
         self._stop_metrics: Callable[[], None] | None = None
         self._stopped = False
         self._has_ended = asyncio.Event()
@@ -150,6 +155,14 @@ class Node:
         if self.features.error is not None:
             raise self.features.error
 
+    def _ask_for_metadata(self) -> None:
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.get_running_loop().create_task(self._request_metadata(), name="full metadata")
+
+    async def _request_metadata(self) -> None:
+        await asyncio.sleep(ASK_SECONDS)
+        await request_full_metadata(self._services)
+
     async def _stop_if_incompatible(self) -> None:
         await self.features.wait_incompatible()
         await self.stop()
@@ -161,6 +174,8 @@ class Node:
             stack.callback(self._has_ended.set)
             if self._compatibility is not None and self._compatibility is not asyncio.current_task():
                 self._compatibility.cancel()
+            if self._asking is not None:
+                self._asking.cancel()
             if self._stop_metrics is not None:
                 stack.push_async_callback(asyncio.to_thread, self._stop_metrics)
             stack.push_async_callback(self._connections.close)

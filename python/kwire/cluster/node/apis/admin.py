@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError
-from kwire.cluster.node import controlled_shutdown
+from kwire.cluster.node import controlled_shutdown, full_metadata
 from kwire.cluster.node.tools import ALTER, DESCRIBE, Requirement
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.admin import AdminResponse
@@ -15,20 +15,22 @@ if TYPE_CHECKING:
     from kwire.messages.kip4.admin import AdminRequest
 
 CLUSTER_ACTION = Permission(AclOperation.CLUSTER_ACTION, "Cluster")
-"""For the tool `controlled-shutdown`."""
+"""For the tools that brokers send, `controlled-shutdown` and `full-metadata`."""
 PERMISSIONS = (DESCRIBE, ALTER, CLUSTER_ACTION)
 """Which of them is required depends on the tool; a tool may require another one."""
 
 
 async def handle(request: AdminRequest, context: RequestContext) -> AdminResponse:
-    """Run a tool; `controlled-shutdown`, which brokers send to the controller, goes to the backend."""
-    is_shutdown = request.tool == controlled_shutdown.TOOL
+    """Run a tool; `controlled-shutdown` and `full-metadata`, which brokers send, go to the backend."""
     tools = context.node.tools
-    needed = Requirement(CLUSTER_ACTION) if is_shutdown else tools.requirement(request.tool, request.arguments)
+    is_of_brokers = request.tool in {controlled_shutdown.TOOL, full_metadata.TOOL}
+    needed = Requirement(CLUSTER_ACTION) if is_of_brokers else tools.requirement(request.tool, request.arguments)
     try:
         context.require(*needed)
     except AdminError as error:
         return AdminResponse(error_code=error.code, error_description=error.reason, exit_status=1, output=b"")
-    if is_shutdown:
+    if request.tool == full_metadata.TOOL:
+        return await full_metadata.send_full_metadata(request.arguments, context.backend)
+    if request.tool == controlled_shutdown.TOOL:
         return await controlled_shutdown.move_leaders(request.arguments, context.backend)
     return await tools.run(request.tool, request.arguments)
