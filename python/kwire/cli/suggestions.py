@@ -32,7 +32,7 @@ async def with_suggestion(admin: AdminClient, row: Any) -> Any:
     if not isinstance(row, Failure):
         return row
     error = row.error
-    kind, name = KINDS.get(error.code), row.name.removeprefix("topic ")
+    kind, name = KINDS.get(error.code), row.name.removeprefix("topic ").removeprefix("topic/")
     if error.code in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST) and "nknown" in error.text:
         kind, name = CONFIGS.get(row.name.partition(" ")[0], "topic-configs"), error.text.split()[-1].rstrip(".")
     if kind is None:

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.answer import first_error_code
-from kwire.client.admin.cluster_router import ANY, CONTROLLER, Broker
+from kwire.client.admin.cluster_router import ANY, CONTROLLER, MISDIRECTED, Broker
 from kwire.client.admin.errors import NotSupported
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.kip4_configs import ConfigDifference, RecordedChange
     from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult
+    from kwire.messages.kafka.incremental_alter_configs import IncrementalAlterConfigsResponse
     from kwire.protocol.negotiated_versions import Dialect
 
     Described: TypeAlias = dict["ConfigResource", dict[str, "ConfigValue"] | AdminError]
@@ -246,7 +247,7 @@ class ConfigOperations:
                 validate_only=validate_only,
             )
             repeatable = validate_only or not any(each.append or each.subtract for each in of_target.values())
-            answer = await self._router.command(request, target, first_error_code("responses"), repeatable=repeatable)
+            answer = await self._router.command(request, target, _misdirected, repeatable=repeatable)
             return answer.outcomes(
                 (str(ConfigResource(ConfigResourceType(each.resource_type), each.resource_name)), each)
                 for each in answer.response.responses
@@ -264,6 +265,12 @@ def _target(resource: ConfigResource) -> Target:
     if resource.type in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and resource.name:
         return Broker(int(resource.name))
     return ANY
+
+
+def _misdirected(response: IncrementalAlterConfigsResponse) -> int:
+    """Return the code by which a broker refuses to be responsible. An unknown topic is an error of its own."""
+    code = first_error_code("responses")(response)
+    return code if code in MISDIRECTED else 0
 
 
 def _value(config: DescribeConfigsResourceResult) -> ConfigValue:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kwire.client.admin import AdminError, GroupLag
+from kwire.verbs import similar
 from kwire.verbs.verb import Argument, Failure, Option, Rows, Run, verb
 
 
@@ -40,7 +41,14 @@ async def lag(
 ) -> Rows[Lag]:
     """Show how many messages groups are behind, without joining them."""
     rows: Rows[Lag] = []
-    for name, group in (await run.admin.group_lags(groups or None)).items():
+    lags = await run.admin.group_lags(groups or None)
+    found = {p.topic for group in lags.values() if not isinstance(group, AdminError) for p in group.partitions}
+    for each in topic:
+        if each not in found:
+            suggested = similar(each, tuple(found))
+            hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
+            run.warn(f"no group has offsets of {each}{hint}")
+    for name, group in lags.items():
         if isinstance(group, AdminError):
             rows.append(Failure(name, group))
             continue
