@@ -111,6 +111,7 @@ CASES: dict[str, Case] = {
     "admin, help": Case(tool("help"), CLUSTER_DENIED, (DESCRIBE,)),
     "admin, status": Case(tool("status"), CLUSTER_DENIED, (DESCRIBE,)),
     "admin, controlled-shutdown": Case(tool("controlled-shutdown", "1", "-1"), CLUSTER_DENIED, (CLUSTER_ACTION,)),
+    "admin, full-metadata": Case(tool("full-metadata", "1"), CLUSTER_DENIED, (CLUSTER_ACTION,)),
     "admin, unknown": Case(tool("nosuch"), CLUSTER_DENIED, (ALTER,)),
     "admin, config describe": Case(tool("config", "describe"), CLUSTER_DENIED, (("Cluster", "DescribeConfigs"),)),
     "admin, config usage": Case(tool("config", "nosuch"), CLUSTER_DENIED, (("Cluster", "DescribeConfigs"),)),
