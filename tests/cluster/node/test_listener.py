@@ -19,7 +19,7 @@ from tests.eventually import eventually
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
 
-    from kwire.cluster.node.server_connection import Frame
+    from kwire.cluster.node.connection_limits import Frame
 
 
 class RecordingObserver:

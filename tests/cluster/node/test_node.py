@@ -80,7 +80,7 @@ async def test_cluster_metadata_lists_brokers_and_controller(server: EmbeddedZoo
 
 
 async def test_node_on_wildcard_address_advertises_its_host_name(server: EmbeddedZooKeeper) -> None:
-    async with nodes(await new_root(server), 1, listen=("0.0.0.0", 0)) as [node]:
+    async with nodes(await new_root(server), 1, listen=("0.0.0.0", 0), allow_anonymous=True) as [node]:
         [broker] = node.metadata.brokers.values()
         assert (broker.host, broker.port) == (socket.getfqdn(), node.port)
 

@@ -118,7 +118,12 @@ def node(
 
 def parse_assignment(text: str) -> tuple[str, str]:
     """Parse the value of `--set`."""
+    from kwire.cluster.config.node_settings import is_secret_property
+
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE.", param_hint="--set")
+    if is_secret_property(name.strip()):
+        problem = f"{name.strip()} is a secret, and command lines are public: set it in a file."
+        raise click.BadParameter(problem, param_hint="--set")
     return name.strip(), value.strip()

@@ -17,7 +17,7 @@ from kwire.secret import Secret
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ClientCertificate", "TlsConfig", "explain_tls_error"]
+__all__ = ["VERSIONS", "ClientCertificate", "TlsConfig", "explain_tls_error", "load_certificate"]
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 """The names of `ssl.enabled.protocols` that are supported. Older versions are insecure."""
@@ -111,12 +111,16 @@ class TlsConfig:
             except (ssl.SSLError, ValueError):
                 raise SecurityConfigError("ssl.truststore.certificates", "expected certificates in PEM") from None
         if self.certificate is not None:
-            _load_certificate(context, self.certificate)
+            load_certificate(context, self.certificate)
         return context
 
 
-def _load_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
-    """Load the client's certificate and key, which Python reads from files only."""
+def load_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
+    """Load a certificate and its key, which Python reads from files only.
+
+    Raises:
+        SecurityConfigError: they are invalid, or do not belong together.
+    """
     password = certificate.key_password
     # Without a password OpenSSL would ask the terminal for that of an encrypted key.
     reveal = Secret("").reveal if password is None else password.reveal

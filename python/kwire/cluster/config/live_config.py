@@ -169,7 +169,9 @@ def check_change(name: str, text: str | None, *, for_one_broker: bool) -> str:
     setting, name = find_setting(name)
     if not setting.is_live:
         raise SettingError(
-            name, text or "", "read-only: set it in server.properties of each node, and restart the node"
+            name,
+            HIDDEN if setting.is_secret else text or "",
+            "read-only: set it in server.properties of each node, and restart the node",
         )
     if setting.level is Level.BROKER and not for_one_broker:
         raise SettingError(name, text or "", "this setting is for one broker only: set it for that broker")

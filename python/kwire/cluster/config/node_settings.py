@@ -17,14 +17,21 @@ from kwire.cluster.config.value_types import (
     BOOLEAN,
     ENSEMBLE,
     FEATURES,
+    LISTENER_PROTOCOLS,
+    MECHANISMS,
     PRINCIPALS,
     PROTOCOL_VERSION,
+    SASL_MECHANISMS,
+    SECRET,
     TEXT,
     integer,
     matching,
+    one_of,
 )
+from kwire.cluster.zookeeper.brokers import SECURITY_PROTOCOLS
 from kwire.cluster.zookeeper.embedded_server import DEFAULT_PARTITIONS
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
+from kwire.secret import HIDDEN, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,9 +40,18 @@ if TYPE_CHECKING:
     from kwire.cluster.config.value_types import SupportedFeature
 
 
+CLIENT_LISTENER = "ADMIN"
+"""The name of the listener for the admin protocol."""
+BROKER_LISTENER = "BROKER"
+"""The name of the listener for other nodes."""
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 """Kafka's name for the authorizer of access control lists in ZooKeeper."""
 AUTHORIZER = matching(f"nothing or {ACL_AUTHORIZER}", f"({re.escape(ACL_AUTHORIZER)})?")
+
+_OF_LISTENER = re.compile(
+    r"listener\.name\.[a-z0-9_]+\.(?:scram-sha-(?:256|512)\.)?(ssl\..+|sasl\.jaas\.config|plain\.sasl\.jaas\.config)"
+)
+"""Settings with the name of a listener, and of a mechanism. A node has the same security on all its listeners."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,15 +159,93 @@ class NodeSettings:
     """The size at which the log file gets the suffix `.1`, and a new one begins."""
     log_file_count: int = setting("log.file.count", integer(1, 1000), 4)
     """Older log files that are kept."""
-    given: Mapping[str, str] = field(default_factory=dict)
-    """The properties with known names, as written."""
-    unused: Mapping[str, str] = field(default_factory=dict)
+    listener_protocols: Mapping[str, str] = setting(
+        "listener.security.protocol.map", LISTENER_PROTOCOLS, {}, level=Level.BROKER
+    )
+    """The protocol of each listener: `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT`, or `SASL_SSL`. The listeners are named in
+    their addresses, as in `SASL_SSL://0.0.0.0:9092`. Names that are protocols need no entry. Without a name, the
+    listeners are `ADMIN` and `BROKER`, and the default of these is PLAINTEXT."""
+    inter_broker_protocol: str | None = setting("security.inter.broker.protocol", one_of(*SECURITY_PROTOCOLS))
+    """The protocol between nodes. It must be that of the listener for nodes, which is also the default."""
+    allow_anonymous: bool = setting("listener.allow.anonymous", BOOLEAN, False, level=Level.BROKER)
+    """Whether a listener without authentication may have an address that other machines can reach. Kafka has no such
+    setting."""
+    ssl_keystore_location: str | None = setting("ssl.keystore.location", TEXT, level=Level.BROKER)
+    """The file with the certificate of the node and its private key, in PEM, PKCS12, or JKS."""
+    ssl_keystore_type: str | None = setting("ssl.keystore.type", TEXT, level=Level.BROKER)
+    """The type of the file. The content decides how it is read."""
+    ssl_keystore_password: Secret | None = setting("ssl.keystore.password", SECRET, level=Level.BROKER, is_secret=True)
+    """The password of the file."""
+    ssl_key_password: Secret | None = setting("ssl.key.password", SECRET, level=Level.BROKER, is_secret=True)
+    """The password of the private key."""
+    ssl_truststore_location: str | None = setting("ssl.truststore.location", TEXT, level=Level.BROKER)
+    """The file with the certificates that are trusted in clients and in other nodes."""
+    ssl_truststore_type: str | None = setting("ssl.truststore.type", TEXT, level=Level.BROKER)
+    """The type of the file. The content decides how it is read."""
+    ssl_truststore_password: Secret | None = setting(
+        "ssl.truststore.password", SECRET, level=Level.BROKER, is_secret=True
+    )
+    """The password of the file."""
+    ssl_client_auth: str = setting("ssl.client.auth", one_of("none", "requested", "required"), "none")
+    """Whether clients with TLS must have a certificate. Their principal is its subject, such as `User:CN=alice,O=x`."""
+    ssl_identification: str | None = setting("ssl.endpoint.identification.algorithm", TEXT)
+    """`https`, the default: the certificates of other nodes must have their host name. Empty: they need not."""
+    sasl_mechanisms: tuple[str, ...] = setting("sasl.enabled.mechanisms", SASL_MECHANISMS, ())
+    """The mechanisms of listeners with SASL. Credentials of SCRAM are in ZooKeeper, `/config/users`."""
+    sasl_inter_broker_mechanism: str | None = setting("sasl.mechanism.inter.broker.protocol", one_of(*MECHANISMS))
+    """The mechanism by which the node authenticates to other nodes. The default is the first enabled one."""
+    sasl_jaas: Secret | None = setting("sasl.jaas.config", SECRET, level=Level.BROKER, is_secret=True)
+    """A login module: user name and password of the node for other nodes, and, for PLAIN, `user_alice="..."` with the
+    password of each user. Names such as `listener.name.admin.scram-sha-512.sasl.jaas.config` are accepted too."""
+    sasl_plain_jaas: Secret | None = setting("plain.sasl.jaas.config", SECRET, level=Level.BROKER, is_secret=True)
+    """The login module with the users of PLAIN, if `sasl.jaas.config` has another one. Kafka's name is
+    `listener.name.admin.plain.sasl.jaas.config`, which is accepted too."""
+    failed_authentication_delay_ms: int = setting(
+        "connection.failed.authentication.delay.ms", integer(0, 10_000), 100, is_live=True
+    )
+    """Time until a failed authentication is answered and the connection is closed."""
+    given: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The properties with known names, as written, without secrets."""
+    unused: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The properties with unknown names."""
 
     @property
     def features_enabled(self) -> bool:
         """Whether the protocol version is recent enough for feature versioning."""
         return self.protocol_version >= self.migration_protocol_version.first
+
+    @property
+    def client_listener(self) -> str:
+        """The name of the listener for clients."""
+        return self._listener_name("listeners", CLIENT_LISTENER)
+
+    @property
+    def broker_listener(self) -> str:
+        """The name of the listener for nodes."""
+        return self._listener_name("inter.broker.listener", BROKER_LISTENER)
+
+    def _listener_name(self, setting_name: str, default: str) -> str:
+        name, has_name, _ = self.given.get(setting_name, "").partition("://")
+        return name.strip().upper() if has_name else default
+
+    def protocol_of(self, setting_name: str, listener: str) -> str:
+        """Return the security protocol of a listener.
+
+        Args:
+            setting_name: the setting that has its address.
+            listener: its name.
+
+        Raises:
+            SettingError: the protocol is not known.
+        """
+        if listener in self.listener_protocols:
+            return self.listener_protocols[listener]
+        if listener in SECURITY_PROTOCOLS:
+            return listener
+        if listener in {CLIENT_LISTENER, BROKER_LISTENER}:
+            return "PLAINTEXT"
+        reason = f"listener.security.protocol.map has no protocol for the listener {listener}"
+        raise SettingError(setting_name, self.given.get(setting_name, listener), reason)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> NodeSettings:
@@ -160,17 +254,38 @@ class NodeSettings:
         Raises:
             SettingError: a value is invalid, or `broker.id` or `zookeeper.connect` is missing.
         """
-        properties = dict(properties)
+        properties = _without_listener_names(properties)
         if "node.id" in properties:
             properties.setdefault("broker.id", properties.pop("node.id"))
         declared = node_settings()
-        given = {name: text for name, text in properties.items() if name in declared}
-        values = {declared[name].attribute: declared[name].parse(text) for name, text in given.items()}
+        texts = {name: text for name, text in properties.items() if name in declared}
+        values = {declared[name].attribute: declared[name].parse(text) for name, text in texts.items()}
+        given = {name: HIDDEN if declared[name].is_secret else text for name, text in texts.items()}
         for name in ("broker.id", "zookeeper.connect"):
             if name not in given:
                 raise SettingError(name, "", "a node requires this setting")
         unused = {name: text for name, text in properties.items() if name not in declared}
         return cls(**values, given=given, unused=unused)
+
+
+def is_secret_property(name: str) -> bool:
+    """Return whether a property of `server.properties` has a secret, also with the name of a listener."""
+    declared = node_settings()
+    [name] = _without_listener_names({name: ""})
+    return name in declared and declared[name].is_secret
+
+
+def _without_listener_names(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return properties with the general name of each. As in Kafka, one for a listener overrides the general one."""
+    general: dict[str, str] = {}
+    of_listeners: dict[str, str] = {}
+    for name, text in properties.items():
+        match = _OF_LISTENER.fullmatch(name)
+        if match is None:
+            general[name] = text
+        elif of_listeners.setdefault(match[1], text) != text:
+            raise SettingError(name, HIDDEN, "listeners with different settings of security are not supported")
+    return general | of_listeners
 
 
 @cache

@@ -79,12 +79,14 @@ class Setting:
     def default_text(self) -> str | None:
         """The default as it would be written in a file."""
         match self.default:
-            case None | "":
+            case None | "" | ():
                 return None
             case bool():
                 return str(self.default).lower()
             case (str(host), int(port)):
                 return f"{host}:{port}"
+            case tuple():
+                return ",".join(map(str, self.default))
             case dict():
                 return ""
             case frozenset():

@@ -10,12 +10,17 @@ from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.cluster.zookeeper.brokers import SECURITY_PROTOCOLS
 from kwire.cluster.zookeeper.features import MAX_LEVEL
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
 from kwire.cluster.zookeeper.store import check_path
+from kwire.secret import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""The SASL mechanisms of nodes."""
 
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 # The syntax of Java's Double.parseDouble, without hexadecimal numbers.
@@ -165,6 +170,26 @@ def _features(text: str) -> Mapping[str, SupportedFeature]:
     return MappingProxyType(features)
 
 
+def _listener_protocols(text: str) -> Mapping[str, str]:
+    protocols: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, protocol = (each.strip().upper() for each in part.partition(":"))
+        if not name or name in protocols or protocol not in SECURITY_PROTOCOLS:
+            raise ValueError(f"expected LISTENER:PROTOCOL with one of {', '.join(SECURITY_PROTOCOLS)}, found {part!r}")
+        protocols[name] = protocol
+    return MappingProxyType(protocols)
+
+
+def _list_of(values: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    def convert(text: str) -> tuple[str, ...]:
+        found = tuple(filter(None, map(str.strip, text.split(","))))
+        if not set(found) <= set(values):
+            raise ValueError
+        return found
+
+    return convert
+
+
 def _principals(text: str) -> frozenset[str]:
     principals = frozenset(filter(None, map(str.strip, text.split(";"))))
     for principal in principals:
@@ -187,5 +212,8 @@ ADDRESS = ValueType("one address, host:port or ADMIN://host:port", _address)
 ADVERTISED_ADDRESS = ValueType("an address that others can connect to, not 0.0.0.0, ::, or port 0", _advertised_address)
 ENSEMBLE = ValueType("host:port,host:port/chroot", _ensemble)
 FEATURES = ValueType("name:min-max or name:min-max:safe, separated by commas", _features)
+SECRET = ValueType("a secret", Secret)
+LISTENER_PROTOCOLS = ValueType("LISTENER:PROTOCOL, separated by commas", _listener_protocols)
+SASL_MECHANISMS = ValueType(f"a list of {', '.join(MECHANISMS)}", _list_of(MECHANISMS))
 PRINCIPALS = ValueType("principals such as User:alice, separated by semicolons", _principals)
 PROTOCOL_VERSION = ValueType("a release such as 2.7 or 2.7-IV0", ProtocolVersion.parse)

@@ -1,4 +1,5 @@
-"""The configs in ZooKeeper, followed through the notifications under `/config/changes`: of topics, and of this node.
+"""The configs in ZooKeeper, followed through the notifications under `/config/changes`: of topics, of this node, and
+the SCRAM credentials of users.
 
 A notification only names the topic to read again. When a session starts, the watch is set before all configs are read,
 so no change is missed; notifications that exist by then are not read. A znode that is malformed or that this session
@@ -15,14 +16,16 @@ from typing import TYPE_CHECKING
 from kwire.cluster.node.broker_configs import read_broker_configs
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig, ZnodeError
+from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, desanitize
 from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, NotAuthorized, SessionExpired, StoreClosed
 from kwire.cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.node.metadata_cache import MetadataCache
+    from kwire.cluster.security.scram_users import ScramUsers
     from kwire.cluster.zookeeper import Store, WatchEvent
     from kwire.cluster.zookeeper.store import ReadResult
 
@@ -33,16 +36,24 @@ RETRY_SECONDS = 5.0
 """Pause before znodes that may not be read are read again."""
 
 CONFIGS = "/config/topics"
+USERS = "/config/users"
 
 log = logger(__name__)
 
 
 class ConfigWatcher:
-    """Copies the topic configs to the metadata cache, and the node's settings to its layers, for one session."""
+    """Copies the topic configs to the metadata cache, and the node's settings to its layers, for one session.
 
-    def __init__(self, store: Store, metadata: MetadataCache, config: LiveConfig) -> None:
+    Args:
+        scram_users: gets the credentials of users; None if they are not needed.
+    """
+
+    def __init__(
+        self, store: Store, metadata: MetadataCache, config: LiveConfig, scram_users: ScramUsers | None = None
+    ) -> None:
         self._store = store
         self._config = config
+        self._scram_users = scram_users
         self._metadata = metadata
         self._seen: set[str] = set()
         """The names of the notifications that need no reading."""
@@ -58,6 +69,7 @@ class ConfigWatcher:
                 self._seen = set(await self._list_notifications())
                 await read_broker_configs(self._store, self._config)
                 await self.read(await self._list_configured() or ())
+                await self._read_users(await self._list_users())
             except ConnectionLost:
                 continue
             break
@@ -94,6 +106,35 @@ class ConfigWatcher:
                 log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
                 continue
             self._metadata.set_configs(name, configs)
+
+    async def _list_users(self) -> list[str]:
+        if self._scram_users is None:
+            return []
+        try:
+            return await self._store.children(USERS)
+        except NoNode:  # the controller or Kafka's tools create it
+            return []
+        except NotAuthorized as error:
+            log.error("cannot use znode", path=error.path, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
+            return []
+
+    async def _read_users(self, znodes: Iterable[str]) -> None:
+        """Read the SCRAM credentials of users. A user without readable credentials has none."""
+        names = [name for name in znodes if "/" not in name and name != DEFAULT_ENTITY]
+        if self._scram_users is None or not names:
+            return
+        paths = [EntityConfig.path("users", name) for name in names]
+        for name, path, znode in zip(names, paths, await self._store.get_many(paths), strict=True):
+            config: Mapping[str, str] = {}
+            if isinstance(znode, NotAuthorized):
+                log.error("cannot use znode", path=znode.path, reason=znode.reason)
+            elif znode is not None:
+                try:
+                    config = EntityConfig.decode(znode.data, path).config
+                except ZnodeError as error:
+                    log.error("ignoring malformed znode", path=error.path, key=error.key)  # noqa: TRY400  # the reason may quote a secret
+            for mechanism in self._scram_users.set(desanitize(name), config):
+                log.error("ignoring a malformed credential", path=path, key=mechanism)
 
     async def _list_configured(self) -> set[str] | None:
         """Return the topics that have configs, or None if they may not be listed."""
@@ -145,6 +186,7 @@ class ConfigWatcher:
                     if "brokers" in changed:
                         await read_broker_configs(self._store, self._config)
                     await self.read(changed.get("topics", ()))
+                    await self._read_users(changed.get("users", ()))
                     self._seen = names
                 except ConnectionLost:
                     self._changed.set()

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from typing import TypeAlias
 
     from kwire._kwire import ResponseCache
+    from kwire.cluster.security.sasl_authentication import SaslAuthentication
     from kwire.cluster.security.subjects import Subject
+
+    Frame: TypeAlias = bytes | tuple[bytes | memoryview, ...]
+    """A frame, or the parts of a large one, which are written one after another instead of being joined."""
 
 
 class CloseReason(StrEnum):
     """Why a connection was closed, other than by the client between two requests or because the listener stops."""
 
+    AUTHENTICATION_FAILED = "authentication_failed"
     DISCONNECTED = "disconnected_within_frame"
     IDLE = "idle"
     INCOMPLETE_FRAME = "incomplete_frame"
@@ -23,16 +29,24 @@ class CloseReason(StrEnum):
     MEMORY = "memory"
     REQUEST_FAILED = "request_failed"
     TOO_MANY_CONNECTIONS = "too_many_connections"
+    UNAUTHENTICATED = "unauthenticated"
     UNREAD_RESPONSES = "unread_responses"
 
 
 class InvalidRequest(Exception):
-    """A request that is not answered: its connection is closed, and the detail is logged."""
+    """A request after which the connection is closed, and the detail is logged.
 
-    def __init__(self, detail: str, reason: CloseReason = CloseReason.INVALID_REQUEST) -> None:
+    Attributes:
+        response: the frame that is sent before; None if the request is not answered.
+    """
+
+    def __init__(
+        self, detail: str, reason: CloseReason = CloseReason.INVALID_REQUEST, response: Frame | None = None
+    ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.reason = reason
+        self.response = response
 
 
 class Limits(NamedTuple):
@@ -76,7 +90,7 @@ class Observer(Protocol):
 class ConnectedClient:
     """The client of one connection; the same object for the lifetime of the connection."""
 
-    __slots__ = ("address", "client_id", "host", "received", "responses", "sent", "subject")
+    __slots__ = ("address", "authentication", "client_id", "host", "received", "responses", "sent", "subject")
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -84,6 +98,8 @@ class ConnectedClient:
         """The IP address, as `kwire.cluster.security.subjects.normalized_host` returns it."""
         self.subject: Subject | None = None
         """Who the client is; None until that is known. It belongs to the dispatcher, as does `responses`."""
+        self.authentication: SaslAuthentication | None = None
+        """How the client must authenticate; None on a listener without SASL."""
         self.responses: ResponseCache | None = None
         """The cached responses to this subject."""
         self.client_id: str | None = None

@@ -12,13 +12,16 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kwire.cluster.node.authentication import identify_by_connection
 from kwire.cluster.node.connection_limits import Limits, enforce_memory
 from kwire.cluster.node.server_connection import ServerConnection
 from kwire.protocol.server_shutdown import close_server
 
 if TYPE_CHECKING:
+    import ssl
+
     from kwire.cluster.node.connection_limits import ConnectedClient, Observer
-    from kwire.cluster.node.server_connection import CachedResponses, Dispatch
+    from kwire.cluster.node.server_connection import CachedResponses, Dispatch, Identify
 
 SWEEP_SECONDS = 1.0
 
@@ -36,10 +39,14 @@ class Listener:
         observer: Observer,
         limits: Limits | None = None,
         cached_responses: CachedResponses = no_cached_responses,
+        identify: Identify = identify_by_connection,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.dispatch = dispatch
         self.cached_responses = cached_responses
         self.observer = observer
+        self.identify = identify
+        self._tls = tls
         self.limits = limits or Limits()
         self.connections: set[ServerConnection] = set()
         self._server: asyncio.Server | None = None
@@ -61,7 +68,10 @@ class Listener:
             OSError: the address is not available.
         """
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: ServerConnection(self), host, port, backlog=512)
+        timeout = self.limits.incomplete_frame if self._tls is not None else None
+        self._server = await loop.create_server(
+            lambda: ServerConnection(self), host, port, backlog=512, ssl=self._tls, ssl_handshake_timeout=timeout
+        )
         self.host, self.port = self._server.sockets[0].getsockname()[:2]
         self._sweeper = loop.create_task(self._sweep(), name=f"sweep :{self.port}")
 

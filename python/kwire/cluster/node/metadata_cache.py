@@ -15,6 +15,7 @@ from struct import pack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.cluster.config.node_settings import BROKER_LISTENER
 from kwire.cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
 from kwire.cluster.node.logs import logger
 from kwire.cluster.time_slice import TimeSlice
@@ -48,11 +49,6 @@ BEING_DELETED = -2
 """The leader in UpdateMetadata for a partition of a topic that is being deleted."""
 FULL_UPDATE = 2
 """The type of an UpdateMetadata request that lists all topics."""
-
-CLIENT_LISTENER = "ADMIN"
-"""The name of the listener for the admin protocol."""
-BROKER_LISTENER = "BROKER"
-"""The name of the listener for other nodes."""
 
 EMPTY_ARRAY = pack(">i", 0)
 NO_ERRORS: Mapping[str, int] = MappingProxyType({})

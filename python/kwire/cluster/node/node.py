@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.config.live_config import LiveConfig
+from kwire.cluster.config.node_settings import BROKER_LISTENER, CLIENT_LISTENER
 from kwire.cluster.config.value_types import is_wildcard
+from kwire.cluster.node.authentication import identify_by_connection, identify_by_sasl
 from kwire.cluster.node.config_manager import ConfigManager
 from kwire.cluster.node.config_tool import ConfigTool
 from kwire.cluster.node.connection_limits import Limits
@@ -23,7 +25,7 @@ from kwire.cluster.node.finalized_features import FeatureCache
 from kwire.cluster.node.full_metadata import request_full_metadata
 from kwire.cluster.node.listener import Listener
 from kwire.cluster.node.logs import logger
-from kwire.cluster.node.metadata_cache import BROKER_LISTENER, CLIENT_LISTENER, MetadataCache, broker_endpoint
+from kwire.cluster.node.metadata_cache import MetadataCache, broker_endpoint
 from kwire.cluster.node.metadata_updates import MetadataUpdates
 from kwire.cluster.node.metrics import Metrics
 from kwire.cluster.node.request_context import NodeServices
@@ -31,6 +33,8 @@ from kwire.cluster.node.request_dispatcher import RequestDispatcher
 from kwire.cluster.node.session import NodeSession
 from kwire.cluster.node.tools import Tool, ToolContext, ToolRegistry, ToolRunner
 from kwire.cluster.security.acl_authorizer import AclAuthorizer
+from kwire.cluster.security.node_security import NodeSecurity, check_reachability, has_sasl
+from kwire.cluster.security.scram_users import ScramUsers
 from kwire.cluster.zookeeper import BrokerEndpoint, StoreError, connect
 
 if TYPE_CHECKING:
@@ -60,7 +64,11 @@ class Node:
         self.metrics = Metrics(settings.id)
         self.host, self.port = "", 0
         self.metrics_port = 0
-        self._connections = ConnectionPool(client_id=f"node-{settings.id}", timeout=NODE_TIMEOUT)
+        self._scram_users = ScramUsers()
+        self._security = NodeSecurity(settings, self._scram_users)
+        self._connections = ConnectionPool(
+            client_id=f"node-{settings.id}", timeout=NODE_TIMEOUT, config=self._security.connection
+        )
         self.authorizer = authorizer(settings)
         self._tools = ToolRegistry(tools)
         self._services = NodeServices(
@@ -72,9 +80,9 @@ class Node:
             self._connections,
             authorizer=self.authorizer,
         )
-        dispatcher = RequestDispatcher(self._services, self.metrics)
-        self._listener = Listener(dispatcher.dispatch, self, limits(settings), dispatcher.cached_responses)
-        self._broker_listener = Listener(dispatcher.dispatch, self, limits(settings), dispatcher.cached_responses)
+        self._dispatcher = RequestDispatcher(self._services, self.metrics, has_sasl=bool(self._security.mechanisms))
+        self._listener = self._make_listener(self._security.client_protocol)
+        self._broker_listener = self._make_listener(self._security.broker_protocol)
         self._session: NodeSession | None = None
         self._session_loop: asyncio.Task[None] | None = None
         self._compatibility: asyncio.Task[None] | None = None
@@ -83,6 +91,18 @@ class Node:
         self._stop_metrics: Callable[[], None] | None = None
         self._stopped = False
         self._has_ended = asyncio.Event()
+
+    def _make_listener(self, protocol: str) -> Listener:
+        security, dispatcher = self._security, self._dispatcher
+        identify = identify_by_sasl(security.mechanisms) if has_sasl(protocol) else identify_by_connection
+        return Listener(
+            dispatcher.dispatch,
+            self,
+            limits(self.settings),
+            dispatcher.cached_responses,
+            identify,
+            security.tls_of(protocol),
+        )
 
     @property
     def settings(self) -> NodeSettings:
@@ -106,6 +126,7 @@ class Node:
             Unreachable: ZooKeeper cannot be reached (`kwire.cluster.zookeeper.errors`).
             IdInUse: another node is registered with this id (`kwire.cluster.node.registration`).
             IncompatibleFeatures: the node does not support the finalized features of the cluster.
+            SettingError: other machines could reach a listener without authentication.
         """
         try:
             await self._start()
@@ -115,6 +136,7 @@ class Node:
 
     async def _start(self) -> None:
         settings = self.settings
+        await self._check_reachability()
         self._tools.register(ConfigTool(ConfigManager(self._services), asyncio.get_running_loop()))
         session = await self._open_session()
         await self._listener.start(*settings.listen)
@@ -131,6 +153,20 @@ class Node:
         self._session_loop = loop.create_task(self._replace_sessions(), name="sessions")
         self._compatibility = loop.create_task(self._stop_if_incompatible(), name="compatibility")
         log.info("node started", node_id=settings.id, host=self.host, port=self.port, unused=sorted(settings.unused))
+
+    async def _check_reachability(self) -> None:
+        """Check that other machines can reach only listeners with authentication, unless that is allowed.
+
+        Raises:
+            SettingError: they can reach another listener.
+        """
+        settings, security = self.settings, self._security
+        if settings.allow_anonymous:
+            return
+        if not security.authenticates(security.client_protocol):
+            await asyncio.to_thread(check_reachability, "listeners", settings.listen[0])
+        if settings.broker_listen is not None and not security.authenticates(security.broker_protocol):
+            await asyncio.to_thread(check_reachability, "inter.broker.listener", settings.broker_listen[0])
 
     async def stop(self, grace: float = 5.0) -> None:
         """Move leaders away, answer the requests in flight, and end the session. It may be called again.
@@ -189,12 +225,12 @@ class Node:
 
     def _endpoints(self) -> tuple[BrokerEndpoint, ...]:
         """Return the endpoints to register."""
-        endpoints = (BrokerEndpoint(CLIENT_LISTENER, self.host, self.port),)
+        endpoints = (BrokerEndpoint(CLIENT_LISTENER, self.host, self.port, self._security.client_protocol),)
         listener = self._broker_listener
         if not listener.is_listening:
             return endpoints
         host = self.host if is_wildcard(listener.host) else listener.host
-        return (*endpoints, BrokerEndpoint(BROKER_LISTENER, host, listener.port))
+        return (*endpoints, BrokerEndpoint(BROKER_LISTENER, host, listener.port, self._security.broker_protocol))
 
     # ZooKeeper
 
@@ -210,7 +246,15 @@ class Node:
             connect_timeout=self.settings.zookeeper_connection_timeout_ms / 1000,
             make_chroot=True,
         )
-        session = NodeSession(store, self.config, self.metadata, self.features, self.authorizer, self._send_metadata)
+        session = NodeSession(
+            store,
+            self.config,
+            self.metadata,
+            self.features,
+            self.authorizer,
+            self._scram_users if self._security.mechanisms else None,
+            self._send_metadata,
+        )
         self._session = self._services.metadata_updates.session = session
         self._services.backend = session.controller
         return session

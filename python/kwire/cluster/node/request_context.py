@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.backend import AdminBackend
+    from kwire.cluster.node.connection_limits import ConnectedClient
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.node.metadata_updates import MetadataUpdates
@@ -64,6 +65,8 @@ class RequestContext(NamedTuple):
     client_id: str | None = None
     subject: Subject = Subject()
     """The sender."""
+    client: ConnectedClient | None = None
+    """Its connection; None in requests of the node itself."""
 
     @property
     def backend(self) -> AdminBackend:

@@ -26,6 +26,8 @@ from kwire.declare import Message, introspect
 from kwire.declare.wire_types import ArrayType
 from kwire.errors import DecodeError
 from kwire.messages import UnknownMessage
+from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest
+from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
@@ -34,11 +36,18 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
     from kwire.cluster.node.apis import Response
-    from kwire.cluster.node.connection_limits import ConnectedClient
+    from kwire.cluster.node.connection_limits import ConnectedClient, Frame
     from kwire.cluster.node.metrics import Metrics
     from kwire.cluster.node.request_context import NodeServices
-    from kwire.cluster.node.server_connection import Frame
     from kwire.messages.headers import RequestHeader
+
+MAX_UNAUTHENTICATED = 512 * 1024
+"""Bytes of a request before authentication (`sasl.server.max.receive.size` of Kafka)."""
+
+BEFORE_AUTHENTICATION = (ApiVersionsRequest, SaslHandshakeRequest, SaslAuthenticateRequest)
+"""What a client may send before it is authenticated on a listener with SASL."""
+UNKNOWN = Subject()
+"""The subject of such a request."""
 
 MAX_CACHED_RESPONSES = 256
 MAX_CACHED_BODY = 1 << 15
@@ -57,12 +66,12 @@ log = logger(__name__)
 class RequestDispatcher:
     """Answers the requests that a `Listener` receives."""
 
-    def __init__(self, node: NodeServices, metrics: Metrics) -> None:
+    def __init__(self, node: NodeServices, metrics: Metrics, *, has_sasl: bool = False) -> None:
         self._node = node
         self._metadata = node.metadata
         self._metrics = metrics
         self._from_memory = metrics.from_memory
-        self._shared = _kwire.ResponseCache() if node.authorizer is None else None
+        self._shared = _kwire.ResponseCache() if node.authorizer is None and not has_sasl else None
         """Responses by request, each labeled with the client id and the name of the request class; None if every
         subject has its own."""
         self._of_subjects: dict[Subject, _kwire.ResponseCache] = {}
@@ -118,13 +127,20 @@ class RequestDispatcher:
             raise InvalidRequest(f"{type(message).__name__} is not served") from None
         subject = client.subject
         if subject is None:
-            subject = client.subject = Subject(host=client.host)
-        response = handle(message, RequestContext(self._node, header.request_api_version, header.client_id, subject))
+            if client.authentication is None:
+                subject = client.subject = Subject(host=client.host)
+            else:
+                subject = UNKNOWN
+                check_before_authentication(message, payload)
+        response = handle(
+            message, RequestContext(self._node, header.request_api_version, header.client_id, subject, client)
+        )
         if not isinstance(response, bytes | Message):
             return self._complete(message, header, client, response)
         body = response if isinstance(response, bytes) else encode(response, version=header.request_api_version)
         self._from_memory[type(message).__name__] += 1
-        self._cache_response(client, payload, (header.client_id, type(message).__name__), body)
+        if subject is not UNKNOWN:
+            self._cache_response(client, payload, (header.client_id, type(message).__name__), body)
         return _frame(header.correlation_id, body)
 
     def _check_items(self, message: Message) -> None:
@@ -168,6 +184,8 @@ class RequestDispatcher:
                 self._metrics.faults += 1
                 log.exception("request failed", exc_info=error)
                 raise InvalidRequest(f"{type(error).__name__} while answering", CloseReason.REQUEST_FAILED) from error
+            if client.authentication is not None and client.authentication.failure is not None:
+                raise InvalidRequest(client.authentication.failure, CloseReason.AUTHENTICATION_FAILED, encoded)
             seconds = perf_counter() - started
             size = len(encoded) if isinstance(encoded, bytes) else sum(map(len, encoded))
             log.info("request completed", milliseconds=round(seconds * 1000, 1), bytes=size)
@@ -224,6 +242,15 @@ def array_fields() -> Mapping[type[Message], tuple[str, ...]]:
 
 def _array_fields(cls: type[Message]) -> tuple[str, ...]:
     return tuple(field.name for field in introspect.fields(cls) if isinstance(field.type, ArrayType))
+
+
+def check_before_authentication(message: Message, payload: bytes) -> None:
+    """Raise InvalidRequest for a request that a client must not send before it is authenticated."""
+    if not isinstance(message, BEFORE_AUTHENTICATION):
+        raise InvalidRequest(f"{type(message).__name__} before authentication", CloseReason.UNAUTHENTICATED)
+    if len(payload) > MAX_UNAUTHENTICATED:
+        detail = f"{type(message).__name__} of {len(payload):,} bytes before authentication"
+        raise InvalidRequest(detail, CloseReason.UNAUTHENTICATED)
 
 
 def _frame(correlation_id: int, body: bytes) -> Frame:

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
     from typing import TypeAlias
 
-    from kwire.cluster.node.connection_limits import Limits, Observer
+    from kwire.cluster.node.connection_limits import Frame, Limits, Observer
 
-    Frame: TypeAlias = bytes | tuple[bytes | memoryview, ...]
-    """A frame, or the parts of a large one, which are written one after another instead of being joined."""
     Dispatch: TypeAlias = Callable[[bytes, "ConnectedClient"], Frame | Awaitable[Frame]]
     """Answers the payload of one frame. Raises InvalidRequest, which closes the connection."""
+    Identify: TypeAlias = Callable[[ConnectedClient, asyncio.BaseTransport], None]
+    """Sets the subject of a new client, or how it must authenticate."""
     CachedResponses: TypeAlias = Callable[[bytes, int, int, "ConnectedClient"], tuple[bytes, int, int] | None]
     """Takes the received bytes, the offset of the next request, and how many bytes of responses to return beyond the
     first. Returns frames, the offset behind the last answered request, and the number of requests."""
@@ -60,6 +60,7 @@ class ConnectionOwner(Protocol):
     cached_responses: CachedResponses
     observer: Observer
     limits: Limits
+    identify: Identify
 
     @property
     def connections(self) -> Collection[object]:
@@ -152,6 +153,7 @@ class ServerConnection(asyncio.Protocol):
             self.ip_address = address[0]
             self.client.address = f"{address[0]}:{address[1]}"
             self.client.host = normalized_host(address[0])
+        self._listener.identify(self.client, transport)
         self._listener.add(self)
         self._listener.observer.opened(self.client)
         if len(self._listener.connections) > self._limits.connections:
@@ -341,6 +343,8 @@ class ServerConnection(asyncio.Protocol):
             self._pending_bytes -= self._pending_sizes.popleft()
             error = asyncio.CancelledError() if first.cancelled() else first.exception()
             if error is not None:
+                if isinstance(error, InvalidRequest) and error.response is not None:
+                    self._send(error.response, 1)
                 self._flush()
                 if isinstance(error, InvalidRequest):
                     self.close(error.reason, error.detail)

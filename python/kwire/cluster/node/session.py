@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.security.acl_authorizer import AclAuthorizer
+    from kwire.cluster.security.scram_users import ScramUsers
     from kwire.cluster.zookeeper import BrokerEndpoint, Store
 
 CHECK_SECONDS = 1.0
@@ -43,6 +44,7 @@ class NodeSession:
         metadata: MetadataCache,
         features: FeatureCache,
         authorizer: AclAuthorizer | None,
+        scram_users: ScramUsers | None,
         send: Send,
     ) -> None:
         self.store = store
@@ -52,7 +54,7 @@ class NodeSession:
         self.cluster_id = ""
         """The id of the cluster; empty before the registration."""
         self.features = FeatureWatcher(store, features)
-        self.configs = ConfigWatcher(store, metadata, config)
+        self.configs = ConfigWatcher(store, metadata, config, scram_users)
         self.acls = AclWatcher(store, authorizer, metadata.mark_changed) if authorizer is not None else None
         self.controller = Controller(store, config.current.id, send, config, known_topic_id=metadata.topic_id)
         self._registration: asyncio.Task[None] | None = None

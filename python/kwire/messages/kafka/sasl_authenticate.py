@@ -13,14 +13,16 @@ from __future__ import annotations
 from kwire.declare import Message, Request, field, int16, int64, nullable, string
 
 
-class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"], api_key=36, versions="0-2", flexible="2+"):
+class SaslAuthenticateRequest(
+    Request["SaslAuthenticateResponse"], api_key=36, versions="0-2", flexible="2+", dialect=("kafka", "kip4")
+):
     """The token of the client."""
 
     auth_bytes: bytes = field(sensitive=True)
     """The token that the SASL mechanism produced."""
 
 
-class SaslAuthenticateResponse(Message, api_key=36, versions="0-2", flexible="2+"):
+class SaslAuthenticateResponse(Message, api_key=36, versions="0-2", flexible="2+", dialect=("kafka", "kip4")):
     """The token of the broker."""
 
     error_code: int16

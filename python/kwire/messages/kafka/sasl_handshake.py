@@ -12,14 +12,14 @@ from __future__ import annotations
 from kwire.declare import Message, Request, array, int16, string
 
 
-class SaslHandshakeRequest(Request["SaslHandshakeResponse"], api_key=17, versions="0-1"):
+class SaslHandshakeRequest(Request["SaslHandshakeResponse"], api_key=17, versions="0-1", dialect=("kafka", "kip4")):
     """Chooses a mechanism. Only ApiVersions may be sent before it on a SASL listener."""
 
     mechanism: string
     """The SASL mechanism, for example `PLAIN` or `SCRAM-SHA-512`."""
 
 
-class SaslHandshakeResponse(Message, api_key=17, versions="0-1"):
+class SaslHandshakeResponse(Message, api_key=17, versions="0-1", dialect=("kafka", "kip4")):
     """Whether the mechanism is accepted."""
 
     error_code: int16

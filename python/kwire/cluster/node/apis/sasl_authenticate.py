@@ -1,0 +1,35 @@
+"""SaslAuthenticate, key 36: one step of the SASL exchange that SaslHandshake starts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from kwire.cluster.security.subjects import Subject
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kwire.protocol.sasl_server import AuthenticationRejected
+
+if TYPE_CHECKING:
+    from kwire.cluster.node.request_context import RequestContext
+
+PERMISSIONS = ()
+
+
+async def handle(request: SaslAuthenticateRequest, context: RequestContext) -> SaslAuthenticateResponse:
+    """Answer a token. A failed authentication is answered after a delay, and then the connection is closed."""
+    client = context.client
+    if client is None or client.authentication is None:
+        return _failure(ErrorCode.ILLEGAL_SASL_STATE, "the listener has no SASL")
+    try:
+        token = client.authentication.respond(request.auth_bytes)
+    except AuthenticationRejected as error:
+        await asyncio.sleep(context.node.settings.failed_authentication_delay_ms / 1000)
+        return _failure(ErrorCode.SASL_AUTHENTICATION_FAILED, error.reason)
+    if client.authentication.user is not None:
+        client.subject = Subject(f"User:{client.authentication.user}", client.host)
+    return SaslAuthenticateResponse(error_code=ErrorCode.NONE, error_message=None, auth_bytes=token)
+
+
+def _failure(code: ErrorCode, reason: str) -> SaslAuthenticateResponse:
+    return SaslAuthenticateResponse(error_code=code, error_message=reason, auth_bytes=b"")

@@ -1,0 +1,9 @@
+"""SASL authentication of a server without I/O: mechanisms that verify what clients prove."""
+
+from __future__ import annotations
+
+from kwire.protocol.sasl_server.mechanism import AuthenticationRejected, ServerMechanism
+from kwire.protocol.sasl_server.plain import PlainServer
+from kwire.protocol.sasl_server.scram import ScramCredential, ScramServer
+
+__all__ = ["AuthenticationRejected", "PlainServer", "ScramCredential", "ScramServer", "ServerMechanism"]

@@ -1,0 +1,420 @@
+"""TLS and SASL on the listeners of real nodes: kwire's own clients, wrong credentials, and nodes among themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire import frame
+from kwire.client import ConnectionConfig
+from kwire.client.admin import AdminClient, NewTopic
+from kwire.client.connection import Connection
+from kwire.client.security.credentials import PlainCredentials, ScramCredentials
+from kwire.client.security.tls import ClientCertificate, TlsConfig
+from kwire.cluster.config.node_settings import NodeSettings
+from kwire.cluster.config.setting import SettingError
+from kwire.cluster.node.connection_limits import CloseReason
+from kwire.cluster.node.node import Node
+from kwire.cluster.zookeeper import EntityConfig
+from kwire.cluster.zookeeper.configs import ConfigChangeNotification
+from kwire.cluster.zookeeper.errors import NodeExists
+from kwire.cluster.zookeeper.store import make_path
+from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.protocol import AuthenticationFailed, ConnectionFault, TlsHandshakeFailed
+from kwire.protocol.endpoint import Endpoint
+from kwire.protocol.sasl_server import ScramCredential
+from kwire.secret import Secret
+from kwire.testing.kafka.certificates import CertificateAuthority
+from tests.cluster.node.access_control import ACL_AUTHORIZER, allow, change_acls
+from tests.cluster.node.nodes import knows_cluster, new_root, session
+from tests.cluster.node.test_error_codes import creation
+from tests.eventually import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from kwire.client.security.credentials import SaslCredentials
+    from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+    from kwire.protocol.scram_passwords import ScramName
+    from kwire.testing.kafka.certificates import IssuedCertificate
+
+NODE_PASSWORD = "node-secret-1"
+ALICE_PASSWORD = "alice-secret-2"
+BOB_PASSWORD = "bob-secret-3"
+SECRETS = (NODE_PASSWORD, ALICE_PASSWORD, BOB_PASSWORD, "store-secret-4")
+
+PLAIN_USERS = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    f' username="node" password="{NODE_PASSWORD}"'
+    f' user_node="{NODE_PASSWORD}" user_alice="{ALICE_PASSWORD}";'
+)
+SCRAM_NODE = (
+    f'org.apache.kafka.common.security.scram.ScramLoginModule required username="node" password="{NODE_PASSWORD}";'
+)
+PLAIN = {
+    "listener.security.protocol.map": "ADMIN:SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.admin.plain.sasl.jaas.config": PLAIN_USERS,
+}
+
+
+@pytest.fixture(scope="module")
+def authority() -> CertificateAuthority:
+    return CertificateAuthority()
+
+
+def tls_properties(folder: Path, authority: CertificateAuthority, name: str = "node") -> dict[str, str]:
+    """Write the stores of a node, and return its properties: a key store in PKCS12, a trust store in PEM."""
+    folder.mkdir(exist_ok=True)
+    (folder / "node.p12").write_bytes(authority.issue(name).pkcs12("store-secret-4"))
+    (folder / "ca.pem").write_text(authority.certificate)
+    return {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(folder / "node.p12"),
+        "ssl.keystore.password": "store-secret-4",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / "ca.pem"),
+    }
+
+
+def node_settings(zookeeper: str, node_id: int, properties: dict[str, str]) -> NodeSettings:
+    return NodeSettings.from_properties(
+        {
+            "broker.id": str(node_id),
+            "zookeeper.connect": zookeeper,
+            "zookeeper.session.timeout.ms": "2000",
+            "listeners": "ADMIN://127.0.0.1:0",
+            "connection.failed.authentication.delay.ms": "10",
+            **properties,
+        }
+    )
+
+
+@asynccontextmanager
+async def secured(zookeeper: str, properties: dict[str, str], *ids: int) -> AsyncIterator[list[Node]]:
+    """Start nodes that know each other. The first one is the controller."""
+    started: list[Node] = []
+    try:
+        for node_id in ids:
+            node = Node(node_settings(zookeeper, node_id, properties))
+            await node.start()
+            started.append(node)
+            await eventually(lambda: all(knows_cluster(each, len(started)) for each in started))
+        yield started
+    finally:
+        for node in started:
+            await node.stop(grace=0.5)
+
+
+async def set_scram_password(zookeeper: str, user: str, password: str | None, *names: ScramName) -> None:
+    """Write credentials and the notification, as Kafka's tools do; None deletes them."""
+    config: dict[str, str] = {
+        name: str(ScramCredential.of_password(name, Secret(password), b"salt")) for name in names if password
+    }
+    async with session(zookeeper) as store:
+        path = EntityConfig.path("users", user)
+        await make_path(store, "/config/users")
+        await make_path(store, ConfigChangeNotification.root)
+        try:
+            await store.create(path, EntityConfig(config).encode())
+        except NodeExists:
+            await store.set(path, EntityConfig(config).encode())
+        change = ConfigChangeNotification(f"users/{user}").encode()
+        await store.create(ConfigChangeNotification.path(), change, sequential=True)
+
+
+async def brokers_seen(node: Node, config: ConnectionConfig) -> list[int]:
+    """Connect as a client, and return the brokers that the node reports."""
+    async with await Connection.open(Endpoint(node.host, node.port), timeout=5, config=config) as connection:
+        response = await connection.send(ClusterMetadataRequest())
+    return sorted(broker.node_id for broker in response.brokers)
+
+
+def with_sasl(credentials: SaslCredentials) -> ConnectionConfig:
+    return ConnectionConfig(sasl=credentials)
+
+
+def plain(user: str, password: str) -> ConnectionConfig:
+    return with_sasl(PlainCredentials(user, Secret(password)))
+
+
+def certificate(issued: IssuedCertificate) -> ClientCertificate:
+    return ClientCertificate(issued.chain, Secret(issued.key))
+
+
+async def test_nodes_and_clients_authenticate_with_plain(server: EmbeddedZooKeeper) -> None:
+    async with secured(await new_root(server), PLAIN, 1, 2) as (controller, other):
+        for node in (controller, other):
+            assert await brokers_seen(node, plain("alice", ALICE_PASSWORD)) == [1, 2]
+        async with await AdminClient.open(f"{other.host}:{other.port}", config=plain("alice", ALICE_PASSWORD)) as admin:
+            await admin.create_topics({"orders": NewTopic(partitions=2, replication_factor=1)})
+            await admin.wait_until_created({"orders": 2})
+
+
+async def test_command_connects_with_client_properties(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+    properties = tmp_path / "client.properties"
+    properties.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required"
+        f' username="alice" password="{ALICE_PASSWORD}";\n'
+    )
+    properties.chmod(0o600)
+    async with secured(await new_root(server), PLAIN, 1) as [node]:
+        options = ["-b", f"{node.host}:{node.port}", "--command-config", str(properties)]
+        command = [sys.executable, "-m", "kwire", "topics", "list", *options]
+        async with await Connection.open(
+            Endpoint(node.host, node.port), config=plain("alice", ALICE_PASSWORD)
+        ) as connection:
+            await connection.send(creation("orders"))
+        await eventually(lambda: "orders" in node.metadata.topics)
+        process = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        output, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    assert "orders" in output.decode()
+
+
+@pytest.mark.parametrize(
+    ("user", "password"), [("alice", "wrong"), ("alice", NODE_PASSWORD), ("stranger", ALICE_PASSWORD)]
+)
+async def test_wrong_credentials_are_answered_and_close_the_connection(
+    user: str, password: str, server: EmbeddedZooKeeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with secured(await new_root(server), PLAIN, 1) as [node]:
+        with pytest.raises(AuthenticationFailed, match="Invalid username or password") as failed:
+            await brokers_seen(node, plain(user, password))
+        await eventually(lambda: node.metrics.closed[CloseReason.AUTHENTICATION_FAILED] == 1)
+    assert not any(secret in caplog.text + repr(failed.value) for secret in (*SECRETS, "wrong"))
+
+
+async def test_mechanism_that_is_not_enabled_is_refused(server: EmbeddedZooKeeper) -> None:
+    credentials = ScramCredentials("alice", Secret(ALICE_PASSWORD), mechanism="SCRAM-SHA-256")
+    async with secured(await new_root(server), PLAIN, 1) as [node]:
+        with pytest.raises(AuthenticationFailed, match="it has PLAIN"):
+            await brokers_seen(node, with_sasl(credentials))
+
+
+@pytest.mark.parametrize("name", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+async def test_credentials_of_scram_are_followed_in_zookeeper(name: ScramName, server: EmbeddedZooKeeper) -> None:
+    zookeeper = await new_root(server)
+    properties = {
+        "listener.security.protocol.map": "ADMIN:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": name,
+        f"listener.name.admin.{name.lower()}.sasl.jaas.config": SCRAM_NODE,
+    }
+    await set_scram_password(zookeeper, "node", NODE_PASSWORD, name)
+
+    async def is_accepted(node: Node, password: str) -> bool:
+        try:
+            await brokers_seen(node, with_sasl(ScramCredentials("b@b", Secret(password), mechanism=name)))
+        except AuthenticationFailed:
+            return False
+        return True
+
+    async def wait_accepted(node: Node, password: str, expected: bool = True) -> None:
+        async with asyncio.timeout(20):
+            while await is_accepted(node, password) is not expected:
+                await asyncio.sleep(0.01)
+
+    async with secured(zookeeper, properties, 1, 2) as (node, other):
+        assert not await is_accepted(node, BOB_PASSWORD)
+        await set_scram_password(zookeeper, "b%40b", BOB_PASSWORD, name)
+        await wait_accepted(node, BOB_PASSWORD)
+        await wait_accepted(other, BOB_PASSWORD)
+        await set_scram_password(zookeeper, "b%40b", "changed", name)
+        await wait_accepted(node, "changed")
+        assert not await is_accepted(node, BOB_PASSWORD)
+        await set_scram_password(zookeeper, "b%40b", None, name)
+        await wait_accepted(node, "changed", expected=False)
+
+
+async def exchange(node: Node, *requests: tuple[Any, int]) -> list[Any]:
+    """Send requests one after another without reading the responses, and return what arrives before the end."""
+    reader, writer = await asyncio.open_connection(node.host, node.port)
+    for number, (request, version) in enumerate(requests):
+        writer.write(frame.encode_request(request, version=version, correlation_id=number, client_id="tests"))
+    received = []
+    async with asyncio.timeout(10):
+        try:
+            while size := await reader.readexactly(4):
+                received.append(await reader.readexactly(int.from_bytes(size, "big")))
+                if len(received) == len(requests):
+                    writer.write_eof()
+        except asyncio.IncompleteReadError:
+            pass
+    writer.close()
+    return received
+
+
+@pytest.mark.parametrize(
+    ("request_", "version"),
+    [(ClusterMetadataRequest(), 0), (TopicMetadataRequest_V1(topic_names=()), 1), (creation("new"), 2)],
+)
+async def test_request_before_authentication_closes_the_connection(
+    request_: Any, version: int, server: EmbeddedZooKeeper
+) -> None:
+    """Also if the response to the same request is cached for an authenticated client."""
+    async with secured(await new_root(server), PLAIN, 1) as [node]:
+        await brokers_seen(node, plain("alice", ALICE_PASSWORD))
+        assert await exchange(node, (request_, version)) == []
+        handshake = SaslHandshakeRequest(mechanism="PLAIN")
+        assert len(await exchange(node, (handshake, 1), (request_, version))) <= 1
+        wrong = SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong")
+        assert len(await exchange(node, (handshake, 1), (wrong, 2), (request_, version))) <= 2
+        assert node.metrics.closed[CloseReason.UNAUTHENTICATED] >= 2
+        assert "new" not in node.metadata.topics
+
+
+async def test_token_without_handshake_fails(server: EmbeddedZooKeeper) -> None:
+    token = SaslAuthenticateRequest(auth_bytes=f"\0alice\0{ALICE_PASSWORD}".encode())
+    async with secured(await new_root(server), PLAIN, 1) as [node]:
+        [payload] = await exchange(node, (token, 2))
+        assert frame.decode_response(payload, SaslAuthenticateResponse, version=2).message.error_code == 58
+        await eventually(lambda: node.metrics.closed[CloseReason.AUTHENTICATION_FAILED] == 1)
+
+
+async def test_tokens_without_header_are_not_supported(server: EmbeddedZooKeeper) -> None:
+    async with secured(await new_root(server), PLAIN, 1) as [node]:
+        [payload] = await exchange(node, (SaslHandshakeRequest(mechanism="PLAIN"), 0))
+        assert frame.decode_response(payload, SaslHandshakeResponse, version=0).message.error_code == 35
+        await eventually(lambda: node.metrics.closed[CloseReason.AUTHENTICATION_FAILED] == 1)
+
+
+async def test_sasl_on_a_listener_without_it_is_answered(server: EmbeddedZooKeeper) -> None:
+    async with secured(await new_root(server), {}, 1) as [node]:
+        with pytest.raises(AuthenticationFailed, match="the listener has no SASL"):
+            await brokers_seen(node, plain("alice", ALICE_PASSWORD))
+
+
+async def test_principals_are_authorized(server: EmbeddedZooKeeper) -> None:
+    zookeeper = await new_root(server)
+    properties = PLAIN | {"authorizer.class.name": ACL_AUTHORIZER, "super.users": "User:node"}
+    request = TopicMetadataRequest_V1(topic_names=())
+    async with secured(zookeeper, properties, 1, 2) as (controller, other):
+        endpoints = [Endpoint(node.host, node.port) for node in (controller, other)]
+        async with (
+            await Connection.open(endpoints[0], config=plain("node", NODE_PASSWORD)) as node,
+            await Connection.open(endpoints[0], config=plain("alice", ALICE_PASSWORD)) as alice,
+        ):
+            assert (await alice.send(creation("orders"))).topics[0].error_code == 29
+            assert (await node.send(creation("orders"))).topics[0].error_code == 0
+            await eventually(lambda: "orders" in controller.metadata.topics)
+            for _ in range(3):
+                assert [topic.topic_name for topic in (await node.send(request)).topics] == ["orders"]
+                assert (await alice.send(request)).topics == ()
+            await change_acls(controller, zookeeper, "Topic", "orders", allow("Describe", "User:alice"))
+            assert [topic.topic_name for topic in (await alice.send(request)).topics] == ["orders"]
+
+
+async def test_nodes_with_mutual_tls(
+    server: EmbeddedZooKeeper, authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    """The principal of a client is the subject of its certificate."""
+    zookeeper = await new_root(server)
+    properties = tls_properties(tmp_path / "node", authority) | {
+        "listener.security.protocol.map": "ADMIN:SSL",
+        "security.inter.broker.protocol": "SSL",
+        "ssl.client.auth": "required",
+        "authorizer.class.name": ACL_AUTHORIZER,
+        "super.users": "User:CN=node",
+    }
+    admin = ConnectionConfig(tls=TlsConfig(ca=authority.certificate, certificate=certificate(authority.issue("node"))))
+    alice = ConnectionConfig(tls=TlsConfig(ca=authority.certificate, certificate=certificate(authority.issue("alice"))))
+    async with secured(zookeeper, properties, 1, 2) as (controller, other):
+        assert await brokers_seen(other, alice) == [1, 2]
+        endpoint = Endpoint(controller.host, controller.port)
+        async with await Connection.open(endpoint, config=alice) as connection:
+            assert (await connection.send(creation("orders"))).topics[0].error_code == 29
+        async with await Connection.open(endpoint, config=admin) as connection:
+            assert (await connection.send(creation("orders"))).topics[0].error_code == 0
+        without = ConnectionConfig(tls=TlsConfig(ca=authority.certificate))
+        with pytest.raises(ConnectionFault):
+            await brokers_seen(controller, without)
+        foreign = CertificateAuthority("another")
+        stranger = TlsConfig(ca=authority.certificate, certificate=certificate(foreign.issue("node")))
+        with pytest.raises(ConnectionFault):
+            await brokers_seen(controller, ConnectionConfig(tls=stranger))
+        with pytest.raises(TlsHandshakeFailed):
+            await brokers_seen(controller, ConnectionConfig(tls=TlsConfig(ca=foreign.certificate)))
+
+
+async def test_nodes_with_sasl_over_tls(
+    server: EmbeddedZooKeeper, authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    properties = (
+        tls_properties(tmp_path / "node", authority) | PLAIN | {"listener.security.protocol.map": "ADMIN:SASL_SSL"}
+    )
+    tls = TlsConfig(ca=authority.certificate)
+    async with secured(await new_root(server), properties, 1, 2) as (controller, _):
+        sasl = PlainCredentials("alice", Secret(ALICE_PASSWORD))
+        assert await brokers_seen(controller, ConnectionConfig(tls=tls, sasl=sasl)) == [1, 2]
+        with pytest.raises(ConnectionFault):
+            await brokers_seen(controller, plain("alice", ALICE_PASSWORD))
+        with pytest.raises(ConnectionFault):
+            await brokers_seen(controller, ConnectionConfig(tls=tls))
+
+
+async def test_tls_to_a_plaintext_listener_fails(server: EmbeddedZooKeeper, authority: CertificateAuthority) -> None:
+    async with secured(await new_root(server), {}, 1) as [node]:
+        with pytest.raises(TlsHandshakeFailed, match="does not speak TLS"):
+            await brokers_seen(node, ConnectionConfig(tls=TlsConfig(ca=authority.certificate)))
+        assert await brokers_seen(node, ConnectionConfig()) == [1]
+
+
+async def test_listener_for_nodes_can_have_its_own_protocol(server: EmbeddedZooKeeper) -> None:
+    """Clients use plaintext on loopback, and nodes authenticate to each other."""
+    properties = PLAIN | {
+        "listener.security.protocol.map": "ADMIN:PLAINTEXT,BROKER:SASL_PLAINTEXT",
+        "inter.broker.listener": "BROKER://127.0.0.1:0",
+    }
+    async with secured(await new_root(server), properties, 1, 2) as (controller, other):
+        assert await brokers_seen(other, ConnectionConfig()) == [1, 2]
+        assert controller.metadata.brokers == other.metadata.brokers
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        ({"listeners": "ADMIN://0.0.0.0:0"}, "other machines can reach this address without authentication"),
+        ({"listeners": "ADMIN://[::]:0"}, "other machines can reach this address without authentication"),
+        ({"inter.broker.listener": "0.0.0.0:0"}, "other machines can reach this address without authentication"),
+        ({"listener.security.protocol.map": "ADMIN:SSL"}, "a listener with TLS needs a certificate"),
+        ({"listeners": "SASL_PLAINTEXT://127.0.0.1:0"}, "a listener with SASL needs a mechanism"),
+        (PLAIN | {"listener.name.admin.plain.sasl.jaas.config": SCRAM_NODE}, "expected PlainLoginModule with users"),
+        (PLAIN | {"listener.name.admin.plain.sasl.jaas.config": f"x {NODE_PASSWORD}"}, "plain.sasl.jaas.config"),
+        ({"listeners": "OUTSIDE://127.0.0.1:0"}, "has no protocol for the listener OUTSIDE"),
+        ({"security.inter.broker.protocol": "SSL"}, "the listener for nodes has the protocol PLAINTEXT"),
+    ],
+)
+async def test_node_refuses_to_start(properties: dict[str, str], reason: str, server: EmbeddedZooKeeper) -> None:
+    with pytest.raises(SettingError, match=reason) as refused:
+        async with secured(await new_root(server), properties, 1):
+            pass
+    assert not any(secret in f"{refused.value} {refused.value!r}" for secret in SECRETS)
+
+
+async def test_every_address_is_allowed_with_authentication_or_on_request(server: EmbeddedZooKeeper) -> None:
+    everywhere = {"listeners": "ADMIN://0.0.0.0:0", "advertised.listeners": "ADMIN://127.0.0.1:9"}
+    for properties in (PLAIN, {"listener.allow.anonymous": "true"}):
+        async with secured(await new_root(server), properties | everywhere, 1):
+            pass
+
+
+def test_secrets_are_not_shown() -> None:
+    settings = node_settings("localhost:2181", 1, PLAIN | {"ssl.keystore.password": "store-secret-4"})
+    node = Node(settings)
+    shown = [repr(settings), *(repr(node.config.explain(name)) for name in node.config.names())]
+
+    assert not [text for text in shown for secret in SECRETS if secret in text]
+    assert node.config.explain("ssl.keystore.password").shown == "(hidden)"
