@@ -22,7 +22,7 @@ from kwire.cluster.node.connection_limits import CloseReason
 from kwire.cluster.node.node import Node
 from kwire.cluster.zookeeper import EntityConfig
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification
-from kwire.cluster.zookeeper.errors import NodeExists
+from kwire.cluster.zookeeper.errors import NodeExists, NotAuthorized
 from kwire.cluster.zookeeper.store import make_path
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -418,3 +418,30 @@ def test_secrets_are_not_shown() -> None:
 
     assert not [text for text in shown for secret in SECRETS if secret in text]
     assert node.config.explain("ssl.keystore.password").shown == "(hidden)"
+
+
+async def test_only_nodes_change_what_they_write_to_zookeeper(
+    server: EmbeddedZooKeeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "kwire")
+    zookeeper = await new_root(server)
+    properties = {"zookeeper.digest.credentials": f"kwire:{NODE_PASSWORD}", "zookeeper.set.acl": "true"}
+    async with secured(zookeeper, properties, 1, 2) as (controller, other):
+        async with await Connection.open(Endpoint(controller.host, controller.port)) as connection:
+            assert (await connection.send(creation("orders"))).topics[0].error_code == 0
+        await eventually(lambda: "orders" in other.metadata.topics)
+        async with session(zookeeper) as store:
+            assert (await store.get("/brokers/topics/orders")).data
+            for path in ("/brokers/topics/orders", "/controller_epoch", "/config/changes"):
+                with pytest.raises(NotAuthorized):
+                    await store.set(path, b"{}")
+            with pytest.raises(NotAuthorized):
+                await store.create("/admin/delete_topics/orders")
+    assert NODE_PASSWORD not in caplog.text
+
+
+@pytest.mark.parametrize("properties", [{"zookeeper.set.acl": "true"}, {"zookeeper.digest.credentials": NODE_PASSWORD}])
+def test_credentials_of_zookeeper_must_be_complete(properties: dict[str, str]) -> None:
+    with pytest.raises(SettingError) as refused:
+        node_settings("localhost:2181", 1, properties)
+    assert NODE_PASSWORD not in f"{refused.value} {refused.value!r}"

@@ -15,6 +15,7 @@ from kwire.cluster.config.value_types import (
     ADDRESS,
     ADVERTISED_ADDRESS,
     BOOLEAN,
+    CREDENTIALS,
     ENSEMBLE,
     FEATURES,
     LISTENER_PROTOCOLS,
@@ -76,6 +77,11 @@ class NodeSettings:
     """Time without contact after which ZooKeeper ends the session, and the node counts as dead."""
     zookeeper_connection_timeout_ms: int = setting("zookeeper.connection.timeout.ms", integer(1, 2**31 - 1), 18_000)
     """Time to wait for ZooKeeper when the node starts."""
+    zookeeper_credentials: Secret | None = setting("zookeeper.digest.credentials", CREDENTIALS, is_secret=True)
+    """User name and password, `user:password`, by which the node authenticates to ZooKeeper. All nodes of a cluster
+    need the same ones. Kafka has a JAAS file instead."""
+    zookeeper_set_acl: bool = setting("zookeeper.set.acl", BOOLEAN, False)
+    """Whether only the nodes may change the znodes that they create; everybody may read them."""
     supported_features: Mapping[str, SupportedFeature] = setting("supported.features", FEATURES, {})
     """The features that the node supports (KIP-584), such as `group_coordinator:1-3,transaction_coordinator:1-4:2`. A
     third number is the lowest safe level: no update goes below it. Kafka has no such setting."""
@@ -264,6 +270,9 @@ class NodeSettings:
         for name in ("broker.id", "zookeeper.connect"):
             if name not in given:
                 raise SettingError(name, "", "a node requires this setting")
+        if values.get("zookeeper_set_acl") and "zookeeper_credentials" not in values:
+            reason = "only a node with zookeeper.digest.credentials can keep others from changing its znodes"
+            raise SettingError("zookeeper.set.acl", "true", reason)
         unused = {name: text for name, text in properties.items() if name not in declared}
         return cls(**values, given=given, unused=unused)
 

@@ -190,6 +190,13 @@ def _list_of(values: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     return convert
 
 
+def _credentials(text: str) -> Secret:
+    user, _, password = text.partition(":")
+    if not user or not password:
+        raise ValueError
+    return Secret(text)
+
+
 def _principals(text: str) -> frozenset[str]:
     principals = frozenset(filter(None, map(str.strip, text.split(";"))))
     for principal in principals:
@@ -212,6 +219,7 @@ ADDRESS = ValueType("one address, host:port or ADMIN://host:port", _address)
 ADVERTISED_ADDRESS = ValueType("an address that others can connect to, not 0.0.0.0, ::, or port 0", _advertised_address)
 ENSEMBLE = ValueType("host:port,host:port/chroot", _ensemble)
 FEATURES = ValueType("name:min-max or name:min-max:safe, separated by commas", _features)
+CREDENTIALS = ValueType("user:password", _credentials)
 SECRET = ValueType("a secret", Secret)
 LISTENER_PROTOCOLS = ValueType("LISTENER:PROTOCOL, separated by commas", _listener_protocols)
 SASL_MECHANISMS = ValueType(f"a list of {', '.join(MECHANISMS)}", _list_of(MECHANISMS))

@@ -35,7 +35,8 @@ from kwire.cluster.node.tools import Tool, ToolContext, ToolRegistry, ToolRunner
 from kwire.cluster.security.acl_authorizer import AclAuthorizer
 from kwire.cluster.security.node_security import NodeSecurity, check_reachability, has_sasl
 from kwire.cluster.security.scram_users import ScramUsers
-from kwire.cluster.zookeeper import BrokerEndpoint, StoreError, connect
+from kwire.cluster.zookeeper import BrokerEndpoint, Credentials, StoreError, connect
+from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, OPEN_ACL_UNSAFE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -240,10 +241,14 @@ class Node:
         return self._session
 
     async def _open_session(self) -> NodeSession:
+        settings = self.settings
+        secret = settings.zookeeper_credentials
         store = await connect(
-            self.settings.zookeeper,
-            session_timeout=self.settings.zookeeper_session_timeout_ms / 1000,
-            connect_timeout=self.settings.zookeeper_connection_timeout_ms / 1000,
+            settings.zookeeper,
+            session_timeout=settings.zookeeper_session_timeout_ms / 1000,
+            connect_timeout=settings.zookeeper_connection_timeout_ms / 1000,
+            acl=CREATOR_ALL_WORLD_READ if settings.zookeeper_set_acl else OPEN_ACL_UNSAFE,
+            credentials=[Credentials("digest", secret.reveal())] if secret is not None else (),
             make_chroot=True,
         )
         session = NodeSession(
