@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,7 +28,7 @@ from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, Sasl
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from kwire.protocol import AuthenticationFailed, ConnectionFault, TlsHandshakeFailed
+from kwire.protocol import AuthenticationFailed, ConnectFailed, ConnectionFault, TlsHandshakeFailed
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.sasl_server import ScramCredential
 from kwire.secret import Secret
@@ -237,6 +237,31 @@ async def test_credentials_of_scram_are_followed_in_zookeeper(name: ScramName, s
         assert not await is_accepted(node, BOB_PASSWORD)
         await set_scram_password(zookeeper, "b%40b", None, name)
         await wait_accepted(node, "changed", expected=False)
+
+
+async def test_node_knows_users_as_soon_as_it_listens(server: EmbeddedZooKeeper) -> None:
+    zookeeper = await new_root(server)
+    await set_scram_password(zookeeper, "node", NODE_PASSWORD, "SCRAM-SHA-256")
+    properties = {
+        "listener.security.protocol.map": "ADMIN:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "sasl.jaas.config": SCRAM_NODE,
+    }
+    async with secured(zookeeper, properties, 1) as [node]:
+        port = node.port
+    again = Node(node_settings(zookeeper, 1, properties | {"listeners": f"ADMIN://127.0.0.1:{port}"}))
+    starting = asyncio.create_task(again.start())
+    config = with_sasl(ScramCredentials("node", Secret(NODE_PASSWORD), mechanism="SCRAM-SHA-256"))
+    try:
+        async with asyncio.timeout(20):
+            while True:
+                with suppress(ConnectFailed):
+                    async with await Connection.open(Endpoint("127.0.0.1", port), config=config):
+                        break
+                await asyncio.sleep(0)
+        await starting
+    finally:
+        await again.stop(grace=0.5)
 
 
 async def exchange(node: Node, *requests: tuple[Any, int]) -> list[Any]:

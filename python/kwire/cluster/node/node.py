@@ -140,6 +140,7 @@ class Node:
         await self._check_reachability()
         self._tools.register(ConfigTool(ConfigManager(self._services), asyncio.get_running_loop()))
         session = await self._open_session()
+        await session.follow()
         await self._listener.start(*settings.listen)
         self.host, self.port = settings.advertised or (self._listener.host, self._listener.port)
         if is_wildcard(self.host):
@@ -149,7 +150,7 @@ class Node:
             self.metrics_port, self._stop_metrics = self.metrics.serve(*settings.metrics)
         if settings.broker_listen is not None:
             await self._broker_listener.start(*settings.broker_listen)
-        await session.start(self._endpoints())
+        await session.join(self._endpoints())
         loop = asyncio.get_running_loop()
         self._session_loop = loop.create_task(self._replace_sessions(), name="sessions")
         self._compatibility = loop.create_task(self._stop_if_incompatible(), name="compatibility")
@@ -282,7 +283,8 @@ class Node:
             log.warning("cannot open a ZooKeeper session, retrying", reason=str(error))
             return False
         try:
-            await session.start(self._endpoints())
+            await session.follow()
+            await session.join(self._endpoints())
         except Exception:  # whatever the reason, a node without a session is useless: retry
             log.exception("cannot start the ZooKeeper session, retrying")
             await session.close()

@@ -61,12 +61,11 @@ class NodeSession:
         self._ended = asyncio.Event()
         self._stop_listening = store.listen(self._state_changed)
 
-    async def start(self, endpoints: tuple[BrokerEndpoint, ...]) -> None:
-        """Follow features, access control lists, and configs; register, and join the controller election.
+    async def follow(self) -> None:
+        """Follow features, access control lists, configs, and credentials, which the node needs to answer requests.
 
         Raises:
             IncompatibleFeatures: the node does not support the finalized features.
-            IdInUse: another node is registered with this id.
             SessionExpired, StoreClosed: the session has ended.
         """
         await self._make_paths()
@@ -74,6 +73,14 @@ class NodeSession:
         if self.acls is not None:
             await self.acls.start()
         await self.configs.start()
+
+    async def join(self, endpoints: tuple[BrokerEndpoint, ...]) -> None:
+        """Register, and join the controller election.
+
+        Raises:
+            IdInUse: another node is registered with this id.
+            SessionExpired, StoreClosed: the session has ended.
+        """
         self.cluster_id = await ensure_cluster_id(self.store)
         await self._register(endpoints)
         self._registration = asyncio.get_running_loop().create_task(self._keep_registered(endpoints))
