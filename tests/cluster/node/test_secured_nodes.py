@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
 import sys
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -470,3 +471,18 @@ def test_credentials_of_zookeeper_must_be_complete(properties: dict[str, str]) -
     with pytest.raises(SettingError) as refused:
         node_settings("localhost:2181", 1, properties)
     assert NODE_PASSWORD not in f"{refused.value} {refused.value!r}"
+
+
+@pytest.mark.parametrize(("mode", "is_warned"), [(0o644, True), (0o600, False)])
+def test_file_with_secrets_that_everybody_can_read(mode: int, is_warned: bool, tmp_path: Path) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(
+        f"broker.id=1\nzookeeper.connect=localhost:1\nsasl.jaas.config={NODE_PASSWORD}\nlisteners=x\n"
+    )
+    properties.chmod(mode)
+    command = [sys.executable, "-m", "kwire", "node", str(properties)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert ("all users of this machine can read it: run chmod 600" in done.stderr) is is_warned
+    assert NODE_PASSWORD not in done.stdout + done.stderr

@@ -75,7 +75,8 @@ def node(
     require("prometheus_client", "node")
     import asyncio
 
-    from kwire.cluster.config.node_settings import NodeSettings
+    from kwire.client.security.client_properties import mode_warnings
+    from kwire.cluster.config.node_settings import NodeSettings, is_secret_property
     from kwire.cluster.config.setting import SettingError
     from kwire.cluster.node.logs import LogFile, configure_logging
     from kwire.cluster.node.process import run_node
@@ -89,6 +90,9 @@ def node(
             )  # the encoding of Java's Properties.load
         except OSError as error:
             raise click.BadParameter(f"{error}.", param_hint="SERVER.PROPERTIES") from None
+        if any(map(is_secret_property, values)):
+            for warning in mode_warnings(properties):
+                click.echo(f"Warning: {warning}", err=True)
     options = {"broker.id": node_id, "zookeeper.connect": zookeeper, "listeners": listen, "metrics.listener": metrics}
     values |= {name: text for name, text in options.items() if text is not None}
     values |= map(parse_assignment, assignments)
