@@ -150,7 +150,7 @@ async def create_groups(bootstrap: str, size: Size) -> None:
 
 
 async def create_topics(bootstrap: str, count: int) -> None:
-    batch = 250
+    batch = 50
     async with await AdminClient.open(bootstrap, timeout=SECONDS) as admin:
         for start in range(0, count, batch):
             numbers = range(start, min(start + batch, count))

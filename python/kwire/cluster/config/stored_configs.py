@@ -276,5 +276,5 @@ async def read_audit(store: Store, newest: int) -> list[AuditEntry]:
         try:
             entries.append(AuditEntry.decode(znode.data, path))
         except ZnodeError as error:
-            log.error("ignoring malformed znode: %s", error)  # noqa: TRY400  # the znode is at fault, not the code
+            log.error("ignoring malformed znode: %s", error)
     return entries

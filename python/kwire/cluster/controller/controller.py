@@ -279,7 +279,7 @@ class Controller:
                 try:
                     elected = await elect(self._store, self._broker_id, self._watch_fired)
                 except (ZnodeError, NotAuthorized) as error:
-                    log.error("cannot elect a controller: %s", error)  # noqa: TRY400  # the znode is at fault, not the code
+                    log.error("cannot elect a controller: %s", error)
                     await asyncio.sleep(RETRY_SECONDS)
                     continue
                 if elected is None:

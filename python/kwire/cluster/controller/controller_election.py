@@ -68,7 +68,7 @@ async def create_top_level_paths(store: Store, watch: Watch | None = None) -> No
         try:
             await make_path(store, path)
         except NotAuthorized as error:
-            log.error("cannot create a missing znode: %s", error, extra={"path": path})  # noqa: TRY400  # the access control list is wrong, not the code
+            log.error("cannot create a missing znode: %s", error, extra={"path": path})
 
 
 async def elect(

@@ -57,7 +57,7 @@ async def process_features_change(context: ControllerContext) -> None:
             context.features = None
             return
         except NotAuthorized as error:
-            log.error("cannot read the finalized features: %s", error)  # noqa: TRY400  # the znode is at fault, not the code
+            log.error("cannot read the finalized features: %s", error)
             context.features = None
             return
         for warning in found.znode.warnings if found.znode is not None else ():
@@ -73,7 +73,7 @@ async def process_features_change(context: ControllerContext) -> None:
         except ConnectionLost:
             raise
         except StoreError as error:
-            log.error("cannot write the finalized features: %s", error)  # noqa: TRY400  # the znode is at fault, not the code
+            log.error("cannot write the finalized features: %s", error)
             context.features = None
             return
         log.info(

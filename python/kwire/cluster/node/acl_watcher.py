@@ -125,9 +125,7 @@ class AclWatcher:
         try:
             return ResourceAcls.decode(znode.data, path).acls
         except ZnodeError as error:
-            log.error(  # noqa: TRY400  # the znode is at fault, not the code
-                "closing a resource to all but super users", path=error.path, key=error.key, reason=error.reason
-            )
+            log.error("closing a resource to all but super users", path=error.path, key=error.key, reason=error.reason)
             return None
 
     def _report_unreadable(self, error: NotAuthorized) -> None:
@@ -198,7 +196,7 @@ def _changed_patterns(
         try:
             changed = AclChangeNotification.decode(znode.data, f"{root}/{name}")
         except ZnodeError as error:
-            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
+            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
             continue
         patterns[ResourcePattern(changed.resource_type, changed.name, changed.pattern_type)] = None
     return patterns

@@ -41,5 +41,5 @@ def _decode(path: str, znode: ReadResult) -> Mapping[str, str]:
     try:
         return EntityConfig.decode(znode.data, path).config
     except ZnodeError as error:
-        log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
+        log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
         return {}

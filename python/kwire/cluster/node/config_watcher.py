@@ -103,7 +103,7 @@ class ConfigWatcher:
             try:
                 configs = EntityConfig.decode(znode.data, path).config if znode is not None else {}
             except ZnodeError as error:
-                log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
+                log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
                 continue
             self._metadata.set_configs(name, configs)
 
@@ -115,7 +115,7 @@ class ConfigWatcher:
         except NoNode:  # the controller or Kafka's tools create it
             return []
         except NotAuthorized as error:
-            log.error("cannot use znode", path=error.path, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
+            log.error("cannot use znode", path=error.path, reason=error.reason)
             return []
 
     async def _read_users(self, znodes: Iterable[str]) -> None:
@@ -132,7 +132,7 @@ class ConfigWatcher:
                 try:
                     config = EntityConfig.decode(znode.data, path).config
                 except ZnodeError as error:
-                    log.error("ignoring malformed znode", path=error.path, key=error.key)  # noqa: TRY400  # the reason may quote a secret
+                    log.error("ignoring malformed znode", path=error.path, key=error.key)
             for mechanism in self._scram_users.set(desanitize(name), config):
                 log.error("ignoring a malformed credential", path=path, key=mechanism)
 
@@ -206,7 +206,7 @@ def changed_entities(notifications: list[str], znodes: list[ReadResult]) -> dict
         try:
             change = ConfigChangeNotification.decode(znode.data, f"{ConfigChangeNotification.root}/{name}")
         except ZnodeError as error:
-            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
+            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
             continue
         entities.setdefault(change.entity_type, {})[change.entity_name] = None
     return entities

@@ -136,9 +136,9 @@ class FeatureWatcher:
         try:
             found = await read_features(self._store, self._on_event)
         except ZnodeError as error:
-            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
+            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
         except NotAuthorized as error:
-            log.error("cannot read the finalized features", reason=str(error))  # noqa: TRY400  # the znode is at fault, not the code
+            log.error("cannot read the finalized features", reason=str(error))
         else:
             if found.znode is not None:  # a deleted znode is written again by the controller
                 self._cache.set(found)
@@ -157,6 +157,6 @@ class FeatureWatcher:
                 except ConnectionLost:
                     self._changed.set()
         except IncompatibleFeatures as error:
-            log.error("this node must stop", reason=str(error))  # noqa: TRY400  # the cluster has changed, the code is right
+            log.error("this node must stop", reason=str(error))
         except (SessionExpired, StoreClosed) as error:
             log.debug("features are no longer followed", reason=str(error))

@@ -133,6 +133,6 @@ async def is_current_controller(store: Store, broker_id: int, epoch: int) -> boo
             ControllerEpoch.decode(controller_epoch.data).epoch,
         )
     except ZnodeError as error:
-        log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)  # noqa: TRY400  # the znode is at fault, not the code
+        log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
         return False
     return elected == (broker_id, epoch)

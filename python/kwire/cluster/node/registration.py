@@ -58,7 +58,7 @@ async def ensure_cluster_id(store: Store) -> str:
         except ConnectionLost:
             continue
         except (ZnodeError, NotAuthorized) as error:
-            log.error("ignoring the cluster id", path=error.path, reason=str(error))  # noqa: TRY400  # the znode is at fault, not the code
+            log.error("ignoring the cluster id", path=error.path, reason=str(error))
             return ""
         except NoNode:
             new = urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()

@@ -102,7 +102,7 @@ class NodeSession:
             except (SessionExpired, StoreClosed):
                 return
             except (StoreError, IdInUse) as error:
-                log.error("cannot register again, retrying", reason=str(error))  # noqa: TRY400  # the znode is at fault, not the code
+                log.error("cannot register again, retrying", reason=str(error))
                 await asyncio.sleep(CHECK_SECONDS)
 
     @property
