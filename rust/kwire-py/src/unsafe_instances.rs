@@ -5,7 +5,10 @@
 //!    for the interpreter. `dealloc` and `release` return it there.
 //! 2. Releasing a value may run Python code: `object.__setattr__` can store any object. The instance that held it is
 //!    unreachable by then.
+//! 3. `NESTED` is used only while the GIL is held, and never across a call that can run Python code. Its instances are
+//!    unreachable, and each is freed once.
 
+use std::cell::UnsafeCell;
 use std::mem::size_of;
 use std::ptr::null_mut;
 
@@ -83,12 +86,58 @@ pub(crate) unsafe extern "C" fn release(object: *mut std::ffi::c_void) {
     }
 }
 
-/// Free an instance whose last reference was released.
+/// Calls of `dealloc` within each other, and the instances that wait for the outermost one.
+struct Nested {
+    calls: u32,
+    waiting: Object,
+}
+
+struct Shared(UnsafeCell<Nested>);
+
+// SAFETY: used only while the GIL is held (invariant 3).
+unsafe impl Sync for Shared {}
+
+static NESTED: Shared = Shared(UnsafeCell::new(Nested {
+    calls: 0,
+    waiting: null_mut(),
+}));
+
+/// Calls of `dealloc` within each other before an instance waits. A tuple that the interpreter frees calls `dealloc` for
+/// its elements, and CPython 3.13 nests 10,000 such calls, for which the stack is too small.
+const MOST_NESTED_CALLS: u32 = 16;
+
+/// Free an instance whose last reference was released, and if this is the outermost call, those that wait.
+pub(crate) unsafe extern "C" fn dealloc(object: Object) {
+    let nested = NESTED.0.get();
+    // SAFETY: the GIL is held, and no reference to `NESTED` lives across `free_instance`, which can run Python code
+    // (invariant 3). A waiting instance is unreachable, so the word of its reference count can hold the link.
+    unsafe {
+        if (*nested).calls == MOST_NESTED_CALLS {
+            object.cast::<Object>().write((*nested).waiting);
+            (*nested).waiting = object;
+            return;
+        }
+        (*nested).calls += 1;
+        free_instance(object);
+        while (*nested).calls == 1 && !(*nested).waiting.is_null() {
+            let next = (*nested).waiting;
+            (*nested).waiting = *next.cast::<Object>();
+            free_instance(next);
+        }
+        (*nested).calls -= 1;
+    }
+}
+
+/// Free an unreachable instance.
 ///
 /// Structs that become unreachable with it are freed in a loop instead of a recursion. They are linked through their
 /// reference counts, which are not needed any more. A chain created with `object.__setattr__` may be longer than the
 /// stack allows.
-pub(crate) unsafe extern "C" fn dealloc(object: Object) {
+///
+/// # Safety
+/// The caller owns the instance, and nothing refers to it.
+#[inline(always)]
+unsafe fn free_instance(object: Object) {
     let mut object = object;
     let mut chain: Object = null_mut();
     loop {
