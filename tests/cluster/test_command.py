@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -382,11 +383,18 @@ def test_killed_zookeeper_is_started_again(tmp_path: Path) -> None:
         with BlockingAdminClient(bootstrap(addresses)) as admin:
             admin.create_topics({"before": NewTopic(partitions=2, replication_factor=2)}).raise_first()
             for name in ("first", "second"):
-                os.kill(zookeeper_pid(data), signal.SIGKILL)
+                killed = zookeeper_pid(data)
+                os.kill(killed, signal.SIGKILL)
+                eventually_sync(partial(is_another_zookeeper, data, killed), "ZooKeeper was started again", within=60)
                 eventually_sync(lambda name=name: is_created(admin, name), within=60)  # type: ignore[misc]  # mypy does not infer lambda defaults
             admin.wait_until_created({"before": 2, "first": 2, "second": 2})
         printed = cluster.stop()
     assert printed.count("ZooKeeper was killed by SIGKILL: starting it again.") == 2
+
+
+def is_another_zookeeper(data: Path, pid: int) -> bool:
+    """Return whether the cluster has another ZooKeeper than the process with this id."""
+    return zookeeper_pid(data) not in {0, pid}
 
 
 def is_created(admin: BlockingAdminClient, name: str) -> bool:
