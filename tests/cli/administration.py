@@ -45,7 +45,8 @@ def check_topics(operator: Operator, exists_code: int) -> None:
     assert (refused["name"], refused["error"]["code"]) == ("apples", exists_code)
     assert refused["error"]["name"] == "TOPIC_ALREADY_EXISTS"
 
-    assert [topic["name"] for topic in operator.json("topic", "ls", "[ap]*[el][ea]*s")] == ["apples", "pears"]
+    for name, pattern in (("apples", "app*s"), ("pears", "pear?")):
+        assert [topic["name"] for topic in operator.json("topic", "ls", pattern)] == [name]
     [apples] = operator.json("topics", "describe", "apples")
     assert apples["configs"] == {"retention.ms": "1000"}
     assert [each["partition"] for each in apples["partitions"]] == [0, 1]
@@ -81,7 +82,8 @@ def check_topics(operator: Operator, exists_code: int) -> None:
     assert "Delete pears and all records? Confirm with --yes" in unconfirmed.err
     assert operator.json("topics", "delete", "pears", "--dry-run")[0]["status"] == "would be deleted"
     assert operator.json("topics", "rm", "apples", "pears", "--yes")[0]["status"] == "deleted"
-    assert operator.json("topics", "list", "[ap]*[el][ea]*s") == []
+    assert operator.json("topics", "list", "app*s") == []
+    assert operator.json("topics", "list", "pear?") == []
 
 
 def check_cluster(operator: Operator, brokers: list[int]) -> None:
