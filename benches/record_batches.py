@@ -125,7 +125,10 @@ def fetched(case: Case, compression: CompressionName) -> bytes:
     batch = content(case)
     return b"".join(
         records.encode(
-            [(number * case.count + offset, *rest) for offset, *rest in batch],  # type: ignore[misc]  # five values
+            [
+                (number * case.count + offset, timestamp, key, value, headers)
+                for offset, timestamp, key, value, headers in batch
+            ],
             compression=compression,
         )
         for number in range(BATCHES)

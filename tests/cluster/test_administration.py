@@ -168,6 +168,6 @@ def test_settings_of_brokers_are_set_exported_and_applied(operator: Operator, tm
 
 def test_invalid_setting_of_a_broker_is_one_sentence(operator: Operator) -> None:
     [refused] = operator.json("configs", "set", "broker/default", "max.connection=5", code=1)
-    assert "max.connection: there is no such setting: did you mean max.connections" in refused["error"]["message"]
+    assert "max.connection: unknown setting: did you mean max.connections" in refused["error"]["message"]
     [checked] = operator.json("configs", "set", "broker/default", "max.connections=5", "--dry-run")
     assert checked["status"] == "would be set"

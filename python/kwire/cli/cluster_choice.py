@@ -105,7 +105,7 @@ def choose_cluster(
         run_password_command: whether a `password_command` is run; it may ask for something.
 
     Raises:
-        click.UsageError: no cluster is named, a file or an override is invalid, or there is no password.
+        click.UsageError: the cluster or its password is missing, or a file or an override is invalid.
     """
     document = _read_config() if bootstrap is None or cluster is not None else {}
     name = cluster or (None if bootstrap else document.get("default_cluster"))

@@ -1,4 +1,4 @@
-"""Runs a verb on a cluster: what is checked before a change, what is asked, and what an interrupt leaves behind."""
+"""Runs a verb on a cluster: checks and questions before a change, and the report after an interrupt."""
 
 from __future__ import annotations
 

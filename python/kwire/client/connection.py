@@ -42,6 +42,7 @@ from kwire.protocol import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from kwire.client.security.credentials import SaslCredentials
@@ -157,7 +158,12 @@ class Connection:
         try:
             async with asyncio.timeout(timeout):
                 await self._loop.create_connection(
-                    lambda: _StreamProtocol(self), endpoint.host, endpoint.port, ssl=context
+                    lambda: _StreamProtocol(
+                        self._connection_made, self._receiver.get_buffer, self._buffer_updated, self._connection_lost
+                    ),
+                    endpoint.host,
+                    endpoint.port,
+                    ssl=context,
                 )
         except TimeoutError:
             raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
@@ -361,9 +367,6 @@ class Connection:
         self._transport = transport
         transport.write(self._protocol.request_api_versions().frame)
 
-    def _get_buffer(self) -> memoryview:
-        return self._receiver.get_buffer()
-
     def _buffer_updated(self, count: int) -> None:
         if self._fault is not None:
             return
@@ -442,24 +445,33 @@ class Connection:
 
 
 class _StreamProtocol(asyncio.BufferedProtocol):
-    """Forwards the callbacks of asyncio to a connection."""
+    """Forwards the callbacks of asyncio to the functions of a connection."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(
+        self,
+        on_made: Callable[[asyncio.Transport], None],
+        buffer: Callable[[], memoryview],
+        on_updated: Callable[[int], None],
+        on_lost: Callable[[Exception | None], None],
+    ) -> None:
+        self._on_made = on_made
+        self._buffer = buffer
+        self._on_updated = on_updated
+        self._on_lost = on_lost
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._connection._connection_made(transport)  # noqa: SLF001  # a protocol is part of its connection
+        self._on_made(transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         del sizehint  # always -1
-        return self._connection._get_buffer()  # noqa: SLF001  # a protocol is part of its connection
+        return self._buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._connection._buffer_updated(nbytes)  # noqa: SLF001  # a protocol is part of its connection
+        self._on_updated(nbytes)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._connection._connection_lost(exc)  # noqa: SLF001  # a protocol is part of its connection
+        self._on_lost(exc)
 
 
 def _set_exception(future: asyncio.Future[Any], error: Exception) -> None:

@@ -183,7 +183,7 @@ unsafe fn release_value(held: Object, chain: &mut Object, depth: u32) {
 /// Release the last reference to an object.
 ///
 /// # Safety
-/// The caller owns the reference, and there is no other.
+/// The caller owns the only reference.
 #[inline(never)]
 unsafe fn release_last(held: Object, chain: &mut Object, depth: u32) {
     // SAFETY: a struct whose last reference this was is unreachable, so the word of its reference count can hold the

@@ -175,10 +175,7 @@ unsafe fn all_equal(a: &[*mut ffi::PyObject], b: &[*mut ffi::PyObject]) -> Optio
 ///
 /// # Safety
 /// The values are null or alive.
-#[allow(
-    clippy::float_cmp,
-    reason = "equality is what is asked, and NaN is looked at by bits"
-)]
+#[allow(clippy::float_cmp, reason = "equality is meant, and NaN is compared by bits")]
 unsafe fn equal(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> Option<bool> {
     // SAFETY: both are null or live objects held by live structs. The comparison of tuples recurses without end only in
     // a cycle created with `object.__setattr__`, which the recursion check turns into an exception.

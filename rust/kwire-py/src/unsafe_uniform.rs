@@ -388,7 +388,7 @@ pub(crate) unsafe fn new_objects(layout: &Layout, first: *mut Object, number: us
         }
     }
     // SAFETY: an instance of an adopted class is its template. The references in it are counted for the instances that
-    // were created, also if there is no memory for all of them.
+    // were created, also if memory is exhausted before the last one.
     unsafe {
         let template = layout.template.as_ptr();
         let made = match layout.template.len() {

@@ -26,7 +26,7 @@ pub trait Sink {
     }
     /// Append through a cursor. The sink is borrowed until the cursor is closed.
     fn open(&mut self) -> Self::Cursor<'_>;
-    /// Append `count` zeros and return them, to be overwritten. Returns `None` if there is no memory for them.
+    /// Append `count` zeros and return them, to be overwritten. Returns `None` if memory is exhausted.
     fn zeros(&mut self, count: usize) -> Option<&mut [u8]>;
     /// Append a copy of bytes written earlier.
     fn repeat(&mut self, held: Range<usize>);

@@ -70,7 +70,7 @@ def test_listeners_hear_of_changes_only() -> None:
     ("stored", "reason"),
     [
         ({"num.partitions": "many"}, "expected an integer from 1 to 2147483647"),
-        ({"num.partitons": "1"}, "there is no such setting: did you mean num.partitions?"),
+        ({"num.partitons": "1"}, "unknown setting: did you mean num.partitions?"),
         ({"listeners": "127.0.0.1:1"}, "read-only: set it in server.properties of each node, and restart the node"),
     ],
 )
@@ -109,9 +109,9 @@ class TestMaps:
         [
             ("topic_security[pci]", "expected quoted words between the brackets"),
             ("topic_security[1]", "expected quoted words between the brackets"),
-            ("topic_security['a'", "there is no such setting"),
+            ("topic_security['a'", "unknown setting"),
             ("topic_security", "this setting is a map: name an entry"),
-            ("other['a']", "there is no such setting"),
+            ("other['a']", "unknown setting"),
             (f"topic_security['{'x' * 1000}']", "at most 1000 characters"),
         ],
     )

@@ -27,7 +27,7 @@ def start_gssapi(service: str, host: str, principal: str | None, keytab: str | N
         SaslError: the package is not installed, or a ticket is missing.
     """
     try:
-        import gssapi  # type: ignore[import-not-found,unused-ignore]  # an optional package
+        import gssapi
     except ImportError:
         raise SaslError("GSSAPI needs the package gssapi: pip install 'kwire[kerberos]'") from None
     library: Any = gssapi
@@ -73,7 +73,7 @@ class KerberosContext:
 
 def _checked(call: Callable[[], Any]) -> Any:
     """Call the library, and raise its errors as SaslError on one line."""
-    from gssapi.exceptions import GSSError  # type: ignore[import-not-found,unused-ignore]  # an optional package
+    from gssapi.exceptions import GSSError
 
     try:
         return call()

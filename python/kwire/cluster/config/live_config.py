@@ -109,7 +109,7 @@ class LiveConfig:
         """Return the effective value of a setting, or of an entry of a map.
 
         Raises:
-            SettingError: there is no such setting.
+            SettingError: the setting is unknown.
         """
         setting, name = find_setting(name)
         found = [Stored(layer, text) for layer in Layer if (text := self._text(layer, name)) is not None]
@@ -138,7 +138,7 @@ def find_setting(name: str) -> tuple[Setting, str]:
     """Return a setting of nodes and its name, canonical for the entry of a map.
 
     Raises:
-        SettingError: there is no such setting; the error suggests similar ones.
+        SettingError: the setting is unknown; the error suggests similar ones.
     """
     try:
         key = MapKey.parse(name)
@@ -153,7 +153,7 @@ def find_setting(name: str) -> tuple[Setting, str]:
         raise SettingError(name, "", f"this setting is a map: name an entry, {name}['one','two']")
     similar = get_close_matches(name, [*known, *MAP_SETTINGS], n=2)
     hint = f": did you mean {' or '.join(similar)}?" if similar else ""
-    raise SettingError(name[:100], "", f"there is no such setting{hint}")
+    raise SettingError(name[:100], "", f"unknown setting{hint}")
 
 
 def check_change(name: str, text: str | None, *, for_one_broker: bool) -> str:

@@ -99,7 +99,7 @@ class AuditEntry(NamedTuple):
         """Decode the data, or raise ZnodeError."""
         document = JsonObject.decode(data, path)
         changes = document.object("changes")
-        texts = {name: changes.object(name) for name in changes.keys()}  # noqa: SIM118  # reading takes the keys out
+        texts = {name: changes.object(name) for name in changes.names()}
         return cls(
             document.timestamp() or 0,
             document.string("author"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.cluster.config.live_config import LiveConfig
@@ -183,8 +184,12 @@ class Controller:
         outcomes: list[Outcome] = []
         for commands in topic_commands.creation_commands(creations, settings):
             outcomes += await self._request(
-                lambda context, commands=commands: topic_commands.create_topics(  # type: ignore[misc]  # mypy does not infer lambda defaults
-                    context, commands, client_id, budget, self._rng
+                partial(
+                    topic_commands.create_topics,
+                    commands=commands,
+                    client_id=client_id,
+                    budget=budget,
+                    rng=self._rng,
                 ),
                 is_continued=bool(outcomes),
             )

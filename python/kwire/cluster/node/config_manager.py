@@ -75,7 +75,7 @@ class ConfigManager:
         """Return effective settings of this node, with their layers; all settings without names.
 
         Raises:
-            SettingError: there is no such setting.
+            SettingError: a setting is unknown.
         """
         config = self._node.config
         return [_shown(config.explain(name)) for name in names or config.names()]
@@ -294,7 +294,7 @@ def _checked_entity(kind: str, name: str, values: Any) -> dict[str, str]:
     if kind == "topics":
         for setting, text in values.items():
             if setting not in TOPIC_SETTINGS:
-                raise SettingError(setting, text, f"topic {name} has no such setting")
+                raise SettingError(setting, text, f"unknown setting of topic {name}")
             TOPIC_SETTINGS[setting].parse(text)
         return values
     if name != DEFAULT_ENTITY and not (name.isascii() and name.isdigit()):

@@ -2,7 +2,7 @@
 
 - Equal requests get equal responses until the metadata changes, so a small response from memory is cached by the bytes
   of its request, without the correlation id. The engine then answers runs of equal requests without Python looking at
-  each. The cache is bounded and is cleared by every metadata change. If responses depend on who asks, every subject has
+  each. The cache is bounded and is cleared by every metadata change. With an authorizer, every subject of a client has
   a cache of its own.
 - A request that cannot be decoded, or that is not served, closes its connection, because the layout of its response is
   unknown. The exception is ApiVersions of an unknown version, which is answered in version 0 with error 35.

@@ -144,7 +144,7 @@ class BrokerRegistration:
         features = {}
         if (value := document.take("features", None)) is not None:
             supported = JsonObject(value, path, "features")
-            for name in supported.keys():  # noqa: SIM118  # reading takes the keys out
+            for name in supported.names():
                 one = supported.object(name)
                 low, high = one.integer("min_version"), one.integer("max_version")
                 if not 1 <= low <= high <= MAX_FEATURE_VERSION:

@@ -71,7 +71,7 @@ class ConsumerRegistration:
         if pattern not in patterns:
             raise document.error("pattern", f"expected static, white_list, or black_list, found {pattern!r}")
         topics = document.object("subscription")
-        subscription = {topic: topics.integer(topic) for topic in topics.keys()}  # noqa: SIM118  # reading takes them out
+        subscription = {topic: topics.integer(topic) for topic in topics.names()}
         return cls(patterns[pattern], subscription, document.timestamp(), document.unknown())
 
 

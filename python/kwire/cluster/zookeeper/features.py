@@ -91,7 +91,7 @@ class FeaturesZnode:
         warnings: list[ZnodeError] = []
         if status == 1 or "features" in document:
             values = document.object("features")
-            for name in values.keys():  # noqa: SIM118  # reading takes the keys out
+            for name in values.names():
                 text = values.text(name)
                 levels = _decode_levels(values, name, warnings)
                 if levels is None:

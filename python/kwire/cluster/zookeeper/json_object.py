@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from kwire.cluster.zookeeper.errors import ZnodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 __all__ = [
     "NO_UNKNOWN_KEYS",
@@ -121,7 +121,7 @@ class JsonObject:
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
-    def keys(self) -> Iterable[str]:
+    def names(self) -> list[str]:
         """Return the keys that have not been read."""
         for key in self._values:
             if not _is_encodable(key):
@@ -225,7 +225,7 @@ class JsonObject:
     def string_map(self, key: str) -> dict[str, str]:
         """Read an object of strings."""
         inner = self.object(key)
-        return {name: inner.string(name) for name in inner.keys()}  # noqa: SIM118  # reading removes the keys
+        return {name: inner.string(name) for name in inner.names()}
 
     def object(self, key: str) -> JsonObject:
         """Read an object."""

@@ -2,7 +2,7 @@
 
 It has the guarantees of `Store` and the behavior of a ZooKeeper server. Requests are applied when they are called, and
 responses arrive in a later iteration of the event loop. Access control lists are stored, but not enforced; `forbidden`
-has the znodes that no session may use. There is no clock: sessions expire when `expire` is called.
+has the znodes that no session may use. Time plays no role: sessions expire when `expire` is called.
 """
 
 from __future__ import annotations

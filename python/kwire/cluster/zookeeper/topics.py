@@ -90,7 +90,7 @@ class TopicRegistration:
         adding = document.object("adding_replicas") if "adding_replicas" in document else JsonObject({}, path)
         removing = document.object("removing_replicas") if "removing_replicas" in document else JsonObject({}, path)
         partitions, added, removed = {}, {}, {}
-        for key in replicas.keys():  # noqa: SIM118  # reading takes the keys out
+        for key in replicas.names():
             if _INTEGER.fullmatch(key) is None or not -0x8000_0000 <= int(key) <= 0x7FFF_FFFF:
                 raise replicas.error(key, f"invalid partition id {key!r}")
             partition = int(key)

@@ -62,7 +62,7 @@ impl Gzip {
     }
 }
 
-/// Return the bytes after the header of a member, or None if there is no valid header.
+/// Return the bytes after the header of a member, or None if the header is invalid.
 fn header(bytes: &[u8]) -> Option<&[u8]> {
     let (fixed, mut rest) = bytes.split_first_chunk::<10>()?;
     let [0x1f, 0x8b, 8, flags, ..] = *fixed else {

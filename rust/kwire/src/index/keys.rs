@@ -29,7 +29,7 @@ impl KeyFields {
         (!fields.is_empty()).then_some(Self { fields })
     }
 
-    /// Return the contents of the key of an element, in the order of the names. `None` if there is no such element.
+    /// Return the contents of the key of an element, in the order of the names. `None` behind the last element.
     pub fn of_element<'b>(
         &self,
         index: &Index,

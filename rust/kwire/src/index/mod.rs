@@ -112,14 +112,14 @@ impl Index {
             + starts.sum::<usize>()
     }
 
-    /// Return a plain field. `None` if there is no such field.
+    /// Return a plain field. `None` for an unknown field.
     pub fn field<'a>(&self, plan: &'a Struct, input: &'a [u8], position: usize) -> Option<Part<'a>> {
         let kind = &plan.fields.get(position)?.kind;
         let bytes = input.get(*self.fields.get(position)?..*self.fields.get(position + 1)?)?;
         Some(Part(bytes, Content::Value(kind)))
     }
 
-    /// Return an element of an array of structs. `None` if there is no such element.
+    /// Return an element of an array of structs. `None` behind the last element.
     pub fn element<'a>(&self, plan: &'a Struct, input: &'a [u8], position: usize, element: usize) -> Option<Part<'a>> {
         let range = self.range(position, &(element..element.checked_add(1)?))?;
         Some(Part(input.get(range)?, Content::Struct(element_of(plan, position)?)))
