@@ -40,6 +40,8 @@ mod unsafe_interpreter;
 mod unsafe_layout;
 #[allow(unsafe_code, reason = "removes the garbage collector's header from struct classes")]
 mod unsafe_objects;
+#[allow(unsafe_code, reason = "counts the references of objects")]
+mod unsafe_owned;
 #[allow(unsafe_code, reason = "calls an intrinsic of the processor")]
 mod unsafe_prefetch;
 #[allow(unsafe_code, reason = "writes the slots of records")]

@@ -15,7 +15,8 @@ use crate::errors::plan_error;
 use crate::immutable_bytes::ImmutableBytes;
 use crate::unsafe_arrow::chunks;
 use crate::unsafe_layout::Layout;
-use crate::unsafe_record_builder::{Builder, Failed};
+use crate::unsafe_owned::Raised;
+use crate::unsafe_record_builder::Builder;
 use crate::unsafe_record_source::Source;
 
 /// The classes as a plan, which finds the offsets of their slots. The batch comes first, then the record, then the header.
@@ -124,7 +125,7 @@ impl Records {
         decoder.release(KEPT);
         put_back(&self.decoder, decoder);
         walked.map_err(|stop| stopped(py, stop))?;
-        let made = builder.end_batch().map_err(|Failed| PyErr::fetch(py))?;
+        let made = builder.end_batch().map_err(|Raised| PyErr::fetch(py))?;
         Ok(Some((made, batch.position + batch.bytes.len())))
     }
 
@@ -282,7 +283,7 @@ impl Records {
             decoder
                 .walk(&batch, check_crc, &mut budget, &mut builder)
                 .map_err(|stop| stopped(py, stop))?;
-            made.push(builder.end_batch().map_err(|Failed| PyErr::fetch(py))?);
+            made.push(builder.end_batch().map_err(|Raised| PyErr::fetch(py))?);
         }
         Ok((PyTuple::new(py, made)?, batches.unread()))
     }
@@ -315,10 +316,10 @@ fn put_back<T>(place: &Mutex<Option<Box<T>>>, state: Box<T>) {
     }
 }
 
-fn stopped(py: Python<'_>, stop: Stop<Failed>) -> PyErr {
+fn stopped(py: Python<'_>, stop: Stop<Raised>) -> PyErr {
     match stop {
         Stop::Bytes(error) => decode_error(py, &error),
-        Stop::Visitor(Failed) => PyErr::fetch(py),
+        Stop::Visitor(Raised) => PyErr::fetch(py),
     }
 }
 

@@ -20,56 +20,9 @@ use pyo3::prelude::*;
 use crate::memo::{ShortKey, hash};
 use crate::unsafe_caches::{Caches, MAX_CACHED};
 use crate::unsafe_constants::Constants;
-use crate::unsafe_layout::{Layout, TagsLayout, Uuids, count, write};
+use crate::unsafe_layout::{Layout, TagsLayout, Uuids, write};
+use crate::unsafe_owned::{Owned, Raised};
 use crate::unsafe_uniform::new_objects;
-
-/// An owned reference, which is released if decoding fails.
-pub(crate) struct Owned(NonNull<ffi::PyObject>);
-
-impl Owned {
-    /// Take over a new reference. Null means that an exception is set.
-    ///
-    /// # Safety
-    /// `pointer` is null or a reference that the caller owns.
-    #[inline(always)]
-    unsafe fn new(pointer: *mut ffi::PyObject) -> Result<Self, Raised> {
-        NonNull::new(pointer).map(Self).ok_or(Raised)
-    }
-
-    /// Create another reference to an object.
-    ///
-    /// # Safety
-    /// The object is alive.
-    #[inline(always)]
-    pub(crate) unsafe fn borrowed(pointer: NonNull<ffi::PyObject>) -> Self {
-        // SAFETY: the caller ensures that the object is alive.
-        unsafe { count(pointer.as_ptr()) };
-        Self(pointer)
-    }
-
-    #[inline(always)]
-    pub(crate) fn pointer(&self) -> NonNull<ffi::PyObject> {
-        self.0
-    }
-
-    #[inline(always)]
-    pub(crate) fn into_pointer(self) -> *mut ffi::PyObject {
-        let pointer = self.0.as_ptr();
-        std::mem::forget(self);
-        pointer
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        // SAFETY: the reference is owned, and the GIL is held (invariant 1).
-        unsafe { ffi::Py_DECREF(self.0.as_ptr()) }
-    }
-}
-
-/// A Python exception is set.
-#[derive(Debug)]
-pub(crate) struct Raised;
 
 /// A struct that is being built: a complete object with null in the slots that have not been set.
 pub(crate) struct Draft<'a> {
@@ -86,7 +39,7 @@ impl Items {
     /// Return the address of the first element.
     pub(crate) fn elements(&self) -> *mut *mut ffi::PyObject {
         // SAFETY: the object is a live tuple. Only an address is computed.
-        unsafe { (&raw mut (*self.tuple.0.as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast() }
+        unsafe { (&raw mut (*self.tuple.pointer().as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast() }
     }
 }
 
@@ -142,7 +95,7 @@ impl<'a, 'py> Builder<'a, 'py> {
                 return Ok(Owned::borrowed(kept));
             }
             let made = Owned::new(ffi::PyLong_FromLongLong(value))?;
-            self.caches.keep_integer(number, made.0);
+            self.caches.keep_integer(number, made.pointer());
             Ok(made)
         }
     }
@@ -163,7 +116,7 @@ impl<'a, 'py> Builder<'a, 'py> {
         let made = self.tuple(Primitive::Int32, bytes)?;
         if let Some(key) = key {
             // SAFETY: the tuple is complete and has exact ints only. The GIL is held (invariant 1).
-            unsafe { self.caches.keep_short_array(key, made.0) };
+            unsafe { self.caches.keep_short_array(key, made.pointer()) };
         }
         Ok(made)
     }
@@ -175,7 +128,7 @@ impl<'a, 'py> Builder<'a, 'py> {
             Some(found) => unsafe { Owned::borrowed(found) },
             None => self.new_short_array(Some(key), bytes)?,
         };
-        self.last_short_array = Some((key, made.0));
+        self.last_short_array = Some((key, made.pointer()));
         Ok(made)
     }
 
@@ -185,7 +138,7 @@ impl<'a, 'py> Builder<'a, 'py> {
             Some((before, of, tuple)) if before == kind && of == bytes => Ok(unsafe { Owned::borrowed(tuple) }),
             _ => {
                 let made = self.tuple(kind, bytes)?;
-                self.last_array = Some((kind, bytes, made.0));
+                self.last_array = Some((kind, bytes, made.pointer()));
                 Ok(made)
             }
         }
@@ -204,7 +157,7 @@ impl<'a, 'py> Builder<'a, 'py> {
         let made = made
             .map_err(|error| raise(self.py, error))
             .and_then(|made| unsafe { Owned::new(made.into_ptr()) })?;
-        self.last_tags = Some((raw.to_vec(), made.0));
+        self.last_tags = Some((raw.to_vec(), made.pointer()));
         Ok(made)
     }
 
@@ -219,7 +172,7 @@ impl<'a, 'py> Builder<'a, 'py> {
                 return Ok(Items { tuple });
             }
             let tuple = Owned::new(ffi::PyTuple_New(count.cast_signed()))?;
-            ffi::PyObject_GC_UnTrack(tuple.0.as_ptr().cast());
+            ffi::PyObject_GC_UnTrack(tuple.pointer().as_ptr().cast());
             Ok(Items { tuple })
         }
     }
@@ -229,7 +182,7 @@ impl<'a, 'py> Builder<'a, 'py> {
     pub(crate) fn complete(&self, array: Items) -> Owned {
         // Without classes that have a garbage collector header, the tuple cannot be part of a cycle.
         if self.tracked {
-            self.track(array.tuple.0);
+            self.track(array.tuple.pointer());
         }
         array.tuple
     }
@@ -290,7 +243,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
         unsafe {
             if text.is_ascii() && bytes.len() > 1 {
                 let made = Owned::new(ffi::PyUnicode_New(bytes.len().cast_signed(), 127))?;
-                let data = ffi::PyUnicode_DATA(made.0.as_ptr()).cast::<u8>();
+                let data = ffi::PyUnicode_DATA(made.pointer().as_ptr()).cast::<u8>();
                 data.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
                 return Ok(made);
             }
@@ -389,7 +342,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
         // this class, which has not been written yet (invariant 3).
         unsafe {
             let offset = *body.layout.offsets.get_unchecked(position);
-            write(body.object.0.as_ptr(), offset, value.into_pointer());
+            write(body.object.pointer().as_ptr(), offset, value.into_pointer());
         }
     }
 
@@ -399,7 +352,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
         unsafe {
             let slot = body
                 .object
-                .0
+                .pointer()
                 .as_ptr()
                 .byte_add(body.layout.offsets[position])
                 .cast::<*mut ffi::PyObject>();
@@ -413,7 +366,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
         unsafe {
             let slot = body
                 .object
-                .0
+                .pointer()
                 .as_ptr()
                 .byte_add(body.layout.unknown_tags)
                 .cast::<*mut ffi::PyObject>();
@@ -425,8 +378,8 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
     #[inline(always)]
     fn end_struct(&mut self, body: Draft<'a>, _: &'a Struct) -> Result<Owned, Raised> {
         // SAFETY: the object is alive.
-        if self.tracked && unsafe { ffi::PyObject_IS_GC(body.object.0.as_ptr()) } != 0 {
-            self.track(body.object.0);
+        if self.tracked && unsafe { ffi::PyObject_IS_GC(body.object.pointer().as_ptr()) } != 0 {
+            self.track(body.object.pointer());
         }
         Ok(body.object)
     }
@@ -489,7 +442,7 @@ impl<'a> Visitor<'a> for Builder<'a, '_> {
         };
         if cache.memo.on && bytes.len() <= MAX_CACHED {
             cache.length = bytes.len();
-            cache.memo.put(start, bytes, hash(bytes), value.0);
+            cache.memo.put(start, bytes, hash(bytes), value.pointer());
         }
     }
 }

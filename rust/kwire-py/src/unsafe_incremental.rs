@@ -12,9 +12,10 @@ use kwire::plan::Struct;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::unsafe_builder::{Builder, Owned, Raised};
+use crate::unsafe_builder::Builder;
 use crate::unsafe_caches::Caches;
 use crate::unsafe_layout::Layout;
+use crate::unsafe_owned::{Owned, Raised};
 use crate::unsafe_prefetch::prefetch;
 
 /// An object of the previous message.

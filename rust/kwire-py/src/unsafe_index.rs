@@ -6,9 +6,10 @@ use kwire::Stop;
 use kwire::index::Part;
 use pyo3::prelude::*;
 
-use crate::unsafe_builder::{Builder, Raised};
+use crate::unsafe_builder::Builder;
 use crate::unsafe_caches::Caches;
 use crate::unsafe_layout::Layout;
+use crate::unsafe_owned::Raised;
 
 /// Decode a part and return it, or the error of the bytes or of Python.
 pub(crate) fn build_part<'py>(

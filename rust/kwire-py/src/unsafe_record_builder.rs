@@ -5,67 +5,14 @@
 //!    being built, and tuples are untracked by the garbage collector until they are complete.
 //! 2. A slot is written once, at the offset that its own descriptor names (`slot_offset`).
 
-use std::ptr::NonNull;
-
 use kwire_records::{Header, Record, Visitor};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::unsafe_builder::Raised;
 use crate::unsafe_constants::Constants;
-use crate::unsafe_layout::{Layout, count, write};
+use crate::unsafe_layout::{Layout, write};
+use crate::unsafe_owned::{Owned, Raised};
 use crate::unsafe_uniform::new_objects;
-
-type Node = *mut ffi::PyObject;
-
-/// A Python exception is set.
-#[derive(Debug)]
-pub(crate) struct Failed;
-
-/// An owned reference.
-struct Owned(NonNull<ffi::PyObject>);
-
-impl Owned {
-    /// Take over a new reference. Null means that an exception is set.
-    ///
-    /// # Safety
-    /// `pointer` is null or a reference that the caller owns.
-    #[inline(always)]
-    unsafe fn new(pointer: Node) -> Result<Self, Failed> {
-        NonNull::new(pointer).map(Self).ok_or(Failed)
-    }
-
-    /// Create another reference to an object.
-    ///
-    /// # Safety
-    /// The object is alive.
-    #[inline(always)]
-    unsafe fn borrowed(pointer: NonNull<ffi::PyObject>) -> Self {
-        // SAFETY: the caller ensures that the object is alive.
-        unsafe { count(pointer.as_ptr()) };
-        Self(pointer)
-    }
-
-    #[inline(always)]
-    fn another(&self) -> Self {
-        // SAFETY: this reference keeps the object alive.
-        unsafe { Self::borrowed(self.0) }
-    }
-
-    #[inline(always)]
-    fn into_pointer(self) -> Node {
-        let pointer = self.0.as_ptr();
-        std::mem::forget(self);
-        pointer
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        // SAFETY: the reference is owned, and the GIL is held (invariant 1).
-        unsafe { ffi::Py_DECREF(self.0.as_ptr()) }
-    }
-}
 
 /// A tuple that is being filled from the left.
 struct Items {
@@ -75,13 +22,13 @@ struct Items {
 }
 
 impl Items {
-    fn new(size: usize) -> Result<Self, Failed> {
+    fn new(size: usize) -> Result<Self, Raised> {
         // SAFETY: the call returns a new tuple with null elements, or null with an exception set. The empty tuple is
         // shared and not tracked. Untracked, the incomplete tuple is invisible to the garbage collector.
         unsafe {
             let tuple = Owned::new(ffi::PyTuple_New(size.cast_signed()))?;
             if size > 0 {
-                ffi::PyObject_GC_UnTrack(tuple.0.as_ptr().cast());
+                ffi::PyObject_GC_UnTrack(tuple.pointer().as_ptr().cast());
             }
             Ok(Self { tuple, filled: 0, size })
         }
@@ -91,7 +38,13 @@ impl Items {
     fn push(&mut self, item: Owned) {
         if self.filled < self.size {
             // SAFETY: the index is in bounds, its element is null, and nothing else refers to the tuple.
-            unsafe { ffi::PyTuple_SET_ITEM(self.tuple.0.as_ptr(), self.filled.cast_signed(), item.into_pointer()) };
+            unsafe {
+                ffi::PyTuple_SET_ITEM(
+                    self.tuple.pointer().as_ptr(),
+                    self.filled.cast_signed(),
+                    item.into_pointer(),
+                );
+            };
             self.filled += 1;
         }
     }
@@ -104,7 +57,7 @@ impl Items {
     fn finish(self, tracked: bool) -> Owned {
         if tracked && self.size > 0 {
             // SAFETY: the tuple is complete and untracked.
-            unsafe { ffi::PyObject_GC_Track(self.tuple.0.as_ptr().cast()) };
+            unsafe { ffi::PyObject_GC_Track(self.tuple.pointer().as_ptr().cast()) };
         }
         self.tuple
     }
@@ -154,10 +107,10 @@ impl<'a, 'py> Builder<'a, 'py> {
     }
 
     /// Return the batch that has been walked.
-    pub(crate) fn end_batch(&mut self) -> Result<Bound<'py, PyAny>, Failed> {
+    pub(crate) fn end_batch(&mut self) -> Result<Bound<'py, PyAny>, Raised> {
         let (Some(header), Some(records)) = (self.header.take(), self.records.take()) else {
             pyo3::exceptions::PyRuntimeError::new_err("a batch ended before it began").restore(self.py);
-            return Err(Failed);
+            return Err(Raised);
         };
         let layout = &self.layouts[0];
         let batch = allocate(layout)?;
@@ -183,7 +136,7 @@ impl<'a, 'py> Builder<'a, 'py> {
     }
 
     #[inline(always)]
-    fn integer(&self, value: i64) -> Result<Owned, Failed> {
+    fn integer(&self, value: i64) -> Result<Owned, Raised> {
         match self.constants.small(value) {
             // SAFETY: small integers are never freed.
             Some(small) => Ok(unsafe { Owned::borrowed(small) }),
@@ -194,7 +147,7 @@ impl<'a, 'py> Builder<'a, 'py> {
 
     /// Return the object of a timestamp. Successive records often have the same.
     #[inline(always)]
-    fn timestamp(&mut self, value: i64) -> Result<Owned, Failed> {
+    fn timestamp(&mut self, value: i64) -> Result<Owned, Raised> {
         if let Some((before, object)) = &self.last_timestamp
             && *before == value
         {
@@ -206,7 +159,7 @@ impl<'a, 'py> Builder<'a, 'py> {
     }
 
     #[inline]
-    fn key(&mut self, index: usize, bytes: &[u8]) -> Result<Owned, Failed> {
+    fn key(&mut self, index: usize, bytes: &[u8]) -> Result<Owned, Raised> {
         if let Some((before, object)) = self.keys.get(index)
             && before == bytes
         {
@@ -231,9 +184,9 @@ impl<'a, 'py> Builder<'a, 'py> {
 }
 
 impl Visitor for Builder<'_, '_> {
-    type Error = Failed;
+    type Error = Raised;
 
-    fn batch(&mut self, header: &Header, count: usize) -> Result<(), Failed> {
+    fn batch(&mut self, header: &Header, count: usize) -> Result<(), Raised> {
         self.header = Some(*header);
         self.records = Some(Items::new(count)?);
         self.headers = None;
@@ -241,7 +194,7 @@ impl Visitor for Builder<'_, '_> {
     }
 
     #[inline]
-    fn record(&mut self, record: &Record<'_>) -> Result<(), Failed> {
+    fn record(&mut self, record: &Record<'_>) -> Result<(), Raised> {
         let layout = &self.layouts[1];
         let object = allocate(layout)?;
         let offset = self.integer(record.offset)?;
@@ -266,7 +219,7 @@ impl Visitor for Builder<'_, '_> {
     }
 
     #[inline]
-    fn header(&mut self, index: usize, key: &[u8], value: Option<&[u8]>) -> Result<(), Failed> {
+    fn header(&mut self, index: usize, key: &[u8], value: Option<&[u8]>) -> Result<(), Raised> {
         let layout = &self.layouts[2];
         let object = allocate(layout)?;
         let key = self.key(index, key)?;
@@ -291,7 +244,7 @@ impl Visitor for Builder<'_, '_> {
 
 /// Return a `bytes` object, or None.
 #[inline(always)]
-fn new_bytes(bytes: Option<&[u8]>) -> Result<Owned, Failed> {
+fn new_bytes(bytes: Option<&[u8]>) -> Result<Owned, Raised> {
     // SAFETY: the call copies the bytes into a new object, or returns null with an exception set. None is never
     // freed.
     unsafe {
@@ -307,18 +260,18 @@ fn new_bytes(bytes: Option<&[u8]>) -> Result<Owned, Failed> {
 
 /// Create an instance with null in its fields.
 #[inline(always)]
-fn allocate(layout: &Layout) -> Result<Owned, Failed> {
+fn allocate(layout: &Layout) -> Result<Owned, Raised> {
     // SAFETY: the place of the new object is null. Instances of classes that are not adopted come from their own
     // allocator, and their slots are written here for the first time.
     unsafe {
         if layout.adopted {
             let mut object = std::ptr::null_mut();
-            new_objects(layout, &raw mut object, 1).map_err(|Raised| Failed)?;
+            new_objects(layout, &raw mut object, 1)?;
             return Owned::new(object);
         }
         let object = Owned::new(ffi::PyType_GenericAlloc(layout.type_pointer(), 0))?;
         for (offset, default) in &layout.defaults {
-            write(object.0.as_ptr(), *offset, ffi::Py_NewRef(default.as_ptr()));
+            write(object.pointer().as_ptr(), *offset, ffi::Py_NewRef(default.as_ptr()));
         }
         Ok(object)
     }
@@ -329,6 +282,6 @@ fn allocate(layout: &Layout) -> Result<Owned, Failed> {
 fn set(object: &Owned, layout: &Layout, position: usize, value: Owned) {
     if let Some(offset) = layout.offsets.get(position) {
         // SAFETY: the offset is that of a slot of the object's class, which has not been written yet (invariant 2).
-        unsafe { write(object.0.as_ptr(), *offset, value.into_pointer()) };
+        unsafe { write(object.pointer().as_ptr(), *offset, value.into_pointer()) };
     }
 }

@@ -17,9 +17,10 @@ use kwire::plan::{Part, Primitive, Struct, Type};
 use pyo3::ffi;
 
 use crate::memo::{ShortKey, hash_of_sample, same};
-use crate::unsafe_builder::{Builder, Owned, Raised};
+use crate::unsafe_builder::Builder;
 use crate::unsafe_constants::STRIDE;
 use crate::unsafe_layout::{Layout, count, count_many, write};
+use crate::unsafe_owned::{Owned, Raised};
 use crate::unsafe_slabs::take;
 
 type Object = *mut ffi::PyObject;

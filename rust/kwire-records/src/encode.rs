@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::batch::{LOG_OVERHEAD, OVERHEAD_V2, SMALLEST_V0, SMALLEST_V1};
 use crate::compression::{Compression, Compressor};
+use crate::varint::{Small, put_varint, varint_size};
 
 const LOG_APPEND_TIME: i16 = 0x08;
 
@@ -432,83 +433,6 @@ fn length(bytes: Option<&[u8]>, field: &'static str) -> Result<i32, Box<EncodeEr
     match bytes {
         None => Ok(-1),
         Some(bytes) => i32::try_from(bytes.len()).map_err(|_| too_long(field, bytes.len())),
-    }
-}
-
-fn zigzag(value: i32) -> u32 {
-    (value << 1).cast_unsigned() ^ (value >> 31).cast_unsigned()
-}
-
-#[inline(always)]
-fn varint_size(value: i32) -> usize {
-    match zigzag(value) {
-        0..0x80 => 1,
-        0x80..0x4000 => 2,
-        0x4000..0x20_0000 => 3,
-        0x20_0000..0x1000_0000 => 4,
-        _ => 5,
-    }
-}
-
-#[inline(always)]
-fn put_varint(value: i32, out: &mut Vec<u8>) {
-    let mut small = Small::new();
-    small.varint(value);
-    out.extend_from_slice(small.bytes());
-}
-
-/// The first bytes of a record: at most 26.
-struct Small {
-    bytes: [u8; 32],
-    length: usize,
-}
-
-impl Small {
-    #[inline(always)]
-    fn new() -> Self {
-        Self {
-            bytes: [0; 32],
-            length: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn put(&mut self, byte: u8) {
-        if let Some(place) = self.bytes.get_mut(self.length) {
-            *place = byte;
-        }
-        self.length += 1;
-    }
-
-    #[inline(always)]
-    fn varint(&mut self, value: i32) {
-        self.unsigned(zigzag(value).into());
-    }
-
-    #[inline(always)]
-    fn varlong(&mut self, value: i64) {
-        self.unsigned((value << 1).cast_unsigned() ^ (value >> 63).cast_unsigned());
-    }
-
-    #[inline(always)]
-    fn unsigned(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.put((value & 0x7f).to_le_bytes()[0] | 0x80);
-            value >>= 7;
-        }
-        self.put(value.to_le_bytes()[0]);
-    }
-
-    #[inline(always)]
-    fn append(&mut self, other: &Self) {
-        for byte in other.bytes() {
-            self.put(*byte);
-        }
-    }
-
-    #[inline(always)]
-    fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
     }
 }
 

@@ -18,6 +18,7 @@ mod encode;
 mod error;
 mod legacy;
 mod reader;
+mod varint;
 
 pub use batch::{Batches, Header, RawBatch};
 pub use columns::{Chunk, ColumnsError, columns, schema};

@@ -26,9 +26,11 @@ pub mod incremental;
 pub mod index;
 mod parse;
 pub mod plan;
+mod plan_text;
 mod reader;
 mod sink;
 mod uniform;
+mod unknown_tags;
 mod validate;
 mod value;
 
