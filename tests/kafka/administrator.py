@@ -33,9 +33,13 @@ class Administrator:
     def __init__(self, cluster: Cluster) -> None:
         self._client: Any = confluent.AdminClient({"bootstrap.servers": cluster.bootstrap})
 
-    def create(self, topic: str, partitions: int, replicas: int = 1) -> None:
-        """Create a topic and wait until it is listed, which may be later than the response."""
-        created = self._client.create_topics([confluent.NewTopic(topic, partitions, replicas)])
+    def create(self, topic: str, partitions: int, replicas: int = 1, **configs: str) -> None:
+        """Create a topic and wait until it is listed, which may be later than the response.
+
+        Underscores in the names of `configs` stand for dots.
+        """
+        config = {name.replace("_", "."): value for name, value in configs.items()}
+        created = self._client.create_topics([confluent.NewTopic(topic, partitions, replicas, config=config)])
         created[topic].result(SECONDS)
         eventually_sync(lambda: sum(name == topic for name, _ in self.list().partitions) == partitions)
 

@@ -55,7 +55,8 @@ def topic(cluster: Cluster) -> str:
 
 def new_topic(cluster: Cluster) -> str:
     name = f"records-{uuid.uuid4().hex[:8]}"
-    Administrator(cluster).create(name, 1)
+    # The records are years old, so the broker would delete them as soon as it looks for old segments.
+    Administrator(cluster).create(name, 1, retention_ms="-1")
     return name
 
 
