@@ -171,19 +171,16 @@ def decode_kwire(data: bytes) -> list[Any]:
 
 
 def decode_aiokafka(data: bytes) -> list[Any]:
-    found: list[Any] = []
-    batches = AiokafkaMemoryRecords(data)
-    while batches.has_next():
-        batch = batches.next_batch()
-        if not batch.validate_crc():
-            raise ValueError("checksum")
-        found.extend(batch)
-    return found
+    return checked_records(AiokafkaMemoryRecords(data))
 
 
 def decode_kafka_python(data: bytes) -> list[Any]:
+    return checked_records(KafkaPythonMemoryRecords(data))
+
+
+def checked_records(batches: Any) -> list[Any]:
+    """Decode with the interface that both libraries have, as their consumers do: with checksums."""
     found: list[Any] = []
-    batches = KafkaPythonMemoryRecords(data)
     while batches.has_next():
         batch = batches.next_batch()
         if not batch.validate_crc():

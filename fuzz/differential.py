@@ -9,22 +9,24 @@ from __future__ import annotations
 import sys
 
 
-def main() -> None:
+def fuzz_bodies(check: str) -> None:
+    """Call a function of `fuzz.agreement` with messages, versions, and bodies that Atheris chooses."""
     import atheris
 
     with atheris.instrument_imports(include=["kwire.reference"]):
         from fuzz import agreement
 
     subjects = agreement.subjects()
+    check_body = getattr(agreement, check)
 
     def one_input(data: bytes) -> None:
         if len(data) >= 2:
             cls, version = subjects[int.from_bytes(data[:2], "big") % len(subjects)]
-            agreement.check(cls, version, data[2:])
+            check_body(cls, version, data[2:])
 
     atheris.Setup(sys.argv, one_input)
     atheris.Fuzz()
 
 
 if __name__ == "__main__":
-    main()
+    fuzz_bodies("check")

@@ -1,7 +1,9 @@
 //! Properties of all bytes as record batches.
 //! `rust/kwire-records/tests/regressions.rs` includes this file and checks inputs that once failed.
 
-use kwire_records::{BatchFields, Batches, Budget, Decoder, Encoder, Header, Limits, Record, Stop, Visitor, columns};
+use kwire_records::{
+    BatchFields, Batches, Budget, Decoder, Encoder, Header, Limits, NewRecord, Record, Stop, Visitor, columns,
+};
 
 /// A record with its own bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,9 +123,14 @@ fn check_round_trip(found: &Collector) {
             .iter()
             .map(|(key, value)| (key.as_slice(), value.as_deref()))
             .collect();
-        let (key, value) = (record.key.as_deref(), record.value.as_deref());
-        let written = encoder.record(record.offset, record.timestamp, key, value, &headers, &mut out);
-        if written.is_err() {
+        let new = NewRecord {
+            offset: record.offset,
+            timestamp: record.timestamp,
+            key: record.key.as_deref(),
+            value: record.value.as_deref(),
+            headers: &headers,
+        };
+        if encoder.record(&new, &mut out).is_err() {
             return;
         }
     }

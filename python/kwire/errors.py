@@ -131,8 +131,10 @@ class DecodeError(KwireError, ValueError):
 
     def __str__(self) -> str:
         where = path_text(self.path)
-        text = f"{where}: {self.kind}" if where else self.kind
-        text += f" at byte {self.offset}"
+        return f"{where}: {self.kind}{self._details()}" if where else f"{self.kind}{self._details()}"
+
+    def _details(self) -> str:
+        text = f" at byte {self.offset}"
         if self.kind == "tag_size":
             text += f": {self.left} of {self.wanted} bytes not used"
         elif self.kind == "trailing_bytes":
@@ -167,17 +169,13 @@ class RecordsDecodeError(DecodeError):
         self.args = (kind, offset, path, wanted, left, decompressed)
         self.decompressed = decompressed
 
-    def __str__(self) -> str:
-        where = path_text(self.path)
-        text = f"{where}: {self.kind} at byte {self.offset}" if where else f"{self.kind} at byte {self.offset}"
+    def _details(self) -> str:
+        text = super()._details()
+        if self.kind == "limit_exceeded":
+            text = f" at byte {self.offset}: more than {self.wanted} bytes"
         if self.decompressed:
-            text += " of the decompressed records"
-        if self.kind == "trailing_bytes":
-            text += f": {self.left} left over"
-        elif self.kind == "limit_exceeded":
-            text += f": more than {self.wanted} bytes"
-        elif self.wanted is not None:
-            text += f": {self.wanted} bytes wanted, {self.left} left"
+            at = f" at byte {self.offset}"
+            text = f"{at} of the decompressed records{text.removeprefix(at)}"
         return text
 
 

@@ -10,15 +10,21 @@ import dataclasses
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from kwire.client.admin import AdminError
 from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["Column", "cells", "column", "columns", "json_value", "topic_id_text"]
+    from kwire.verbs.verb import Rows
+
+__all__ = ["Column", "cells", "column", "columns", "json_value", "rows_of", "topic_id_text"]
+
+R = TypeVar("R")
+T = TypeVar("T")
 
 NUMBERS = ("int", "float", "int | None", "float | None")
 
@@ -52,6 +58,11 @@ def column(
         table: whether tables show the field. JSON always does.
     """
     return {"title": title, "unit": unit, "rows": rows, "table": table}
+
+
+def rows_of(found: Mapping[str, T | AdminError], row: Callable[[str, T], R]) -> Rows[R]:
+    """Return the row of each item that was found, and a failure for each item that a broker refused."""
+    return [Failure(name, item) if isinstance(item, AdminError) else row(name, item) for name, item in found.items()]
 
 
 def columns(row_class: Any) -> tuple[Column, ...]:

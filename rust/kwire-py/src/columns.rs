@@ -56,28 +56,7 @@ impl Columns {
 
     /// Decode a sequence of bytes-like objects and None, or binary Arrow data, into a batch.
     fn batch(&self, py: Python<'_>, frames: &Bound<'_, PyAny>, max_bytes: usize) -> PyResult<Batch> {
-        let made = if let Some(chunks) = chunks(frames)? {
-            let mut slices = Vec::new();
-            for chunk in &chunks {
-                add_slices(chunk, &mut slices)?;
-            }
-            py.detach(|| self.compiled.batch(&slices, max_bytes))
-        } else {
-            let mut held: Vec<Option<ImmutableBytes<'_>>> = Vec::new();
-            for frame in frames.try_iter()? {
-                let frame = frame?;
-                held.push(if frame.is_none() {
-                    None
-                } else {
-                    Some(ImmutableBytes::new(&frame)?)
-                });
-            }
-            let slices: Vec<_> = held
-                .iter()
-                .map(|frame| frame.as_ref().map(ImmutableBytes::as_slice))
-                .collect();
-            py.detach(|| self.compiled.batch(&slices, max_bytes))
-        };
+        let made = with_frames(frames, |slices| py.detach(|| self.compiled.batch(slices, max_bytes)))?;
         match made {
             Ok(batch) => Ok(Batch(batch)),
             Err(BatchError::TooLarge { bytes }) => Err(too_large(py, bytes)),
@@ -88,8 +67,33 @@ impl Columns {
     }
 }
 
+/// Call `work` with the frames of a sequence of bytes-like objects and None, or of binary Arrow data.
+pub(crate) fn with_frames<T>(frames: &Bound<'_, PyAny>, work: impl FnOnce(&[Option<&[u8]>]) -> T) -> PyResult<T> {
+    if let Some(chunks) = chunks(frames)? {
+        let mut slices = Vec::new();
+        for chunk in &chunks {
+            add_slices(chunk, &mut slices)?;
+        }
+        return Ok(work(&slices));
+    }
+    let mut held: Vec<Option<ImmutableBytes<'_>>> = Vec::new();
+    for frame in frames.try_iter()? {
+        let frame = frame?;
+        held.push(if frame.is_none() {
+            None
+        } else {
+            Some(ImmutableBytes::new(&frame)?)
+        });
+    }
+    let slices: Vec<_> = held
+        .iter()
+        .map(|frame| frame.as_ref().map(ImmutableBytes::as_slice))
+        .collect();
+    Ok(work(&slices))
+}
+
 /// Append the frames of a binary array to `slices`.
-pub(crate) fn add_slices<'a>(chunk: &'a ArrayRef, slices: &mut Vec<Option<&'a [u8]>>) -> PyResult<()> {
+fn add_slices<'a>(chunk: &'a ArrayRef, slices: &mut Vec<Option<&'a [u8]>>) -> PyResult<()> {
     let chunk = chunk.as_any();
     if let Some(array) = chunk.downcast_ref::<BinaryArray>() {
         slices.extend(array.iter());

@@ -10,10 +10,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 
-use crate::columns::{Batch, Schema, add_slices, too_large};
+use crate::columns::{Batch, Schema, too_large, with_frames};
 use crate::errors::plan_error;
 use crate::immutable_bytes::ImmutableBytes;
-use crate::unsafe_arrow::chunks;
 use crate::unsafe_layout::Layout;
 use crate::unsafe_owned::Raised;
 use crate::unsafe_record_builder::Builder;
@@ -226,28 +225,9 @@ impl Records {
         max_ratio: usize,
     ) -> PyResult<Batch> {
         let limits = Limits { max_size, max_ratio };
-        let made = if let Some(chunks) = chunks(frames)? {
-            let mut slices = Vec::new();
-            for chunk in &chunks {
-                add_slices(chunk, &mut slices)?;
-            }
-            py.detach(|| kwire_records::columns(&slices, check_crc, limits))
-        } else {
-            let mut held: Vec<Option<ImmutableBytes<'_>>> = Vec::new();
-            for frame in frames.try_iter()? {
-                let frame = frame?;
-                held.push(if frame.is_none() {
-                    None
-                } else {
-                    Some(ImmutableBytes::new(&frame)?)
-                });
-            }
-            let slices: Vec<_> = held
-                .iter()
-                .map(|frame| frame.as_ref().map(ImmutableBytes::as_slice))
-                .collect();
-            py.detach(|| kwire_records::columns(&slices, check_crc, limits))
-        };
+        let made = with_frames(frames, |slices| {
+            py.detach(|| kwire_records::columns(slices, check_crc, limits))
+        })?;
         match made {
             Ok(batch) => Ok(Batch(batch)),
             Err(ColumnsError::TooLarge) => Err(too_large(py, MAX_COLUMN_BYTES + 1)),

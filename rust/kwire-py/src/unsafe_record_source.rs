@@ -6,7 +6,7 @@
 //! 3. A slot is read at the offset that its own descriptor names (`slot_offset`), and only after its object has been
 //!    checked to be an instance of the class that named the offset.
 
-use kwire_records::{Encoder, RecordHeader};
+use kwire_records::{Encoder, NewRecord, RecordHeader};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -67,9 +67,16 @@ impl<'a> Source<'a> {
                 }
             });
             match read {
-                Ok((offset, timestamp, key, value)) => encoder
-                    .record(offset, timestamp, key, value, &headers, out)
-                    .map_err(|error| encode_error(py, &error))?,
+                Ok((offset, timestamp, key, value)) => {
+                    let record = NewRecord {
+                        offset,
+                        timestamp,
+                        key,
+                        value,
+                        headers: &headers,
+                    };
+                    encoder.record(&record, out).map_err(|error| encode_error(py, &error))?;
+                }
                 Err(wrong) => return Err(raised(py, index, &wrong)?),
             }
         }

@@ -83,6 +83,21 @@ fn error(problem: Problem, record: Option<usize>, field: &'static str, reason: S
 /// A header of a record: key and value.
 pub type RecordHeader<'a> = (&'a [u8], Option<&'a [u8]>);
 
+/// A record to encode. Magic 2 writes offset and timestamp relative to those of the batch.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRecord<'a> {
+    /// The offset in the partition.
+    pub offset: i64,
+    /// Milliseconds since 1970-01-01T00:00:00Z; -1 for none.
+    pub timestamp: i64,
+    /// The key, or null.
+    pub key: Option<&'a [u8]>,
+    /// The value, or null.
+    pub value: Option<&'a [u8]>,
+    /// The headers, which magic 0 and 1 lack.
+    pub headers: &'a [RecordHeader<'a>],
+}
+
 /// Encodes batches: `begin`, `record` for each record, and `finish`. Reuses buffers between batches.
 #[derive(Default)]
 pub struct Encoder {
@@ -164,34 +179,26 @@ impl Encoder {
 
     /// Append a record. Without a batch it does nothing.
     #[inline]
-    pub fn record(
-        &mut self,
-        offset: i64,
-        timestamp: i64,
-        key: Option<&[u8]>,
-        value: Option<&[u8]>,
-        headers: &[RecordHeader<'_>],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Box<EncodeError>> {
+    pub fn record(&mut self, record: &NewRecord<'_>, out: &mut Vec<u8>) -> Result<(), Box<EncodeError>> {
         let Some(state) = &mut self.state else {
             return Ok(());
         };
         if state.count == 0 {
-            state.base_offset = state.fields.base_offset.unwrap_or(offset);
-            state.base_timestamp = state.fields.base_timestamp.unwrap_or(timestamp);
-            state.max_timestamp = timestamp;
+            state.base_offset = state.fields.base_offset.unwrap_or(record.offset);
+            state.base_timestamp = state.fields.base_timestamp.unwrap_or(record.timestamp);
+            state.max_timestamp = record.timestamp;
         }
-        state.max_timestamp = state.max_timestamp.max(timestamp);
-        state.last_offset = offset;
+        state.max_timestamp = state.max_timestamp.max(record.timestamp);
+        state.last_offset = record.offset;
         let target = if state.compression == Compression::None {
             out
         } else {
             &mut self.body
         };
         let written = if state.fields.magic == 2 {
-            state.write_v2(offset, timestamp, key, value, headers, target)
+            state.write_v2(record, target)
         } else {
-            state.write_legacy(offset, timestamp, key, value, headers, target)
+            state.write_legacy(record, target)
         };
         let index = state.count;
         state.count += 1;
@@ -232,15 +239,14 @@ impl Encoder {
 
 impl State {
     #[inline]
-    fn write_v2(
-        &self,
-        offset: i64,
-        timestamp: i64,
-        key: Option<&[u8]>,
-        value: Option<&[u8]>,
-        headers: &[RecordHeader<'_>],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Box<EncodeError>> {
+    fn write_v2(&self, record: &NewRecord<'_>, out: &mut Vec<u8>) -> Result<(), Box<EncodeError>> {
+        let NewRecord {
+            offset,
+            timestamp,
+            key,
+            value,
+            headers,
+        } = *record;
         let Some(offset_delta) = offset
             .checked_sub(self.base_offset)
             .and_then(|delta| i32::try_from(delta).ok())
@@ -291,15 +297,14 @@ impl State {
         Ok(())
     }
 
-    fn write_legacy(
-        &self,
-        offset: i64,
-        timestamp: i64,
-        key: Option<&[u8]>,
-        value: Option<&[u8]>,
-        headers: &[RecordHeader<'_>],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Box<EncodeError>> {
+    fn write_legacy(&self, record: &NewRecord<'_>, out: &mut Vec<u8>) -> Result<(), Box<EncodeError>> {
+        let NewRecord {
+            offset,
+            timestamp,
+            key,
+            value,
+            headers,
+        } = *record;
         let magic = self.fields.magic;
         if !headers.is_empty() {
             let reason = format!("magic {magic} does not support headers: use magic 2");

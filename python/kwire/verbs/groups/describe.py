@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from kwire.client.admin import AdminError, GroupType
+from kwire.client.admin import GroupDescription, GroupType
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.rows import column
-from kwire.verbs.verb import Argument, Failure, Rows, Run, verb
+from kwire.verbs.rows import column, rows_of
+from kwire.verbs.verb import Argument, Rows, Run, verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +45,12 @@ async def describe(
     """Describe groups with their members and assignments."""
     if not groups:
         raise InvalidArgument("name at least one group")
-    return [
-        Failure(name, group)
-        if isinstance(group, AdminError)
-        else GroupDetails(
-            name,
-            group.type,
-            group.state,
-            group.coordinator,
-            group.assignor,
-            group.epoch,
-            tuple(
-                Member(
-                    each.member_id,
-                    each.instance_id,
-                    each.client_id,
-                    each.host,
-                    each.assignment,
-                    each.epoch,
-                    each.rack,
-                )
-                for each in group.members
-            ),
-        )
-        for name, group in (await run.admin.describe_groups(groups)).items()
-    ]
+    return rows_of(await run.admin.describe_groups(groups), _details)
+
+
+def _details(name: str, group: GroupDescription) -> GroupDetails:
+    members = (
+        Member(each.member_id, each.instance_id, each.client_id, each.host, each.assignment, each.epoch, each.rack)
+        for each in group.members
+    )
+    return GroupDetails(name, group.type, group.state, group.coordinator, group.assignor, group.epoch, tuple(members))

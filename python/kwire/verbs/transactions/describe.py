@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from kwire.client.admin import AdminError
+from kwire.client.admin import TransactionDescription
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.verb import Argument, Failure, Rows, Run, verb
+from kwire.verbs.rows import rows_of
+from kwire.verbs.verb import Argument, Rows, Run, verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +31,16 @@ async def describe(
     """Describe transactions with the partitions that they have written to."""
     if not transactions:
         raise InvalidArgument("name at least one transactional id")
-    return [
-        Failure(name, each)
-        if isinstance(each, AdminError)
-        else TransactionDetails(
-            name,
-            each.state,
-            each.producer_id,
-            each.producer_epoch,
-            each.timeout_ms,
-            each.started_ms,
-            tuple(map(str, each.partitions)),
-        )
-        for name, each in (await run.admin.describe_transactions(transactions)).items()
-    ]
+    return rows_of(await run.admin.describe_transactions(transactions), _details)
+
+
+def _details(name: str, found: TransactionDescription) -> TransactionDetails:
+    return TransactionDetails(
+        name,
+        found.state,
+        found.producer_id,
+        found.producer_epoch,
+        found.timeout_ms,
+        found.started_ms,
+        tuple(map(str, found.partitions)),
+    )

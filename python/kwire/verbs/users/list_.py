@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from kwire.client.admin import AdminError, ScramMechanismName
-from kwire.verbs.rows import column
-from kwire.verbs.verb import Argument, Failure, Rows, Run, verb
+from kwire.client.admin import ScramMechanismName
+from kwire.verbs.rows import column, rows_of
+from kwire.verbs.verb import Argument, Rows, Run, verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,10 @@ async def list_(
     run: Run, names: Annotated[list[str], Argument("Names of users [default: all].", "USER", "users")]
 ) -> Rows[ScramUser]:
     """List users with SCRAM credentials."""
-    return [
-        Failure(name, found)
-        if isinstance(found, AdminError)
-        else ScramUser(name, tuple(Credential(each.mechanism, each.iterations) for each in found))
-        for name, found in (await run.admin.describe_user_scram_credentials(names)).items()
-    ]
+    found = await run.admin.describe_user_scram_credentials(names)
+    return rows_of(
+        found,
+        lambda name, credentials: ScramUser(
+            name, tuple(Credential(each.mechanism, each.iterations) for each in credentials)
+        ),
+    )
