@@ -12,6 +12,7 @@ import pytest
 
 from kwire import frame
 from kwire.capture import Capture, NoFullFrame, Row, RowKind
+from kwire.capture.equivalence import is_same_poll
 from kwire.messages.kafka.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from kwire.messages.kip4.structures import Broker as PlainBroker
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as PlainPartition
@@ -243,3 +244,30 @@ def test_repeated_responses_of_real_brokers_are_same(tmp_path: Path) -> None:
 
     assert set(found) == {"same"}
     assert found["same"] > 100
+
+
+def test_poll_is_same_whatever_its_correlation_id_and_kind() -> None:
+    row = response_row(0, metadata(1, 2))
+    assert row.frame is not None
+    assert row.request is not None
+    renumbered = row._replace(
+        frame=b"\x07" * 4 + row.frame[4:], request=row.request[:4] + b"\x07" * 4 + row.request[8:], kind=RowKind.FULL
+    )
+
+    assert is_same_poll(row, renumbered)
+    assert is_same_poll(row, row._replace(frame=None, kind=RowKind.SAME))
+    assert is_same_poll(row, row._replace(request=None))
+    assert is_same_poll(row, row._replace(endpoint="another-name:9092"))
+    assert is_same_poll(row, response_row(0, metadata(1, 2, controller=3)))
+
+
+def test_polls_differ_by_time_broker_request_or_content() -> None:
+    row = response_row(0, metadata(1, 2))
+
+    assert not is_same_poll(row, response_row(1, metadata(1, 2)))
+    assert not is_same_poll(row, row._replace(broker_id=row.broker_id + 1))
+    assert not is_same_poll(row, row._replace(request=b"another request"))
+    assert not is_same_poll(row, response_row(0, metadata(1, 2, 3)))
+    assert not is_same_poll(row, row._replace(frame=None, error="refused"))
+    unknown = row._replace(broker_id=-1)
+    assert not is_same_poll(unknown, unknown._replace(endpoint="another-name:9092"))

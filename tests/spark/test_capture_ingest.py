@@ -11,6 +11,7 @@ from kwire.capture import Capture
 from kwire.capture.errors import NotACapture
 from kwire.capture.folder import segments
 from kwire.spark.pipeline import Pipeline
+from tests.spark import bronze_rows
 from tests.spark.recorded import bronze
 from tests.spark.test_pipeline import RECORDING, TABLES, expected, silver
 
@@ -149,6 +150,38 @@ def test_damaged_segment_is_reported_and_others_are_ingested(spark: SparkSession
     whole.ingest_capture(captured(tmp_path / "healthy", 0, 600))
     wanted = whole.table("partitions").where("at > '2000-01-01'").select("topic", "partition").collect()
     assert held == {(row.topic, row.partition) for row in wanted}
+
+
+def test_repaired_segment_adds_only_lost_polls(spark: SparkSession, tmp_path: Path) -> None:
+    folder = captured(tmp_path / "capture", 0, 200)
+    for first in (200, 400):
+        captured(tmp_path / "capture", first, first + 200)
+    segment = segments(folder)[1].path
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:5000])
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    pipeline.ingest_capture(folder)
+    segment.write_bytes(whole)
+
+    pipeline.ingest(spark.read.format("kwire").option("fromRow", 200).option("toRow", 400).load(folder))
+
+    assert_history(tmp_path / "out", 600)
+
+
+@pytest.mark.parametrize("first", ["table", "capture"])
+def test_polls_are_known_as_table_and_as_capture(spark: SparkSession, tmp_path: Path, first: str) -> None:
+    folder = captured(tmp_path / "capture", 0, 300)
+    table = bronze_rows.table(spark, tmp_path / "table", *(row._replace(kind=None) for row in ROWS[:350]))
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    if first == "table":
+        pipeline.ingest(table)
+        report = pipeline.ingest_capture(folder)
+    else:
+        pipeline.ingest_capture(folder)
+        report = pipeline.ingest(table)
+
+    assert report.repeated == 300
+    assert_history(tmp_path / "out", 350)
 
 
 def test_missing_folder_is_rejected_before_spark_job(spark: SparkSession, tmp_path: Path) -> None:

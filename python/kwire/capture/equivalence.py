@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire import frame
+from kwire.capture.rows import RowKind
 from kwire.codec import encode
 from kwire.declare.introspect import describe, fields
 from kwire.declare.introspect import key as declared_key
@@ -136,6 +137,30 @@ class FullResponse:
         if layout.controller_at is not None:
             pieces += [(controller_id or 0).to_bytes(4, "big", signed=True), layout.after]
         return b"".join(pieces)
+
+
+def is_same_poll(row: Row, other: Row) -> bool:
+    """Return whether two rows record one poll: the same broker, time, and request, and equivalent responses.
+
+    Correlation ids are ignored: a carried row has none of its own, and tables of other programs may number requests
+    differently. A 'same' row has no content, so any response of that time is its response. A request that a table
+    lacks equals any.
+    """
+    if row.polled_at != other.polled_at or row.api_key != other.api_key or row.broker_id != other.broker_id:
+        return False
+    if row.broker_id < 0 and row.endpoint != other.endpoint:
+        return False
+    if row.request is not None and other.request is not None and row.request_key[-1] != other.request_key[-1]:
+        return False
+    if row.frame is not None and other.frame is not None:
+        return row.frame[CORRELATION_ID_SIZE:] == other.frame[CORRELATION_ID_SIZE:] or (
+            FullResponse(row, decode_row(row)).matches(other, None)
+        )
+    return _has_response(row) == _has_response(other)
+
+
+def _has_response(row: Row) -> bool:
+    return row.frame is not None or row.kind == RowKind.SAME
 
 
 def _sum_bytes(data: bytes | memoryview) -> int:

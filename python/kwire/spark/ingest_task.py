@@ -12,6 +12,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
+from kwire.capture.equivalence import is_same_poll
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, Row, to_rows
@@ -372,12 +373,5 @@ def _read_until_cluster(rows: Iterator[Row], ahead: deque[Row]) -> tuple[str, in
 
 
 def _is_repeated(row: Row, before: list[Row]) -> bool:
-    """Return whether a row has the time, request, and response of one of the rows before."""
-    return any(
-        row.polled_at == other.polled_at
-        and row.api_key == other.api_key
-        and row.endpoint == other.endpoint
-        and row.request == other.request
-        and row.frame == other.frame
-        for other in before
-    )
+    """Return whether one of the rows before records the same poll."""
+    return any(is_same_poll(row, other) for other in before)
