@@ -15,6 +15,9 @@ import sys
 
 import pytest
 
+from kwire.client import admin
+from kwire.testing import FakeCluster
+
 NEVER_LOADED = {
     "annotated_types",
     "asyncio",
@@ -100,3 +103,29 @@ def test_import_takes_at_most_20_ms() -> None:
     for name in ("package", "package and messages"):
         cost = measured[name] - measured["bare"]
         assert cost <= ALLOWED_OVER_BARE_PYTHON, f"{name}: {cost * 1000:.1f} ms over bare Python"
+
+
+LIST_TOPICS = """
+import sys
+from kwire.cli.program import run
+assert run(["-b", {bootstrap!r}, "topics", "list"]) == 0
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+
+
+def test_command_imports_the_messages_that_it_sends() -> None:
+    with FakeCluster(topics=3, partitions=1) as cluster:
+        program = LIST_TOPICS.format(bootstrap=cluster.bootstrap)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    loaded = set(done.stderr.split())
+    messages = {module.rpartition(".")[2] for module in loaded if module.startswith("kwire.messages.kafka.")}
+    assert messages == {"api_versions", "error_codes", "metadata"}
+    assert not loaded & {"kwire.client.security", "rich", "yaml"}
+    values = {module for module in loaded if module.startswith("kwire.client.admin.") and module.endswith("_values")}
+    assert not values
+
+
+def test_public_names_of_the_admin_client_exist() -> None:
+    assert [name for name in admin.__all__ if not hasattr(admin, name)] == []
+    assert set(admin.__all__) <= set(dir(admin))

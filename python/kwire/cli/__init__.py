@@ -27,6 +27,7 @@ Exit codes: 0 success, 1 some of the input is invalid, 2 wrong usage, 130 interr
 
 from __future__ import annotations
 
+import gc
 import sys
 
 TYPE_CHECKING = False
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the command and exit the process."""
+    gc.disable()  # while modules are imported: what they create stays
     if "--debug" not in sys.argv:
         sys.excepthook = _print_unexpected
     try:

@@ -22,7 +22,6 @@ import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,16 +167,18 @@ def _read_config() -> dict[str, Any]:
 
 def _named(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return the table of a cluster, after checking its keys."""
+    from kwire.verbs import similar
+
     clusters = document.get("clusters", {})
     if name not in clusters:
-        similar = get_close_matches(name, clusters, 1)
-        hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(sorted(clusters)) or 'none'}"
+        close = similar(name, tuple(clusters))
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(clusters)) or 'none'}"
         raise click.UsageError(f"{config_path()} has no cluster {name!r}: {hint}")
     table: Mapping[str, Any] = clusters[name]
     for key, value in table.items():
         if key not in KEYS:
-            similar = get_close_matches(key, KEYS, 1)
-            hint = f": did you mean {similar[0]}?" if similar else ""
+            close = similar(key, tuple(KEYS))
+            hint = f": did you mean {close[0]}?" if close else ""
             raise click.UsageError(f"{config_path()}: unknown key clusters.{name}.{key}{hint}")
         if not isinstance(value, KEYS[key]):
             raise click.UsageError(f"{config_path()}: clusters.{name}.{key} has the wrong type {type(value).__name__}")

@@ -6,6 +6,7 @@ command. `kwire --help` reads the docstrings from the files and imports none of 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from functools import cache
@@ -58,6 +59,7 @@ class LazyGroup(click.Group):
             command = cast("click.Command", getattr(import_module(f"kwire.cli.commands.{cmd_name}"), cmd_name))
         noun = verbs.find_noun(cmd_name)
         if noun is None:
+            gc.enable()
             return command
         from kwire.cli.verb_command import NounGroup
 

@@ -61,13 +61,12 @@ def _table(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
     if not lines:
         return
     readable = sys.stdout.isatty()
+    cells_of_columns = [
+        _column_texts(values, column.unit if readable else None)
+        for column, values in zip(shown, zip(*lines, strict=True), strict=True)
+    ]
     print_table(
-        [TableColumn(column.title, column.number) for column in shown],
-        [
-            [_text(value, column.unit if readable else None) or "-" for column, value in zip(shown, line, strict=True)]
-            for line in lines
-        ],
-        paint,
+        [TableColumn(column.title, column.number) for column in shown], list(zip(*cells_of_columns, strict=True)), paint
     )
 
 
@@ -115,6 +114,14 @@ FORMATS: dict[str, Callable[[Any, Sequence[Any], Paint], None]] = {
     "yaml": _yaml,
 }
 """The functions by the value of `--output`."""
+
+
+def _column_texts(values: Sequence[Any], unit: str | None) -> list[str]:
+    """Return the cells of a column, those of unknown values as `-`. Numbers and names are frequent."""
+    types = set(map(type, values))
+    if types == {str} or (types == {int} and unit is None):
+        return [str(value) or "-" for value in values]
+    return [_text(value, unit) or "-" for value in values]
 
 
 def _text(value: Any, unit: str | None) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from kwire.client.admin.errors import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.verbs import similar
-from kwire.verbs.names import CONFIGS, NAMES
 from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ async def with_suggestion(admin: AdminClient, row: Any) -> Any:
     """
     if not isinstance(row, Failure):
         return row
+    from kwire.verbs.names import CONFIGS, NAMES
+
     error = row.error
     kind, name = KINDS.get(error.code), row.name.removeprefix("topic ").removeprefix("topic/")
     if error.code in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST) and "nknown" in error.text:

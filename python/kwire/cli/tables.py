@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -30,20 +31,18 @@ def print_table(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], p
     if sys.stdout.isatty():
         _print_with_rich(columns, rows, paint)
     else:
-        for line in plain_lines(columns, rows):
-            print(line)
+        sys.stdout.writelines(f"{line}\n" for line in plain_lines(columns, rows))
 
 
 def plain_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Return the lines of a plain text table, the column titles first."""
     titles = [column.title for column in columns]
-    widths = [max(map(len, cells)) for cells in zip(titles, *rows, strict=True)]
-    for row in (titles, *rows):
-        cells = (
-            f"{cell:>{width}}" if column.number else f"{cell:{width}}"
-            for column, cell, width in zip(columns, row, widths, strict=True)
-        )
-        yield GAP.join(cells).rstrip()
+    aligned = []
+    for column, cells in zip(columns, zip(titles, *rows, strict=True), strict=True):
+        widths = repeat(max(map(len, cells)))
+        aligned.append(map(str.rjust if column.number else str.ljust, cells, widths))
+    for line in map(GAP.join, zip(*aligned, strict=True)):
+        yield line.rstrip()
 
 
 def _print_with_rich(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint) -> None:

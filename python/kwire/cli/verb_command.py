@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -190,6 +189,8 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
         return REFUSED if isinstance(answer, Failed) else UNHEALTHY
     except (KwireError, InvalidArgument) as error:
         if debug:
+            import traceback
+
             traceback.print_exc()
         if output in ("json", "jsonl"):
             print_error(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from functools import partial
@@ -86,6 +87,8 @@ class VerbRun:
     async def _run(self) -> Sequence[Any]:
         from kwire.client.admin import AdminClient
 
+        gc.freeze()
+        gc.enable()
         cluster, options = self._cluster, self._options
         try:
             opening = AdminClient.open(

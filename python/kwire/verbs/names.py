@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.client.admin.configs import ConfigResource, ConfigResourceType
+from kwire.client.admin.config_values import ConfigResource, ConfigResourceType
 from kwire.client.admin.errors import AdminError
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from kwire.cli.completion.name_cache import NameFile
-from kwire.verbs.names import NAMES
 from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ def remember(verb: Verb[Any], rows: Sequence[Any], choice: str | None, *, comple
         return
     with suppress(OSError):
         if changed:
+            from kwire.verbs.names import NAMES
+
             for kind in NAMES:
                 NameFile(choice, kind).expire()
         elif verb.lists is not None and complete:

@@ -5,30 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin import completion
-from kwire.client.admin.acl_values import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    PatternType,
-    ResourceType,
-)
 from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.cluster_router import ANY, Broker
-from kwire.messages.kafka.create_acls import AclCreation, CreateAclsRequest
-from kwire.messages.kafka.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from kwire.messages.kafka.describe_acls import DescribeAclsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kwire.client.admin.acl_values import AclBinding, AclBindingFilter
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.values import Outcomes
-
-EVERY = AclBindingFilter()
-"""The filter that matches every ACL."""
 
 
 class AclOperations:
@@ -36,16 +23,22 @@ class AclOperations:
 
     _router: ClusterRouter
 
-    async def describe_acls(self, filter: AclBindingFilter = EVERY) -> list[AclBinding]:
+    async def describe_acls(self, filter: AclBindingFilter | None = None) -> list[AclBinding]:
         """Return the ACLs that match a filter, in order, as one broker reports them.
+
+        Args:
+            filter: which ACLs; None for all.
 
         Raises:
             AdminError: 31 not authorized; 42 the filter is invalid; 54 the cluster has no authorizer.
         """
         return await self._describe_acls(filter, ANY)
 
-    async def _describe_acls(self, filter: AclBindingFilter, target: Target) -> list[AclBinding]:
-        request = DescribeAclsRequest(**_filter_fields(filter))
+    async def _describe_acls(self, filter: AclBindingFilter | None, target: Target) -> list[AclBinding]:
+        from kwire.client.admin.acl_values import AclBindingFilter
+        from kwire.messages.kafka.describe_acls import DescribeAclsRequest
+
+        request = DescribeAclsRequest(**_filter_fields(filter or AclBindingFilter()))
         response = (await self._router.read(request, target, error_code)).accepted("ACLs")
         return sorted(_binding(resource, each) for resource in response.resources for each in resource.acls)
 
@@ -55,6 +48,8 @@ class AclOperations:
         The outcomes are by `str` of the ACL. Errors of an ACL: 31 not authorized; 42 it is invalid; 54 the cluster has
         no authorizer.
         """
+        from kwire.messages.kafka.create_acls import AclCreation, CreateAclsRequest
+
         wanted = tuple(dict.fromkeys(acls))
         request = CreateAclsRequest(
             creations=tuple(
@@ -85,6 +80,8 @@ class AclOperations:
         Raises:
             OutcomeUnknown: the response was lost.
         """
+        from kwire.messages.kafka.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+
         wanted = tuple(dict.fromkeys(filters))
         request = DeleteAclsRequest(filters=tuple(DeleteAclsFilter(**_filter_fields(each)) for each in wanted))
         answer = await self._router.command(request, error_code=first_error_code("filter_results"))
@@ -118,7 +115,7 @@ class AclOperations:
         present, absent = frozenset(created), frozenset(deleted)
 
         async def unmet(broker_id: int) -> Sequence[str]:
-            reported = frozenset(await self._describe_acls(EVERY, Broker(broker_id)))
+            reported = frozenset(await self._describe_acls(None, Broker(broker_id)))
             lacking = [f"lacks {acl}" for acl in sorted(present - reported)]
             return [*lacking, *(f"still has {acl}" for acl in sorted(absent & reported))]
 
@@ -142,6 +139,8 @@ def _filter_fields(filter: AclBindingFilter) -> dict[str, Any]:
 
 def _binding(resource: Any, entry: Any) -> AclBinding:
     """Return the ACL for the structs of a response with its resource and with its entry."""
+    from kwire.client.admin.acl_values import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
+
     return AclBinding(
         resource_type=ResourceType.of_code(resource.resource_type),
         resource_name=resource.resource_name,

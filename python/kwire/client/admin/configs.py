@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kwire.client.admin.answer import first_error_code
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, MISDIRECTED, Broker
 from kwire.client.admin.errors import NotSupported
 from kwire.client.admin.values import Outcomes
-from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from kwire.messages.kafka.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,100 +17,20 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.backend import Backend
     from kwire.client.admin.cluster_router import ClusterRouter, Target
+    from kwire.client.admin.config_values import (
+        ConfigChange,
+        ConfigResource,
+        ConfigValue,
+    )
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.kip4_configs import ConfigDifference, RecordedChange
-    from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult
-    from kwire.messages.kafka.incremental_alter_configs import IncrementalAlterConfigsResponse
+    from kwire.messages.kafka.incremental_alter_configs import AlterableConfig, IncrementalAlterConfigsResponse
     from kwire.protocol.negotiated_versions import Dialect
 
-    Described: TypeAlias = dict["ConfigResource", dict[str, "ConfigValue"] | AdminError]
+    Described: TypeAlias = dict[ConfigResource, dict[str, ConfigValue] | AdminError]
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 """Operations of IncrementalAlterConfigs."""
-
-
-class ConfigResourceType(IntEnum):
-    """The type of a resource with configs."""
-
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
-
-    @property
-    def singular(self) -> str:
-        """The name of the type, such as `topic` or `broker-logger`."""
-        return self.name.lower().replace("_", "-")
-
-
-class ConfigResource(NamedTuple):
-    """A resource with configs.
-
-    Attributes:
-        type: its type.
-        name: its name; for a broker, its id, or an empty string for the default of all brokers.
-    """
-
-    type: ConfigResourceType
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.type.singular} {self.name or 'default'}"
-
-
-class ConfigSource(IntEnum):
-    """Where the value of a config comes from."""
-
-    UNKNOWN = 0
-    TOPIC = 1
-    BROKER = 2
-    CLUSTER_DEFAULT = 3
-    STATIC = 4
-    DEFAULT = 5
-    BROKER_LOGGER = 6
-    CLIENT_METRICS = 7
-    GROUP = 8
-
-    @classmethod
-    def of(cls, code: int) -> ConfigSource:
-        """Return the source for a code of the protocol."""
-        return cls(code) if code in cls._value2member_map_ else cls.UNKNOWN
-
-
-class ConfigValue(NamedTuple):
-    """The value of a config.
-
-    Attributes:
-        value: the value; None if it is secret or not set.
-        source: where it comes from.
-        is_sensitive: whether it is a secret, which brokers never return.
-        is_read_only: whether it cannot be changed while the broker runs.
-        documentation: a description; None if it was not requested.
-    """
-
-    value: str | None
-    source: ConfigSource
-    is_sensitive: bool
-    is_read_only: bool
-    documentation: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigChange:
-    """Changes of the configs of a resource. Configs that are not named stay as they are.
-
-    Attributes:
-        set: values to set.
-        delete: names of configs to reset to their defaults.
-        append: values to append to configs that are lists.
-        subtract: values to remove from configs that are lists.
-    """
-
-    set: Mapping[str, str] = field(default_factory=dict)
-    delete: Sequence[str] = ()
-    append: Mapping[str, str] = field(default_factory=dict)
-    subtract: Mapping[str, str] = field(default_factory=dict)
 
 
 class ConfigOperations:
@@ -139,6 +51,9 @@ class ConfigOperations:
         Args:
             documentation: include a description of each config.
         """
+        from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigValue
+        from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
         if self.dialect == "kip4":
             from kwire.client.admin import kip4_configs
 
@@ -160,7 +75,7 @@ class ConfigOperations:
             for each in answer.response.results:
                 resource = ConfigResource(ConfigResourceType(each.resource_type), each.resource_name)
                 described[resource] = answer.error(each, str(resource)) or {
-                    config.name: _value(config) for config in each.configs
+                    config.name: ConfigValue.of_result(config) for config in each.configs
                 }
             return described
 
@@ -227,6 +142,9 @@ class ConfigOperations:
         Args:
             validate_only: check the request and change nothing.
         """
+        from kwire.client.admin.config_values import ConfigResource, ConfigResourceType
+        from kwire.messages.kafka.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
+
         if self.dialect == "kip4":
             from kwire.client.admin import kip4_configs
 
@@ -262,9 +180,7 @@ class ConfigOperations:
 
 def _target(resource: ConfigResource) -> Target:
     """Return the broker that knows a resource: a broker itself, and any broker for everything else."""
-    if resource.type in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and resource.name:
-        return Broker(int(resource.name))
-    return ANY
+    return ANY if resource.broker_id is None else Broker(resource.broker_id)
 
 
 def _misdirected(response: IncrementalAlterConfigsResponse) -> int:
@@ -273,17 +189,9 @@ def _misdirected(response: IncrementalAlterConfigsResponse) -> int:
     return code if code in MISDIRECTED else 0
 
 
-def _value(config: DescribeConfigsResourceResult) -> ConfigValue:
-    return ConfigValue(
-        config.value,
-        ConfigSource.of(config.config_source),
-        config.is_sensitive,
-        config.read_only,
-        config.documentation or None,
-    )
-
-
 def _operations(change: ConfigChange) -> tuple[AlterableConfig, ...]:
+    from kwire.messages.kafka.incremental_alter_configs import AlterableConfig
+
     with_values = ((SET, change.set), (APPEND, change.append), (SUBTRACT, change.subtract))
     return (
         *(

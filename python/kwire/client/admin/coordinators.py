@@ -11,13 +11,13 @@ from kwire.client.admin.answer import result_error
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, Broker, attempt, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.messages.kafka.find_coordinator import FindCoordinatorRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.declare import Message, Request
+    from kwire.messages.kafka.find_coordinator import FindCoordinatorRequest
 
 R = TypeVar("R", bound="Message")
 T = TypeVar("T")
@@ -120,6 +120,8 @@ async def _find_all(router: ClusterRouter, keys: Sequence[str], key_type: KeyTyp
 
 async def _find(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -> dict[str, int | AdminError]:
     """Return the ids of the coordinators, in one request where the broker supports it."""
+    from kwire.messages.kafka.find_coordinator import FindCoordinatorRequest
+
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=tuple(keys))
     if len(keys) > 1 and await router.highest_version(FindCoordinatorRequest) < BATCHED_SINCE:
         found: dict[str, int | AdminError] = {}
@@ -134,6 +136,8 @@ async def _find(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -
 
 def _with_one_key(request: FindCoordinatorRequest, version: int) -> FindCoordinatorRequest:
     """Return the request for versions below 4, which have one key."""
+    from kwire.messages.kafka.find_coordinator import FindCoordinatorRequest
+
     if version >= BATCHED_SINCE:
         return request
     return FindCoordinatorRequest(key=request.coordinator_keys[0], key_type=request.key_type)

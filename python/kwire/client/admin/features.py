@@ -9,11 +9,6 @@ from kwire.client.admin.answer import error_code
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, FIRST_PAUSE, Broker, back_off
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.values import Outcomes
-from kwire.messages.kafka.api_versions import ApiVersionsRequest
-from kwire.messages.kafka.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from kwire.messages.kip584.api_versions import ApiVersionsRequest as DraftApiVersionsRequest
-from kwire.messages.kip584.update_features import Feature, FeatureUpdate
-from kwire.messages.kip584.update_features import UpdateFeaturesRequest as DraftUpdateFeaturesRequest
 from kwire.protocol.client_connection import SOFTWARE_NAME
 
 if TYPE_CHECKING:
@@ -107,6 +102,8 @@ class FeatureOperations:
             unsafe: allow lower levels even if metadata is lost.
             validate_only: check the request and change nothing. The drafts do not support it.
         """
+        from kwire.messages.kafka.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
         if self.dialect == "kip4":
             return await self._update_kip4(levels, downgrade=downgrade or unsafe, validate_only=validate_only)
         kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE if downgrade else UPGRADE
@@ -139,6 +136,9 @@ class FeatureOperations:
         await completion.wait_for_values(self._router, expected, reported, timeout, on_progress)
 
     async def _update_kip4(self, levels: Mapping[str, int], *, downgrade: bool, validate_only: bool) -> Outcomes:
+        from kwire.messages.kip584.update_features import Feature, FeatureUpdate
+        from kwire.messages.kip584.update_features import UpdateFeaturesRequest as DraftUpdateFeaturesRequest
+
         if validate_only:
             raise NotSupported("a dry run", "UpdateFeatures of KIP-584 cannot validate without changing something")
         features = tuple(Feature(name=name, max_version_level=level) for name, level in levels.items())
@@ -174,6 +174,8 @@ class FeatureOperations:
 def _api_versions(dialect: Dialect) -> Request[Any]:
     """Return a request for the features as they are now; those of the connection are as old as the connection."""
     from kwire import __version__
+    from kwire.messages.kafka.api_versions import ApiVersionsRequest
+    from kwire.messages.kip584.api_versions import ApiVersionsRequest as DraftApiVersionsRequest
 
     request = DraftApiVersionsRequest if dialect == "kip4" else ApiVersionsRequest
     return request(client_software_name=SOFTWARE_NAME, client_software_version=__version__)

@@ -7,67 +7,37 @@ coordinator share a request where the protocol allows it.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinator, at_coordinators
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
-from kwire.client.admin.group_values import (
-    LATEST,
-    CommittedOffset,
-    GroupDescription,
-    GroupLag,
-    GroupListing,
-    GroupMember,
-    GroupType,
-    PartitionLag,
-    PartitionOffset,
-    TopicPartition,
-)
 from kwire.client.admin.leaders import by_topic
 from kwire.client.admin.share_group_offsets import ShareGroupOffsetOperations
 from kwire.client.admin.values import Outcomes
-from kwire.codec import decode
-from kwire.errors import DecodeError
-from kwire.messages.kafka.consumer_group_describe import ConsumerGroupDescribeRequest
-from kwire.messages.kafka.consumer_protocol_assignment import ConsumerProtocolAssignment
-from kwire.messages.kafka.delete_groups import DeleteGroupsRequest
-from kwire.messages.kafka.describe_groups import DescribeGroupsRequest
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.messages.kafka.list_groups import ListGroupsRequest
-from kwire.messages.kafka.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from kwire.messages.kafka.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
-from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from kwire.messages.kafka.share_group_describe import ShareGroupDescribeRequest
-from kwire.messages.kafka.streams_group_describe import StreamsGroupDescribeRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.cluster_router import Broker
     from kwire.client.admin.coordinators import Result
+    from kwire.client.admin.group_responses import DescribeQuery
+    from kwire.client.admin.group_values import (
+        CommittedOffset,
+        GroupDescription,
+        GroupLag,
+        GroupListing,
+        GroupType,
+        TopicPartition,
+    )
 
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 
 NAMES_UNTIL = 9
 """The last version of OffsetFetch and OffsetCommit with names of topics; later ones have ids (KIP-848)."""
-
-
-class DescribeQuery(NamedTuple):
-    """How groups of one type are described: the request, and the description for a group of its response."""
-
-    request: Callable[[tuple[str, ...]], Any]
-    description: Callable[[Any, int], GroupDescription]
 
 
 class GroupOperations(ShareGroupOffsetOperations):
@@ -83,6 +53,9 @@ class GroupOperations(ShareGroupOffsetOperations):
         Raises:
             AdminError: a broker cannot list its groups.
         """
+        from kwire.client.admin.group_values import GroupListing, GroupType
+        from kwire.messages.kafka.list_groups import ListGroupsRequest
+
         wanted_types, wanted_states = set(types), {state.lower() for state in strings_tuple(states)}
         groups: list[GroupListing] = []
         for broker, answer in (await at_every_broker(self._router, ListGroupsRequest())).items():
@@ -102,6 +75,8 @@ class GroupOperations(ShareGroupOffsetOperations):
 
         Errors of a group: 69 unknown group.
         """
+        from kwire.client.admin.group_responses import DESCRIBE_QUERIES
+
         wanted = strings_tuple(group_ids)
         types = {each.group_id: each.type for each in await self.list_groups()}
         by_type: dict[GroupType, list[str]] = defaultdict(list)
@@ -130,6 +105,7 @@ class GroupOperations(ShareGroupOffsetOperations):
 
         Errors of a group: 68 it has members; 69 unknown group.
         """
+        from kwire.messages.kafka.delete_groups import DeleteGroupsRequest
 
         async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[None]]:
             answer = await self._router.command(DeleteGroupsRequest(groups_names=tuple(ids)), coordinator)
@@ -145,6 +121,9 @@ class GroupOperations(ShareGroupOffsetOperations):
         Args:
             group_ids: the groups.
         """
+        from kwire.client.admin.group_responses import committed_offset
+        from kwire.client.admin.group_values import TopicPartition
+        from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
         async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
             request = OffsetFetchRequest(
@@ -154,7 +133,7 @@ class GroupOperations(ShareGroupOffsetOperations):
             return {
                 group.group_id: answer.error(group, group.group_id)
                 or {
-                    TopicPartition(topic.name, each.partition_index): _committed(each)
+                    TopicPartition(topic.name, each.partition_index): committed_offset(each)
                     for topic in group.topics
                     for each in topic.partitions
                     if each.committed_offset >= 0
@@ -172,6 +151,9 @@ class GroupOperations(ShareGroupOffsetOperations):
         Args:
             group_ids: the groups; None for all.
         """
+        from kwire.client.admin.group_responses import partition_lag
+        from kwire.client.admin.group_values import LATEST, GroupLag, GroupType
+
         types = {each.group_id: each.type for each in await self.list_groups()}
         wanted = sorted(types) if group_ids is None else strings_tuple(group_ids)
         shared = [group for group in wanted if types.get(group) is GroupType.SHARE]
@@ -192,7 +174,7 @@ class GroupOperations(ShareGroupOffsetOperations):
                 lags[group] = committed
             else:
                 lags[group] = GroupLag(
-                    group, tuple(_lag(each, committed[each], ends[each]) for each in sorted(committed))
+                    group, tuple(partition_lag(each, committed[each], ends[each]) for each in sorted(committed))
                 )
         return lags
 
@@ -201,6 +183,13 @@ class GroupOperations(ShareGroupOffsetOperations):
 
         The outcomes are by partition, such as `orders-3`. Errors: 3 unknown partition; 25 the group has members.
         """
+        from kwire.client.admin.group_values import TopicPartition
+        from kwire.messages.kafka.offset_commit import (
+            OffsetCommitRequest,
+            OffsetCommitRequestPartition,
+            OffsetCommitRequestTopic,
+        )
+
         request = OffsetCommitRequest(
             group_id=group_id,
             topics=tuple(
@@ -241,6 +230,12 @@ class GroupOperations(ShareGroupOffsetOperations):
         Raises:
             AdminError: 69 unknown group; 68 the group has members of another protocol.
         """
+        from kwire.messages.kafka.offset_delete import (
+            OffsetDeleteRequest,
+            OffsetDeleteRequestPartition,
+            OffsetDeleteRequestTopic,
+        )
+
         request = OffsetDeleteRequest(
             group_id=group_id,
             topics=tuple(
@@ -263,108 +258,3 @@ def _by_partition(topics: Iterable[Any]) -> Outcomes:
             for each in topic.partitions
         }
     )
-
-
-def _committed(partition: Any) -> CommittedOffset:
-    epoch = partition.committed_leader_epoch
-    return CommittedOffset(partition.committed_offset, None if epoch < 0 else epoch, partition.metadata or "")
-
-
-def _lag(partition: TopicPartition, committed: CommittedOffset, end: PartitionOffset | AdminError) -> PartitionLag:
-    if isinstance(end, AdminError):
-        return PartitionLag(*partition, committed.offset, None, committed.lag, end)
-    if committed.lag is not None or end.offset is None:
-        return PartitionLag(*partition, committed.offset, end.offset, committed.lag)
-    return PartitionLag(*partition, committed.offset, end.offset, max(end.offset - committed.offset, 0))
-
-
-def _classic(group: Any, coordinator: int) -> GroupDescription:
-    return GroupDescription(
-        group.group_id,
-        GroupType.CLASSIC,
-        group.group_state,
-        coordinator,
-        group.protocol_data,
-        tuple(
-            GroupMember(
-                each.member_id,
-                each.group_instance_id,
-                each.client_id,
-                each.client_host,
-                _classic_assignment(each.member_assignment) if group.protocol_type == "consumer" else {},
-            )
-            for each in group.members
-        ),
-    )
-
-
-def _classic_assignment(data: bytes) -> Mapping[str, tuple[int, ...]] | None:
-    """Decode the assignment of a consumer: its version as int16, and a ConsumerProtocolAssignment.
-
-    Returns:
-        The partitions by topic; None if the bytes, which come from a client, are not an assignment.
-    """
-    if not data:
-        return {}
-    version = min(int.from_bytes(data[:2], "big"), ConsumerProtocolAssignment.versions.highest)
-    try:
-        assignment = decode(ConsumerProtocolAssignment, data[2:], version=version)
-    except DecodeError:
-        return None
-    return {each.topic: each.partitions for each in assignment.assigned_partitions}
-
-
-def _modern(kind: GroupType, assignment: Callable[[Any], Mapping[str, tuple[int, ...]]]) -> Any:
-    """Return the function that describes a group of a type with epochs."""
-
-    def description(group: Any, coordinator: int) -> GroupDescription:
-        return GroupDescription(
-            group.group_id,
-            kind,
-            group.group_state,
-            coordinator,
-            group.assignor_name or "",
-            tuple(
-                GroupMember(
-                    each.member_id,
-                    getattr(each, "instance_id", None),
-                    each.client_id,
-                    each.client_host,
-                    assignment(each.assignment),
-                    each.member_epoch,
-                    each.rack_id,
-                )
-                for each in group.members
-            ),
-            group.group_epoch,
-        )
-
-    return description
-
-
-def _topics(assignment: Any) -> Mapping[str, tuple[int, ...]]:
-    return {each.topic_name: each.partitions for each in assignment.topic_partitions}
-
-
-def _tasks(assignment: Any) -> Mapping[str, tuple[int, ...]]:
-    return {each.subtopology_id: each.partitions for each in assignment.active_tasks}
-
-
-CLASSIC = DescribeQuery(lambda ids: DescribeGroupsRequest(groups=ids), _classic)
-DESCRIBE_QUERIES = {
-    GroupType.CLASSIC: CLASSIC,
-    GroupType.UNKNOWN: CLASSIC,
-    GroupType.CONSUMER: DescribeQuery(
-        lambda ids: ConsumerGroupDescribeRequest(group_ids=ids, include_authorized_operations=False),
-        _modern(GroupType.CONSUMER, _topics),
-    ),
-    GroupType.SHARE: DescribeQuery(
-        lambda ids: ShareGroupDescribeRequest(group_ids=ids, include_authorized_operations=False),
-        _modern(GroupType.SHARE, _topics),
-    ),
-    GroupType.STREAMS: DescribeQuery(
-        lambda ids: StreamsGroupDescribeRequest(group_ids=ids, include_authorized_operations=False),
-        _modern(GroupType.STREAMS, _tasks),
-    ),
-}
-"""How groups are described, by type."""

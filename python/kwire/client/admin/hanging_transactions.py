@@ -10,15 +10,14 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin.errors import AdminError
-from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.leaders import at_leaders
 from kwire.client.admin.transactions import ProducerDescription, TransactionDescription, TransactionOperations
-from kwire.messages.kafka.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.cluster_router import Broker
+    from kwire.client.admin.group_values import TopicPartition
 
 MAX_TRANSACTION_TIMEOUT_MS = 900_000
 """The default of the broker's `transaction.max.timeout.ms`: no transaction that is alive is older."""
@@ -87,6 +86,13 @@ class HangingTransactionOperations(TransactionOperations):
                 coordinator is.
             OutcomeUnknown: the response was lost.
         """
+        from kwire.client.admin.group_values import TopicPartition
+        from kwire.messages.kafka.write_txn_markers import (
+            WritableTxnMarker,
+            WritableTxnMarkerTopic,
+            WriteTxnMarkersRequest,
+        )
+
         marker = WritableTxnMarker(
             producer_id=producer.producer_id,
             producer_epoch=producer.producer_epoch,

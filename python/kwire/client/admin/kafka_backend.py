@@ -13,7 +13,6 @@ from kwire.client.admin.answer import error_code, first_error_code, result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import CONTROLLER, FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, NotSupported
-from kwire.client.admin.replication_factor import with_replication_factor
 from kwire.client.admin.topic_metadata import metadata_request, read_metadata
 from kwire.client.admin.values import (
     Outcomes,
@@ -23,35 +22,7 @@ from kwire.client.admin.values import (
     ReassignmentStatus,
     TopicDescription,
 )
-from kwire.messages.kafka.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from kwire.messages.kafka.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from kwire.messages.kafka.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
-from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from kwire.messages.kafka.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.messages.kafka.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
-from kwire.messages.kafka.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsTopics,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -60,7 +31,14 @@ if TYPE_CHECKING:
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.values import NewTopic, ToolResult, TopicChange
     from kwire.declare import Message, Request
-    from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResponse
+    from kwire.messages.kafka.create_topics import CreatableTopic
+    from kwire.messages.kafka.delete_topics import DeleteTopicsRequest
+    from kwire.messages.kafka.describe_configs import (
+        DescribeConfigsRequest,
+        DescribeConfigsResourceResult,
+        DescribeConfigsResponse,
+    )
+    from kwire.messages.kafka.elect_leaders import TopicPartitions
     from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponseTopic
     from kwire.protocol.endpoint import Endpoint
 
@@ -90,6 +68,8 @@ class KafkaBackend:
     # Topics
 
     async def create_topics(self, topics: Mapping[str, NewTopic], *, validate_only: bool) -> Outcomes:
+        from kwire.messages.kafka.create_topics import CreateTopicsRequest
+
         request = CreateTopicsRequest(
             topics=tuple(_creatable(name, topic) for name, topic in topics.items()),
             timeout_ms=self._timeout_ms,
@@ -99,6 +79,8 @@ class KafkaBackend:
         return answer.outcomes((each.name, each) for each in answer.response.topics)
 
     async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
+        from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
         request = DeleteTopicsRequest(
             topic_names=names,
             topics=tuple(DeleteTopicState(name=name, topic_id=uuid.UUID(int=0)) for name in names),
@@ -155,6 +137,12 @@ class KafkaBackend:
     async def _alter_configs(
         self, topic: str, changes: Mapping[str, str], deleted: tuple[str, ...], *, validate_only: bool
     ) -> Outcomes:
+        from kwire.messages.kafka.incremental_alter_configs import (
+            AlterableConfig,
+            AlterConfigsResource,
+            IncrementalAlterConfigsRequest,
+        )
+
         configs = (
             *(AlterableConfig(name=key, config_operation=SET, value=value) for key, value in changes.items()),
             *(AlterableConfig(name=key, config_operation=DELETE, value=None) for key in deleted),
@@ -167,6 +155,8 @@ class KafkaBackend:
         return answer.outcomes((each.resource_name, each) for each in answer.response.responses)
 
     async def _change_factor(self, topic: TopicDescription, factor: int, *, validate_only: bool) -> Outcomes:
+        from kwire.client.admin.replication_factor import with_replication_factor
+
         cluster = await self._router.describe_cluster()
         try:
             targets = with_replication_factor(topic.partitions, cluster.brokers, factor)
@@ -189,6 +179,12 @@ class KafkaBackend:
         forwards it to the controller, and forwards it again if the controller stops. So if it fails although the topic
         had fewer partitions before, the topic is looked up.
         """
+        from kwire.messages.kafka.create_partitions import (
+            CreatePartitionsAssignment,
+            CreatePartitionsRequest,
+            CreatePartitionsTopic,
+        )
+
         if count == len(topic.partitions):
             return Outcomes({topic.name: None})
         assigned = tuple(CreatePartitionsAssignment(broker_ids=tuple(ids)) for _, ids in sorted(assignment.items()))
@@ -252,6 +248,8 @@ class KafkaBackend:
         Args:
             send: sends a request to the broker that is to report the configs.
         """
+        from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
         found = [topic for topic in topics.values() if isinstance(topic, TopicDescription)]
         with_configs = dict(topics)
         for start in range(0, len(found), TOPICS_PER_REQUEST):
@@ -293,6 +291,12 @@ class KafkaBackend:
     async def _alter_reassignments(
         self, targets: Mapping[str, Mapping[int, tuple[int, ...] | None]], *, repeatable: bool
     ) -> Outcomes:
+        from kwire.messages.kafka.alter_partition_reassignments import (
+            AlterPartitionReassignmentsRequest,
+            ReassignablePartition,
+            ReassignableTopic,
+        )
+
         request = AlterPartitionReassignmentsRequest(
             topics=tuple(
                 ReassignableTopic(
@@ -313,6 +317,11 @@ class KafkaBackend:
         )
 
     async def list_reassignments(self, targets: Targets | None) -> list[ReassignmentStatus]:
+        from kwire.messages.kafka.list_partition_reassignments import (
+            ListPartitionReassignmentsRequest,
+            ListPartitionReassignmentsTopics,
+        )
+
         request = ListPartitionReassignmentsRequest(
             timeout_ms=self._timeout_ms,
             topics=None
@@ -340,6 +349,8 @@ class KafkaBackend:
         return [_status(topic, targets[topic], topics.get(topic), moves.get(topic, {})) for topic in targets]
 
     async def elect_leaders(self, partitions: Mapping[str, Sequence[int]] | None, *, unclean: bool) -> Outcomes:
+        from kwire.messages.kafka.elect_leaders import ElectLeadersRequest, TopicPartitions
+
         wanted: tuple[TopicPartitions, ...] | None = None
         if partitions is not None:
             whole = tuple(topic for topic, ids in partitions.items() if not ids)
@@ -374,6 +385,8 @@ class KafkaBackend:
 
 
 def _creatable(name: str, topic: NewTopic) -> CreatableTopic:
+    from kwire.messages.kafka.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
+
     assigned = bool(topic.assignment)
     return CreatableTopic(
         name=name,
@@ -389,6 +402,8 @@ def _creatable(name: str, topic: NewTopic) -> CreatableTopic:
 
 def _with_names_only(request: DeleteTopicsRequest, version: int) -> DeleteTopicsRequest:
     """Return a request without topic ids, which versions below 6 do not have."""
+    from kwire.messages.kafka.delete_topics import DeleteTopicsRequest
+
     return (
         request if version >= 6 else DeleteTopicsRequest(topic_names=request.topic_names, timeout_ms=request.timeout_ms)
     )

@@ -19,20 +19,7 @@ from kwire.client.admin.values import (
     ToolResult,
     TopicDescription,
 )
-from kwire.messages.kip4.admin import AdminRequest
-from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
-from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
-from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.list_topics import ListTopicsRequest
-from kwire.messages.kip4.preferred_replica_leader_election import (
-    PreferredReplicaLeaderElectionRequest,
-    TopicPartitions,
-)
-from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
-from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
-from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +28,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.values import NewTopic, TopicChange
+    from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
     from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata
     from kwire.protocol.endpoint import Endpoint
 
@@ -58,6 +46,8 @@ class Kip4Backend:
         self._router = router
 
     async def create_topics(self, topics: Mapping[str, NewTopic], *, validate_only: bool) -> Outcomes:
+        from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
+
         _reject_validate_only("CreateTopic", validate_only=validate_only)
         request = CreateTopicRequest_V2(
             topics=tuple(
@@ -74,6 +64,8 @@ class Kip4Backend:
         return _outcomes(await self._router.command(request, error_code=_first_error_code))
 
     async def alter_topics(self, topics: Mapping[str, TopicChange], *, validate_only: bool) -> Outcomes:
+        from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
+
         _reject_validate_only("AlterTopic", validate_only=validate_only)
         request = AlterTopicRequest_V2(
             topics=tuple(
@@ -91,10 +83,14 @@ class Kip4Backend:
         return _outcomes(await self._router.command(request, error_code=_first_error_code))
 
     async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
+        from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
+
         request = DeleteTopicRequest_V2(topic_names=names)
         return _outcomes(await self._router.command(request, error_code=_first_error_code))
 
     async def reassign_partitions(self, targets: Targets) -> Outcomes:
+        from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
+
         request = ReassignPartitionsRequest(topics=_reassignments(targets))
         return _outcomes(await self._router.command(request, error_code=_first_error_code))
 
@@ -103,6 +99,8 @@ class Kip4Backend:
         return await self.reassign_partitions({topic: dict.fromkeys(ids, ()) for topic, ids in partitions.items()})
 
     async def list_reassignments(self, targets: Targets | None) -> list[ReassignmentStatus]:
+        from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
+
         request = VerifyReassignPartitionsRequest(topics=_reassignments(targets or {}))
         answer = await self._router.read(request, CONTROLLER, _first_error_code)
         if not targets:
@@ -122,6 +120,11 @@ class Kip4Backend:
         ]
 
     async def elect_leaders(self, partitions: Mapping[str, Sequence[int]] | None, *, unclean: bool) -> Outcomes:
+        from kwire.messages.kip4.preferred_replica_leader_election import (
+            PreferredReplicaLeaderElectionRequest,
+            TopicPartitions,
+        )
+
         if unclean:
             raise NotSupported("unclean leader election", "the drafts of KIP-4 elect preferred leaders only")
         named = tuple(
@@ -135,11 +138,15 @@ class Kip4Backend:
         return _outcomes(answer)
 
     async def list_topics(self) -> list[str]:
+        from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+
         answer = await self._router.read(TopicMetadataRequest_V1(topic_names=()))
         return sorted(topic.topic_name for topic in answer.response.topics)
 
     async def list_topics_marked_for_deletion(self) -> list[str]:
         """Send ListTopics in version 0, the only one that lists them."""
+        from kwire.messages.kip4.list_topics import ListTopicsRequest
+
         answer = await self._router.read(ListTopicsRequest(), CONTROLLER, error_code, highest=0)
         response = answer.response
         if response.topics_list is None:
@@ -148,16 +155,22 @@ class Kip4Backend:
 
     async def describe_topics(self, names: tuple[str, ...], *, configs: bool) -> Topics:
         """Return topics with their configs, which the response always contains."""
+        from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+
         del configs
         answer = await self._router.read(TopicMetadataRequest_V1(topic_names=names), ANY)
         return {topic.topic_name: _described(topic) for topic in answer.response.topics}
 
     async def topics_at(self, broker: Endpoint, names: tuple[str, ...], *, configs: bool) -> Topics:
+        from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+
         del configs
         response = await self._router.send(broker, TopicMetadataRequest_V1(topic_names=names))
         return {topic.topic_name: _described(topic) for topic in response.topics}
 
     async def run_tool(self, name: str, arguments: tuple[str, ...], broker_id: int | None) -> ToolResult:
+        from kwire.messages.kip4.admin import AdminRequest
+
         request = AdminRequest(tool=name, arguments=arguments)
         answer = await self._router.command(request, ANY if broker_id is None else Broker(broker_id))
         response = answer.response
@@ -172,16 +185,22 @@ def _reject_validate_only(api: str, *, validate_only: bool) -> None:
 
 
 def _assignment(replicas: Mapping[int, Sequence[int]]) -> tuple[PartitionReplicas, ...]:
+    from kwire.messages.kip4.structures import PartitionReplicas
+
     return tuple(
         PartitionReplicas(partition_id=index, replica_ids=tuple(ids)) for index, ids in sorted(replicas.items())
     )
 
 
 def _entries(configs: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
+    from kwire.messages.kip4.structures import ConfigEntry
+
     return tuple(ConfigEntry(config_key=key, config_value=value) for key, value in configs.items())
 
 
 def _reassignments(targets: Targets) -> tuple[TopicReassignment, ...]:
+    from kwire.messages.kip4.structures import TopicReassignment
+
     return tuple(
         TopicReassignment(topic=topic, partitions=_assignment(partitions)) for topic, partitions in targets.items()
     )

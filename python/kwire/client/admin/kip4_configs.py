@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.client.admin.configs import ConfigResource, ConfigResourceType, ConfigSource, ConfigValue
+from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigSource, ConfigValue
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.values import Outcomes, TopicChange
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin.backend import Backend
-    from kwire.client.admin.configs import ConfigChange, Described
+    from kwire.client.admin.config_values import ConfigChange
+    from kwire.client.admin.configs import Described
 
 __all__ = ["ConfigDifference", "RecordedChange", "alter", "apply", "changes", "describe", "export"]
 

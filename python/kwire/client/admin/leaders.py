@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.cluster_router import FIRST_PAUSE, Broker, attempt, back_off
 from kwire.client.admin.errors import AdminError
-from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.topic_metadata import read_metadata
 from kwire.messages.kafka.error_codes import ErrorCode
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.group_values import TopicPartition
 
     Send: TypeAlias = Callable[[Broker, Sequence[TopicPartition]], Awaitable[Mapping[TopicPartition, Any]]]
 
@@ -65,6 +65,8 @@ async def _leaders(
     router: ClusterRouter, partitions: Sequence[TopicPartition], found: dict[TopicPartition, Any]
 ) -> dict[Broker, list[TopicPartition]]:
     """Return partitions by leader. Those without a leader get an error in `found`."""
+    from kwire.client.admin.group_values import TopicPartition
+
     cache = router.metadata
     unknown = [topic for topic in by_topic(partitions) if cache.topic(topic) is None]
     if unknown:

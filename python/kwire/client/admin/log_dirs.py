@@ -8,20 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.cluster_router import Broker
 from kwire.client.admin.every_broker import at_every_broker
-from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.leaders import by_topic
-from kwire.messages.kafka.alter_replica_log_dirs import (
-    AlterReplicaLogDir,
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirTopic,
-)
-from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.errors import AdminError
+    from kwire.client.admin.group_values import TopicPartition
     from kwire.client.admin.values import Outcomes
 
 
@@ -78,6 +72,8 @@ class LogDirOperations:
             AdminError: a broker refused the request.
             BrokerNotFound: no live broker has such an id.
         """
+        from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
+
         found: list[LogDir] = []
         request = DescribeLogDirsRequest(topics=None)
         for broker, answer in (await at_every_broker(self._router, request, tuple(brokers))).items():
@@ -115,6 +111,13 @@ class LogDirOperations:
         Raises:
             BrokerNotFound: no live broker has this id.
         """
+        from kwire.client.admin.group_values import TopicPartition
+        from kwire.messages.kafka.alter_replica_log_dirs import (
+            AlterReplicaLogDir,
+            AlterReplicaLogDirsRequest,
+            AlterReplicaLogDirTopic,
+        )
+
         by_path: dict[str, list[TopicPartition]] = defaultdict(list)
         for partition, path in paths.items():
             by_path[path].append(partition)

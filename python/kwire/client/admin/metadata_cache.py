@@ -78,9 +78,7 @@ class MetadataCache:
         if isinstance(response, MetadataResponse):
             cluster = described_by_kafka(response)
             now = self.clock()
-            for topic in response.topics:
-                if topic.name is not None:
-                    self._topics[topic.name] = Aged(topic, now)
+            self._topics |= {topic.name: Aged(topic, now) for topic in response.topics if topic.name is not None}
         elif isinstance(response, ClusterMetadataResponse):
             cluster = described_by_kip4(response)
         else:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin.errors import AdminError
-from kwire.client.admin.group_values import PartitionOffset, TopicPartition
 from kwire.client.admin.leaders import at_leaders, by_topic
-from kwire.messages.kafka.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from kwire.messages.kafka.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin.cluster_router import Broker, ClusterRouter
-    from kwire.client.admin.group_values import OffsetSpec
+    from kwire.client.admin.group_values import OffsetSpec, PartitionOffset, TopicPartition
+    from kwire.messages.kafka.delete_records import DeleteRecordsRequest
+    from kwire.messages.kafka.list_offsets import ListOffsetsRequest
 
 
 class OffsetOperations:
@@ -33,6 +32,8 @@ class OffsetOperations:
             specs: which offset, by partition.
             committed_only: end at the last stable offset: ignore open transactions.
         """
+        from kwire.client.admin.group_values import PartitionOffset, TopicPartition
+        from kwire.messages.kafka.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
         def request(partitions: Iterable[TopicPartition]) -> ListOffsetsRequest:
             return ListOffsetsRequest(
@@ -84,6 +85,8 @@ class OffsetOperations:
         Returns:
             The first offset of the log afterwards, by partition.
         """
+        from kwire.client.admin.group_values import TopicPartition
+        from kwire.messages.kafka.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 
         def request(partitions: Iterable[TopicPartition]) -> DeleteRecordsRequest:
             return DeleteRecordsRequest(

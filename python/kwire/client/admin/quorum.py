@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.cluster_router import ANY, CONTROLLER
-from kwire.messages.kafka.add_raft_voter import AddRaftVoterRequest, Listener
-from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
-from kwire.messages.kafka.remove_raft_voter import RemoveRaftVoterRequest
-from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -73,6 +69,8 @@ class QuorumOperations:
             NoCommonVersion: the cluster has ZooKeeper instead.
             AdminError: a broker refused the request.
         """
+        from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+
         topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
         answer = await self._router.read(DescribeQuorumRequest(topics=(topic,)), ANY, error_code)
         response = answer.accepted("the quorum")
@@ -111,6 +109,8 @@ class QuorumOperations:
                 another cluster; 126 it is a voter already.
             OutcomeUnknown: the response was lost.
         """
+        from kwire.messages.kafka.add_raft_voter import AddRaftVoterRequest, Listener
+
         request = AddRaftVoterRequest(
             cluster_id=cluster_id,
             timeout_ms=int(self._router.timeout * 1000),
@@ -131,6 +131,8 @@ class QuorumOperations:
             AdminError: 31 not authorized; 35 the quorum is static; 104 another cluster; 127 it is not a voter.
             OutcomeUnknown: the response was lost.
         """
+        from kwire.messages.kafka.remove_raft_voter import RemoveRaftVoterRequest
+
         request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=directory_id)
         (await self._router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
 
@@ -145,6 +147,8 @@ class QuorumOperations:
             NoCommonVersion: the cluster has ZooKeeper instead.
             OutcomeUnknown: the response was lost.
         """
+        from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
+
         request = UnregisterBrokerRequest(broker_id=broker_id)
         (await self._router.command(request, CONTROLLER, error_code)).accepted(f"broker {broker_id}")
 

@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Any
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.cluster_router import ANY, Broker
-from kwire.client.admin.quota_values import ClientQuotaEntity, SpecialName
-from kwire.messages.kafka.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
-from kwire.messages.kafka.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.completion import ProgressCallback
+    from kwire.client.admin.quota_values import ClientQuotaEntity, SpecialName
     from kwire.client.admin.values import Outcomes
+    from kwire.messages.kafka.describe_client_quotas import ComponentData
 
-EVERY = ClientQuotaEntity()
-"""The filter that every entity matches."""
 EXACT, DEFAULT, ANY_NAME = 0, 1, 2
 """How a part of an entity is matched in DescribeClientQuotas."""
 
@@ -30,7 +27,7 @@ class QuotaOperations:
     _router: ClusterRouter
 
     async def describe_client_quotas(
-        self, filter: ClientQuotaEntity = EVERY, *, strict: bool = False
+        self, filter: ClientQuotaEntity | None = None, *, strict: bool = False
     ) -> dict[ClientQuotaEntity, dict[str, float]]:
         """Return the quotas of entities by key, such as `producer_byte_rate` in bytes per second.
 
@@ -38,6 +35,7 @@ class QuotaOperations:
 
         Args:
             filter: an entity matches if it has the parts of the filter. `SpecialName.ANY` stands for any name.
+                None for all entities.
             strict: whether the entity must not have other parts.
 
         Raises:
@@ -46,10 +44,13 @@ class QuotaOperations:
         return await self._describe_client_quotas(filter, ANY, strict=strict)
 
     async def _describe_client_quotas(
-        self, filter: ClientQuotaEntity, target: Target, *, strict: bool
+        self, filter: ClientQuotaEntity | None, target: Target, *, strict: bool
     ) -> dict[ClientQuotaEntity, dict[str, float]]:
+        from kwire.messages.kafka.describe_client_quotas import DescribeClientQuotasRequest
+
+        parts = () if filter is None else filter.parts()
         request = DescribeClientQuotasRequest(
-            components=tuple(_component(kind, name) for kind, name in filter.parts()), strict=strict
+            components=tuple(_component(kind, name) for kind, name in parts), strict=strict
         )
         response = (await self._router.read(request, target, error_code)).accepted("client quotas")
         return {
@@ -69,6 +70,9 @@ class QuotaOperations:
             changes: values by entity and key, in the unit of the key; None removes a quota.
             validate_only: check the request and change nothing.
         """
+        from kwire.client.admin.quota_values import SpecialName
+        from kwire.messages.kafka.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
+
         request = AlterClientQuotasRequest(
             entries=tuple(
                 EntryData(
@@ -102,12 +106,15 @@ class QuotaOperations:
         """
 
         def reported(broker_id: int) -> Awaitable[Mapping[ClientQuotaEntity, Mapping[str, float]]]:
-            return self._describe_client_quotas(EVERY, Broker(broker_id), strict=False)
+            return self._describe_client_quotas(None, Broker(broker_id), strict=False)
 
         await completion.wait_for_values(self._router, expected, reported, timeout, on_progress)
 
 
 def _component(kind: str, name: str | SpecialName) -> ComponentData:
+    from kwire.client.admin.quota_values import SpecialName
+    from kwire.messages.kafka.describe_client_quotas import ComponentData
+
     match name:
         case SpecialName.DEFAULT:
             return ComponentData(entity_type=kind, match_type=DEFAULT, match=None)
@@ -118,5 +125,7 @@ def _component(kind: str, name: str | SpecialName) -> ComponentData:
 
 def _entity(parts: Sequence[Any]) -> ClientQuotaEntity:
     """Return the entity for its parts in a response."""
+    from kwire.client.admin.quota_values import ClientQuotaEntity, SpecialName
+
     names = {each.entity_type: SpecialName.DEFAULT if each.entity_name is None else each.entity_name for each in parts}
     return ClientQuotaEntity(user=names.get("user"), client_id=names.get("client-id"), ip=names.get("ip"))

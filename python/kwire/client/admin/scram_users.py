@@ -11,18 +11,6 @@ from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ANY, Broker
 from kwire.client.admin.errors import AdminError
-from kwire.client.admin.scram_values import (
-    ScramCredentialInfo,
-    ScramMechanismName,
-    UserScramCredentialDeletion,
-    UserScramCredentialUpsertion,
-)
-from kwire.messages.kafka.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    ScramCredentialDeletion,
-    ScramCredentialUpsertion,
-)
-from kwire.messages.kafka.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from kwire.protocol.scram_passwords import salted_password
 
 if TYPE_CHECKING:
@@ -30,7 +18,14 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.completion import ProgressCallback
+    from kwire.client.admin.scram_values import (
+        ScramCredentialInfo,
+        ScramMechanismName,
+        UserScramCredentialDeletion,
+        UserScramCredentialUpsertion,
+    )
     from kwire.client.admin.values import Outcomes
+    from kwire.messages.kafka.alter_user_scram_credentials import ScramCredentialUpsertion
 
 SALT_BYTES = 24
 
@@ -56,6 +51,9 @@ class ScramUserOperations:
     async def _describe_scram(
         self, users: tuple[str, ...], target: Target
     ) -> dict[str, tuple[ScramCredentialInfo, ...] | AdminError]:
+        from kwire.client.admin.scram_values import ScramCredentialInfo, ScramMechanismName
+        from kwire.messages.kafka.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
+
         names = tuple(UserName(name=each) for each in dict.fromkeys(users))
         request = DescribeUserScramCredentialsRequest(users=names or None)
         answer = await self._router.read(request, target, error_code)
@@ -86,6 +84,11 @@ class ScramUserOperations:
         Raises:
             OutcomeUnknown: the response was lost, and the command has deletions.
         """
+        from kwire.messages.kafka.alter_user_scram_credentials import (
+            AlterUserScramCredentialsRequest,
+            ScramCredentialDeletion,
+        )
+
         removed = tuple(ScramCredentialDeletion(name=each.user, mechanism=each.mechanism.code) for each in deletions)
         changed = await asyncio.to_thread(lambda: tuple(map(_salted, upsertions)))
         request = AlterUserScramCredentialsRequest(deletions=removed, upsertions=changed)
@@ -122,6 +125,8 @@ class ScramUserOperations:
 
 
 def _salted(credential: UserScramCredentialUpsertion) -> ScramCredentialUpsertion:
+    from kwire.messages.kafka.alter_user_scram_credentials import ScramCredentialUpsertion
+
     salt = secrets.token_bytes(SALT_BYTES)
     return ScramCredentialUpsertion(
         name=credential.user,

@@ -7,23 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.coordinators import at_coordinator, at_coordinators
-from kwire.client.admin.group_values import CommittedOffset, TopicPartition
 from kwire.client.admin.leaders import by_topic
 from kwire.client.admin.offsets import OffsetOperations
 from kwire.client.admin.values import Outcomes
-from kwire.messages.kafka.alter_share_group_offsets import (
-    AlterShareGroupOffsetsRequest,
-    AlterShareGroupOffsetsRequestPartition,
-    AlterShareGroupOffsetsRequestTopic,
-)
-from kwire.messages.kafka.delete_share_group_offsets import (
-    DeleteShareGroupOffsetsRequest,
-    DeleteShareGroupOffsetsRequestTopic,
-)
-from kwire.messages.kafka.describe_share_group_offsets import (
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequestGroup,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +17,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.cluster_router import Broker
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.errors import AdminError
+    from kwire.client.admin.group_values import CommittedOffset, TopicPartition
 
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 
@@ -44,6 +31,11 @@ class ShareGroupOffsetOperations(OffsetOperations):
         Args:
             group_ids: the groups.
         """
+        from kwire.client.admin.group_values import CommittedOffset, TopicPartition
+        from kwire.messages.kafka.describe_share_group_offsets import (
+            DescribeShareGroupOffsetsRequest,
+            DescribeShareGroupOffsetsRequestGroup,
+        )
 
         async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
             request = DescribeShareGroupOffsetsRequest(
@@ -75,6 +67,13 @@ class ShareGroupOffsetOperations(OffsetOperations):
         Raises:
             AdminError: 68 the group has members; 69 unknown group.
         """
+        from kwire.client.admin.group_values import TopicPartition
+        from kwire.messages.kafka.alter_share_group_offsets import (
+            AlterShareGroupOffsetsRequest,
+            AlterShareGroupOffsetsRequestPartition,
+            AlterShareGroupOffsetsRequestTopic,
+        )
+
         request = AlterShareGroupOffsetsRequest(
             group_id=group_id,
             topics=tuple(
@@ -110,6 +109,11 @@ class ShareGroupOffsetOperations(OffsetOperations):
             AdminError: 68 the group has members; 69 unknown group.
             OutcomeUnknown: the response was lost.
         """
+        from kwire.messages.kafka.delete_share_group_offsets import (
+            DeleteShareGroupOffsetsRequest,
+            DeleteShareGroupOffsetsRequestTopic,
+        )
+
         request = DeleteShareGroupOffsetsRequest(
             group_id=group_id,
             topics=tuple(DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in strings_tuple(topics)),

@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING
 
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.token_values import DelegationToken
-from kwire.messages.kafka.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
-from kwire.messages.kafka.describe_delegation_token import DescribeDelegationTokenOwner, DescribeDelegationTokenRequest
-from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenRequest
-from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenRequest
 from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.token_values import DelegationToken
 
 ITEM = "delegation token"
 """What an error concerns."""
@@ -48,6 +44,9 @@ class DelegationTokenOperations:
             OutcomeUnknown: the response was lost.
             ValueError: a principal has no type.
         """
+        from kwire.client.admin.token_values import DelegationToken
+        from kwire.messages.kafka.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
+
         kind, name = ("", "") if owner is None else _principal(owner)
         allowed = strings_tuple(renewers)
         request = CreateDelegationTokenRequest(
@@ -81,6 +80,12 @@ class DelegationTokenOperations:
             AdminError: 61 tokens are disabled; 64 not allowed on this connection.
             ValueError: a principal has no type.
         """
+        from kwire.client.admin.token_values import DelegationToken
+        from kwire.messages.kafka.describe_delegation_token import (
+            DescribeDelegationTokenOwner,
+            DescribeDelegationTokenRequest,
+        )
+
         wanted = None
         if owners is not None:
             wanted = tuple(
@@ -118,6 +123,8 @@ class DelegationTokenOperations:
                 has expired.
             OutcomeUnknown: the response was lost.
         """
+        from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenRequest
+
         request = RenewDelegationTokenRequest(
             hmac=b64decode(hmac.reveal()), renew_period_ms=-1 if period_ms is None else period_ms
         )
@@ -137,6 +144,8 @@ class DelegationTokenOperations:
             AdminError: see `renew_delegation_token`.
             OutcomeUnknown: the response was lost.
         """
+        from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenRequest
+
         request = ExpireDelegationTokenRequest(
             hmac=b64decode(hmac.reveal()), expiry_time_period_ms=-1 if period_ms is None else period_ms
         )

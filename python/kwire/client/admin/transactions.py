@@ -8,17 +8,14 @@ from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.coordinators import KeyType, at_coordinators
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
-from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.leaders import at_leaders, by_topic
-from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
-from kwire.messages.kafka.describe_transactions import DescribeTransactionsRequest
-from kwire.messages.kafka.list_transactions import ListTransactionsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.cluster_router import Broker, ClusterRouter
     from kwire.client.admin.coordinators import Result
+    from kwire.client.admin.group_values import TopicPartition
 
 
 class TransactionListing(NamedTuple):
@@ -89,6 +86,8 @@ class TransactionOperations:
         Raises:
             AdminError: a broker refused the request.
         """
+        from kwire.messages.kafka.list_transactions import ListTransactionsRequest
+
         request = ListTransactionsRequest(state_filters=strings_tuple(states), producer_id_filters=tuple(producer_ids))
         found: list[TransactionListing] = []
         for broker, answer in (await at_every_broker(self._router, request)).items():
@@ -102,6 +101,8 @@ class TransactionOperations:
         self, transactional_ids: Iterable[str]
     ) -> dict[str, TransactionDescription | AdminError]:
         """Return transactions by id. Errors: 105 unknown transactional id."""
+        from kwire.client.admin.group_values import TopicPartition
+        from kwire.messages.kafka.describe_transactions import DescribeTransactionsRequest
 
         async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
             answer = await self._router.read(DescribeTransactionsRequest(transactional_ids=tuple(ids)), coordinator)
@@ -125,6 +126,8 @@ class TransactionOperations:
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, tuple[ProducerDescription, ...] | AdminError]:
         """Return the active producers of partitions, as their leaders report them. Errors: 3 unknown partition."""
+        from kwire.client.admin.group_values import TopicPartition
+        from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
 
         async def send(leader: Broker, of_leader: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
             request = DescribeProducersRequest(

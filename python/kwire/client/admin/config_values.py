@@ -1,0 +1,110 @@
+"""Configs: the resources that have them, their values, and changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult
+
+__all__ = ["ConfigChange", "ConfigResource", "ConfigResourceType", "ConfigSource", "ConfigValue"]
+
+
+class ConfigResourceType(IntEnum):
+    """The type of a resource with configs."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+    @property
+    def singular(self) -> str:
+        """The name of the type, such as `topic` or `broker-logger`."""
+        return self.name.lower().replace("_", "-")
+
+
+class ConfigResource(NamedTuple):
+    """A resource with configs.
+
+    Attributes:
+        type: its type.
+        name: its name; for a broker, its id, or an empty string for the default of all brokers.
+    """
+
+    type: ConfigResourceType
+    name: str
+
+    @property
+    def broker_id(self) -> int | None:
+        """The broker that alone knows the resource; None if every broker does."""
+        of_broker = self.type in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and self.name
+        return int(self.name) if of_broker else None
+
+    def __str__(self) -> str:
+        return f"{self.type.singular} {self.name or 'default'}"
+
+
+class ConfigSource(IntEnum):
+    """Where the value of a config comes from."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    BROKER = 2
+    CLUSTER_DEFAULT = 3
+    STATIC = 4
+    DEFAULT = 5
+    BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+    @classmethod
+    def of(cls, code: int) -> ConfigSource:
+        """Return the source for a code of the protocol."""
+        return cls(code) if code in cls._value2member_map_ else cls.UNKNOWN
+
+
+class ConfigValue(NamedTuple):
+    """The value of a config.
+
+    Attributes:
+        value: the value; None if it is secret or not set.
+        source: where it comes from.
+        is_sensitive: whether it is a secret, which brokers never return.
+        is_read_only: whether it cannot be changed while the broker runs.
+        documentation: a description; None if it was not requested.
+    """
+
+    value: str | None
+    source: ConfigSource
+    is_sensitive: bool
+    is_read_only: bool
+    documentation: str | None = None
+
+    @classmethod
+    def of_result(cls, config: DescribeConfigsResourceResult) -> Self:
+        """Return the value that a DescribeConfigs response reports."""
+        source = ConfigSource.of(config.config_source)
+        return cls(config.value, source, config.is_sensitive, config.read_only, config.documentation or None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigChange:
+    """Changes of the configs of a resource. Configs that are not named stay as they are.
+
+    Attributes:
+        set: values to set.
+        delete: names of configs to reset to their defaults.
+        append: values to append to configs that are lists.
+        subtract: values to remove from configs that are lists.
+    """
+
+    set: Mapping[str, str] = field(default_factory=dict)
+    delete: Sequence[str] = ()
+    append: Mapping[str, str] = field(default_factory=dict)
+    subtract: Mapping[str, str] = field(default_factory=dict)

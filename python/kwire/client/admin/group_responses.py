@@ -1,0 +1,144 @@
+"""Descriptions, offsets, and lags from responses about groups. Its imports are those of a program that uses groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.group_values import (
+    CommittedOffset,
+    GroupDescription,
+    GroupMember,
+    GroupType,
+    PartitionLag,
+)
+from kwire.codec import decode
+from kwire.errors import DecodeError
+from kwire.messages.kafka.consumer_group_describe import ConsumerGroupDescribeRequest
+from kwire.messages.kafka.consumer_protocol_assignment import ConsumerProtocolAssignment
+from kwire.messages.kafka.describe_groups import DescribeGroupsRequest
+from kwire.messages.kafka.share_group_describe import ShareGroupDescribeRequest
+from kwire.messages.kafka.streams_group_describe import StreamsGroupDescribeRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kwire.client.admin.group_values import PartitionOffset, TopicPartition
+
+__all__ = ["DESCRIBE_QUERIES", "DescribeQuery", "committed_offset", "partition_lag"]
+
+
+class DescribeQuery(NamedTuple):
+    """How groups of one type are described: the request, and the description for a group of its response."""
+
+    request: Callable[[tuple[str, ...]], Any]
+    description: Callable[[Any, int], GroupDescription]
+
+
+def committed_offset(partition: Any) -> CommittedOffset:
+    """Return the committed offset for a partition of an OffsetFetch response."""
+    epoch = partition.committed_leader_epoch
+    return CommittedOffset(partition.committed_offset, None if epoch < 0 else epoch, partition.metadata or "")
+
+
+def partition_lag(
+    partition: TopicPartition, committed: CommittedOffset, end: PartitionOffset | AdminError
+) -> PartitionLag:
+    """Return the lag of a partition for its committed offset, and its end or why that is unknown."""
+    if isinstance(end, AdminError):
+        return PartitionLag(*partition, committed.offset, None, committed.lag, end)
+    if committed.lag is not None or end.offset is None:
+        return PartitionLag(*partition, committed.offset, end.offset, committed.lag)
+    return PartitionLag(*partition, committed.offset, end.offset, max(end.offset - committed.offset, 0))
+
+
+def _classic(group: Any, coordinator: int) -> GroupDescription:
+    return GroupDescription(
+        group.group_id,
+        GroupType.CLASSIC,
+        group.group_state,
+        coordinator,
+        group.protocol_data,
+        tuple(
+            GroupMember(
+                each.member_id,
+                each.group_instance_id,
+                each.client_id,
+                each.client_host,
+                _classic_assignment(each.member_assignment) if group.protocol_type == "consumer" else {},
+            )
+            for each in group.members
+        ),
+    )
+
+
+def _classic_assignment(data: bytes) -> Mapping[str, tuple[int, ...]] | None:
+    """Decode the assignment of a consumer: its version as int16, and a ConsumerProtocolAssignment.
+
+    Returns:
+        The partitions by topic; None if the bytes, which come from a client, are not an assignment.
+    """
+    if not data:
+        return {}
+    version = min(int.from_bytes(data[:2], "big"), ConsumerProtocolAssignment.versions.highest)
+    try:
+        assignment = decode(ConsumerProtocolAssignment, data[2:], version=version)
+    except DecodeError:
+        return None
+    return {each.topic: each.partitions for each in assignment.assigned_partitions}
+
+
+def _modern(kind: GroupType, assignment: Callable[[Any], Mapping[str, tuple[int, ...]]]) -> Any:
+    """Return the function that describes a group of a type with epochs."""
+
+    def description(group: Any, coordinator: int) -> GroupDescription:
+        return GroupDescription(
+            group.group_id,
+            kind,
+            group.group_state,
+            coordinator,
+            group.assignor_name or "",
+            tuple(
+                GroupMember(
+                    each.member_id,
+                    getattr(each, "instance_id", None),
+                    each.client_id,
+                    each.client_host,
+                    assignment(each.assignment),
+                    each.member_epoch,
+                    each.rack_id,
+                )
+                for each in group.members
+            ),
+            group.group_epoch,
+        )
+
+    return description
+
+
+def _topics(assignment: Any) -> Mapping[str, tuple[int, ...]]:
+    return {each.topic_name: each.partitions for each in assignment.topic_partitions}
+
+
+def _tasks(assignment: Any) -> Mapping[str, tuple[int, ...]]:
+    return {each.subtopology_id: each.partitions for each in assignment.active_tasks}
+
+
+CLASSIC = DescribeQuery(lambda ids: DescribeGroupsRequest(groups=ids), _classic)
+DESCRIBE_QUERIES = {
+    GroupType.CLASSIC: CLASSIC,
+    GroupType.UNKNOWN: CLASSIC,
+    GroupType.CONSUMER: DescribeQuery(
+        lambda ids: ConsumerGroupDescribeRequest(group_ids=ids, include_authorized_operations=False),
+        _modern(GroupType.CONSUMER, _topics),
+    ),
+    GroupType.SHARE: DescribeQuery(
+        lambda ids: ShareGroupDescribeRequest(group_ids=ids, include_authorized_operations=False),
+        _modern(GroupType.SHARE, _topics),
+    ),
+    GroupType.STREAMS: DescribeQuery(
+        lambda ids: StreamsGroupDescribeRequest(group_ids=ids, include_authorized_operations=False),
+        _modern(GroupType.STREAMS, _tasks),
+    ),
+}
+"""How groups are described, by type."""
