@@ -30,11 +30,32 @@ from tests.eventually import eventually
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+TOO_MANY = "(error 1004 INVALID_ARGUMENT_REPLICATION_FACTOR)"
+
 
 @pytest.fixture(scope="module")
 def empty_cluster() -> Iterator[LocalCluster]:
     with LocalCluster(nodes=3) as cluster:
         yield cluster
+
+
+async def test_refused_topics_have_a_reason(empty_cluster: LocalCluster) -> None:
+    async with await AdminClient.open(empty_cluster.bootstrap) as admin:
+        outcomes = await admin.create_topics(
+            {
+                "wide": NewTopic(partitions=1, replication_factor=4),
+                "twice": NewTopic(assignment={0: [1, 1]}),
+                "odd": NewTopic(partitions=1, replication_factor=1, configs={"retention.sm": "1"}),
+            }
+        )
+        moved = await admin.reassign_partitions({"nosuch": {0: [1]}})
+
+    assert [str(error) for error in (*outcomes.errors.values(), *moved.errors.values())] == [
+        f"wide: a replication factor of 4 needs as many live brokers, and there are 3 {TOO_MANY}",
+        "twice: partition 0 names a broker twice: 1,1 (error 1005 INVALID_ARGUMENT_REPLICA_ASSIGNMENT)",
+        "odd: unknown key or invalid value among the configs retention.sm=1 (error 1006 INVALID_ARGUMENT_TOPIC_CONFIG)",
+        "nosuch: the topic does not exist, or has no partition 0 (error 3 UNKNOWN_TOPIC_OR_PARTITION)",
+    ]
 
 
 async def test_every_operation(empty_cluster: LocalCluster) -> None:

@@ -22,7 +22,7 @@ from kwire.client.admin.values import (
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.backend import Targets, Topics
@@ -45,7 +45,11 @@ class Kip4Backend:
     def __init__(self, router: ClusterRouter) -> None:
         self._router = router
 
+    def _brokers(self) -> Collection[int]:
+        return self._router.metadata.brokers
+
     async def create_topics(self, topics: Mapping[str, NewTopic], *, validate_only: bool) -> Outcomes:
+        from kwire.client.admin.kip4_reasons import creation_reason
         from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 
         _reject_validate_only("CreateTopic", validate_only=validate_only)
@@ -61,9 +65,11 @@ class Kip4Backend:
                 for name, topic in topics.items()
             )
         )
-        return _outcomes(await self._router.command(request, error_code=_first_error_code))
+        answer = await self._router.command(request, error_code=_first_error_code)
+        return _outcomes(answer, lambda name, code: creation_reason(code, topics[name], self._brokers()))
 
     async def alter_topics(self, topics: Mapping[str, TopicChange], *, validate_only: bool) -> Outcomes:
+        from kwire.client.admin.kip4_reasons import change_reason
         from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
 
         _reject_validate_only("AlterTopic", validate_only=validate_only)
@@ -80,7 +86,8 @@ class Kip4Backend:
                 for name, topic in topics.items()
             )
         )
-        return _outcomes(await self._router.command(request, error_code=_first_error_code))
+        answer = await self._router.command(request, error_code=_first_error_code)
+        return _outcomes(answer, lambda name, code: change_reason(code, topics[name], self._brokers()))
 
     async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
         from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
@@ -89,10 +96,12 @@ class Kip4Backend:
         return _outcomes(await self._router.command(request, error_code=_first_error_code))
 
     async def reassign_partitions(self, targets: Targets) -> Outcomes:
+        from kwire.client.admin.kip4_reasons import reassignment_reason
         from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
 
         request = ReassignPartitionsRequest(topics=_reassignments(targets))
-        return _outcomes(await self._router.command(request, error_code=_first_error_code))
+        answer = await self._router.command(request, error_code=_first_error_code)
+        return _outcomes(answer, lambda name, code: reassignment_reason(code, targets[name], self._brokers()))
 
     async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
         """Send an empty list of replicas for each partition."""
@@ -240,11 +249,15 @@ def _raise_if_rejected(answer: Answer[Any]) -> None:
             raise AdminError.of_kip4(topic.error_code, "", attempts=answer.attempts)
 
 
-def _outcomes(answer: Answer[Any]) -> Outcomes:
-    """Return the outcome of each topic. The drafts call its name `topic_name` or `topic`."""
+def _outcomes(answer: Answer[Any], reason: Callable[[str, int], str | None] = lambda *_: None) -> Outcomes:
+    """Return the outcome of each topic. The drafts call its name `topic_name` or `topic`.
+
+    Args:
+        reason: returns the reason for an error code of a topic, which the response lacks.
+    """
     outcomes: dict[str, AdminError | None] = {}
     for each in answer.response.topics:
         name = each.topic_name if hasattr(each, "topic_name") else each.topic
-        error = AdminError.of_kip4(each.error_code, name, attempts=answer.attempts) if each.error_code else None
-        outcomes[name] = error
+        code = each.error_code
+        outcomes[name] = AdminError.of_kip4(code, name, reason(name, code), answer.attempts) if code else None
     return Outcomes(outcomes, answer.attempts)

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.backend import Outcome
 from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.topic_names import MAX_NAME_LENGTH
+from kwire.cluster.node.logs import logger
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, ReplicationResult, TopicResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping, Sequence
+
+log = logger("kwire.node.requests")
+
+LOGGED_REFUSALS = 5
+"""Topics of one request for which a reason is logged."""
 
 # Batched messages
 
@@ -34,12 +41,25 @@ def error_code(error: AdminError | None) -> int:
 
 def topic_results(outcomes: Iterable[Outcome]) -> tuple[TopicResult, ...]:
     """Convert outcomes to the results of topic commands."""
+    outcomes = tuple(outcomes)
+    _log_refusals(outcomes)
     return tuple(TopicResult(topic_name=one.topic, error_code=error_code(one.error)) for one in outcomes)
 
 
 def replication_results(outcomes: Iterable[Outcome]) -> tuple[ReplicationResult, ...]:
     """Convert outcomes to the results of replication commands."""
+    outcomes = tuple(outcomes)
+    _log_refusals(outcomes)
     return tuple(ReplicationResult(topic=one.topic, error_code=error_code(one.error)) for one in outcomes)
+
+
+def _log_refusals(outcomes: Sequence[Outcome]) -> None:
+    """Log the reasons of errors, which batched messages cannot carry, for the first topics of a request."""
+    refused = [one for one in outcomes if one.error is not None]
+    for one in refused[:LOGGED_REFUSALS]:
+        log.info("topic refused", topic=one.topic[:MAX_NAME_LENGTH], code=error_code(one.error), reason=str(one.error))
+    if len(refused) > LOGGED_REFUSALS:
+        log.info("further topics refused", count=len(refused) - LOGGED_REFUSALS)
 
 
 # Messages about one topic
