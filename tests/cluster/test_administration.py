@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def operator() -> Iterator[Operator]:
+def cluster() -> Iterator[LocalCluster]:
     features = {"supported.features": "group_coordinator:1-3,transaction_coordinator:1-4:2"}
     with LocalCluster(nodes=2, settings=features) as cluster:
-        yield Operator(cluster.bootstrap)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def operator(cluster: LocalCluster) -> Operator:
+    return Operator(cluster.bootstrap)
 
 
 def test_topics(operator: Operator) -> None:
@@ -122,12 +127,14 @@ def test_config_that_the_drafts_lack_is_one_sentence(arguments: list[str], sente
 
 
 def test_tools_are_listed_and_run_on_a_node(operator: Operator) -> None:
-    assert [each["name"] for each in operator.json("tools", "list")] == ["config", "help", "status"]
-    [status] = operator.json("tools", "run", "status", "--broker", "2")
-    assert (status["broker"], status["exit_status"]) == (2, 0)
+    here = {each["name"] for each in operator.json("tools", "list")}
+    listed = {each["name"] for each in operator.json("tools", "list", "--broker", "any")}
+    assert listed == here | {"config", "help", "status"}
+    [status] = operator.json("tools", "run", "--broker", "2", "status")
+    assert (status["broker"], status["exit_status"]) == ("2", 0)
     assert json.loads(status["output"])["id"] == 2
     assert "help\tlist the tools" in operator.run("tools", "run", "help").out
-    [dry] = operator.json("tools", "run", "status", "--dry-run")
+    [dry] = operator.json("tools", "run", "--dry-run", "status")
     assert (dry["exit_status"], dry["output"]) == (None, "")
 
 
@@ -138,7 +145,14 @@ def test_tool_that_fails_exits_with_1(operator: Operator) -> None:
     assert failed.err == "tool status ended with exit status 2.\n"
     unknown = operator.run("tools", "run", "stats")
     assert unknown.code == 1
-    assert "the tools are config, help, status" in unknown.err
+    assert "unknown tool 'stats': the tools are " in unknown.err
+
+
+def test_tool_prints_the_same_here_and_on_a_node(operator: Operator, cluster: LocalCluster) -> None:
+    here = operator.run("tools", "run", "export-zk-offsets", "--zookeeper", cluster.zookeeper.hosts)
+    there = operator.run("tools", "run", "--broker", "1", "export-zk-offsets")
+    assert here == there
+    assert here.code == 0
 
 
 def test_settings_of_brokers_are_set_exported_and_applied(operator: Operator, tmp_path: Path) -> None:

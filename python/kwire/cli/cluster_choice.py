@@ -96,12 +96,14 @@ def choose_cluster(
     overrides: Sequence[str] = (),
     timeout: float | None,
     run_password_command: bool = True,
+    is_required: bool = True,
 ) -> ClusterChoice:
     """Return the cluster that options, the environment, and the configuration file choose, in this order.
 
     Args:
         overrides: texts such as `security.protocol=SSL`, in place of properties of files.
         run_password_command: whether a `password_command` is run; it may ask for something.
+        is_required: whether a missing cluster is an error; otherwise, its `bootstrap` is empty.
 
     Raises:
         click.UsageError: the cluster or its password is missing, or a file or an override is invalid.
@@ -112,14 +114,14 @@ def choose_cluster(
     command = named.get("password_command") if run_password_command else None
     properties = _properties(command_config, named.get("properties"), _overrides(overrides), command)
     servers = bootstrap or named.get("bootstrap") or (properties and properties.bootstrap_servers)
-    if not servers:
+    if not servers and is_required:
         raise click.UsageError(
             "name the cluster: give --bootstrap HOST:PORT, set KWIRE_BOOTSTRAP, or give --cluster with a name in "
             f"{config_path()}"
         )
     return ClusterChoice(
         name,
-        servers,
+        servers or "",
         properties.connection if properties is not None else None,
         (properties and properties.client_id) or "kwire-admin",
         timeout or (properties and properties.request_timeout) or DEFAULT_TIMEOUT,

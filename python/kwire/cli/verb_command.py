@@ -19,13 +19,13 @@ from kwire.cli.parameter_types import Named
 from kwire.cli.row_help import print_row_help
 from kwire.cli.row_output import print_error, print_rows
 from kwire.cli.secret_input import read_secret
-from kwire.cli.verb_errors import INTERRUPTED, REFUSED, UNHEALTHY, exit_code, exit_code_of_items
+from kwire.cli.verb_errors import INTERRUPTED, exit_code, exit_code_of_answer, exit_code_of_items
 from kwire.cli.verb_run import NotConfirmed, VerbRun
 from kwire.errors import KwireError
 from kwire.secret import Secret
 from kwire.verbs import find_verb, noun_help, similar, verb_help, verbs
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.verb import Argument, Danger, Failed, Failure, Unhealthy
+from kwire.verbs.verb import Argument, Danger, Failure, Unhealthy
 
 if TYPE_CHECKING:
     from kwire.verbs.verb import Parameter, Verb
@@ -115,6 +115,7 @@ def verb_command(verb: Verb[Any]) -> click.Command:
         params=[*parameters, *common],
         help=f"{verb.help}\n\n\b\nExamples:{examples}" if examples else verb.help,
         short_help=verb.help.partition("\n")[0],
+        context_settings={"allow_interspersed_args": False} if verb.ends_options else None,
     )
 
 
@@ -157,9 +158,8 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
             metavar=declared.metavar,
             help=declared.help,
         )
-    names = [f"--{parameter.name.strip('_').replace('_', '-')}", parameter.name]
     return click.Option(
-        [*names, declared.short] if declared.short else names,
+        [*declared.names(parameter.name), parameter.name],
         type=kind,
         is_flag=parameter.flag,
         multiple=parameter.many,
@@ -181,12 +181,14 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
     paint = Paint(on=sys.stdout.isatty())
     run: VerbRun | None = None
     try:
-        run = VerbRun(verb, choose_cluster(**chosen), _arguments(verb, values), options)
+        cluster = choose_cluster(**chosen, is_required=verb.connects)
+        write = _write_now if output == "table" else None
+        run = VerbRun(verb, cluster, _arguments(verb, values), options, write)
         rows = run.rows()
     except Unhealthy as answer:
         print_rows(output, verb.result, answer.rows, paint)
         print(f"{answer.summary}.", file=sys.stderr)
-        return REFUSED if isinstance(answer, Failed) else UNHEALTHY
+        return exit_code_of_answer(answer)
     except (KwireError, InvalidArgument) as error:
         if debug:
             import traceback
@@ -214,6 +216,11 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
     for failure in failures:
         print(f"Error: {failure.error}", file=sys.stderr)
     return exit_code_of_items([failure.error for failure in failures])
+
+
+def _write_now(text: str) -> None:
+    """Write output of a tool that may go on for a long time."""
+    print(text, end="", flush=True)
 
 
 def _arguments(verb: Verb[Any], values: dict[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,12 @@ from kwire.client.admin.errors import AdminError, ChangeTimeout, ControllerNotFo
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import AuthenticationFailed, ConnectionFault, NoCommonVersion, TlsHandshakeFailed
 from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.verb import Failed, TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from kwire.verbs.verb import Unhealthy
 
 REFUSED, USAGE, UNREACHABLE, NOT_AUTHORIZED, UNKNOWN, UNHEALTHY = 1, 2, 3, 4, 5, 6
 """Exit codes: an item was refused; wrong usage; unreachable or timed out; authentication or authorization failed; the
@@ -48,6 +51,13 @@ def exit_code(error: Exception) -> int:
     if isinstance(error, AdminError):
         return NOT_AUTHORIZED if error.code in AUTHORIZATION else REFUSED
     return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), REFUSED)
+
+
+def exit_code_of_answer(answer: Unhealthy) -> int:
+    """Return the exit code of a verb with an answer that is not good."""
+    if isinstance(answer, TimedOut):
+        return UNREACHABLE
+    return REFUSED if isinstance(answer, Failed) else UNHEALTHY
 
 
 def exit_code_of_items(errors: Sequence[AdminError]) -> int:

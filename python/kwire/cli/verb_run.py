@@ -18,7 +18,7 @@ from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.verb import Danger, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kwire.cli.cluster_choice import ClusterChoice
     from kwire.client.admin import AdminClient, Progress
@@ -46,16 +46,24 @@ class VerbRun:
         cluster: the cluster, and what is allowed there.
         arguments: the parameters of the verb by name.
         options: `dry_run`, `wait`, and `yes`, those that the verb has.
+        write: prints output as it comes; None if only the rows are printed.
     """
 
     def __init__(
-        self, verb: Verb[Any], cluster: ClusterChoice, arguments: Mapping[str, Any], options: Mapping[str, Any]
+        self,
+        verb: Verb[Any],
+        cluster: ClusterChoice,
+        arguments: Mapping[str, Any],
+        options: Mapping[str, Any],
+        write: Callable[[str], None] | None = None,
     ) -> None:
         self._verb = verb
         self._cluster = cluster
         self._arguments = arguments
         self._options = options
+        self._write = write
         self._admin: AdminClient | None = None
+        self._current: Run | None = None
 
     @property
     def changes_something(self) -> bool:
@@ -73,6 +81,8 @@ class VerbRun:
 
     def interrupted(self) -> str:
         """Return a sentence that says what an interrupted run has done."""
+        if self._current is not None and self._current.interruption is not None:
+            return self._current.interruption
         commands = () if self._admin is None else self._admin.commands
         if not self.changes_something or not commands:
             return "Interrupted: nothing was changed."
@@ -89,7 +99,9 @@ class VerbRun:
 
         gc.freeze()
         gc.enable()
-        cluster, options = self._cluster, self._options
+        cluster = self._cluster
+        if not cluster.bootstrap:
+            return await self._verb(self._new_run(), **self._arguments)
         try:
             opening = AdminClient.open(
                 cluster.bootstrap, client_id=cluster.client_id, timeout=cluster.timeout, config=cluster.config
@@ -104,20 +116,25 @@ class VerbRun:
                 self._check_dialect(self._admin.dialect)
                 if self.changes_something:
                     await _check_allowed(self._admin, cluster)
-                run = Run(
-                    self._admin,
-                    dry_run=options.get("dry_run", False),
-                    wait=options.get("wait", 0.0),
-                    confirm=partial(_confirm, cluster, yes=options.get("yes", False)),
-                    on_progress=_show_progress if sys.stderr.isatty() else None,
-                    warn=lambda sentence: print(f"Warning: {sentence}", file=sys.stderr),
-                )
-                rows = await self._verb(run, **self._arguments)
+                rows = await self._verb(self._new_run(), **self._arguments)
                 return [await with_suggestion(self._admin, row) for row in rows]
         except ValueError as error:
             if isinstance(error, InvalidArgument) or self._admin is not None:
                 raise
             raise click.BadParameter(str(error), param_hint="--bootstrap") from None  # an invalid address
+
+    def _new_run(self) -> Run:
+        options = self._options
+        self._current = Run(
+            self._admin,
+            dry_run=options.get("dry_run", False),
+            wait=options.get("wait", 0.0),
+            confirm=partial(_confirm, self._cluster, yes=options.get("yes", False)),
+            on_progress=_show_progress if sys.stderr.isatty() else None,
+            warn=lambda sentence: print(f"Warning: {sentence}", file=sys.stderr),
+            write=self._write,
+        )
+        return self._current
 
     def _check_dialect(self, dialect: Dialect) -> None:
         """Check that clusters of this kind have the verb.

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kwire.client.admin import Outcomes
+from kwire.parameters import InvalidArgument
 from kwire.verbs.verb import Failure, Rows
 
-
-class InvalidArgument(ValueError):
-    """The text of an argument is not valid."""
+__all__ = ["Change", "InvalidArgument", "changes", "parse_assignment", "parse_configs"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ Its parameters are type hints with a help text; the command line, the shell, and
     async def create(run: Run, names: Annotated[list[str], Argument("Names of the topics.")]) -> Rows[Change]:
         \"\"\"Create topics.\"\"\"
 
-A parameter with `Argument` is positional; a type `list[...]` takes any number of values. A parameter with `Option` is
-an option named after it; `bool` makes a flag, `list[...]` an option that can be repeated, and a StrEnum a choice.
-A Secret is never an argument of a process: `password` is read from the file of `--password-file`, stdin, or a prompt.
+`kwire.parameters` describes Argument and Option. A Secret is never an argument of a process: `password` is read from
+the file of `--password-file`, stdin, or a prompt.
 """
 
 from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, get_args, get_type_hints
+
+from kwire.parameters import Argument, Danger, InvalidArgument, Option, Parameter, declared_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -25,47 +25,22 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, AdminError, Progress
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["Argument", "Danger", "Failed", "Failure", "Option", "Parameter", "Rows", "Run", "Unhealthy", "Verb", "verb"]
+__all__ = [
+    "Argument",
+    "Danger",
+    "Failed",
+    "Failure",
+    "Option",
+    "Parameter",
+    "Rows",
+    "Run",
+    "TimedOut",
+    "Unhealthy",
+    "Verb",
+    "verb",
+]
 
 R = TypeVar("R")
-
-
-class Danger(IntEnum):
-    """What a verb does to a cluster. Verbs that change something have a dry run; verbs that destroy ask first."""
-
-    READS = 0
-    CHANGES = 1
-    DESTROYS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """The help of a positional parameter.
-
-    Attributes:
-        help: what the argument is, as a sentence.
-        metavar: its placeholder; by default, the name of the parameter in upper case.
-        completes: the kind of names that complete it, such as `topics`.
-    """
-
-    help: str
-    metavar: str | None = None
-    completes: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """The help of an option. See Argument.
-
-    Attributes:
-        short: a short form, such as `-p`.
-        required: whether it must be given although the parameter has a default.
-    """
-
-    help: str
-    metavar: str | None = None
-    completes: str | None = None
-    short: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,58 +78,62 @@ class Failed(Unhealthy):
     """Something that a verb has run has failed. The rows say how."""
 
 
+class TimedOut(Failed):
+    """Something that a verb has run did not finish in time."""
+
+
 def _accept(text: str) -> None:
     """Do nothing with a question or a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
 class Run:
     """What a verb runs with.
 
     Attributes:
-        admin: a client of the cluster.
         dry_run: report what would change, and change nothing.
         wait: seconds to wait until every broker reports a change; 0 does not wait.
         confirm: asks before something is destroyed. It raises if the answer is no.
         on_progress: called while waiting.
         warn: prints a sentence that is not part of the result.
+        write: prints output of a tool as it comes; None if only rows are shown.
+        interruption: what an interrupt would leave behind, as a sentence, if the verb knows better than its client.
     """
 
-    admin: AdminClient
-    dry_run: bool = False
-    wait: float = 30.0
-    confirm: Callable[[str], None] = _accept
-    on_progress: Callable[[Progress], None] | None = None
-    warn: Callable[[str], None] = _accept
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of a verb.
-
-    Attributes:
-        name: its name in Python.
-        type: the type of one value.
-        many: whether it takes several values.
-        declared: its Argument or Option.
-        default: its default; `inspect.Parameter.empty` if it is required.
-    """
-
-    name: str
-    type: Any
-    many: bool
-    declared: Argument | Option
-    default: Any
+    def __init__(
+        self,
+        admin: AdminClient | None,
+        *,
+        dry_run: bool = False,
+        wait: float = 30.0,
+        confirm: Callable[[str], None] = _accept,
+        on_progress: Callable[[Progress], None] | None = None,
+        warn: Callable[[str], None] = _accept,
+        write: Callable[[str], None] | None = None,
+    ) -> None:
+        self._admin = admin
+        self.dry_run = dry_run
+        self.wait = wait
+        self.confirm = confirm
+        self.on_progress = on_progress
+        self.warn = warn
+        self.write = write
+        self.interruption: str | None = None
 
     @property
-    def required(self) -> bool:
-        """Whether a value must be given."""
-        return self.default is inspect.Parameter.empty
+    def has_cluster(self) -> bool:
+        """Whether a cluster was named. Verbs with `connects` always have one."""
+        return self._admin is not None
 
     @property
-    def flag(self) -> bool:
-        """Whether it is an option without a value."""
-        return self.type is bool
+    def admin(self) -> AdminClient:
+        """A client of the cluster.
+
+        Raises:
+            InvalidArgument: no cluster was named.
+        """
+        if self._admin is None:
+            raise InvalidArgument("name the cluster: give --bootstrap HOST:PORT")
+        return self._admin
 
 
 @dataclass(frozen=True)
@@ -167,6 +146,8 @@ class Verb(Generic[R]):
         dialects: the dialects that have it.
         examples: command lines without the program and the cluster, for the help.
         lists: the kind of names in the first column, such as `topics`, if a run without arguments lists all of them.
+        connects: whether it needs a cluster; otherwise a run without one is possible.
+        ends_options: whether everything after the first argument belongs to that argument, options as well.
     """
 
     function: Callable[..., Awaitable[Rows[R]]]
@@ -174,6 +155,8 @@ class Verb(Generic[R]):
     dialects: tuple[Dialect, ...] = ("kafka", "kip4")
     examples: tuple[str, ...] = ()
     lists: str | None = None
+    connects: bool = True
+    ends_options: bool = False
 
     @property
     def waits(self) -> bool:
@@ -208,19 +191,7 @@ class Verb(Generic[R]):
         Raises:
             TypeError: a parameter has neither Argument nor Option.
         """
-        hints = get_type_hints(self.function, include_extras=True)
-        found = []
-        for name, parameter in inspect.signature(self.function).parameters.items():
-            if name == "run":
-                continue
-            if get_origin(hints[name]) is not Annotated:
-                raise TypeError(f"{self.function.__module__}: parameter {name} has neither Argument nor Option")
-            kind, declared = get_args(hints[name])[:2]
-            many = get_origin(kind) is list
-            found.append(
-                Parameter(name, _without_none(get_args(kind)[0] if many else kind), many, declared, parameter.default)
-            )
-        return tuple(found)
+        return declared_parameters(self.function)
 
     async def __call__(self, run: Run, **values: Any) -> Rows[R]:
         """Run the verb.
@@ -238,16 +209,12 @@ def verb(
     dialects: tuple[Dialect, ...] = ("kafka", "kip4"),
     examples: tuple[str, ...] = (),
     lists: str | None = None,
+    connects: bool = True,
+    ends_options: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Rows[R]]]], Verb[R]]:
     """Declare a function as a verb. See the attributes of Verb."""
 
     def declare(function: Callable[..., Awaitable[Rows[R]]]) -> Verb[R]:
-        return Verb(function, danger, dialects, examples, lists)
+        return Verb(function, danger, dialects, examples, lists, connects, ends_options)
 
     return declare
-
-
-def _without_none(kind: Any) -> Any:
-    """Return the type of a value that is given: `int` for `int | None`."""
-    given = [each for each in get_args(kind) if each is not type(None)]
-    return given[0] if len(given) == 1 and type(None) in get_args(kind) else kind

@@ -6,13 +6,12 @@ import asyncio
 import json
 import threading
 import time
-from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
 from kwire.cluster.node.node import Node
-from kwire.cluster.node.tools import GROUP, MAX_OUTPUT, MAX_RUNNING, ToolContext, ToolRegistry, ToolRunner, UsageError
+from kwire.cluster.node.tools import MAX_OUTPUT, MAX_RUNNING, ToolContext, ToolRegistry, ToolRunner, UsageError
 from kwire.messages.kip4.admin import AdminRequest
 from tests.cluster.node.nodes import new_root, nodes, send, settings
 
@@ -119,38 +118,3 @@ async def test_help_and_status(server: EmbeddedZooKeeper) -> None:
         status = json.loads((await send(node, AdminRequest(tool="status", arguments=()))).output)
         assert (status["id"], status["zookeeper"]) == (7, "connected")
         assert (await send(node, AdminRequest(tool="status", arguments=("x",)))).exit_status == 2
-
-
-class Unusable:
-    """Not a tool: it has no method `run`."""
-
-    name = "unusable"
-    help = "never listed"
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ("no.such.module:Tool", "No module named 'no'"),
-        ("tests.cluster.node.test_tools:NoSuchTool", "AttributeError"),
-        ("tests.cluster.node.test_tools:Unusable", "has no name, help, and run"),
-        ("kwire.cluster.node.tools:Help", "tool 'help' is already registered"),
-    ],
-)
-def test_broken_plug_in_is_named_and_skipped(
-    value: str, reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    points = [EntryPoint("broken", value, GROUP), EntryPoint("fine", "tests.cluster.node.test_tools:Fine", GROUP)]
-    monkeypatch.setattr("kwire.cluster.node.tools.entry_points", lambda **_: points)
-    assert ToolRegistry().names() == ["fine", "help", "status"]
-    logged = capsys.readouterr().out
-    assert value in logged
-    assert reason in logged
-
-
-class Fine(Unusable):
-    name = "fine"
-    help = "does nothing"
-
-    def run(self, *_: object) -> int:
-        return 0

@@ -81,6 +81,7 @@ def node(
     from kwire.cluster.node.logs import LogFile, configure_logging
     from kwire.cluster.node.process import run_node
     from kwire.properties import parse_properties
+    from kwire.tools.on_node import node_tools
 
     values: dict[str, str] = {}
     if properties is not None:
@@ -113,7 +114,7 @@ def node(
     except OSError as error:
         raise click.UsageError(f"log.file: {error}.") from None
     try:
-        asyncio.run(run_node(settings, ready_file, end_with))
+        asyncio.run(run_node(settings, ready_file, end_with, node_tools()))
     finally:
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)

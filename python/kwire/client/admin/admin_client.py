@@ -7,6 +7,7 @@ completion. An error of one item is an AdminError in the outcomes; an error of t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from kwire.client.admin import completion
@@ -26,7 +27,7 @@ from kwire.client.connection_pool import ConnectionPool
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
     from types import TracebackType
 
     from kwire.client.admin.backend import Backend, Targets, Topics
@@ -67,11 +68,14 @@ class AdminClient(
 
     Attributes:
         dialect: `kafka`, or `kip4` for the drafts.
+        open_another: opens another client of the same cluster, with connections of its own. It may be called in another
+            thread, for an event loop of that thread.
     """
 
-    def __init__(self, router: ClusterRouter, dialect: Dialect) -> None:
+    def __init__(self, router: ClusterRouter, dialect: Dialect, open_another: Callable[[], Awaitable[Self]]) -> None:
         self._router = router
         self.dialect = dialect
+        self.open_another = open_another
         self._backend = _backend(router, dialect)
 
     @classmethod
@@ -95,13 +99,20 @@ class AdminClient(
             ConnectionFault: no broker responds.
             ValueError: an address is invalid.
         """
+        bootstrap = bootstrap if isinstance(bootstrap, str) else tuple(bootstrap)
         pool = ConnectionPool(client_id=client_id, timeout=timeout, config=config)
         router = ClusterRouter(Endpoint.parse_all(bootstrap), pool, timeout)
         try:
-            return cls(router, await router.dialect())
+            open_another = partial(cls.open, bootstrap, client_id=client_id, timeout=timeout, config=config)
+            return cls(router, await router.dialect(), open_another)
         except BaseException:
             await router.close()
             raise
+
+    @property
+    def router(self) -> ClusterRouter:
+        """What finds the brokers of the cluster and sends requests to them."""
+        return self._router
 
     @property
     def commands(self) -> Sequence[SentCommand]:

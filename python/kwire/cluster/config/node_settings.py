@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.cluster.config.setting import Level, SettingError, setting, settings_of
@@ -159,6 +160,9 @@ class NodeSettings:
     be among them, or have the permission ClusterAction."""
     allow_if_no_acl: bool = setting("allow.everyone.if.no.acl.found", BOOLEAN, False)
     """Whether everybody may use a resource that no access control list is about."""
+    tools_folders: str | None = setting("tools.folders", TEXT, level=Level.BROKER)
+    """The folders with the files that tools may read and write, separated by commas; none by default. Kafka has no such
+    setting."""
     log_file: str | None = setting("log.file", TEXT, level=Level.BROKER)
     """The file for the events of the node; stderr by default. Kafka's file is a matter of Log4j."""
     log_file_bytes: int = setting("log.file.max.bytes", integer(1024, 2**63 - 1), 64 * 1024 * 1024)
@@ -219,6 +223,12 @@ class NodeSettings:
     def features_enabled(self) -> bool:
         """Whether the protocol version is recent enough for feature versioning."""
         return self.protocol_version >= self.migration_protocol_version.first
+
+    @property
+    def tool_folders(self) -> tuple[Path, ...]:
+        """The folders of `tools.folders`."""
+        names = (name.strip() for name in (self.tools_folders or "").split(","))
+        return tuple(Path(name) for name in names if name)
 
     @property
     def client_listener(self) -> str:

@@ -31,16 +31,17 @@ from kwire.cluster.node.metrics import Metrics
 from kwire.cluster.node.request_context import NodeServices
 from kwire.cluster.node.request_dispatcher import RequestDispatcher
 from kwire.cluster.node.session import NodeSession
-from kwire.cluster.node.tools import Tool, ToolContext, ToolRegistry, ToolRunner
+from kwire.cluster.node.tools import AsyncTool, Tool, ToolContext, ToolRegistry, ToolRunner
 from kwire.cluster.security.acl_authorizer import AclAuthorizer
 from kwire.cluster.security.node_security import NodeSecurity, check_reachability, has_sasl
 from kwire.cluster.security.scram_users import ScramUsers
-from kwire.cluster.zookeeper import BrokerEndpoint, Credentials, StoreError, connect
+from kwire.cluster.zookeeper import BrokerEndpoint, Credentials, Store, StoreError, connect
 from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, OPEN_ACL_UNSAFE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kwire.client.admin import AdminClient
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.node.connection_limits import CloseReason, ConnectedClient
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
@@ -57,7 +58,7 @@ log = logger(__name__)
 class Node:
     """One node. `host` and `port` are the address that other nodes and clients connect to."""
 
-    def __init__(self, settings: NodeSettings, tools: Sequence[Tool] = ()) -> None:
+    def __init__(self, settings: NodeSettings, tools: Sequence[Tool | AsyncTool] = ()) -> None:
         self.config = LiveConfig(settings)
         self.config.listen(self._settings_changed)
         self.metadata = MetadataCache()
@@ -77,7 +78,16 @@ class Node:
             self.metadata,
             self.features,
             MetadataUpdates(self.metadata),
-            ToolRunner(ToolContext(settings.id, self._tools, self.status)),
+            ToolRunner(
+                ToolContext(
+                    settings.id,
+                    self._tools,
+                    self.status,
+                    self._open_admin,
+                    self._connect_zookeeper,
+                    settings.tool_folders,
+                )
+            ),
             self._connections,
             authorizer=self.authorizer,
         )
@@ -242,18 +252,8 @@ class Node:
         return self._session
 
     async def _open_session(self) -> NodeSession:
-        settings = self.settings
-        secret = settings.zookeeper_credentials
-        store = await connect(
-            settings.zookeeper,
-            session_timeout=settings.zookeeper_session_timeout_ms / 1000,
-            connect_timeout=settings.zookeeper_connection_timeout_ms / 1000,
-            acl=CREATOR_ALL_WORLD_READ if settings.zookeeper_set_acl else OPEN_ACL_UNSAFE,
-            credentials=[Credentials("digest", secret.reveal())] if secret is not None else (),
-            make_chroot=True,
-        )
         session = NodeSession(
-            store,
+            await self._connect_zookeeper(),
             self.config,
             self.metadata,
             self.features,
@@ -264,6 +264,28 @@ class Node:
         self._session = self._services.metadata_updates.session = session
         self._services.backend = session.controller
         return session
+
+    async def _connect_zookeeper(self) -> Store:
+        settings = self.settings
+        secret = settings.zookeeper_credentials
+        return await connect(
+            settings.zookeeper,
+            session_timeout=settings.zookeeper_session_timeout_ms / 1000,
+            connect_timeout=settings.zookeeper_connection_timeout_ms / 1000,
+            acl=CREATOR_ALL_WORLD_READ if settings.zookeeper_set_acl else OPEN_ACL_UNSAFE,
+            credentials=[Credentials("digest", secret.reveal())] if secret is not None else (),
+            make_chroot=True,
+        )
+
+    async def _open_admin(self) -> AdminClient:
+        """Open a client of this cluster, as this node."""
+        from kwire.client.admin import AdminClient
+
+        listener = self._broker_listener if self._broker_listener.is_listening else self._listener
+        host = self.host if is_wildcard(listener.host) else listener.host
+        return await AdminClient.open(
+            f"{host}:{listener.port}", client_id=f"node-{self.settings.id}-tools", config=self._security.connection
+        )
 
     async def _replace_sessions(self) -> None:
         """Whenever the session has ended, open another one."""

@@ -14,21 +14,28 @@ from kwire.cluster.node.node import Node
 from kwire.ready_file import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Sequence
     from pathlib import Path
 
     from kwire.cluster.config.node_settings import NodeSettings
+    from kwire.cluster.node.tools import AsyncTool, Tool
 
 CHECK_SECONDS = 0.5
 
 
-async def run_node(settings: NodeSettings, ready_file: Path | None, end_with: int | None) -> None:
+async def run_node(
+    settings: NodeSettings,
+    ready_file: Path | None,
+    end_with: int | None,
+    tools: Sequence[Tool | AsyncTool] = (),
+) -> None:
     """Run a node until SIGTERM or SIGINT. A second signal exits immediately.
 
     Args:
         settings: the settings of the node.
         ready_file: where to write id, host, ports, and process id as JSON once the node has joined the cluster.
         end_with: the id of a process; the node stops when it ends.
+        tools: tools in addition to those that every node has.
 
     Raises:
         OSError: an address is in use, or the ready file cannot be written.
@@ -46,7 +53,7 @@ async def run_node(settings: NodeSettings, ready_file: Path | None, end_with: in
         loop.add_signal_handler(number, on_signal)
     watcher = loop.create_task(_stop_with(end_with, stop)) if end_with is not None else None
     try:
-        node = Node(settings)
+        node = Node(settings, tools)
         if not await _start(node, stop):
             return
         try:

@@ -1,17 +1,14 @@
 """The tools that Admin requests run: Python objects registered by name, never commands of the operating system.
 
 Each run has its own thread, so a slow tool delays only its caller. An exception of a tool becomes an exit status and a
-line of output. Packages add tools through the entry-point group `kwire.tools`; a broken one is skipped.
+line of output. `kwire.tools` adds those that a node has in common with the command.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import io
-import threading
-from contextlib import suppress
-from importlib.metadata import EntryPoint, entry_points
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO, runtime_checkable
 
 from kwire.cluster.node.logs import logger
@@ -20,11 +17,15 @@ from kwire.cluster.zookeeper.acls import CLUSTER_NAME
 from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import shortened
+from kwire.supervised_thread import run_on_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
 
-GROUP = "kwire.tools"
+    from kwire.client.admin import AdminClient
+    from kwire.cluster.zookeeper import Store
+
 MAX_RUNNING = 4
 """Tools that run at a time; further ones wait."""
 MAX_OUTPUT = 16 * 1024 * 1024
@@ -47,6 +48,12 @@ class ToolContext(NamedTuple):
     registry: ToolRegistry
     status: Callable[[], dict[str, object]]
     """Returns the state of the node, as the tool `status` prints it."""
+    open_admin: Callable[[], Awaitable[AdminClient]] | None = None
+    """Opens a client of the cluster, as the node."""
+    open_zookeeper: Callable[[], Awaitable[Store]] | None = None
+    """Opens a session with the ZooKeeper of the cluster, as the node."""
+    folders: tuple[Path, ...] = ()
+    """The folders with the files that tools may use."""
 
 
 class Requirement(NamedTuple):
@@ -70,7 +77,19 @@ class Tool(Protocol):
 
 
 @runtime_checkable
-class GuardedTool(Tool, Protocol):
+class AsyncTool(Protocol):
+    """A tool that runs in the event loop of the node, and never blocks it."""
+
+    name: str
+    help: str
+    """One line."""
+
+    async def run_async(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
+        """Run the tool, write to `output`, and return the exit status: 0 for success."""
+
+
+@runtime_checkable
+class GuardedTool(Protocol):
     """A tool that requires another permission than to alter the cluster."""
 
     def requirement(self, arguments: Sequence[str]) -> Requirement:
@@ -80,25 +99,13 @@ class GuardedTool(Tool, Protocol):
 class ToolRegistry:
     """The tools of one node, by name."""
 
-    def __init__(self, tools: Sequence[Tool] = ()) -> None:
-        self._tools: dict[str, Tool] = {}
+    def __init__(self, tools: Sequence[Tool | AsyncTool] = ()) -> None:
+        self._tools: dict[str, Tool | AsyncTool] = {}
         built_in: tuple[Tool, ...] = (Help(), Status())
         for tool in (*built_in, *tools):
             self.register(tool)
-        for point in entry_points(group=GROUP):
-            self._register_plug_in(point)
 
-    def _register_plug_in(self, point: EntryPoint) -> None:
-        """Add the tool of a package. A broken one is logged and skipped, because it must not stop the node."""
-        try:
-            tool = point.load()()
-            if not isinstance(tool, Tool):
-                raise TypeError(f"{point.value} has no name, help, and run")
-            self.register(tool)
-        except Exception as error:
-            log.exception("skipping a broken tool", tool=point.name, package=point.value, reason=repr(error))
-
-    def register(self, tool: Tool) -> None:
+    def register(self, tool: Tool | AsyncTool) -> None:
         """Add a tool.
 
         Raises:
@@ -109,7 +116,7 @@ class ToolRegistry:
             raise ValueError(f"tool {tool.name!r} is already registered: {registered}")
         self._tools[tool.name] = tool
 
-    def __getitem__(self, name: str) -> Tool:
+    def __getitem__(self, name: str) -> Tool | AsyncTool:
         return self._tools[name]
 
     def __contains__(self, name: object) -> bool:
@@ -120,7 +127,7 @@ class ToolRegistry:
 
 
 class ToolRunner:
-    """Runs tools, each on its own thread."""
+    """Runs tools, each on its own thread, at most `MAX_RUNNING` at a time."""
 
     def __init__(self, context: ToolContext) -> None:
         self._registry = context.registry
@@ -146,40 +153,26 @@ class ToolRunner:
                 output=b"",
             )
         async with self._slots:
-            status, output = await self._run_on_thread(name, arguments)
+            status, output = await self._run(self._registry[name], arguments)
         return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=status, output=output)
 
-    async def _run_on_thread(self, name: str, arguments: Sequence[str]) -> tuple[int, bytes]:
-        """Run a tool on a daemon thread. A thread pool would be joined at exit, and a tool may never return."""
-        loop = asyncio.get_running_loop()
-        result: asyncio.Future[tuple[int, bytes]] = loop.create_future()
-
-        def set_result(status_and_output: tuple[int, bytes]) -> None:
-            if not result.done():  # the caller may have been canceled
-                result.set_result(status_and_output)
-
-        def work() -> None:
-            status_and_output = self._run(name, arguments)
-            with suppress(RuntimeError):  # the event loop may be closed
-                loop.call_soon_threadsafe(set_result, status_and_output)
-
-        context = contextvars.copy_context()  # the client and the correlation id, for the log
-        threading.Thread(target=context.run, args=(work,), name=f"tool {name}", daemon=True).start()
-        return await result
-
-    def _run(self, name: str, arguments: Sequence[str]) -> tuple[int, bytes]:
+    async def _run(self, tool: Tool | AsyncTool, arguments: Sequence[str]) -> tuple[int, bytes]:
         output = io.StringIO()
         try:
-            status = self._registry[name].run(arguments, self._context, output)
+            if isinstance(tool, AsyncTool):
+                status = await tool.run_async(arguments, self._context, output)
+            else:  # on a daemon thread: a thread pool would be joined at exit, and a tool may never return
+                run = partial(tool.run, arguments, self._context, output)
+                status = await run_on_thread(run, name=f"tool {tool.name}")
         except UsageError as error:
             status = 2
-            output.write(f"{name}: {error}\n")
-        except SystemExit as end:  # raised by argparse
+            output.write(f"{tool.name}: {error}\n")
+        except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(bool(end.code))
         except Exception as error:
-            log.exception("tool failed", tool=name, arguments=list(arguments))
+            log.exception("tool failed", tool=tool.name, arguments=list(arguments))
             status = 1
-            output.write(f"{name}: {type(error).__name__}: {error}\n")
+            output.write(f"{tool.name}: {type(error).__name__}: {error}\n")
         written = output.getvalue().encode("utf-8", errors="replace")
         if len(written) > MAX_OUTPUT:
             written = written[:MAX_OUTPUT] + b"\n... truncated: the output exceeds the limit\n"

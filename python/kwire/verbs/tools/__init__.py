@@ -1,1 +1,1 @@
-"""Tools on the nodes of a KIP-4 cluster: list and run them."""
+"""Tools: list and run them, here or on the nodes of a KIP-4 cluster."""

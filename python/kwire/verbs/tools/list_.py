@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from kwire.tools import Danger, Need, find_tools
+from kwire.verbs.node_ids import parse_node
 from kwire.verbs.verb import Option, Rows, Run, verb
 
 
@@ -14,18 +16,38 @@ class ToolSummary:
 
     Attributes:
         name: the name of the tool.
+        needs: what it uses: ZooKeeper, brokers, or files; None for a tool of a node.
+        changes: whether it changes something; None for a tool of a node.
         help: what it does.
     """
 
     name: str
+    needs: tuple[str, ...] | None
+    changes: bool | None
     help: str
 
 
-@verb(dialects=("kip4",), lists="tools", examples=("tools list", "tools list --broker 1"))
+@verb(lists="tools", connects=False, examples=("tools list", "tools list --broker any"))
 async def list_(
-    run: Run, broker: Annotated[int | None, Option("The node [default: any].", "ID", "brokers")] = None
+    run: Run,
+    broker: Annotated[
+        str | None, Option("List the tools of this node: an id, or `any` [default: those installed here].", "ID")
+    ] = None,
 ) -> Rows[ToolSummary]:
-    """List the tools that a node runs."""
-    result = await run.admin.run_tool("help", broker_id=broker)
-    lines = (line.partition("\t") for line in result.output.splitlines())
-    return [ToolSummary(name, text) for name, _, text in lines]
+    """List the tools that are installed here, or those that a node runs."""
+    if broker is not None:
+        result = await run.admin.run_tool("help", broker_id=parse_node(broker))
+        lines = (line.partition("\t") for line in result.output.splitlines())
+        return [ToolSummary(name, None, None, text) for name, _, text in lines]
+    found = find_tools()
+    for broken in found.broken:
+        run.warn(str(broken))
+    return [
+        ToolSummary(
+            tool.name,
+            tuple(need.value for need in Need if need in tool.needs),
+            tool.danger > Danger.READS,
+            tool.summary,
+        )
+        for tool in found.tools.values()
+    ]

@@ -6,42 +6,98 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from kwire.client.admin import AdminError
+from kwire.tools import BrokenTool, Environment, Tool, find_tool, run_tool_words, tool_names
+from kwire.tools.runner import TIMED_OUT, USAGE
+from kwire.verbs import similar
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.node_ids import parse_node
 from kwire.verbs.rows import column
-from kwire.verbs.verb import Argument, Danger, Failed, Failure, Option, Rows, Run, verb
+from kwire.verbs.verb import Argument, Danger, Failed, Failure, Option, Rows, Run, TimedOut, verb
 
 
 @dataclass(frozen=True, slots=True)
-class ToolRun:
+class ToolOutput:
     """What a tool has printed.
 
     Attributes:
         name: the name of the tool.
-        broker: the node that was asked to run it; None for any.
+        broker: the node that was asked to run it, or `any`; None for a run here.
         exit_status: 0 if the tool was successful; None in a dry run.
         output: what it has printed.
     """
 
     name: str
-    broker: int | None
+    broker: str | None
     exit_status: int | None
     output: str = field(metadata=column(unit="text"))
 
 
-@verb(Danger.CHANGES, dialects=("kip4",), examples=("tools run status", "tools run status --broker 2"))
+@verb(
+    Danger.DESTROYS,
+    connects=False,
+    ends_options=True,
+    examples=(
+        "tools run get-offset-shell --topic orders",
+        "tools run dump-log-segments --help",
+        "tools run --broker any status",
+    ),
+)
 async def run(
     run: Run,
     tool: Annotated[str, Argument("The name of the tool.", "TOOL", "tools")],
-    arguments: Annotated[list[str], Argument("Its arguments; those that start with - after --.", "ARGUMENT")],
-    broker: Annotated[int | None, Option("The node that runs it [default: any].", "ID", "brokers")] = None,
-) -> Rows[ToolRun]:
-    """Run a tool on a node, once: it is not repeated if the response is lost."""
+    arguments: Annotated[list[str], Argument("Its arguments, also options.", "ARGUMENT")],
+    broker: Annotated[
+        str | None, Option("Run it on this node: an id, or `any` [default: here, if it is installed here].", "ID")
+    ] = None,
+) -> Rows[ToolOutput]:
+    """Run a tool here, or on a node of a KIP-4 cluster.
+
+    Options of this command precede the name of the tool. Everything after the name belongs to the tool. On a node, the
+    tool runs once: it is not repeated if the response is lost.
+    """
+    found = _find(tool)
     if run.dry_run:
-        return [ToolRun(tool, broker, None, "")]
+        return [ToolOutput(tool, broker, None, "")]
+    if found is not None and found.danger is Danger.DESTROYS and "--help" not in arguments:
+        run.confirm(f"Run {' '.join((tool, *arguments))}, which destroys something?")
+    if broker is None and found is not None:
+        return await _run_here(run, found, arguments)
+    if broker is None and not run.has_cluster:
+        hint = similar(tool, tuple(tool_names()))
+        suggested = f"did you mean {' or '.join(hint)}?" if hint else f"there are {', '.join(tool_names())}"
+        raise InvalidArgument(f"tool {tool} is not installed here: {suggested}")
+    return await _run_on_node(run, tool, arguments, broker or "any")
+
+
+def _find(name: str) -> Tool | None:
     try:
-        result = await run.admin.run_tool(tool, arguments, broker_id=broker)
+        return find_tool(name)
+    except BrokenTool as error:
+        raise InvalidArgument(str(error)) from error
+
+
+async def _run_here(run: Run, tool: Tool, arguments: list[str]) -> Rows[ToolOutput]:
+    if tool.danger > Danger.READS:
+        run.interruption = f"Interrupted: {tool.name} was ended, and its output says what it has done."
+    environment = Environment(open_admin=run.admin.open_another if run.has_cluster else None)
+    result = await run_tool_words(tool, arguments, environment, run.write)
+    rows: Rows[ToolOutput] = [
+        ToolOutput(tool.name, None, result.exit_status, "" if run.write is not None else result.output)
+    ]
+    if result.error is None:
+        return rows
+    if result.exit_status == USAGE:
+        raise InvalidArgument(result.error)
+    raise (TimedOut if result.exit_status == TIMED_OUT else Failed)(rows, result.error)
+
+
+async def _run_on_node(run: Run, tool: str, arguments: list[str], broker: str) -> Rows[ToolOutput]:
+    try:
+        result = await run.admin.run_tool(tool, arguments, broker_id=parse_node(broker))
     except AdminError as error:
         return [Failure(tool, error)]
-    row = ToolRun(tool, broker, result.exit_status, result.output)
+    row = ToolOutput(tool, broker, result.exit_status, result.output)
     if result.exit_status != 0:
-        raise Failed([row], f"tool {tool} ended with exit status {result.exit_status}")
+        failed = TimedOut if result.exit_status == TIMED_OUT else Failed
+        raise failed([row], f"tool {tool} ended with exit status {result.exit_status}")
     return [row]

@@ -1,0 +1,123 @@
+"""Typed parameters of operations: verbs and tools declare them as annotations, and command lines derive from them.
+
+    async def create(run: Run, names: Annotated[list[str], Argument("Names of the topics.")]) -> Rows[Change]: ...
+
+A parameter with `Argument` is positional; a type `list[...]` takes any number of values. A parameter with `Option` is
+an option named after it; `bool` makes a flag, `list[...]` an option that can be repeated, and a StrEnum a choice.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Argument", "Danger", "InvalidArgument", "Option", "Parameter", "declared_parameters"]
+
+
+class Danger(IntEnum):
+    """What an operation does to a cluster. Verbs that change something have a dry run; those that destroy ask first."""
+
+    READS = 0
+    CHANGES = 1
+    DESTROYS = 2
+
+
+class InvalidArgument(ValueError):
+    """The text of an argument is not valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The help of a positional parameter.
+
+    Attributes:
+        help: what the argument is, as a sentence.
+        metavar: its placeholder; by default, the name of the parameter in upper case.
+        completes: the kind of names that complete it, such as `topics`.
+    """
+
+    help: str
+    metavar: str | None = None
+    completes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """The help of an option. See Argument.
+
+    Attributes:
+        short: a short form, such as `-p`.
+        also: other names, such as those that Kafka's tool has: `--zkconnect`.
+    """
+
+    help: str
+    metavar: str | None = None
+    completes: str | None = None
+    short: str | None = None
+    also: tuple[str, ...] = ()
+
+    def names(self, parameter: str) -> tuple[str, ...]:
+        """Return the names of the option in a command line, the main one first."""
+        main = f"--{parameter.strip('_').replace('_', '-')}"
+        return (main, *self.also, *((self.short,) if self.short else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of an operation.
+
+    Attributes:
+        name: its name in Python.
+        type: the type of one value.
+        many: whether it takes several values.
+        declared: its Argument or Option.
+        default: its default; `inspect.Parameter.empty` if it is required.
+    """
+
+    name: str
+    type: Any
+    many: bool
+    declared: Argument | Option
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether a value must be given."""
+        return self.default is inspect.Parameter.empty
+
+    @property
+    def flag(self) -> bool:
+        """Whether it is an option without a value."""
+        return self.type is bool
+
+
+def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """Return the parameters of a function in its order, without `run`.
+
+    Raises:
+        TypeError: a parameter has neither Argument nor Option.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    found = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name == "run":
+            continue
+        if get_origin(hints.get(name)) is not Annotated:
+            raise TypeError(f"{function.__module__}: parameter {name} has neither Argument nor Option")
+        kind, declared = get_args(hints[name])[:2]
+        many = get_origin(kind) is list
+        found.append(
+            Parameter(name, _without_none(get_args(kind)[0] if many else kind), many, declared, parameter.default)
+        )
+    return tuple(found)
+
+
+def _without_none(kind: Any) -> Any:
+    """Return the type of a value that is given: `int` for `int | None`."""
+    given = [each for each in get_args(kind) if each is not type(None)]
+    return given[0] if len(given) == 1 and type(None) in get_args(kind) else kind

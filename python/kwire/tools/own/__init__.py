@@ -1,0 +1,1 @@
+"""kwire's own tools, one file each."""

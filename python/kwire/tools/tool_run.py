@@ -1,0 +1,133 @@
+"""What a tool works with while it runs: output, the cluster, and files."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from kwire.parameters import InvalidArgument
+from kwire.tools.broker_addresses import broker_addresses
+from kwire.tools.tool import ToolFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from kwire.client.admin import AdminClient
+    from kwire.cluster.zookeeper import Store
+    from kwire.tools.environment import Environment
+
+__all__ = ["ToolRun"]
+
+
+class ToolRun:
+    """One run of a tool. It closes what the tool has opened through it.
+
+    Args:
+        environment: where the tool runs.
+        options: the options that the needs of the tool have added, by name.
+        write: receives the output.
+    """
+
+    def __init__(self, environment: Environment, options: Mapping[str, Any], write: Callable[[str], None]) -> None:
+        self._environment = environment
+        self._options = options
+        self._write = write
+        self._opened = AsyncExitStack()
+        self._store: Store | None = None
+        self._admin: AdminClient | None = None
+
+    def print(self, line: str = "") -> None:
+        """Write one line of output."""
+        self._write(f"{line}\n")
+
+    async def close(self) -> None:
+        """Close all sessions and connections."""
+        await self._opened.aclose()
+
+    async def zookeeper(self) -> Store:
+        """Return a session with the ZooKeeper that `--zookeeper` names, or that of the cluster.
+
+        Raises:
+            InvalidArgument: no ZooKeeper is known.
+            Unreachable: ZooKeeper does not answer.
+        """
+        if self._store is None:
+            hosts = self._options.get("zookeeper")
+            if hosts is not None:
+                from kwire.cluster.zookeeper import connect
+
+                self._store = await connect(hosts)
+            elif self._environment.open_zookeeper is not None:
+                self._store = await self._environment.open_zookeeper()
+            else:
+                raise InvalidArgument("name the ZooKeeper of the cluster: --zookeeper HOST:PORT")
+            self._opened.push_async_callback(self._store.close)
+        return self._store
+
+    async def admin(self) -> AdminClient:
+        """Return a client of the brokers that `--bootstrap-server` or `--zookeeper` names, or of the cluster.
+
+        Raises:
+            InvalidArgument: no brokers are known.
+            ConnectionFault: no broker answers.
+        """
+        if self._admin is None:
+            self._admin = await self._open_admin()
+            self._opened.push_async_callback(self._admin.close)
+        return self._admin
+
+    async def _open_admin(self) -> AdminClient:
+        bootstrap, config = self._options.get("bootstrap_server"), self._options.get("command_config")
+        if bootstrap is not None:
+            return await self._connect(bootstrap, config)
+        if config is not None:
+            return await self.connect(config)
+        if self._options.get("zookeeper") is not None:
+            return await self._connect(await broker_addresses(await self.zookeeper()), None)
+        if self._environment.open_admin is not None:
+            return await self._environment.open_admin()
+        raise InvalidArgument("name some brokers of the cluster: --bootstrap-server HOST:PORT")
+
+    async def connect(self, properties: Path, bootstrap: str | None = None) -> AdminClient:
+        """Return a client for a file of client properties, which the caller closes.
+
+        Args:
+            properties: the file, with `bootstrap.servers`.
+            bootstrap: the brokers, in place of those in the file.
+
+        Raises:
+            InvalidArgument: the file names no brokers.
+            ToolFailed: the file may not be read.
+            SecurityConfigError: the content of the file is invalid.
+        """
+        from kwire.client.security.client_properties import ClientProperties
+
+        loaded = ClientProperties.load(self.file(properties))
+        servers = bootstrap or loaded.bootstrap_servers
+        if servers is None:
+            raise InvalidArgument(f"{properties} has no bootstrap.servers")
+        return await self._connect(servers, properties)
+
+    async def _connect(self, bootstrap: str, properties: Path | None) -> AdminClient:
+        from kwire.client.admin import AdminClient
+        from kwire.client.security.client_properties import ClientProperties
+
+        config = None if properties is None else ClientProperties.load(self.file(properties)).connection
+        try:
+            return await AdminClient.open(bootstrap, client_id="kwire-tools", config=config)
+        except ValueError as error:
+            raise InvalidArgument(str(error)) from None
+
+    def file(self, path: Path) -> Path:
+        """Return the path of a file that the tool may read or write, without symbolic links.
+
+        Raises:
+            ToolFailed: the file is outside of the folders of tools.
+        """
+        resolved = path.resolve()
+        folders = self._environment.folders
+        if folders is not None and not any(resolved.is_relative_to(folder.resolve()) for folder in folders):
+            allowed = ", ".join(map(str, folders)) or "no folder is configured"
+            raise ToolFailed(f"{path} is outside of the folders that tools may use (tools.folders: {allowed})")
+        return resolved

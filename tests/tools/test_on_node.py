@@ -1,0 +1,82 @@
+"""The same tools on a node: arguments, output, permissions, files, and time limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire.cluster.node.node import Node
+from kwire.cluster.node.tools import ALTER, DESCRIBE
+from kwire.cluster.zookeeper import ConsumerOffset, make_path
+from kwire.messages.kip4.admin import AdminRequest
+from kwire.tools.on_node import ToolOnNode, node_tools
+from tests.cluster.node.nodes import new_root, send, session, settings
+from tests.tools import scripted
+
+if TYPE_CHECKING:
+    from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+    from kwire.messages.kip4.admin import AdminResponse
+
+PATH = ConsumerOffset.path("app", "orders", 0)
+
+
+async def run(node: Node, tool: str, *arguments: str) -> AdminResponse:
+    response = await send(node, AdminRequest(tool=tool, arguments=arguments))
+    assert response.error_code == 0, response.error_description
+    result: AdminResponse = response
+    return result
+
+
+async def test_node_runs_tools_on_its_own_cluster(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+    hosts = await new_root(server)
+    async with session(hosts) as store:
+        await make_path(store, PATH)
+        await store.set(PATH, b"42")
+    (tmp_path / "inside").mkdir()
+    tools = [*node_tools(), ToolOnNode(scripted.blocked)]
+    node = Node(settings(hosts, tools_folders=f"{tmp_path}/inside"), tools)
+    await node.start()
+    try:
+        exported = await run(node, "export-zk-offsets", "--group", "app")
+        assert (exported.exit_status, exported.output) == (0, f"{PATH}:42\n".encode())
+        written = await run(node, "export-zk-offsets", "--output-file", f"{tmp_path}/inside/offsets")
+        assert written.exit_status == 0
+        assert (tmp_path / "inside" / "offsets").read_text() == f"{PATH}:42\n"
+        outside = await run(node, "export-zk-offsets", "--output-file", f"{tmp_path}/offsets")
+        assert outside.exit_status == 1
+        assert b"is outside of the folders that tools may use (tools.folders:" in outside.output
+        assert not (tmp_path / "offsets").exists()
+
+        listed = (await run(node, "help")).output.decode()
+        assert "export-zk-offsets\tWrite the offsets of consumers" in listed
+        assert b"--output-file FILE" in (await run(node, "export-zk-offsets", "--help")).output
+        wrong = await run(node, "export-zk-offsets", "--nosuch")
+        assert (wrong.exit_status, wrong.output) == (2, b"export-zk-offsets: unrecognized arguments: --nosuch\n")
+
+        scripted.BLOCK.clear()
+        first = await run(node, "blocked")
+        assert first.exit_status == 3
+        assert first.output.startswith(b"the first part is done\nblocked: it did not finish within 0.05 s")
+        second = await run(node, "blocked")
+        assert (second.exit_status, b"an earlier run did not finish in time" in second.output) == (2, True)
+    finally:
+        scripted.BLOCK.set()
+        await node.stop(grace=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "permission"),
+    [
+        ("get-offset-shell", ["--topic", "orders"], DESCRIBE),
+        ("get-offset-shell", ["--bootstrap-server", "other:9092"], ALTER),
+        ("get-offset-shell", ["--nosuch"], DESCRIBE),
+        ("import-zk-offsets", ["--input-file", "x"], ALTER),
+        ("dump-log-segments", ["--files", "x.log"], ALTER),
+        ("dump-log-segments", ["--help"], DESCRIBE),
+    ],
+)
+def test_permission_depends_on_what_a_run_does(name: str, arguments: list[str], permission: object) -> None:
+    [tool] = [each for each in node_tools() if each.name == name]
+    assert tool.requirement(arguments).permission == permission

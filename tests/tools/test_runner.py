@@ -1,0 +1,110 @@
+"""A tool ends with an exit status and one sentence, whatever it does."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from kwire.tools import Environment, Tool, run_tool, run_tool_words
+from tests.tools import scripted
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        ([], ["hello world"]),
+        (["--name", "Ann", "Bo", "--who", "Cy"], ["hello Ann and Bo and Cy"]),
+        (["--times=2", "--loud"], ["hello world!", "hello world!"]),
+    ],
+)
+async def test_words_become_values(words: list[str], lines: list[str]) -> None:
+    result = await run_tool_words(scripted.greeting, words)
+    assert (result.exit_status, result.output.splitlines(), result.error) == (0, lines, None)
+
+
+async def test_a_program_gives_values() -> None:
+    assert (await run_tool(scripted.greeting, {"name": ["Ann"]})).output == "hello Ann\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "sentence"),
+    [
+        (["--times", "0"], 2, "greeting: --times: expected at least 1, found 0"),
+        (["--times", "many"], 2, "greeting: argument --times: invalid int value: 'many'"),
+        (["--time", "1"], 2, "greeting: unrecognized arguments: --time 1"),
+        (["--name", "Echo"], 1, "greeting: cannot greet an empty room"),
+    ],
+)
+async def test_failure_is_one_sentence(words: list[str], status: int, sentence: str) -> None:
+    result = await run_tool_words(scripted.greeting, words)
+    assert (result.exit_status, result.output, result.error) == (status, "", sentence)
+
+
+async def test_unknown_value_is_one_sentence() -> None:
+    result = await run_tool(scripted.greeting, {"nam": []})
+    assert result.exit_status == 2
+    assert result.error is not None
+    assert result.error.startswith("greeting: unknown parameter nam: the parameters are name, times, loud")
+
+
+async def test_help_describes_every_parameter() -> None:
+    result = await run_tool_words(scripted.greeting, ["--help"])
+    assert result.exit_status == 0
+    for text in ("Greet.", "--name NAME", "--who", "How often.", "--time-limit SECONDS"):
+        assert text in result.output
+
+
+async def test_tool_that_raises_keeps_its_output() -> None:
+    result = await run_tool(scripted.raising, {})
+    assert (result.exit_status, result.error) == (1, "raising: LookupError: no such thing")
+    assert result.output == "the first part is done\n"
+
+
+@pytest.mark.parametrize(
+    ("tool", "outcome"), [(scripted.endless, "was ended"), (scripted.blocked, "could not be ended")]
+)
+async def test_tool_that_never_ends_keeps_its_output(tool: Tool, outcome: str) -> None:
+    scripted.BLOCK.clear()
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def report_end() -> None:
+        loop.call_soon_threadsafe(ended.set)
+
+    result = await run_tool(tool, {}, on_end=report_end)
+    assert (result.exit_status, result.output) == (3, "the first part is done\n")
+    assert result.error == f"{tool.name}: it did not finish within 0.05 s and {outcome}"
+    scripted.BLOCK.set()
+    await asyncio.wait_for(ended.wait(), 20)
+
+
+async def test_caller_sets_another_time_limit() -> None:
+    result = await run_tool_words(scripted.endless, ["--time-limit", "0.2"])
+    assert result.error == "endless: it did not finish within 0.2 s and was ended"
+
+
+async def test_tool_without_a_cluster_says_what_to_name() -> None:
+    from tests.tools.running import run
+
+    offsets = await run("get-offset-shell", "--topic", "orders")
+    assert (offsets.exit_status, offsets.error) == (
+        2,
+        "get-offset-shell: name some brokers of the cluster: --bootstrap-server HOST:PORT",
+    )
+    exported = await run("export-zk-offsets")
+    assert exported.error == "export-zk-offsets: name the ZooKeeper of the cluster: --zookeeper HOST:PORT"
+
+
+async def test_files_outside_of_the_folders_are_refused(tmp_path: Path) -> None:
+    from tests.tools.running import run
+
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "secret.log").write_bytes(b"")
+    (tmp_path / "inside" / "link.log").symlink_to(tmp_path / "secret.log")
+    environment = Environment(folders=(tmp_path / "inside",))
+    for path in (tmp_path / "secret.log", tmp_path / "inside" / "link.log", tmp_path / "inside/../secret.log"):
+        result = await run("dump-log-segments", "--files", path, environment=environment)
+        assert result.exit_status == 1
+        assert "is outside of the folders that tools may use" in str(result.error)
