@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire import records
+from kwire.client import Connection
 from kwire.client.admin import AdminClient, NewTopic
-from tests.kafka.test_records import RECORDS, Connection, produce, records
+from tests.kafka.test_records import RECORDS, produce
 from tests.tools.running import output, run
 
 if TYPE_CHECKING:
