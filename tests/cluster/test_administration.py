@@ -131,7 +131,7 @@ def test_tools_are_listed_and_run_on_a_node(operator: Operator) -> None:
     listed = {each["name"] for each in operator.json("tools", "list", "--broker", "any")}
     assert listed == here | {"config", "help", "status"}
     [status] = operator.json("tools", "run", "--broker", "2", "status")
-    assert (status["broker"], status["exit_status"]) == ("2", 0)
+    assert (status["broker"], status["exit_status"]) == (2, 0)
     assert json.loads(status["output"])["id"] == 2
     assert "help\tlist the tools" in operator.run("tools", "run", "help").out
     [dry] = operator.json("tools", "run", "--dry-run", "status")

@@ -27,9 +27,8 @@ log = logger(__name__)
 class ToolOnNode:
     """A tool that a node runs.
 
-    A run requires permission to alter the cluster if it changes something, uses a file, or names another cluster, whose
-    brokers and files the node can reach and the client possibly cannot. Otherwise, it requires permission to describe
-    the cluster.
+    A run requires permission to alter the cluster if it changes something, or uses files or another cluster, which the
+    node can reach and the client possibly cannot. Otherwise, it requires permission to describe the cluster.
     """
 
     def __init__(self, tool: Tool) -> None:

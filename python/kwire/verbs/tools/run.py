@@ -21,13 +21,13 @@ class ToolOutput:
 
     Attributes:
         name: the name of the tool.
-        broker: the node that was asked to run it, or `any`; None for a run here.
+        broker: the node that was asked to run it; None for any node, and for a run here.
         exit_status: 0 if the tool was successful; None in a dry run.
         output: what it has printed.
     """
 
     name: str
-    broker: str | None
+    broker: int | None
     exit_status: int | None
     output: str = field(metadata=column(unit="text"))
 
@@ -56,8 +56,9 @@ async def run(
     tool runs once: it is not repeated if the response is lost.
     """
     found = _find(tool)
+    node = None if broker is None else parse_node(broker)
     if run.dry_run:
-        return [ToolOutput(tool, broker, None, "")]
+        return [ToolOutput(tool, node, None, "")]
     if found is not None and found.danger is Danger.DESTROYS and "--help" not in arguments:
         run.confirm(f"Run {' '.join((tool, *arguments))}, which destroys something?")
     if broker is None and found is not None:
@@ -66,7 +67,7 @@ async def run(
         hint = similar(tool, tuple(tool_names()))
         suggested = f"did you mean {' or '.join(hint)}?" if hint else f"there are {', '.join(tool_names())}"
         raise InvalidArgument(f"tool {tool} is not installed here: {suggested}")
-    return await _run_on_node(run, tool, arguments, broker or "any")
+    return await _run_on_node(run, tool, arguments, node)
 
 
 def _find(name: str) -> Tool | None:
@@ -91,9 +92,9 @@ async def _run_here(run: Run, tool: Tool, arguments: list[str]) -> Rows[ToolOutp
     raise (TimedOut if result.exit_status == TIMED_OUT else Failed)(rows, result.error)
 
 
-async def _run_on_node(run: Run, tool: str, arguments: list[str], broker: str) -> Rows[ToolOutput]:
+async def _run_on_node(run: Run, tool: str, arguments: list[str], broker: int | None) -> Rows[ToolOutput]:
     try:
-        result = await run.admin.run_tool(tool, arguments, broker_id=parse_node(broker))
+        result = await run.admin.run_tool(tool, arguments, broker_id=broker)
     except AdminError as error:
         return [Failure(tool, error)]
     row = ToolOutput(tool, broker, result.exit_status, result.output)
