@@ -138,7 +138,14 @@ async def test_offsets_of_a_share_group_are_altered_and_deleted(kafka44: Kafka44
         await eventually(both, "the offsets are stored")
         unknown = await admin.alter_share_group_offsets("empty-share-group", {TopicPartition("nosuch", 0): 0})
         assert unknown.errors["nosuch-0"].name == "UNKNOWN_TOPIC_OR_PARTITION"
-        (await admin.delete_share_group_offsets("empty-share-group", ["group-orders"])).raise_first()
+        command = Operator(kafka44.bootstrap)
+        reset = ("groups", "reset-offsets", "empty-share-group", "--topic", "group-orders:1", "--to", "latest")
+        assert command.json(*reset, "--yes")[0]["status"] == "reset"
+        deletion = ("groups", "delete-offsets", "empty-share-group")
+        by_partition = command.run(*deletion, "group-orders:1", "--yes")
+        assert (by_partition.code, "its offsets are deleted for whole topics" in by_partition.err) == (2, True)
+        assert command.json(*deletion, "group-orders", "--dry-run")[0]["status"] == "would be deleted"
+        assert command.json(*deletion, "group-orders", "--yes")[0]["status"] == "deleted"
         gone = await admin.delete_share_group_offsets("empty-share-group", ["group-orders"])
         assert gone.errors["group-orders"].code
         with pytest.raises(AdminError, match="GROUP_ID_NOT_FOUND"):
@@ -303,5 +310,12 @@ def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator) -> 
     assert beyond.code == 2
     assert "offset 99 of group-orders-0 is after the end of the log at 10" in beyond.err
 
+    deletion = ("groups", "delete-offsets", group)
+    assert orders.json(*deletion, "group-orders:0", "--dry-run")[0]["status"] == "would be deleted"
+    assert orders.json(*deletion, "group-orders:0", "--yes")[0]["name"] == "group-orders-0"
+    assert [each["name"] for each in orders.json(*deletion, "group-orders", "--yes")] == ["group-orders-1"]
+    nothing = orders.run(*deletion, "group-orders", "--yes")
+    assert nothing.code == 2
+    assert orders.json("groups", "reset-offsets", group, "--to", "4", "--topic", "group-orders:0", "--yes")
     assert orders.json("groups", "delete", group, "--yes")[0]["status"] == "deleted"
     assert orders.run("groups", "delete", group, "--yes").code == 1

@@ -8,6 +8,7 @@ import pytest
 
 from kwire.client.admin import AdminClient, BrokerNotFound, LogDir, NewTopic, NotSupported, TopicPartition
 from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from tests.cli.administration import Operator
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
@@ -52,6 +53,18 @@ async def test_replica_moves_to_another_directory(two_directories: Cluster) -> N
             return (await directories())[0].path == target.path
 
         await eventually(moved, "the replica is in the other directory")
+        moved_back = Operator(two_directories.bootstrap)
+        move = ("log-dirs", "move", "orders", "--broker", "1", "--to", before.path)
+        row = {"topic": "orders", "partition": 0, "broker": 1, "before": target.path, "after": before.path}
+        assert moved_back.json(*move, "--dry-run") == [row | {"status": "would be moved"}]
+        assert moved_back.json(*move) == [row | {"status": "moved"}]
+        assert (await directories())[0].path == before.path
+        wrong = moved_back.run("log-dirs", "move", "orders:0", "--broker", "1", "--to", "/nosuch")
+        assert wrong.code == 2
+        assert "broker 1 has no log directory /nosuch: it has " in wrong.err
+        [missing] = moved_back.json("log-dirs", "move", "orders:7", "--broker", "1", "--to", target.path, code=1)
+        assert missing["error"]["name"] == "UNKNOWN_TOPIC_OR_PARTITION"
+
         unknown = await admin.alter_replica_log_dirs(1, {ORDERS: "/nosuch", TopicPartition("orders", 7): before.path})
         assert unknown.errors["orders-0"].name == "LOG_DIR_NOT_FOUND"
         assert unknown.errors["orders-7"].name == "UNKNOWN_TOPIC_OR_PARTITION"

@@ -85,6 +85,7 @@ class BlockingAdminClient:
     recorded_config_changes = _blocking(AdminClient.recorded_config_changes)
     describe_log_dirs = _blocking(AdminClient.describe_log_dirs)
     alter_replica_log_dirs = _blocking(AdminClient.alter_replica_log_dirs)
+    wait_for_log_dirs = _blocking(AdminClient.wait_for_log_dirs)
     describe_quorum = _blocking(AdminClient.describe_quorum)
     add_raft_voter = _blocking(AdminClient.add_raft_voter)
     remove_raft_voter = _blocking(AdminClient.remove_raft_voter)

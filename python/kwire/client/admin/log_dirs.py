@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.answer import result_error
-from kwire.client.admin.cluster_router import Broker
+from kwire.client.admin.cluster_router import FIRST_PAUSE, Broker, back_off
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.leaders import by_topic
 
@@ -139,3 +139,34 @@ class LogDirOperations:
             for topic in answer.response.results
             for each in topic.partitions
         )
+
+    async def wait_for_log_dirs(
+        self, broker_id: int, paths: Mapping[TopicPartition, str], *, timeout: float = 30.0
+    ) -> set[TopicPartition]:
+        """Wait until replicas of a broker are in these log directories, and return those that are there in time.
+
+        The time that a move takes depends on the size of the log, so that the end of the waiting time is no error.
+
+        Args:
+            broker_id: the id of the broker.
+            paths: the directory of each partition.
+            timeout: seconds to wait.
+
+        Raises:
+            BrokerNotFound: no live broker has this id.
+        """
+        from kwire.client.admin.group_values import TopicPartition
+
+        deadline = self._router.metadata.clock() + timeout
+        pause = FIRST_PAUSE
+        while True:
+            arrived = {
+                partition
+                for each in await self.describe_log_dirs([broker_id])
+                for replica in each.replicas
+                if not replica.is_future
+                and paths.get(partition := TopicPartition(replica.topic, replica.partition)) == each.path
+            }
+            if len(arrived) == len(paths) or self._router.metadata.clock() >= deadline:
+                return arrived
+            pause = await back_off(pause)

@@ -11,6 +11,7 @@ from kwire.client.admin import (
     TopicPartition,
 )
 from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.group_offsets import alter_offsets, list_offsets
 from kwire.verbs.positions import offsets_at, parse_position
 from kwire.verbs.topic_partitions import partitions_of
 from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
@@ -57,9 +58,9 @@ async def reset_offsets(
         Option("Only this topic, or one partition as TOPIC:N [default: all with offsets].", "TOPIC", "topics"),
     ] = [],
 ) -> Rows[OffsetChange]:
-    """Reset the committed offsets of a group."""
+    """Reset the committed offsets of a group, or the start offsets of a share group."""
     spec = parse_position(to)
-    before = (await run.admin.list_group_offsets([group]))[group]
+    before = await list_offsets(run.admin, group)
     if isinstance(before, AdminError):
         return [Failure(group, before)]
     partitions = await _partitions(run, before, topic)
@@ -74,7 +75,7 @@ async def reset_offsets(
             after[each] = target
     if not run.dry_run and after:
         run.confirm(f"Reset {len(after)} offsets of {group}?")
-        outcomes = await run.admin.alter_group_offsets(group, after)
+        outcomes = await alter_offsets(run.admin, group, after)
         rows += [Failure(item, error) for item, error in outcomes.errors.items()]
         after = {each: offset for each, offset in after.items() if outcomes[str(each)] is None}
     status = "would be reset" if run.dry_run else "reset"
