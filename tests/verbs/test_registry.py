@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,9 @@ from kwire.cli.verb_command import verb_command
 from kwire.verbs.names import NAMES, kinds
 from kwire.verbs.rows import columns
 from kwire.verbs.verb import Danger, Option
+from tests.cli.every_verb import STEPS
 
+ROOT = Path(__file__).parents[2]
 EVERY = [(noun, name) for noun in verbs.nouns() for name in verbs.verbs(noun)]
 
 
@@ -36,6 +39,20 @@ def test_declaration_is_complete(noun: str, name: str) -> None:
     assert verb.lists in {None, *NAMES}
     if verb.danger is not Danger.READS:
         assert verb.dialects
+
+
+@pytest.mark.parametrize(("noun", "name"), EVERY, ids=" ".join)
+def test_a_run_of_the_command_shows_the_verb(noun: str, name: str) -> None:
+    steps = [step for step in STEPS if step.verb == (noun, name)]
+    verb = verbs.find_verb(noun, name)
+    assert verb is not None
+    shown = {"kip4" if kind == "nodes" else "kafka" for step in steps for kind in step.kinds()}
+    assert shown == set(verb.dialects), "add the verb to tests/cli/every_verb.py"
+    for step in steps:
+        succeeds = [kind for kind in step.kinds() if kind not in step.errors]
+        assert succeeds or step.succeeds_in is not None
+        if step.succeeds_in is not None:
+            assert f'"{noun}", "{name}"' in (ROOT / step.succeeds_in).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("noun", "name", "waits"), [("topics", "create", True), ("groups", "delete", False)])

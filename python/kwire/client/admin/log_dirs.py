@@ -145,7 +145,7 @@ class LogDirOperations:
     ) -> set[TopicPartition]:
         """Wait until replicas of a broker are in these log directories, and return those that are there in time.
 
-        The time that a move takes depends on the size of the log, so that the end of the waiting time is no error.
+        A move takes the time that its broker needs to copy the log, so the end of the waiting time is not an error.
 
         Args:
             broker_id: the id of the broker.
