@@ -1,10 +1,10 @@
-"""The configuration file and the cache of the user. Completion imports this module, so it imports next to nothing."""
+"""Files of the user: configuration, cache, and state. Completion imports this module, so it imports next to nothing."""
 
 from __future__ import annotations
 
 import os
 
-__all__ = ["cache_folder", "config_file"]
+__all__ = ["cache_folder", "config_file", "state_folder"]
 
 
 def config_file() -> str:
@@ -19,3 +19,9 @@ def cache_folder() -> str:
     """Return the folder of the names for completion, which need not exist."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(root, "kwire", "completion")
+
+
+def state_folder() -> str:
+    """Return the folder of the history of the shell, which need not exist."""
+    root = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(root, "kwire")

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.cluster_choice import choose_cluster
 from kwire.cli.cluster_options import cluster_options, merge
 from kwire.cli.colors import Paint
-from kwire.cli.completion.listed_names import remember
-from kwire.cli.completion.refresh import choice_of
 from kwire.cli.parameter_types import Named
 from kwire.cli.row_help import print_row_help
 from kwire.cli.row_output import print_error, print_rows
 from kwire.cli.secret_input import read_secret
 from kwire.cli.verb_errors import INTERRUPTED, exit_code, exit_code_of_answer, exit_code_of_items
 from kwire.cli.verb_run import NotConfirmed, VerbRun
+from kwire.cli.verb_session import current_session
 from kwire.errors import KwireError
 from kwire.secret import Secret
 from kwire.verbs import find_verb, noun_help, similar, verb_help, verbs
@@ -131,6 +129,8 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
     declared = parameter.declared
     kind: Any = parameter.type
     default = parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
+    # For click, a default of None is a value, so a required parameter must not have it.
+    given: dict[str, Any] = {} if parameter.many or parameter.required else {"default": default}
     if isinstance(kind, type) and issubclass(kind, Enum):
         kind = click.Choice([each.value for each in kind], case_sensitive=False)
     elif kind is bool:
@@ -149,7 +149,7 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
             nargs=-1 if parameter.many else 1,
             required=required,
             metavar=shown,
-            default=None if parameter.many or required else default,
+            **given,
         )
     if kind is Secret:  # never in the arguments of a process, which all users of the machine can read
         return click.Option(
@@ -164,26 +164,28 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
         is_flag=parameter.flag,
         multiple=parameter.many,
         required=parameter.required,
-        default=None if parameter.many or parameter.required else default,
+        **given,
         metavar=declared.metavar,
         help=declared.help,
     )
 
 
 def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
-    chosen = merge(click.get_current_context().obj or {}, values)
+    context = click.get_current_context()
+    session = current_session(context)
+    chosen = merge(context.obj or {}, values)
     debug, output = chosen.pop("debug"), chosen.pop("output") or "table"
     if output == "help":
         print_row_help(verb)
         return 0
-    names = choice_of("", chosen)
+    chosen = session.options(chosen)
     options: dict[str, Any] = {name: values.pop(name) for name in ("dry_run", "wait", "yes") if name in values}
     paint = Paint(on=sys.stdout.isatty())
     run: VerbRun | None = None
     try:
-        cluster = choose_cluster(**chosen, is_required=verb.connects)
+        cluster = session.cluster(chosen, is_required=verb.connects)
         write = _write_now if output == "table" else None
-        run = VerbRun(verb, cluster, _arguments(verb, values), options, write)
+        run = VerbRun(verb, session, cluster, _arguments(verb, values), options, write)
         rows = run.rows()
     except Unhealthy as answer:
         print_rows(output, verb.result, answer.rows, paint)
@@ -196,7 +198,7 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
             traceback.print_exc()
         if output in ("json", "jsonl"):
             print_error(error)
-        print(f"Error: {error}", file=sys.stderr)
+        session.report(str(error))
         return exit_code(error)
     except click.ClickException as error:  # wrong usage; click prints it
         if output in ("json", "jsonl"):
@@ -209,12 +211,12 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
         sentence = "Interrupted: nothing was changed." if run is None else run.interrupted()
         print(f"\n{sentence}" if sys.stderr.isatty() else sentence, file=sys.stderr)
         return INTERRUPTED
-    remember(verb, rows, names, complete=not any(values.values()), changed=run.changes_something)
+    session.finish(verb, rows, chosen, all=not any(values.values()), changed=run.changes_something)
     print_rows(output, verb.result, rows, paint)
     failures = [row for row in rows if isinstance(row, Failure)]
     sys.stdout.flush()
     for failure in failures:
-        print(f"Error: {failure.error}", file=sys.stderr)
+        session.report(str(failure.error), failure.name)
     return exit_code_of_items([failure.error for failure in failures])
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import signal
 import sys
 from functools import partial
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.cli.verb_session import VerbSession
     from kwire.client.admin import AdminClient, Progress
     from kwire.protocol.negotiated_versions import Dialect
     from kwire.verbs.verb import Verb
@@ -30,8 +29,6 @@ __all__ = ["NotConfirmed", "VerbRun"]
 
 KINDS: dict[Dialect, str] = {"kafka": "a cluster of Apache Kafka", "kip4": "a cluster of nodes of the KIP-4 drafts"}
 """What a cluster is, by its dialect."""
-SLOW = 3.0
-"""Seconds without a response after which the command says on a terminal what it waits for."""
 
 
 class NotConfirmed(Exception):
@@ -43,6 +40,7 @@ class VerbRun:
 
     Args:
         verb: the verb.
+        session: what it runs with.
         cluster: the cluster, and what is allowed there.
         arguments: the parameters of the verb by name.
         options: `dry_run`, `wait`, and `yes`, those that the verb has.
@@ -52,18 +50,21 @@ class VerbRun:
     def __init__(
         self,
         verb: Verb[Any],
+        session: VerbSession,
         cluster: ClusterChoice,
         arguments: Mapping[str, Any],
         options: Mapping[str, Any],
         write: Callable[[str], None] | None = None,
     ) -> None:
         self._verb = verb
+        self._session = session
         self._cluster = cluster
         self._arguments = arguments
         self._options = options
         self._write = write
         self._admin: AdminClient | None = None
         self._current: Run | None = None
+        self._commands_before = 0
 
     @property
     def changes_something(self) -> bool:
@@ -77,13 +78,13 @@ class VerbRun:
             KwireError, InvalidArgument, Unhealthy: see the verb.
             click.BadParameter: the address of a broker is invalid.
         """
-        return asyncio.run(self._run())
+        return self._session.run(self._run())
 
     def interrupted(self) -> str:
         """Return a sentence that says what an interrupted run has done."""
         if self._current is not None and self._current.interruption is not None:
             return self._current.interruption
-        commands = () if self._admin is None else self._admin.commands
+        commands = () if self._admin is None else self._admin.commands[self._commands_before :]
         if not self.changes_something or not commands:
             return "Interrupted: nothing was changed."
         unanswered = [each.request for each in commands if not each.answered]
@@ -95,29 +96,18 @@ class VerbRun:
         return f"Interrupted: the cluster has answered {commands[-1].request}, and may still be applying the change."
 
     async def _run(self) -> Sequence[Any]:
-        from kwire.client.admin import AdminClient
-
-        gc.freeze()
-        gc.enable()
         cluster = self._cluster
         if not cluster.bootstrap:
             return await self._verb(self._new_run(), **self._arguments)
         try:
-            opening = AdminClient.open(
-                cluster.bootstrap, client_id=cluster.client_id, timeout=cluster.timeout, config=cluster.config
-            )
-            loop = asyncio.get_running_loop()
-            notice = loop.call_later(SLOW, _say_slow, cluster.bootstrap, cluster.timeout)
-            try:
-                self._admin = await opening
-            finally:
-                notice.cancel()
-            async with self._admin:
-                self._check_dialect(self._admin.dialect)
+            async with self._session.admin(cluster) as admin:
+                self._admin = admin
+                self._commands_before = len(admin.commands)
+                self._check_dialect(admin.dialect)
                 if self.changes_something:
-                    await _check_allowed(self._admin, cluster)
+                    await _check_allowed(admin, cluster)
                 rows = await self._verb(self._new_run(), **self._arguments)
-                return [await with_suggestion(self._admin, row) for row in rows]
+                return [await with_suggestion(admin, row) for row in rows]
         except ValueError as error:
             if isinstance(error, InvalidArgument) or self._admin is not None:
                 raise
@@ -194,12 +184,6 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
         signal.signal(signal.SIGINT, before)
     if not confirmed:
         raise NotConfirmed
-
-
-def _say_slow(bootstrap: str, timeout: float) -> None:
-    """Say on a terminal what the command waits for."""
-    if sys.stderr.isatty():
-        print(f"No broker of {bootstrap} has answered yet; waiting up to {timeout:g} s.", file=sys.stderr)
 
 
 def _show_progress(progress: Progress) -> None:

@@ -28,13 +28,23 @@ from kwire.verbs.names import CONFIGS, TYPED
 if TYPE_CHECKING:
     from kwire.cli.completion.grammar_file import Grammar
 
-__all__ = ["read_commands"]
+__all__ = ["read_commands", "read_statements"]
 
 
 def read_commands() -> Grammar:
     """Return the grammar of all commands."""
-    context = click.Context(program)
-    found = _group(program, context)
+    return _with_aliases(_group(program, click.Context(program)))
+
+
+def read_statements() -> Grammar:
+    """Return the grammar of the statements of the shell."""
+    from kwire.cli.shell.statement_group import STATEMENTS
+
+    return _with_aliases(_group(STATEMENTS, click.Context(STATEMENTS)))
+
+
+def _with_aliases(found: Grammar) -> Grammar:
+    """Return a grammar with the other names of nouns."""
     found["aliases"] = {alias: noun for noun in verbs.nouns() for alias in verbs.aliases(noun)}
     return found
 

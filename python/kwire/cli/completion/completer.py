@@ -173,7 +173,7 @@ class CommandLine:
         if kind is None or "=" in prefix:
             return Completion()
         suffix = specification.get("suffix", "")
-        return Completion([(name + suffix, "") for name in self._names(kind, prefix)], "nospace" if suffix else "")
+        return Completion([(name + suffix, "") for name in self.names(kind, prefix)], "nospace" if suffix else "")
 
     def _typed(self, declared: tuple[str, dict[str, str | None]], prefix: str) -> Completion:
         """Return the candidates for a value such as `topic/orders`: first types, and then names."""
@@ -183,9 +183,9 @@ class CommandLine:
             types = [(f"{each}{separator}", "") for each in kinds if each.startswith(prefix)]
             return Completion(types, "nospace")
         names = kinds.get(kind)
-        return Completion([(kind + separator + each, "") for each in self._names(names, name)] if names else ())
+        return Completion([(kind + separator + each, "") for each in self.names(names, name)] if names else ())
 
-    def _names(self, kind: str, prefix: str) -> list[str]:
+    def names(self, kind: str, prefix: str) -> list[str]:
         """Return names of a kind, and have them fetched in the background if they are old."""
         chosen: dict[str, list[str]] = {}
         for option, name in CLUSTER_OPTIONS.items():

@@ -27,18 +27,22 @@ CLI = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VERBS = os.path.join(os.path.dirname(CLI), "verbs")
 
 
-def load_grammar() -> Grammar:
-    """Return the grammar of all commands. Without a cache that can be written, it is made each time."""
-    path = os.path.join(cache_folder(), "commands")
+def load_grammar(name: str = "commands") -> Grammar:
+    """Return the grammar of all commands, or of the shell. Without a cache that can be written, it is made each time.
+
+    Args:
+        name: `commands`, or `statements` for the shell.
+    """
+    path = os.path.join(cache_folder(), name)
     identity = _identity()
     found = _read(path)
     if found is not None and found[0] == identity:
         return found[1]
     from contextlib import suppress
 
-    from kwire.cli.completion.commands import read_commands
+    from kwire.cli.completion.commands import read_commands, read_statements
 
-    grammar = read_commands()
+    grammar = read_commands() if name == "commands" else read_statements()
     with suppress(OSError):
         write_atomically(path, marshal.dumps((identity, grammar)))
     return grammar
@@ -59,7 +63,7 @@ def _read(path: str) -> tuple[object, Grammar] | None:
 def _identity() -> tuple[str, int, int, int]:
     """Return what changes when a command changes: versions, and the number and the latest time of source files."""
     count, latest = 0, 0
-    folders = [CLI, os.path.join(CLI, "commands"), VERBS]
+    folders = [CLI, os.path.join(CLI, "commands"), os.path.join(CLI, "shell", "statements"), VERBS]
     while folders:
         folder = folders.pop()
         for entry in os.scandir(folder):

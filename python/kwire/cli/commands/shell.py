@@ -1,0 +1,50 @@
+"""`kafka shell`: statements at a prompt, or from a script."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kwire.cli.cluster_options import cluster_options, merge
+from kwire.cli.options import require
+
+
+@click.command(params=[*cluster_options()])
+@click.option("--keep-going", is_flag=True, help="Continue a script after a statement that fails.")
+@click.pass_context
+def shell(context: click.Context, /, keep_going: bool, **values: Any) -> int:
+    """Run statements: at the prompt kafka>, or those of a script on stdin.
+
+    A statement ends with ; and may span lines. Every command of kafka that administers a cluster is one. The options
+    --output, --timeout, and --debug are the defaults of all statements.
+
+    \b
+    Examples:
+      kafka shell -b localhost:9092
+      kafka shell -b localhost:9092 -o json < statements
+      echo 'topics list;' | kafka shell -b localhost:9092
+    """
+    from kwire.cli.shell.leave import Leave
+    from kwire.cli.shell.runner import run_script
+    from kwire.cli.shell.session import ShellSession
+
+    chosen = merge(context.obj or {}, values)
+    defaults = {name: chosen.pop(name) for name in ("output", "debug")}
+    interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    if interactive:
+        require("prompt_toolkit", "cli")
+    with ShellSession(chosen, interactive=interactive) as session:
+        if interactive:
+            from kwire.cli.shell.prompt import run_prompt
+
+            return run_prompt(session, defaults)
+        script = sys.stdin
+        with Path(os.devnull).open(encoding="utf-8") as sys.stdin:  # no statement reads the rest of the script
+            try:
+                return run_script(session, script, defaults, keep_going=keep_going)
+            except Leave:
+                return 0

@@ -1,0 +1,13 @@
+"""The `kafka>` shell.
+
+| module | contents |
+|---|---|
+| `parser` | statements with positions, and the words of a statement |
+| `statement_group`, `statements` | the verbs of the registry, and what only a shell has, as click commands |
+| `session` | the cluster, its connection, and what is in use |
+| `runner`, `error_position` | runs statements and scripts; errors below the word that they are about |
+| `prompt`, `completer`, `history` | what a person types; they import prompt_toolkit, and nothing else does |
+| `live_names` | names of the cluster, fetched in the background |
+| `pager`, `screen` | output that does not fit the terminal, and pictures that are drawn again |
+| `leave` | the end of a shell |
+"""

@@ -1,0 +1,161 @@
+"""Names of a cluster for completion, fetched by a thread in the background.
+
+A key press reads memory only. A broker that does not answer delays the thread, and never a key press.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from kwire.cli.cluster_choice import cluster_names
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.client.admin import AdminClient
+
+__all__ = ["SHOWN", "LiveNames"]
+
+FRESH = 30.0
+"""Seconds after which names that are used are fetched again."""
+RETRY = 5.0
+"""Seconds after which a failed attempt is repeated."""
+TIMEOUT = 10.0
+"""Seconds for a request."""
+SHOWN = 300
+"""The number of candidates for a prefix."""
+LOCAL = "clusters"
+"""The kind that the configuration file has."""
+FIRST = ("topics", "brokers")
+"""The kinds that are fetched before they are used."""
+
+
+class FetchedNames(NamedTuple):
+    """The names of one kind.
+
+    Attributes:
+        names: the names in order.
+        expires: when they are fetched again, by the monotonic clock.
+    """
+
+    names: list[str]
+    expires: float
+
+
+class LiveNames:
+    """The names of a cluster by kind. See `kwire.verbs.names`.
+
+    Args:
+        cluster: the cluster.
+
+    Attributes:
+        failure: why the last attempt has failed; None if it was successful, or there was none.
+        on_change: called in the thread after every attempt.
+    """
+
+    def __init__(self, cluster: ClusterChoice) -> None:
+        self.failure: str | None = None
+        self.on_change: Callable[[], None] = _ignore
+        self._cluster = cluster
+        self._fetched: dict[str, FetchedNames] = {}
+        self._wanted: dict[str, None] = dict.fromkeys(FIRST)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake = asyncio.Event()
+        self._closed = False
+
+    def start(self) -> None:
+        """Start to fetch names."""
+        if self._loop is None and not self._closed:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=self._run, name="kwire-names", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop to fetch names. A request in flight ends with the process."""
+        self._closed = True
+        self._call(self._want)
+
+    def matches(self, kind: str, prefix: str) -> list[str]:
+        """Return names of a kind that start with a prefix, at most SHOWN."""
+        found = self._fetched.get(kind)
+        if found is None or found.expires < time.monotonic():
+            self._call(self._want, kind)
+        if found is None:
+            return []
+        names = found.names
+        first = bisect_left(names, prefix)
+        candidates = names[first : first + SHOWN]
+        return [name for name in candidates if name.startswith(prefix)]
+
+    def count(self, kind: str) -> int | None:
+        """Return the number of names of a kind; None if they have not been fetched."""
+        found = self._fetched.get(kind)
+        return None if found is None else len(found.names)
+
+    def expire(self) -> None:
+        """Fetch the names again before their time, because the cluster has changed."""
+        self._call(self._want, *self._fetched)
+
+    def _call(self, function: Callable[..., None], *arguments: str) -> None:
+        """Call a function in the thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _want(self, *kinds: str) -> None:
+        self._wanted |= dict.fromkeys(kinds)
+        self._wake.set()
+
+    def _run(self) -> None:
+        loop = self._loop
+        assert loop is not None
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        """Fetch the kinds that are wanted until the shell ends."""
+        from kwire.verbs.names import NAMES  # takes longer to import than the first prompt has
+
+        admin: AdminClient | None = None
+        while not self._closed:
+            self._wake.clear()
+            while self._wanted and not self._closed:
+                kind = next(iter(self._wanted))
+                del self._wanted[kind]
+                try:
+                    if kind == LOCAL:
+                        self._store(kind, cluster_names(), FRESH)
+                    else:
+                        admin = admin or await self._open()
+                        self._store(kind, await NAMES[kind](admin), FRESH)
+                    self.failure = None
+                except (KwireError, OSError, ValueError, click.UsageError) as error:
+                    self.failure = str(error)
+                    before = self._fetched.get(kind)
+                    self._store(kind, before.names if before else [], RETRY)
+                self.on_change()
+            await self._wake.wait()
+        if admin is not None:
+            await admin.close()
+
+    async def _open(self) -> AdminClient:
+        from kwire.client.admin import AdminClient
+
+        cluster = self._cluster
+        return await AdminClient.open(
+            cluster.bootstrap, client_id=cluster.client_id, timeout=TIMEOUT, config=cluster.config
+        )
+
+    def _store(self, kind: str, names: Iterable[str], seconds: float) -> None:
+        shown = sorted({name for name in names if name.isprintable() and name})
+        self._fetched[kind] = FetchedNames(shown, time.monotonic() + seconds)
+
+
+def _ignore() -> None:
+    """Do nothing after an attempt."""

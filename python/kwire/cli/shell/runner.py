@@ -1,0 +1,107 @@
+"""Runs statements: those that a person types, and those of a script."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from kwire.cli.shell.error_position import StatementErrors
+from kwire.cli.shell.pager import PagedOutput
+from kwire.cli.shell.parser import StatementError, parse
+from kwire.cli.shell.statement_group import STATEMENTS
+from kwire.cli.verb_errors import INTERRUPTED, USAGE, exit_code
+from kwire.cli.verb_session import KEY
+from kwire.errors import KwireError
+from kwire.verbs.changes import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kwire.cli.shell.parser import Statement
+    from kwire.cli.shell.session import ShellSession
+
+__all__ = ["run_script", "run_statement"]
+
+
+def run_statement(
+    session: ShellSession, source: str, statement: Statement, defaults: Mapping[str, Any], first_line: int | None = None
+) -> int:
+    """Run a statement, print its errors, and return its exit code.
+
+    Args:
+        source: the text that contains the statement.
+        defaults: values of `--output`, `--timeout`, and `--debug` for statements without these options.
+        first_line: the number of the first line of the source in a script; None if a person has typed it.
+
+    Raises:
+        Leave: the shell is to end.
+    """
+    session.errors = StatementErrors(source, statement, first_line)
+    if not session.interactive:
+        return _run(session, statement, defaults)
+    output = PagedOutput(session.terminal)
+    with redirect_stdout(output.text()):
+        try:
+            return _run(session, statement, defaults)
+        finally:
+            output.finish()
+
+
+def _run(session: ShellSession, statement: Statement, defaults: Mapping[str, Any]) -> int:
+    try:
+        with STATEMENTS.make_context(None, statement.texts, obj=dict(defaults)) as context:
+            context.meta[KEY] = session
+            return int(STATEMENTS.invoke(context) or 0)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return error.exit_code
+    except (click.ClickException, StatementError) as error:
+        session.errors.report_usage(error)
+        return USAGE
+    except (KwireError, InvalidArgument, OSError) as error:
+        if defaults.get("debug"):
+            traceback.print_exc()
+        session.report(str(error))
+        return exit_code(error)
+    except (KeyboardInterrupt, click.Abort):
+        print("\nInterrupted.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def run_script(session: ShellSession, stream: TextIO, defaults: Mapping[str, Any], *, keep_going: bool) -> int:
+    """Run the statements of a script as its lines arrive, and return the exit code.
+
+    Args:
+        stream: the script.
+        keep_going: whether to continue after a statement that fails. The exit code is that of the first one.
+
+    Raises:
+        Leave: the shell is to end.
+    """
+    source, first_line, done, failed = "", 1, 0, 0
+    for line in stream:
+        source += line if line.endswith("\n") else f"{line}\n"
+        script = parse(source)
+        for statement in script.statements:
+            code = run_statement(session, source, statement, defaults, first_line)
+            sys.stdout.flush()
+            done += 1
+            failed = failed or code
+            if code == INTERRUPTED or (code and not keep_going):
+                print(f"Stopped after {done} {'statement' if done == 1 else 'statements'}.", file=sys.stderr)
+                return code
+        first_line += source.count("\n") - script.rest.count("\n")
+        source = script.rest
+    unfinished = parse(source).unfinished
+    if unfinished is not None:
+        line_number = first_line + source.count("\n", 0, unfinished.start)
+        sentence = f"the statement is not finished: expected {unfinished.missing}"
+        print(f"Error: line {line_number}: {sentence} at the end of the script", file=sys.stderr)
+        return failed or USAGE
+    return failed

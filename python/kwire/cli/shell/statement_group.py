@@ -1,0 +1,96 @@
+"""The statements of the shell: the verbs of the registry, and what only a shell has.
+
+A statement that only a shell has is the function of its name in the module of that name in `statements`; adding the
+file adds the statement.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from kwire import verbs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["STATEMENTS", "StatementGroup", "run_words", "statement_help", "statement_names"]
+
+FOLDER = Path(__file__).with_name("statements")
+"""The modules of the statements."""
+
+
+@cache
+def statement_names() -> tuple[str, ...]:
+    """Return the names of the statements that are not verbs, in alphabetical order."""
+    return tuple(sorted(path.stem.strip("_") for path in FOLDER.glob("*.py") if path.stem != "__init__"))
+
+
+@cache
+def statement_help(name: str) -> str:
+    """Return the first line of a statement's docstring, without importing the statement."""
+    return verbs.first_line(FOLDER / f"{_module(name)}.py", f"\ndef {_module(name)}(")
+
+
+class StatementGroup(click.Group):
+    """The statements, each imported when it is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return sorted((*statement_names(), *verbs.nouns()))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name in statement_names():
+            module = import_module(f"{__package__}.statements.{_module(cmd_name)}")
+            return cast("click.Command", getattr(module, _module(cmd_name)))
+        noun = verbs.find_noun(cmd_name)
+        if noun is None:
+            return None
+        from kwire.cli.verb_command import NounGroup
+
+        return NounGroup(noun)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a statement, and suggest similar ones for a misspelled name."""
+        name = args[0]
+        if self.get_command(ctx, name) is None:
+            suggested = verbs.similar(name, tuple(self.list_commands(ctx)))
+            hint = f"did you mean {' or '.join(suggested)}?" if suggested else "help; lists the statements"
+            raise click.UsageError(f"unknown statement '{name}': {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the lists of statements with their short help."""
+        del ctx
+        with formatter.section("Statements"):
+            formatter.write_dl([(name, statement_help(name)) for name in statement_names()])
+        with formatter.section("Administration, as in the command kafka"):
+            formatter.write_dl([(noun, verbs.noun_help(noun)) for noun in verbs.nouns()])
+
+
+STATEMENTS = StatementGroup(
+    add_help_option=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    subcommand_metavar="STATEMENT;",
+    help="Statements end with ; and may span lines. `set` also ends with the line.",
+)
+
+
+def run_words(words: Sequence[str]) -> int:
+    """Run a statement that the current one stands for, and return its exit code."""
+    current = click.get_current_context()
+    with STATEMENTS.make_context(None, list(words), obj=current.obj) as context:
+        context.meta.update(current.meta)
+        return int(STATEMENTS.invoke(context) or 0)
+
+
+def _module(name: str) -> str:
+    """Return the module of a statement. One that has the name of a builtin of Python has an underscore at its end."""
+    return next(path.stem for path in FOLDER.glob("*.py") if path.stem.strip("_") == name)

@@ -1,0 +1,1 @@
+"""Statements that only a shell has, one file for each."""

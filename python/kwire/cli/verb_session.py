@@ -1,0 +1,112 @@
+"""What verbs run with: the chosen cluster, connections to it, and where errors go."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kwire.cli.cluster_choice import choose_cluster
+from kwire.cli.completion.listed_names import remember
+from kwire.cli.completion.refresh import choice_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine, Sequence
+
+    import click
+
+    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.client.admin import AdminClient
+    from kwire.verbs.verb import Verb
+
+__all__ = ["VerbSession", "current_session"]
+
+KEY = "kwire.verb_session"
+SLOW = 3.0
+"""Seconds without a response after which the command says on a terminal what it waits for."""
+
+T = TypeVar("T")
+
+
+class VerbSession:
+    """Runs one verb in a process of its own. A shell has a session for all of its statements."""
+
+    def options(self, chosen: dict[str, Any]) -> dict[str, Any]:
+        """Return the options that choose the cluster, for those that a command was given."""
+        return chosen
+
+    def cluster(self, chosen: dict[str, Any], *, is_required: bool = True) -> ClusterChoice:
+        """Return the cluster that options choose.
+
+        Args:
+            chosen: what `options` has returned.
+            is_required: whether a missing cluster is an error; otherwise, its `bootstrap` is empty.
+
+        Raises:
+            click.UsageError: see `choose_cluster`.
+        """
+        return choose_cluster(**chosen, is_required=is_required)
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine until it is complete."""
+        return asyncio.run(main)
+
+    @asynccontextmanager
+    async def admin(self, cluster: ClusterChoice) -> AsyncIterator[AdminClient]:
+        """Return a client of a cluster.
+
+        Raises:
+            ConnectionFault: no broker responds.
+            ValueError: an address is invalid.
+        """
+        async with await open_admin(cluster) as admin:
+            yield admin
+
+    def report(self, sentence: str, item: str | None = None) -> None:
+        """Print an error.
+
+        Args:
+            item: what was refused, such as a topic; None if the error concerns the whole command.
+        """
+        del item
+        print(f"Error: {sentence}", file=sys.stderr)
+
+    def finish(self, verb: Verb[Any], rows: Sequence[Any], chosen: dict[str, Any], *, all: bool, changed: bool) -> None:
+        """Keep the names that a verb has listed for completion.
+
+        Args:
+            chosen: see `cluster`.
+            all: whether the verb has listed everything.
+            changed: whether the verb has changed something.
+        """
+        remember(verb, rows, choice_of("", chosen), complete=all, changed=changed)
+
+
+async def open_admin(cluster: ClusterChoice) -> AdminClient:
+    """Connect to a cluster. On a terminal, say what that waits for if it takes long. See `AdminClient.open`."""
+    from kwire.client.admin import AdminClient
+
+    gc.freeze()
+    gc.enable()
+    opening = AdminClient.open(
+        cluster.bootstrap, client_id=cluster.client_id, timeout=cluster.timeout, config=cluster.config
+    )
+    notice = asyncio.get_running_loop().call_later(SLOW, _say_slow, cluster.bootstrap, cluster.timeout)
+    try:
+        return await opening
+    finally:
+        notice.cancel()
+
+
+def current_session(context: click.Context) -> VerbSession:
+    """Return the session of a command: that of the shell that runs it as a statement, or a new one."""
+    session: VerbSession = context.meta.setdefault(KEY, VerbSession())
+    return session
+
+
+def _say_slow(bootstrap: str, timeout: float) -> None:
+    """Say on a terminal what the command waits for."""
+    if sys.stderr.isatty():
+        print(f"No broker of {bootstrap} has answered yet; waiting up to {timeout:g} s.", file=sys.stderr)
