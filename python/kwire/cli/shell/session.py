@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -63,6 +64,7 @@ class ShellSession(VerbSession):
         self.names = LiveNames(self.choice)
 
     def __enter__(self) -> Self:
+        gc.enable()  # a command disables it until its modules are imported
         return self
 
     def __exit__(
