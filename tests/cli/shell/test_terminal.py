@@ -35,7 +35,7 @@ def test_tab_completes_statements_options_and_live_names(bootstrap: str, tmp_pat
         terminal.wait_for("3 topics")
         for typed, completed in (("topi", "topics"), ("desc", "describe"), ("pay", "payments"), ("--on", "--only")):
             terminal.type(typed)
-            terminal.wait_for(f" {completed}")  # in the menu
+            terminal.wait_for(f"  {completed}")  # in the menu
             terminal.press("Tab")
         terminal.type("off")
         terminal.press("Tab", "Escape")
@@ -52,7 +52,7 @@ def test_keys_never_wait_for_a_broker_that_does_not_answer(tmp_path: Path) -> No
             with connection:
                 assert connection.recv(4), "names are being requested"
                 terminal.type("topi")
-                terminal.wait_for(" topics")
+                terminal.wait_for("  topics")
                 terminal.press("Tab")
                 terminal.type("describe some")
                 terminal.wait_for("kafka>topics describe some")
