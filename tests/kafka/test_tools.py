@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import confluent_kafka
 import pytest
 
 from kwire import records
@@ -14,12 +15,18 @@ from tests.kafka.test_records import RECORDS, produce
 from tests.tools.running import output, run
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+
+VALUES = ["null" if record.value is None else record.value.decode() for record in RECORDS]
 
 
 @pytest.fixture
 async def topic(cluster: Cluster) -> str:
     """Return a topic with two partitions, and 300 records in the first one."""
+    return await topic_with_records(cluster)
+
+
+async def topic_with_records(cluster: Cluster) -> str:
     name = f"tools-{uuid.uuid4().hex[:8]}"
     async with await AdminClient.open(cluster.bootstrap) as admin:
         # The records are years old, so the broker would delete them as soon as it looks for old segments.
@@ -64,3 +71,88 @@ async def test_dump_log_segments_of_a_broker(cluster: Cluster, topic: str) -> No
     )
     for index in (*folder.glob("*.index"), *folder.glob("*.timeindex")):
         assert (await run("dump-log-segments", "--files", index)).error is None
+
+
+async def test_simple_consumer_shell(cluster: Cluster, topic: str) -> None:
+    arguments = ("--broker-list", cluster.bootstrap, "--topic", topic, "--no-wait-at-logend")
+    assert await output("simple-consumer-shell", *arguments) == VALUES
+    assert await output("simple-consumer-shell", *arguments, "--offset", "298", "--replica", "1") == VALUES[298:]
+    assert await output("simple-consumer-shell", *arguments, "--max-messages", "1", "--print-offsets") == [
+        VALUES[0],
+        "next offset = 1",
+    ]
+    assert (await output("simple-consumer-shell", *arguments, "--print-keys", "--max-messages", "2"))[1] == (
+        f"key-1\t{VALUES[1]}"
+    )
+    assert await output("simple-consumer-shell", *arguments, "--partition", "1") == []
+    outside = await run("simple-consumer-shell", *arguments, "--offset", "999")
+    assert outside.exit_status == 1
+    assert f"offset 999 of {topic}-0" in str(outside.error)
+    assert "OFFSET_OUT_OF_RANGE" in str(outside.error)
+
+
+async def test_consumer_that_waits_is_ended_by_its_time_limit(cluster: Cluster, topic: str) -> None:
+    result = await run(
+        "simple-consumer-shell", "--broker-list", cluster.bootstrap, "--topic", topic, "--time-limit", "3"
+    )
+    assert (result.exit_status, result.output.splitlines()) == (3, VALUES)
+
+
+async def test_replay_log_producer(cluster: Cluster, topic: str) -> None:
+    target = f"{topic}-replayed"
+    async with await AdminClient.open(cluster.bootstrap) as admin:
+        (await admin.create_topics({target: NewTopic(partitions=1, configs={"retention.ms": "-1"})})).raise_first()
+        await admin.wait_until_created([target])
+    arguments = ("--broker-list", cluster.bootstrap, "--inputtopic", topic, "--outputtopic", target)
+    assert await output("replay-log-producer", *arguments, "--messages", "100") == [
+        f"100 records copied from {topic} to {target}"
+    ]
+    assert await output("replay-log-producer", *arguments) == [f"300 records copied from {topic} to {target}"]
+    shown = ("--broker-list", cluster.bootstrap, "--topic", target, "--no-wait-at-logend")
+    assert await output("simple-consumer-shell", *shown) == VALUES[:100] + VALUES
+
+
+async def test_mirror_maker_continues_where_it_stopped(kafka39: Kafka39, kafka44: Kafka44) -> None:
+    topic = await topic_with_records(kafka39)
+    async with await AdminClient.open(kafka44.bootstrap) as admin:
+        made = await admin.create_topics({topic: NewTopic(partitions=1, configs={"retention.ms": "-1"})})
+        made.raise_first()
+    clusters = ("--source", kafka39.bootstrap, "--target", kafka44.bootstrap)
+    mirror = ("mirror-maker", *clusters, "--whitelist", topic, "--group", topic, "--until-caught-up")
+    assert await output(*mirror) == ["copying 2 partitions of 1 topics", "300 records copied"]
+    shown = ("--broker-list", kafka44.bootstrap, "--topic", topic, "--no-wait-at-logend")
+    assert await output("simple-consumer-shell", *shown) == VALUES
+
+    assert (await output(*mirror))[-1] == "0 records copied"
+    async with await Connection.open(kafka39.bootstrap) as connection:
+        assert await produce(connection, topic, records.encode(RECORDS[:5], compression="gzip")) == 0
+    assert (await output(*mirror))[-1] == "5 records copied"
+    assert await output("simple-consumer-shell", *shown) == VALUES + VALUES[:5]
+    nothing = await run(*mirror[:-1], "--whitelist", "nosuch")
+    assert nothing.error == "mirror-maker: no topic of the source matches the expression"
+
+
+async def test_mirror_maker_copies_neither_aborted_records_nor_markers(kafka39: Kafka39, kafka44: Kafka44) -> None:
+    topic = await topic_with_records(kafka44)
+    producer: Any = confluent_kafka.Producer({"bootstrap.servers": kafka44.bootstrap, "transactional.id": topic})
+    producer.init_transactions(30)
+    for commits in (False, True, False):
+        producer.begin_transaction()
+        producer.produce(topic, f"commits: {commits}", partition=1)
+        producer.flush(30)
+        (producer.commit_transaction if commits else producer.abort_transaction)(30)
+    clusters = ("--source", kafka44.bootstrap, "--target", kafka39.bootstrap)
+    assert (await output("mirror-maker", *clusters, "--include", topic, "--until-caught-up"))[
+        -1
+    ] == "301 records copied"
+    shown = ("--broker-list", kafka39.bootstrap, "--topic", topic, "--partition", "1", "--no-wait-at-logend")
+    assert await output("simple-consumer-shell", *shown) == ["commits: True"]
+
+
+async def test_mirror_maker_commits_when_it_is_canceled(kafka39: Kafka39, kafka44: Kafka44) -> None:
+    topic = await topic_with_records(kafka39)
+    clusters = ("--source", kafka39.bootstrap, "--target", kafka44.bootstrap, "--include", topic, "--group", topic)
+    ended = await run("mirror-maker", *clusters, "--time-limit", "5")
+    assert ended.exit_status == 3
+    assert "300 records copied" in ended.output.splitlines()
+    assert (await output("mirror-maker", *clusters, "--until-caught-up"))[-1] == "0 records copied"

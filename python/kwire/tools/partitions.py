@@ -10,7 +10,7 @@ from kwire.parameters import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from kwire.client.admin import AdminClient
+    from kwire.client.admin import AdminClient, TopicDescription
 
 
 def parse_numbers(text: str | None) -> tuple[int, ...] | None:
@@ -39,15 +39,24 @@ async def existing_partitions(
     Raises:
         AdminError: a topic does not exist, or cannot be described.
     """
-    described = await admin.describe_topics(topics)
-    found: list[TopicPartition] = []
-    for name, topic in sorted(described.items()):
+    return [
+        TopicPartition(name, each.partition)
+        for name, topic in (await existing_topics(admin, topics)).items()
+        if topics or not topic.is_internal
+        for each in topic.partitions
+        if numbers is None or each.partition in numbers
+    ]
+
+
+async def existing_topics(admin: AdminClient, topics: Sequence[str] = ()) -> dict[str, TopicDescription]:
+    """Return topics in alphabetical order; all topics if none are named.
+
+    Raises:
+        AdminError: a topic does not exist, or cannot be described.
+    """
+    found = {}
+    for name, topic in sorted((await admin.describe_topics(topics)).items()):
         if isinstance(topic, AdminError):
             raise topic
-        if topics or not topic.is_internal:
-            found += [
-                TopicPartition(name, each.partition)
-                for each in topic.partitions
-                if numbers is None or each.partition in numbers
-            ]
+        found[name] = topic
     return found

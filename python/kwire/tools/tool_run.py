@@ -89,6 +89,18 @@ class ToolRun:
             return await self._environment.open_admin()
         raise InvalidArgument("name some brokers of the cluster: --bootstrap-server HOST:PORT")
 
+    async def connect_to(self, role: str, bootstrap: str | None, properties: Path | None) -> AdminClient:
+        """Return a client for a cluster that a tool uses in a role such as `source`, which the caller closes.
+
+        Raises:
+            InvalidArgument: neither brokers nor a file are given. The other errors are those of `connect`.
+        """
+        if properties is not None:
+            return await self.connect(properties, bootstrap)
+        if bootstrap is None:
+            raise InvalidArgument(f"name some brokers of the {role}: --{role} HOST:PORT")
+        return await self._connect(bootstrap, None)
+
     async def connect(self, properties: Path, bootstrap: str | None = None) -> AdminClient:
         """Return a client for a file of client properties, which the caller closes.
 

@@ -11,6 +11,7 @@ is OutcomeUnknown.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from random import uniform
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -38,6 +39,9 @@ T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds between two attempts: exponential backoff with jitter."""
+
+MAX_COMMANDS = 1000
+"""Commands that are kept; a client may send batches of records for hours."""
 
 MISDIRECTED = frozenset(
     {
@@ -171,8 +175,8 @@ class ClusterRouter:
         self.timeout = timeout
         self.metadata = MetadataCache()
         """What the responses so far report about the cluster."""
-        self.commands: list[SentCommand] = []
-        """The commands since the start, for a caller that is interrupted."""
+        self.commands: deque[SentCommand] = deque(maxlen=MAX_COMMANDS)
+        """The last commands, for a caller that is interrupted."""
         self._failed: dict[Endpoint, int] = {}
         """Brokers by when they failed last, as a running number."""
         self._failures = 0

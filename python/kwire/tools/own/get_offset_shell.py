@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
-from kwire.parameters import InvalidArgument, Option
+from kwire.client.admin import AdminError
+from kwire.parameters import Option
+from kwire.tools.offset_times import parse_time
 from kwire.tools.partitions import existing_partitions, parse_numbers
 from kwire.tools.tool import Need, ToolFailed, tool
 from kwire.tools.tool_run import ToolRun
-
-NAMED_TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
-"""Special values of `--time`, which Kafka's tool accepts by name and by number."""
 
 
 @tool(
@@ -30,7 +28,7 @@ async def get_offset_shell(
     The offset is the end of the log, its beginning, or that of the first record from a time on. It is empty if no
     record is as new as the time.
     """
-    spec = OffsetSpec(_timestamp(time))
+    spec = parse_time("--time", time)
     admin = await run.admin()
     wanted = await existing_partitions(admin, topic, parse_numbers(partitions))
     found = await admin.list_offsets(dict.fromkeys(wanted, spec))
@@ -40,21 +38,7 @@ async def get_offset_shell(
         if isinstance(offset, AdminError):
             failed.append(str(offset))
         else:
-            run.print(f"{_line(partition)}:{'' if offset.offset is None else offset.offset}")
+            shown = "" if offset.offset is None else offset.offset
+            run.print(f"{partition.topic}:{partition.partition}:{shown}")
     if failed:
         raise ToolFailed("; ".join(failed))
-
-
-def _line(partition: TopicPartition) -> str:
-    return f"{partition.topic}:{partition.partition}"
-
-
-def _timestamp(text: str) -> int:
-    if text in NAMED_TIMES:
-        return NAMED_TIMES[text]
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidArgument(
-            f"--time: expected {', '.join(NAMED_TIMES)}, or milliseconds since 1970, found {text!r}"
-        ) from None

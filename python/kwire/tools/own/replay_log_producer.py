@@ -1,0 +1,45 @@
+"""The tool `replay-log-producer`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import EARLIEST, LATEST, TopicPartition
+from kwire.parameters import Danger, InvalidArgument, Option
+from kwire.tools.offset_times import offsets_of
+from kwire.tools.partitions import existing_partitions
+from kwire.tools.record_copy import RecordCopy
+from kwire.tools.tool import Need, tool
+from kwire.tools.tool_run import ToolRun
+
+
+@tool(
+    Danger.CHANGES,
+    needs={Need.BROKERS},
+    time_limit=None,
+    replaces="kafka.tools.ReplayLogProducer",
+    examples=("--broker-list localhost:9092 --inputtopic orders --outputtopic orders-replayed --messages 1000",),
+)
+async def replay_log_producer(
+    run: ToolRun,
+    inputtopic: Annotated[str, Option("The topic to read, from its beginning.", "TOPIC", also=("--input-topic",))],
+    outputtopic: Annotated[str, Option("The topic to write, which must exist.", "TOPIC", also=("--output-topic",))],
+    messages: Annotated[int, Option("How many records to copy; -1 for all that exist.", "N")] = -1,
+) -> None:
+    """Copy the records of a topic to another topic of the same cluster, at least once.
+
+    Partitions keep their numbers, modulo the partitions of the output topic. It ends where the input ended at the
+    start.
+    """
+    if inputtopic == outputtopic:
+        raise InvalidArgument("the input topic and the output topic are the same")
+    admin = await run.admin()
+    sources = await existing_partitions(admin, [inputtopic])
+    targets = len(await existing_partitions(admin, [outputtopic]))
+    routes = {each: TopicPartition(outputtopic, each.partition % targets) for each in sources}
+    starts = await offsets_of(admin, sources, EARLIEST)
+    copy = RecordCopy(admin, admin, routes, starts, limit=None if messages < 0 else messages)
+    try:
+        await copy.run(await offsets_of(admin, sources, LATEST))
+    finally:
+        run.print(f"{copy.copied} records copied from {inputtopic} to {outputtopic}")
