@@ -60,6 +60,8 @@ def check_topics(operator: Operator, exists_code: int) -> None:
 
     altered = operator.json("topics", "alter", "apples", "--partitions", "3", "--config", "retention.ms=7")
     assert altered[0]["status"] == "altered"
+    [same] = operator.json("topics", "alter", "apples", "--partitions", "3")
+    assert (same["status"], same["attempts"]) == ("unchanged: 3 partitions already", 0)
     dry = operator.json("partitions", "add", "apples", "--by", "2", "--dry-run")
     assert dry == [{"name": "apples", "status": "would be changed from 3 to 5 partitions", "attempts": 1}]
     assert operator.json("partitions", "add", "apples", "--by", "1")[0]["status"] == "changed from 3 to 4 partitions"

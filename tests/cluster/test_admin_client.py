@@ -95,7 +95,7 @@ async def test_every_operation(empty_cluster: LocalCluster) -> None:
         assert topic.configs == {"retention.ms": "7"}
 
         assert (await admin.run_tool("status", broker_id=2)).exit_status == 0
-        with pytest.raises(AdminError, match="the tools are config, help, status"):
+        with pytest.raises(AdminError, match=r"the tools are config, .*help, .*status"):
             await admin.run_tool("nosuch")
         with pytest.raises(BrokerNotFound, match="no live broker has the id 9"):
             await admin.run_tool("status", broker_id=9)
@@ -151,8 +151,12 @@ def test_blocking_client_does_not_accept_a_string_as_a_list_of_names(
 
 def test_wait_until_created_accepts_any_mapping(empty_cluster: LocalCluster) -> None:
     with BlockingAdminClient(empty_cluster.bootstrap) as admin:
-        admin.create_topics({"m": NewTopic(partitions=2, replication_factor=1)}).raise_first()
+        new = {"m": NewTopic(partitions=2, replication_factor=1)}
+        admin.create_topics(new).raise_first()
+        admin.wait_until_created(new)
         admin.wait_until_created(MappingProxyType({"m": 2}))
+        with pytest.raises(TypeError, match="expected a number of partitions or a NewTopic, got '2'"):
+            admin.wait_until_created({"m": "2"})
         with pytest.raises(ChangeTimeout, match="m has 2 partitions instead of 3"):
             admin.wait_until_created(MappingProxyType({"m": 3}), timeout=0.5)
         admin.delete_topics(["m"]).raise_first()

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import confluent_kafka
 import pytest
 
 from kwire.client.admin import AdminClient, ClientQuotaEntity
-from tests.docs.pages import DOCS, README, programs
+from tests.docs.pages import DOCS, README, blocks, programs
+from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from kwire.testing.kafka import Cluster
@@ -64,3 +66,26 @@ def test_functions_for_users_of_confluent_kafka_work(
             admin.delete_groups(["moved-group"]).raise_first()
         finally:
             page["delete"](admin, "moved-from-confluent")
+
+
+def test_programs_of_confluent_kafka_on_the_page_work(cluster: Cluster) -> None:
+    """The page shows both clients, so both are run: the code of the other one can be compared and copied."""
+    imports, connect, create, *others = blocks(DOCS / "how-to" / "confluent-kafka.md", "py")
+    names: dict[str, Any] = {"password": "secret"}
+    exec(imports, names)
+    exec(connect, names)  # connects when it is used
+    names["admin"] = names["AdminClient"]({"bootstrap.servers": cluster.bootstrap})
+    exec(create.replace("replication_factor=3", "replication_factor=1"), names)
+    partition = names["TopicPartition"]("orders", 0)
+    eventually_sync(lambda: "orders" in names["admin"].list_topics(timeout=10).topics, "the broker knows the topic")
+    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(5):
+        producer.produce(partition.topic, str(number), partition=partition.partition)
+    assert producer.flush(20) == 0
+
+    for program in others:
+        exec(program, names)
+
+    assert names["partitions"]["orders"] == 12
+    assert names["retention"] == "60000"
+    assert names["lag"] == 2

@@ -271,7 +271,7 @@ class AdminClient(
 
     async def wait_until_created(
         self,
-        topics: Iterable[str] | Mapping[str, int],
+        topics: Iterable[str] | Mapping[str, int | NewTopic],
         *,
         timeout: float = 30.0,
         on_progress: ProgressCallback | None = None,
@@ -279,15 +279,16 @@ class AdminClient(
         """Wait until every broker reports these topics with a leader for each partition.
 
         Args:
-            topics: the names of the topics, or a mapping to their numbers of partitions.
+            topics: the names of the topics, or a mapping to their numbers of partitions, or that of `create_topics`.
             timeout: seconds to wait.
             on_progress: called after each round of requests.
 
         Raises:
             ChangeTimeout: a broker does not report the change in time. This applies to all methods that wait.
+            TypeError: a mapping has other values.
         """
         counts = topics if isinstance(topics, Mapping) else dict.fromkeys(strings_tuple(topics))
-        conditions = {name: completion.is_created(count) for name, count in counts.items()}
+        conditions = {name: completion.is_created(completion.expected_count(each)) for name, each in counts.items()}
         await self._wait("created", conditions, timeout, on_progress)
 
     async def wait_until_deleted(

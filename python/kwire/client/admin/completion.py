@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout
-from kwire.client.admin.values import Progress
+from kwire.client.admin.values import NewTopic, Progress
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
 
@@ -147,6 +147,19 @@ async def _unmet(
     unknown = AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
     unmet = ((name, condition(topics.get(name, unknown))) for name, condition in conditions.items())
     return [f"{name} {missing}" for name, missing in unmet if missing is not None]
+
+
+def expected_count(topic: object) -> int | None:
+    """Return how many partitions a topic gets: a number, that of a NewTopic, or None if any number is right.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(topic, NewTopic):
+        return len(topic.assignment) or topic.partitions
+    if topic is None or (isinstance(topic, int) and not isinstance(topic, bool)):
+        return topic
+    raise TypeError(f"expected a number of partitions or a NewTopic, got {topic!r}")
 
 
 def is_created(partitions: int | None) -> Condition:

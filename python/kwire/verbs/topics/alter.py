@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire.client.admin import TopicChange
+from kwire.client.admin import TopicChange, TopicDescription
 from kwire.verbs.changes import Change, InvalidArgument, changes, parse_assignment, parse_configs
 from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
@@ -41,5 +41,18 @@ async def alter(
     )
     if change == TopicChange(delete_configs=[]):
         raise InvalidArgument("nothing to change: give --partitions, --replication-factor, --config, or another option")
-    outcomes = await run.admin.alter_topics(dict.fromkeys(names, change), validate_only=run.dry_run)
-    return changes(outcomes, "altered", dry_run=run.dry_run)
+    unchanged = (
+        []
+        if partitions is None or change != TopicChange(partitions=partitions, delete_configs=[])
+        else [
+            name
+            for name, topic in (await run.admin.describe_topics(names)).items()
+            if isinstance(topic, TopicDescription) and len(topic.partitions) == partitions
+        ]
+    )
+    others = [name for name in names if name not in unchanged]
+    rows: Rows[Change] = [Change(name, f"unchanged: {partitions} partitions already", 0) for name in unchanged]
+    if others:
+        outcomes = await run.admin.alter_topics(dict.fromkeys(others, change), validate_only=run.dry_run)
+        rows += changes(outcomes, "altered", dry_run=run.dry_run)
+    return rows
