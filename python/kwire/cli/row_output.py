@@ -15,6 +15,7 @@ import click
 
 from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
+from kwire.readable import size_text
 from kwire.verbs.rows import cells, columns, json_value, topic_id_text
 from kwire.verbs.verb import Failure
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from kwire.cli.colors import Paint
 
 __all__ = ["FORMATS", "print_error", "print_rows"]
-
-UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def print_rows(output: str, row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
@@ -131,7 +130,7 @@ def _text(value: Any, unit: str | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if unit == "bytes":
-        return readable_size(value)
+        return size_text(value)
     if isinstance(value, dict):
         return ",".join(f"{key}={each}" for key, each in sorted(value.items()))
     if isinstance(value, (list, tuple)):
@@ -141,12 +140,3 @@ def _text(value: Any, unit: str | None) -> str:
     if isinstance(value, UUID):
         return topic_id_text(value)
     return str(value)
-
-
-def readable_size(size: float) -> str:
-    """Return a number of bytes in the largest unit that it fills, such as `1.5 GiB`."""
-    unit = 0
-    while abs(size) >= 1024 and unit < len(UNITS) - 1:
-        size /= 1024
-        unit += 1
-    return f"{size:.0f} B" if unit == 0 else f"{size:.1f} {UNITS[unit]}"

@@ -29,6 +29,8 @@ __all__ = ["NotConfirmed", "VerbRun"]
 
 KINDS: dict[Dialect, str] = {"kafka": "a cluster of Apache Kafka", "kip4": "a cluster of nodes of the KIP-4 drafts"}
 """What a cluster is, by its dialect."""
+CLEAR_LINE = "\r\x1b[K"
+"""Deletes the present line of a terminal."""
 
 
 class NotConfirmed(Exception):
@@ -123,6 +125,8 @@ class VerbRun:
             on_progress=_show_progress if sys.stderr.isatty() else None,
             warn=lambda sentence: print(f"Warning: {sentence}", file=sys.stderr),
             write=self._write,
+            note=_note,
+            show=_show if sys.stderr.isatty() else _say_nothing,
         )
         return self._current
 
@@ -184,6 +188,20 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
         signal.signal(signal.SIGINT, before)
     if not confirmed:
         raise NotConfirmed
+
+
+def _note(line: str) -> None:
+    """Print a line, in the place of what `_show` has shown."""
+    clear = CLEAR_LINE if sys.stderr.isatty() else ""
+    print(f"{clear}{line}", file=sys.stderr, flush=True)
+
+
+def _show(text: str) -> None:
+    print(f"{CLEAR_LINE}{text}", end="", file=sys.stderr, flush=True)
+
+
+def _say_nothing(text: str) -> None:
+    """Show nothing, because stderr is not a terminal."""
 
 
 def _show_progress(progress: Progress) -> None:

@@ -96,6 +96,8 @@ class Run:
         on_progress: called while waiting.
         warn: prints a sentence that is not part of the result.
         write: prints output of a tool as it comes; None if only rows are shown.
+        note: prints a line about what is being done.
+        show: shows how far it is; each text replaces the one before.
         interruption: what an interrupt would leave behind, as a sentence, if the verb knows better than its client.
     """
 
@@ -109,6 +111,8 @@ class Run:
         on_progress: Callable[[Progress], None] | None = None,
         warn: Callable[[str], None] = _accept,
         write: Callable[[str], None] | None = None,
+        note: Callable[[str], None] = _accept,
+        show: Callable[[str], None] = _accept,
     ) -> None:
         self._admin = admin
         self.dry_run = dry_run
@@ -117,6 +121,8 @@ class Run:
         self.on_progress = on_progress
         self.warn = warn
         self.write = write
+        self.note = note
+        self.show = show
         self.interruption: str | None = None
 
     @property

@@ -1,0 +1,104 @@
+"""Make a plan: balance counts or sizes, then leaders, and check the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kwire.reassign.count_planner import plan_counts, spread_is_kept
+from kwire.reassign.errors import InfeasiblePlan
+from kwire.reassign.leader_planner import plan_leaders
+from kwire.reassign.placement import NONE, Placement, counts_of
+from kwire.reassign.plan import Move, Plan, Proof
+from kwire.reassign.request import Balance
+from kwire.reassign.size_planner import even_out_sizes, plan_sizes
+
+if TYPE_CHECKING:
+    from kwire.reassign.placement import Ints
+    from kwire.reassign.request import PlanRequest
+    from kwire.reassign.snapshot import ClusterSnapshot
+
+__all__ = ["plan"]
+
+
+def plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
+    """Return the plan with the least data to move for the goals of a request.
+
+    Raises:
+        InvalidRequest: the request does not fit the cluster.
+        InfeasiblePlan: no assignment fulfills the hard constraints; the error says which one.
+    """
+    request.check(snapshot)
+    placement = Placement.of(snapshot, request)
+    notes: list[str] = []
+    counts = request.balance.get(Balance.COUNT, 0.0)
+    sizes = request.balance.get(Balance.SIZE, 0.0)
+    if sizes > counts:
+        by_size = plan_sizes(placement, request, with_counts=bool(counts))
+        replicas = by_size.replicas
+        proof = Proof("bytes", by_size.moved, by_size.bound, by_size.within_bounds)
+    else:
+        by_count = plan_counts(placement, balanced=counts > 0)
+        replicas = by_count.replicas
+        proof = Proof("replicas", by_count.added, by_count.bound, by_count.within_bounds or counts == 0)
+        if sizes:
+            exchanged = even_out_sizes(placement, replicas, request)
+            replicas = exchanged.replicas
+            if not exchanged.within_bounds:
+                notes.append(f"bytes are not within {request.tolerance:.0%} of their shares on all brokers")
+    if not proof.balanced:
+        notes.append("the hard constraints leave some brokers outside of their share")
+    if Balance.LEADERS in request.balance:
+        ordered = plan_leaders(placement, replicas)
+        replicas = ordered.replicas
+        if not ordered.balanced:
+            notes.append("leaders cannot be spread evenly over the brokers that have the replicas")
+    _check(placement, request, snapshot, replicas)
+    return Plan(snapshot, _moves(placement, replicas), proof, tuple(notes))
+
+
+def _moves(placement: Placement, replicas: Ints) -> tuple[Move, ...]:
+    changed = np.nonzero((replicas != placement.replicas).any(axis=1))[0]
+    ids = placement.broker_ids[replicas[changed]]
+    moves = []
+    for row, after, count in zip(
+        changed.tolist(), ids.tolist(), (replicas[changed] != NONE).sum(axis=1).tolist(), strict=True
+    ):
+        state = placement.partitions[row]
+        moves.append(Move(state.key, state.replicas, tuple(after[:count]), state.size, state.leader))
+    return tuple(sorted(moves))
+
+
+def _check(placement: Placement, request: PlanRequest, snapshot: ClusterSnapshot, replicas: Ints) -> None:
+    """Check the hard constraints of a result.
+
+    Raises:
+        InfeasiblePlan: a constraint is violated.
+    """
+    present = replicas != NONE
+    ordered = np.sort(np.where(present, replicas, -1 - np.arange(replicas.shape[1])), axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise InfeasiblePlan("a partition has two replicas on one broker")
+    if (present.sum(axis=1) != placement.factors).any():
+        raise InfeasiblePlan("a partition does not have the wanted number of replicas")
+    if not placement.may_keep[replicas[present]].all():
+        raise InfeasiblePlan("a drained broker still has replicas")
+    if placement.rack_aware and not (kept := spread_is_kept(placement, replicas)).all():
+        worse = placement.partitions[int(np.nonzero(~kept)[0][0])]
+        raise InfeasiblePlan(
+            f"partition {worse.key} would be in fewer racks than now, because brokers of a rack are missing: add "
+            "brokers to the rack, or plan without racks"
+        )
+    used = placement.base_bytes + counts_of(replicas, placement.brokers, placement.sizes)
+    before = placement.base_bytes + counts_of(placement.replicas, placement.brokers, placement.sizes)
+    for position, broker in enumerate(snapshot.brokers):
+        if broker.disk_bytes is None or broker.free_bytes is None or used[position] <= before[position]:
+            continue
+        other = broker.disk_bytes - broker.free_bytes - int(before[position])
+        limit = request.disk_limit * broker.disk_bytes
+        if used[position] + max(other, 0) > limit:
+            raise InfeasiblePlan(
+                f"broker {broker.id} would use {(used[position] + max(other, 0)) / broker.disk_bytes:.0%} of its disk: "
+                f"the limit is {request.disk_limit:.0%}"
+            )

@@ -1,0 +1,35 @@
+"""`kafka reassign-partitions cancel`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from kwire.client.reassignment import RunFolder
+from kwire.client.reassignment.run_folder import is_over, read_run
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.reassignments import RunSummary, executor, explain, newest_run_of, summary
+from kwire.verbs.verb import Danger, Option, Rows, Run, verb
+
+
+@verb(Danger.CHANGES, examples=("reassign-partitions cancel",))
+async def cancel(
+    run: Run,
+    journal: Annotated[
+        Path | None,
+        Option("The folder for journals of all clusters [default: ~/.local/state/kwire/reassign].", "FOLDER"),
+    ] = None,
+) -> Rows[RunSummary]:
+    """Cancel the moves in progress of the newest run, and remove its throttles.
+
+    Partitions in progress return to their old replicas. Those that have moved stay: `rollback` moves them back.
+    """
+    path, state = await newest_run_of(run, journal)
+    if is_over(state):
+        raise InvalidArgument(f"run {path.name} is {state.phase}: nothing is left to cancel")
+    if run.dry_run:
+        run.note(explain(state, path, None))
+        return [summary(path, state)]
+    with RunFolder.take_over(path, run.note) as taken:
+        await executor(run, taken).cancel()
+        return [summary(path, read_run(path))]

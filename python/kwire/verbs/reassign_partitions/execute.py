@@ -1,0 +1,44 @@
+"""`kafka reassign-partitions execute`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from kwire.verbs.execution import ExecutionRequest, execute_file
+from kwire.verbs.reassignments import RunSummary, read_file
+from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
+
+
+@verb(
+    Danger.DESTROYS,
+    examples=(
+        "reassign-partitions execute reassignment.json --dry-run",
+        "reassign-partitions execute reassignment.json --throttle 50M",
+    ),
+)
+async def execute(
+    run: Run,
+    file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE")],
+    throttle: Annotated[
+        str | None, Option("Bytes a second that a broker may send and receive, such as 50M.", "RATE")
+    ] = None,
+    batch_size: Annotated[str, Option("Bytes that a batch copies [default: 50G].", "SIZE")] = "50G",
+    moves_per_broker: Annotated[
+        int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N")
+    ] = 5,
+    no_elections: Annotated[bool, Option("Leave leaders where they are.")] = False,
+    force: Annotated[bool, Option("Start although the plan is old or the cluster is not healthy.")] = False,
+    journal: Annotated[
+        Path | None,
+        Option("The folder for journals of all clusters [default: ~/.local/state/kwire/reassign].", "FOLDER"),
+    ] = None,
+) -> Rows[RunSummary]:
+    """Execute a plan batch by batch, and follow it to its end.
+
+    It pauses by itself while partitions are under-replicated, or brokers slow, beyond what the moves explain. After
+    Ctrl-C or a crash, moves in progress continue on the brokers: `status` explains the state, `resume` continues, and
+    `cancel` ends the run.
+    """
+    request = ExecutionRequest(throttle, batch_size, moves_per_broker, not no_elections, force, journal)
+    return await execute_file(run, read_file(file), request, f"Execute {file}")

@@ -1,0 +1,37 @@
+"""`kafka reassign-partitions resume`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from kwire.client.reassignment import RunFolder
+from kwire.client.reassignment.run_folder import is_over, read_run
+from kwire.reassign.journal import EventKind, Phase
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.reassignments import RunSummary, executor, explain, newest_run_of, summary
+from kwire.verbs.verb import Danger, Option, Rows, Run, verb
+
+
+@verb(Danger.CHANGES, examples=("reassign-partitions resume",))
+async def resume(
+    run: Run,
+    journal: Annotated[
+        Path | None,
+        Option("The folder for journals of all clusters [default: ~/.local/state/kwire/reassign].", "FOLDER"),
+    ] = None,
+) -> Rows[RunSummary]:
+    """Continue the newest run after Ctrl-C or a crash, and remove its throttles at the end."""
+    path, state = await newest_run_of(run, journal)
+    if is_over(state):
+        raise InvalidArgument(f"run {path.name} is {state.phase}: nothing is left to do")
+    if state.phase is Phase.CANCELLING:
+        raise InvalidArgument(f"run {path.name} was being cancelled: continue with `cancel`")
+    if run.dry_run:
+        run.note(explain(state, path, None))
+        return [summary(path, state)]
+    with RunFolder.take_over(path, run.note) as taken:
+        if not taken.state.phase.is_final:
+            taken.record(EventKind.TAKEN_OVER)
+        await executor(run, taken).run()
+        return [summary(path, read_run(path))]

@@ -1,0 +1,41 @@
+"""`kafka reassign-partitions rollback`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from kwire.client.reassignment.run_folder import ROLLBACK, is_over
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.execution import ExecutionRequest, execute_file
+from kwire.verbs.reassignments import RunSummary, newest_run_of, read_file
+from kwire.verbs.verb import Danger, Option, Rows, Run, verb
+
+
+@verb(
+    Danger.DESTROYS,
+    examples=("reassign-partitions rollback --dry-run", "reassign-partitions rollback --throttle 50M"),
+)
+async def rollback(
+    run: Run,
+    throttle: Annotated[
+        str | None, Option("Bytes a second that a broker may send and receive, such as 50M.", "RATE")
+    ] = None,
+    batch_size: Annotated[str, Option("Bytes that a batch copies [default: 50G].", "SIZE")] = "50G",
+    moves_per_broker: Annotated[
+        int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N")
+    ] = 5,
+    force: Annotated[
+        bool, Option("Start although replicas have changed since, or the cluster is not healthy.")
+    ] = False,
+    journal: Annotated[
+        Path | None,
+        Option("The folder for journals of all clusters [default: ~/.local/state/kwire/reassign].", "FOLDER"),
+    ] = None,
+) -> Rows[RunSummary]:
+    """Move partitions back to where they were before the newest run, which must be complete or cancelled."""
+    path, state = await newest_run_of(run, journal)
+    if not is_over(state):
+        raise InvalidArgument(f"run {path.name} is not complete ({state.phase}): end it with `cancel` first")
+    request = ExecutionRequest(throttle, batch_size, moves_per_broker, True, force, journal)
+    return await execute_file(run, read_file(path / ROLLBACK), request, f"Undo run {path.name}")

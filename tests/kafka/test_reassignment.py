@@ -1,0 +1,164 @@
+"""Three real brokers are drained, extended, and rebalanced under load, and the executor is killed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, ConfigResourceType
+from kwire.reassign.throttle import RATES
+from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from tests.eventually import eventually
+from tests.kafka.reassigning import (
+    PARTITIONS,
+    Load,
+    Reassigner,
+    end,
+    fill,
+    replicas_of,
+    throttles,
+    under_replicated,
+    wait_for_audit,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SLOW = ("--throttle", "1M", "--batch-size", "4M", "--yes")
+"""Slow enough for a look at batches in progress."""
+
+
+@pytest.fixture(scope="module", params=[Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
+def three_brokers(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with request.param(3) as cluster:
+        Reassigner(cluster.bootstrap, cluster.folder).json(
+            "topics", "create", "orders", "-p", str(PARTITIONS), "-r", "2"
+        )
+        fill(cluster, "orders", 1500)
+        yield cluster
+
+
+@pytest.fixture
+def operator(three_brokers: Cluster, tmp_path: Path) -> Reassigner:
+    return Reassigner(three_brokers.bootstrap, tmp_path)
+
+
+async def test_brokers_are_drained_extended_and_rebalanced_under_load(
+    three_brokers: Cluster, operator: Reassigner
+) -> None:
+    broker = ConfigResource(ConfigResourceType.BROKER, "1")
+    async with await AdminClient.open(three_brokers.bootstrap) as admin:
+        (await admin.alter_configs({broker: ConfigChange(set={RATES[0]: "7654321"})})).raise_first()
+    own = {f"{broker} {RATES[0]}": "7654321"}
+
+    async def as_before() -> Any:
+        return await throttles(three_brokers) == own
+
+    await eventually(as_before, "the throttle of the user is set")
+    with Load(three_brokers.bootstrap, "orders") as load:
+        drain = operator.plan("--drain", "3")
+        assert operator.reassign("execute", drain, *SLOW, "--dry-run") == []
+        assert operator.audit() == ""
+
+        # Killed in a batch: the throttles stay, and the journal has what they replaced.
+        with operator.launch("execute", drain, *SLOW) as running:
+            wait_for_audit(operator, "started batch 1")
+            end(running, signal.SIGKILL)
+        assert await throttles(three_brokers) != own
+        status = operator.run("reassign", "status", "--journal", operator.folder / "journals")
+        assert "is not complete, and no process executes it" in status.err
+        assert "continue it with `resume`, or end it with `cancel`" in status.err
+        refused = operator.run(
+            "reassign", "execute", drain, "--yes", "--force", "--journal", operator.folder / "journals"
+        )
+        assert (refused.code, "is not complete" in refused.err) == (1, True)
+
+        # Interrupted in a later batch.
+        with operator.launch("resume") as running:
+            wait_for_audit(operator, "started batch 2")
+            printed = end(running, signal.SIGINT)
+            assert running.process.returncode == 130
+        assert "interrupted" in printed
+        [resumed] = operator.reassign("resume")
+        assert (resumed["phase"], resumed["failed"], resumed["throttled"]) == ("completed", 0, [])
+        assert all(3 not in replicas for replicas in await replicas_of(three_brokers, "orders"))
+        assert {each["status"] for each in operator.reassign("verify", drain)} == {"completed"}
+        await eventually(as_before, "throttles are restored")
+
+        # Broker 3 comes back, with one replica more for each partition, and everything is even again.
+        operator.reassign("execute", operator.plan("--replication-factor", "3", "--topic", "orders"), "--yes")
+        assert {frozenset(each) for each in await replicas_of(three_brokers, "orders")} == {frozenset({1, 2, 3})}
+        operator.reassign("execute", operator.plan("--replication-factor", "2", "--topic", "orders"), "--yes")
+        balance = operator.plan("--balance", "count", "--balance", "leaders", "--topic", "orders")
+        [balanced] = operator.reassign("execute", balance, "--yes", "--throttle", "20M")
+        assert balanced["phase"] == "completed"
+        replicas = await replicas_of(three_brokers, "orders")
+        assert [sum(broker in each for each in replicas) for broker in (1, 2, 3)] == [8, 8, 8]
+        assert [sum(broker == each[0] for each in replicas) for broker in (1, 2, 3)] == [4, 4, 4]
+    assert (load.errors, load.acknowledged > 0) == ([], True)
+    await eventually(as_before, "throttles are restored")
+
+    async def in_sync() -> Any:
+        return await under_replicated(three_brokers) == []
+
+    await eventually(in_sync, "no partition is under-replicated")
+    async with await AdminClient.open(three_brokers.bootstrap) as admin:
+        (await admin.alter_configs({broker: ConfigChange(delete=[RATES[0]])})).raise_first()
+
+
+async def test_cancelled_run_is_undone(three_brokers: Cluster, operator: Reassigner) -> None:
+    before = await replicas_of(three_brokers, "orders")
+    drain = operator.plan("--drain", "1", "--topic", "orders")
+    with operator.launch("execute", drain, *SLOW) as running:
+        wait_for_audit(operator, "started batch 2")
+        moving = operator.reassign("status")
+        assert all(each["total"] > 0 and each["progress"].endswith("%") for each in moving)
+        end(running, signal.SIGKILL)
+    [cancelled] = operator.reassign("cancel")
+    assert (cancelled["phase"], cancelled["throttled"]) == ("cancelled", [])
+    assert operator.reassign("status") == []
+
+    async def clean() -> Any:
+        return await throttles(three_brokers) == {}
+
+    await eventually(clean, "throttles are removed")
+    operator.run("reassign", "verify", drain)
+    [undone] = operator.reassign("rollback", "--yes")
+    assert undone["phase"] == "completed"
+    assert await replicas_of(three_brokers, "orders") == before
+
+
+def test_plan_that_does_not_fit_the_cluster_is_refused(operator: Reassigner) -> None:
+    def refused(document: object) -> str:
+        file = operator.folder / "bad.json"
+        file.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        run = operator.run("reassign", "execute", file, "--yes", "--journal", operator.folder / "journals")
+        assert run.code == 2
+        return run.err
+
+    def entry(**changes: object) -> dict[str, object]:
+        return {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]} | changes]}
+
+    assert "expected JSON" in refused("no JSON")
+    assert "expected the broker ids of orders-0" in refused(entry(replicas=[]))
+    assert "broker 9 does not exist" in refused(entry(replicas=[1, 9]))
+    assert "partitions that do not exist any more: gone-0" in refused(entry(topic="gone"))
+    before = {"kwire": {"cluster_id": None, "previous": [["orders", 0, [9]]]}}
+    assert "replicas have changed since the plan was made: orders-0" in refused(entry(replicas=[3, 1]) | before)
+    assert operator.audit() == ""
+
+
+async def test_topic_that_is_deleted_meanwhile_is_skipped(three_brokers: Cluster, operator: Reassigner) -> None:
+    operator.json("topics", "create", "short-lived", "-p", "1", "-r", "1")
+    plan = operator.plan(
+        "--topic", "short-lived", "--drain", str((await replicas_of(three_brokers, "short-lived"))[0][0])
+    )
+    operator.json("topics", "delete", "short-lived", "--yes")
+    [run] = [operator.run("reassign", "execute", plan, "--yes", "--force", "--journal", operator.folder / "journals")]
+    assert run.code == 0
+    assert "partitions that do not exist any more: short-lived-0" in run.err
+    assert "nothing is to be done" in run.err
