@@ -15,7 +15,7 @@ NEWEST = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
 HISTORY = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 INTERNAL = {"child_process", "cli", "codec", "columnar", "decoder", "errors", "folder_lock", "jsonform", "messages"}
-INTERNAL |= {"parameters", "properties", "protocol", "ready_file", "secret", "supervised_thread", "views"}
+INTERNAL |= {"parameters", "properties", "protocol", "readable", "ready_file", "secret", "supervised_thread", "views"}
 """Modules that users meet under other names, or not at all."""
 
 
