@@ -84,7 +84,20 @@ STEPS = (
     Step("configs delete broker/default {setting}", "deleted"),
     Step("configs apply {folder}/configs.json --yes"),
     Step("elections run verbs", "elected"),
-    Step("reassign-partitions status"),
+    Step("reassign-partitions status --journal {folder}"),
+    Step("reassign-partitions plan --topic verbs --replication-factor 1", '"moves": 0'),
+    Step("reassign-partitions snapshot {folder}/cluster.json", '"brokers": 1'),
+    Step("reassign-partitions simulate {folder}/reassignment.json --snapshot {folder}/cluster.json", "0 batches"),
+    Step("reassign-partitions verify {folder}/reassignment.json", '"status": "completed"'),
+    Step("reassign-partitions execute {folder}/reassignment.json --journal {folder}", "nothing is to be done"),
+    *(
+        Step(
+            f"reassign-partitions {verb} --journal {{folder}}",
+            errors=dict.fromkeys(KINDS, "has no run of this cluster"),
+            succeeds_in="tests/kafka/test_reassignment.py",
+        )
+        for verb in ("resume", "cancel", "rollback")
+    ),
     Step("cluster describe", '"controller": 1'),
     Step("cluster health"),
     Step("brokers list", '"broker": 1'),
@@ -144,6 +157,9 @@ def run_every_verb(operator: Operator, kind: Kind, folder: Path) -> None:
         folder: a folder for files.
     """
     (folder / "configs.json").write_text("[]", encoding="utf-8")
+    (folder / "reassignment.json").write_text(
+        '{"version": 1, "partitions": [{"topic": "verbs", "partition": 0, "replicas": [1]}]}', encoding="utf-8"
+    )
     feature, level = FEATURES.get(kind, ("group.version", 0))
     values: dict[str, object] = {"folder": folder, "feature": feature, "level": level, "next_level": level + 1}
     values |= {"token": "nosuch", "setting": "config.change.retention.ms" if kind == "nodes" else "log.retention.ms"}

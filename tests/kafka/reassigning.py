@@ -75,14 +75,14 @@ class Reassigner(Operator):
         super().__init__(bootstrap)
         self.folder = folder
 
-    def reassign(self, verb: str, *arguments: str | Path, code: int = 0) -> list[dict[str, Any]]:
+    def rows(self, noun: str, verb: str, *arguments: str | Path) -> list[dict[str, Any]]:
         """Return the rows of a verb."""
-        return self.json("reassign", verb, *arguments, *self._journal(verb), code=code)
+        return self.json(noun, verb, *arguments, *self._journal(verb))
 
     def plan(self, *goals: str) -> Path:
         """Return the file of a new plan."""
         file = self.folder / f"plan-{len(list(self.folder.glob('plan-*')))}.json"
-        [made] = self.reassign("plan", *goals, "--file", file)
+        [made] = self.rows("reassign-partitions", "plan", *goals, "--file", file)
         assert made["optimal"]
         assert made["moves"], goals
         return file

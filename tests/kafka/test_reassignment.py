@@ -61,7 +61,7 @@ async def test_brokers_are_drained_extended_and_rebalanced_under_load(
     await eventually(as_before, "the throttle of the user is set")
     with Load(three_brokers.bootstrap, "orders") as load:
         drain = operator.plan("--drain", "3")
-        assert operator.reassign("execute", drain, *SLOW, "--dry-run") == []
+        assert operator.rows("reassign-partitions", "execute", drain, *SLOW, "--dry-run") == []
         assert operator.audit() == ""
 
         # Killed in a batch: the throttles stay, and the journal has what they replaced.
@@ -83,18 +83,22 @@ async def test_brokers_are_drained_extended_and_rebalanced_under_load(
             printed = end(running, signal.SIGINT)
             assert running.process.returncode == 130
         assert "interrupted" in printed
-        [resumed] = operator.reassign("resume")
+        [resumed] = operator.rows("reassign-partitions", "resume")
         assert (resumed["phase"], resumed["failed"], resumed["throttled"]) == ("completed", 0, [])
         assert all(3 not in replicas for replicas in await replicas_of(three_brokers, "orders"))
-        assert {each["status"] for each in operator.reassign("verify", drain)} == {"completed"}
+        assert {each["status"] for each in operator.rows("reassign-partitions", "verify", drain)} == {"completed"}
         await eventually(as_before, "throttles are restored")
 
         # Broker 3 comes back, with one replica more for each partition, and everything is even again.
-        operator.reassign("execute", operator.plan("--replication-factor", "3", "--topic", "orders"), "--yes")
+        operator.rows(
+            "reassign-partitions", "execute", operator.plan("--replication-factor", "3", "--topic", "orders"), "--yes"
+        )
         assert {frozenset(each) for each in await replicas_of(three_brokers, "orders")} == {frozenset({1, 2, 3})}
-        operator.reassign("execute", operator.plan("--replication-factor", "2", "--topic", "orders"), "--yes")
+        operator.rows(
+            "reassign-partitions", "execute", operator.plan("--replication-factor", "2", "--topic", "orders"), "--yes"
+        )
         balance = operator.plan("--balance", "count", "--balance", "leaders", "--topic", "orders")
-        [balanced] = operator.reassign("execute", balance, "--yes", "--throttle", "20M")
+        [balanced] = operator.rows("reassign-partitions", "execute", balance, "--yes", "--throttle", "20M")
         assert balanced["phase"] == "completed"
         replicas = await replicas_of(three_brokers, "orders")
         assert [sum(broker in each for each in replicas) for broker in (1, 2, 3)] == [8, 8, 8]
@@ -115,19 +119,19 @@ async def test_cancelled_run_is_undone(three_brokers: Cluster, operator: Reassig
     drain = operator.plan("--drain", "1", "--topic", "orders")
     with operator.launch("execute", drain, *SLOW) as running:
         wait_for_audit(operator, "started batch 2")
-        moving = operator.reassign("status")
+        moving = operator.rows("reassign-partitions", "status")
         assert all(each["total"] > 0 and each["progress"].endswith("%") for each in moving)
         end(running, signal.SIGKILL)
-    [cancelled] = operator.reassign("cancel")
+    [cancelled] = operator.rows("reassign-partitions", "cancel")
     assert (cancelled["phase"], cancelled["throttled"]) == ("cancelled", [])
-    assert operator.reassign("status") == []
+    assert operator.rows("reassign-partitions", "status") == []
 
     async def clean() -> Any:
         return await throttles(three_brokers) == {}
 
     await eventually(clean, "throttles are removed")
     operator.run("reassign", "verify", drain)
-    [undone] = operator.reassign("rollback", "--yes")
+    [undone] = operator.rows("reassign-partitions", "rollback", "--yes")
     assert undone["phase"] == "completed"
     assert await replicas_of(three_brokers, "orders") == before
 

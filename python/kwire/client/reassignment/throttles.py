@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kwire.client.admin.configs import ConfigChange, ConfigResource, ConfigResourceType, ConfigSource
+from kwire.client.admin.config_values import ConfigChange, ConfigResource, ConfigResourceType, ConfigSource
 from kwire.client.admin.errors import AdminError, BrokerNotFound
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault

@@ -1,0 +1,73 @@
+"""`kafka reassign-partitions simulate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from kwire.readable import duration_text
+from kwire.reassign.plan import moves_of
+from kwire.reassign.schedule import BatchLimits, batches
+from kwire.reassign.simulator import simulate as course_of
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.plan_options import snapshot_of
+from kwire.verbs.reassignments import parse_size, read_file
+from kwire.verbs.rows import column
+from kwire.verbs.verb import Argument, Option, Rows, Run, verb
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedBroker:
+    """What a broker does during a plan.
+
+    Attributes:
+        broker: its id.
+        sent: bytes that it sends.
+        received: bytes that it receives.
+        peak_out: the largest rate at which it sends, in bytes a second.
+        peak_in: the largest rate at which it receives.
+        peak_extra: the most bytes that it stores in addition to what it has now.
+    """
+
+    broker: int
+    sent: int = field(metadata=column(unit="bytes"))
+    received: int = field(metadata=column(unit="bytes"))
+    peak_out: int = field(metadata=column(unit="bytes"))
+    peak_in: int = field(metadata=column(unit="bytes"))
+    peak_extra: int = field(metadata=column(unit="bytes"))
+
+
+@verb(
+    examples=(
+        "reassign-partitions simulate reassignment.json --throttle 50M",
+        "reassign-partitions simulate reassignment.json --snapshot cluster.json",
+    )
+)
+async def simulate(
+    run: Run,
+    file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE")],
+    throttle: Annotated[str, Option("Bytes a second of each broker [default: 50M].", "RATE")] = "50M",
+    batch_size: Annotated[str, Option("Bytes that a batch copies [default: 50G].", "SIZE")] = "50G",
+    moves_per_broker: Annotated[
+        int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N")
+    ] = 5,
+    snapshot: Annotated[Path | None, Option("Take sizes from a snapshot instead of the cluster.", "FILE")] = None,
+) -> Rows[SimulatedBroker]:
+    """Simulate a plan: how long it takes, and the load of each broker meanwhile."""
+    if moves_per_broker < 1:
+        raise InvalidArgument("a broker needs at least one move at a time")
+    rate = parse_size(throttle)
+    found = await snapshot_of(run, snapshot)
+    moves = moves_of(found, read_file(file).targets)
+    limits = BatchLimits(data=parse_size(batch_size), moves_per_broker=moves_per_broker)
+    course = course_of(batches(moves, limits), rate)
+    run.note(f"{len(moves)} partitions in {len(course.batch_seconds)} batches: {duration_text(course.seconds)}")
+    if not found.has_sizes:
+        run.note("the sizes of partitions are unknown, so no time is simulated")
+    return [
+        SimulatedBroker(
+            each.broker, each.sent, each.received, round(each.peak_out), round(each.peak_in), each.peak_extra
+        )
+        for each in course.brokers
+    ]

@@ -1,0 +1,36 @@
+"""`kafka reassign-partitions snapshot`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from kwire.client.reassignment import read_snapshot
+from kwire.verbs.reassignments import write_file
+from kwire.verbs.verb import Argument, Rows, Run, verb
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSnapshot:
+    """A snapshot in a file.
+
+    Attributes:
+        file: the file.
+        brokers: how many brokers it has.
+        partitions: how many partitions it has.
+    """
+
+    file: str
+    brokers: int
+    partitions: int
+
+
+@verb(examples=("reassign-partitions snapshot cluster.json",))
+async def snapshot(
+    run: Run, file: Annotated[Path, Argument("Where to write the snapshot.", "FILE")]
+) -> Rows[WrittenSnapshot]:
+    """Write a snapshot of the cluster, with which `plan` and `simulate` work elsewhere and later."""
+    found = await read_snapshot(run.admin)
+    write_file(file, found.to_json())
+    return [WrittenSnapshot(str(file), len(found.brokers), len(found.partitions))]
