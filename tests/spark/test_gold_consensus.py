@@ -27,9 +27,7 @@ class Report:
     def fingerprint(self) -> int:
         if self.leader == ABSENT:
             return 0
-        return hash(
-            (self.topic_id, self.leader, self.epoch, tuple(self.replicas), frozenset(self.isr), tuple(self.offline))
-        )
+        return hash((self.leader, self.epoch, tuple(self.replicas), frozenset(self.isr), tuple(self.offline)))
 
 
 ALWAYS = [(broker, 0, 1000) for broker in (1, 2, 3)]
@@ -168,3 +166,28 @@ def test_reports_exclude_brokers_that_were_unreachable_at_first_report() -> None
     reports = [*all_report(10), Report(20, 1, isr=[1, 2]), Report(21, 2, isr=[1, 2]), Report(60, 3, isr=[1, 2])]
     *_, last = agreed_states(*reports, periods=periods)
     assert last.reports == [(1, 20), (2, 21)]
+
+
+def test_report_without_topic_id_is_of_the_known_topic() -> None:
+    """Metadata before version 10 has no topic ids."""
+    old_version = [Report(20, 1, topic_id=None), Report(21, 2, topic_id=None), Report(22, 3, topic_id=None)]
+
+    (only,) = agreed_states(*all_report(10), *old_version)
+
+    assert only.topic_id == "A"
+
+
+def test_topic_keeps_its_id_while_only_old_versions_report_a_change() -> None:
+    changed = [Report(20, broker, leader=2, epoch=1, topic_id=None) for broker in (1, 2, 3)]
+
+    first, second = agreed_states(*all_report(10), *changed)
+
+    assert (first.topic_id, second.topic_id, second.was_topic_id, second.previous_leader) == ("A", "A", "A", 1)
+
+
+def test_reports_without_topic_id_count_for_the_most_reported_topic() -> None:
+    recreated = [Report(20, 1, topic_id="B"), Report(20, 2, topic_id=None)]
+
+    *_, last = agreed_states(*all_report(10), *recreated)
+
+    assert (last.topic_id, last.since) == ("B", 20)

@@ -9,6 +9,7 @@ from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, Any
 
 from kwire.metadata.diff import keyed_changes, partition_changes, topic_changes
+from kwire.metadata.event_rules import is_recreated
 from kwire.metadata.fields import (
     RESOURCE_TYPES,
     ConfigFields,
@@ -55,6 +56,7 @@ class BrokerState:
         self._brokers: dict[int, Any] = {}
         self._registrations: dict[int, Any] = {}
         self._topics: Mapping[str, Any] = {}
+        self._topic_ids: dict[str, UUID] = {}
         self._features: dict[str, tuple[int, int]] = {}
         self._lags: dict[tuple[str, int, int], list[int]] = {}
 
@@ -103,9 +105,14 @@ class BrokerState:
     def _apply_topic(self, at: int, before: Any, after: Any) -> bool:
         """Add rows for a topic and return whether there were any, besides those for its configs and lag."""
         name = topic_name(after) or ""
-        fields = _topic_columns(topic_fields(after))
-        known = None if before is None else _topic_columns(topic_fields(before))
-        recreated = known is not None and known[0] != fields[0]
+        known_id = self._topic_ids.get(name)
+        reported = topic_fields(after)
+        recreated = before is not None and is_recreated(known_id, reported.topic_id)
+        topic_id = reported.topic_id or known_id
+        if topic_id is not None:
+            self._topic_ids[name] = topic_id
+        known = None if before is None else _topic_columns(topic_fields(before), known_id)
+        fields = _topic_columns(reported, topic_id)
         if recreated:
             self._remove_resource(at, ("topic", name))
         changed = known != fields
@@ -128,7 +135,7 @@ class BrokerState:
 
     def _remove_topic(self, at: int, topic: Any) -> None:
         name = topic_name(topic) or ""
-        fields = _topic_columns(topic_fields(topic))
+        fields = _topic_columns(topic_fields(topic), self._topic_ids.pop(name, None))
         self._add("topics", at, name, "gone", *fields)
         for index, _, partition in partition_changes(None, topic):
             self._add("partitions", at, name, fields[0], index, "gone", *(partition or ()))
@@ -240,8 +247,9 @@ def topic_id_text(topic_id: UUID | None) -> str | None:
     return None if topic_id is None else urlsafe_b64encode(topic_id.bytes)[:22].decode()
 
 
-def _topic_columns(topic: TopicFields) -> SilverRow:
-    return topic_id_text(topic.topic_id), *topic[1:]
+def _topic_columns(topic: TopicFields, topic_id: UUID | None) -> SilverRow:
+    """Return the columns of a topic with the id that is known: old versions of Metadata do not report it."""
+    return topic_id_text(topic_id), *topic[1:]
 
 
 def _registration_fields(node: Any) -> SilverRow:

@@ -4,7 +4,8 @@ Brokers report different views, some late and some wrong. At any time the agreed
 
 1. is reported by a broker that has a vote: a broker that fails to respond, or responds without topics for the first
    time, has none (`voting_periods`);
-2. belongs to the topic id that most voters report; absence counts as a state, and the newest report breaks a tie;
+2. belongs to the topic id that most voters report; absence counts as a state, and the newest report breaks a tie.
+   A report without an id, as of Metadata before version 10, equals any id;
 3. has the highest leader epoch under that topic id, which excludes a broker that was paused or has just started. The
    last reports of brokers without a vote count here, so that an epoch never goes down because its reporter failed;
 4. is reported by most of the remaining voters; the newest report breaks a tie.
@@ -52,7 +53,20 @@ class Observation(NamedTuple):
     topic_id: str | None
     epoch: int
     fingerprint: int
-    """Hash of the whole state: equal fingerprints are equal states."""
+    """Hash of the state without the topic id: equal fingerprints and matching ids are equal states."""
+
+    def is_same_state(self, other: Observation) -> bool:
+        """Return whether both report the same state. A missing topic id matches any."""
+        return (
+            self.fingerprint == other.fingerprint
+            and self.present == other.present
+            and ids_match(self.topic_id, other.topic_id)
+        )
+
+
+def ids_match(topic_id: str | None, other: str | None) -> bool:
+    """Return whether two reported ids can be of one topic: old versions of Metadata do not report ids."""
+    return topic_id is None or other is None or topic_id == other
 
 
 _NO_REPORT = Observation(-1, NEVER, present=False, topic_id=None, epoch=-1, fingerprint=0)
@@ -93,6 +107,9 @@ class AgreedState:
     expanded: bool = False
     """Whether the last change of the replicas added some: if some leave next, the same reassignment ends."""
     was_expanded: bool = False
+    topic_id: str | None = None
+    """The topic id; None if no broker has reported it."""
+    was_topic_id: str | None = None
     known_id: str | None = None
     """The id of the last topic with this name, up to and including this state; absence keeps it."""
     known: bool = False
@@ -183,10 +200,17 @@ def _of_most_reported_topic(reported: list[Observation]) -> list[Observation]:
     first = reported[0]
     if all(each.topic_id == first.topic_id and each.present == first.present for each in reported):
         return reported
-    topics = Counter((each.present, each.topic_id) for each in reported)
-    newest = {(each.present, each.topic_id): each.since for each in sorted(reported, key=_since)}
-    present, topic_id = max(topics, key=lambda topic: (topics[topic], newest[topic]))
-    return [each for each in reported if each.present == present and each.topic_id == topic_id]
+    groups: dict[tuple[bool, str | None], list[Observation]] = {}
+    for each in reported:
+        groups.setdefault((each.present, each.topic_id), []).append(each)
+
+    def weight(topic: tuple[bool, str | None]) -> tuple[int, int]:
+        return len(groups[topic]), max(each.since for each in groups[topic])
+
+    identified = [topic for topic in groups if topic[0] and topic[1] is not None]
+    if identified and (True, None) in groups:
+        groups[max(identified, key=weight)] += groups.pop((True, None))
+    return groups[max(groups, key=weight)]
 
 
 def _of_highest_epoch(reported: list[Observation], observations: dict[int, Observation]) -> list[Observation]:
@@ -194,7 +218,7 @@ def _of_highest_epoch(reported: list[Observation], observations: dict[int, Obser
 
     The result is empty if only brokers without a vote reported that epoch.
     """
-    topic_id = reported[0].topic_id
+    topic_id = next((each.topic_id for each in reported if each.topic_id is not None), None)
     highest = max(each.epoch for each in reported)
     if topic_id is not None and len(observations) > len(reported):
         same_topic = (each for each in observations.values() if each.present and each.topic_id == topic_id)
@@ -286,7 +310,7 @@ class _PartitionFold:
         self.differ = self._reports_differ()
         self._vote(time)
         now = self.now
-        if now is None or not present or now.since == time or rows.fingerprint[now.row] != rows.fingerprint[row]:
+        if now is None or not present or now.since == time or not self._is_agreed(self.observations[broker]):
             return
         # A broker that did not respond when the state was first reported says nothing about propagation.
         if all(broker != reporter for reporter, _ in now.reports) and broker in self.voters.at(now.first_reported_at):
@@ -306,7 +330,11 @@ class _PartitionFold:
 
     def _reports_differ(self) -> bool:
         observations = self.observations
-        return len(observations) > 1 and len({each.fingerprint for each in observations.values()}) > 1
+        if len(observations) < 2:
+            return False
+        if len({each.fingerprint for each in observations.values()}) > 1:
+            return True
+        return len({each.topic_id for each in observations.values() if each.topic_id is not None}) > 1
 
     def _vote_between(self, until: int) -> None:
         for time in self.voters.bounds_between(self.last, until):
@@ -317,16 +345,18 @@ class _PartitionFold:
         now = self.now
         if winner is None or winner.row < 0:
             return
-        rows = self.rows
-        if now is None:
-            if not winner.present:
-                return
-        elif rows.present[now.row] == winner.present and (
-            not winner.present or rows.fingerprint[now.row] == winner.fingerprint
-        ):
+        if (not winner.present) if now is None else self._is_agreed(winner):
             return
         self.now = self._next_state(winner, time)
         self.agreed.append(self.now)
+
+    def _is_agreed(self, observation: Observation) -> bool:
+        """Return whether an observation reports the agreed state."""
+        now = self.now
+        if now is None or self.rows.present[now.row] != observation.present:
+            return False
+        same = self.rows.fingerprint[now.row] == observation.fingerprint
+        return not observation.present or (same and ids_match(now.topic_id, observation.topic_id))
 
     def _next_state(self, winner: Observation, time: int) -> AgreedState:
         before = self.now
@@ -337,13 +367,17 @@ class _PartitionFold:
         if before is not None:
             before.until = time
             _keep_previous(state, before)
-        if not winner.present:
-            return state
         rows, row = self.rows, winner.row
-        state.known, state.known_id = True, rows.topic_id[row]
+        if not winner.present:
+            state.topic_id = rows.topic_id[row]
+            return state
         old = state.previous_row
-        if before is not None and rows.present[old] and rows.topic_id[old] == rows.topic_id[row]:
+        same_topic = before is not None and rows.present[old] and ids_match(before.topic_id, winner.topic_id)
+        state.topic_id = winner.topic_id
+        if same_topic and before is not None:
+            state.topic_id = winner.topic_id or before.topic_id
             self._compare_with(before, state)
+        state.known, state.known_id = True, state.topic_id
         state.last_leader = rows.leader[row] if rows.leader[row] >= 0 else state.previous_leader
         replicas, isr, offline = rows.replicas[row], rows.isr[row], rows.offline[row]
         if len(isr) < len(replicas) or offline:
@@ -362,9 +396,7 @@ class _PartitionFold:
             reports = [
                 (broker, other.since)
                 for broker, other in self.observations.items()
-                if other.fingerprint == winner.fingerprint
-                and other.present == winner.present
-                and other.since >= earliest
+                if other.is_same_state(winner) and other.since >= earliest
             ]
             if reports:
                 return sorted(reports, key=lambda report: report[1])
@@ -393,3 +425,4 @@ def _keep_previous(state: AgreedState, before: AgreedState) -> None:
     state.was_electing, state.was_expanded = before.electing, before.expanded
     state.was_known, state.was_known_id = before.known, before.known_id
     state.known, state.known_id = before.known, before.known_id
+    state.was_topic_id = before.topic_id

@@ -35,7 +35,7 @@ TABLE = GoldTable(
 
 def isr_events(transitions: DataFrame) -> DataFrame:
     """Return the rows of `TABLE`."""
-    same = f.col("present") & f.col("was_present") & f.col("topic_id").eqNullSafe(f.col("was_topic_id"))
+    same = transitions.is_same_topic()
     rows = transitions.where(~f.col("carried") & same).select(
         "cluster_id",
         f.timestamp_micros("first_reported_at").alias("at"),

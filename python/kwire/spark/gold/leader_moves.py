@@ -37,7 +37,7 @@ TABLE = GoldTable(
 
 def leader_moves(transitions: DataFrame) -> DataFrame:
     """Return the rows of `TABLE`. A partition that is electing has not moved yet; the state after it counts."""
-    same = f.col("present") & f.col("was_present") & f.col("topic_id").eqNullSafe(f.col("was_topic_id"))
+    same = transitions.is_same_topic()
     before, leader = f.col("previous_leader"), f.col("leader")
     was_offline = (f.col("was_leader") < 0) & ~f.col("was_electing")
     rows = transitions.where(~f.col("carried") & same & ~f.col("electing"))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as f
 
+from kwire.spark.gold import transitions
 from kwire.spark.gold.diagnosis.signal import SignalKind
 from kwire.spark.gold.tables import GoldTable
 from kwire.spark.tables import Column
@@ -66,7 +67,7 @@ def signals(
         f.unix_micros("polled_at").alias("us"),
         f.col("answered_before").alias("not_before"),
     )
-    same_topic = f.col("present") & f.col("was_present") & f.col("topic_id").eqNullSafe(f.col("was_topic_id"))
+    same_topic = transitions.is_same_topic()
     seen = _topic_signals(agreed, same_topic).unionByName(_partition_signals(agreed, same_topic))
     seen = seen.join(reporters, ["cluster_id", "reported_by", "us"], "left").drop("us")
     if first_window:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
+    from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
 GROUPS = 16
@@ -89,6 +90,12 @@ def observations(partitions: DataFrame) -> DataFrame:
     )
 
 
+def is_same_topic() -> Expression:
+    """Return whether a state and the one before it are of one topic. A missing topic id equals any."""
+    one_id = f.coalesce(f.col("topic_id") == f.col("was_topic_id"), f.lit(True))
+    return f.col("present") & f.col("was_present") & one_id
+
+
 def to_resume(transitions: DataFrame) -> DataFrame:
     """Return agreed states as input of `agreed_states` for the window that follows."""
     return transitions.select(
@@ -135,7 +142,7 @@ def agreed_states(observations: DataFrame, periods: DataFrame) -> DataFrame:
     # hash of ISR [1, 2, 3].
     lists = [f.col("replicas"), f.sort_array("isr"), f.sort_array("offline")]
     sized = [part for values in lists for part in (f.size(values), values)]
-    state = f.xxhash64("topic_id", "leader", "leader_epoch", "error_code", *sized)
+    state = f.xxhash64("leader", "leader_epoch", "error_code", *sized)
     # All absences are equal, whatever the state before.
     fingerprint = f.when(f.col("present"), state).otherwise(0)
     left = observations.withColumn("fingerprint", fingerprint).withColumn("group", group)
@@ -161,11 +168,12 @@ class _Lists:
 class _AgreedStates:
     """The column of agreed states to resume from."""
 
-    __slots__ = ("at", "column")
+    __slots__ = ("at", "column", "topic_id")
 
     def __init__(self, rows: pa.Table) -> None:
         self.at = rows.column("at")
         self.column = rows.column("agreed")
+        self.topic_id = rows.column("topic_id")
 
     def __getitem__(self, row: int) -> AgreedState:
         agreed = self.column[row].as_py()
@@ -178,6 +186,7 @@ class _AgreedStates:
             reports=[(report["broker_id"], report["at"]) for report in agreed["reports"]],
             last_leader=last_leader,
             previous_leader=last_leader,
+            topic_id=self.topic_id[row].as_py(),
             adding=tuple(agreed["adding"]),
             electing=agreed["electing"],
             out_of_sync=tuple(agreed["out_of_sync"]),
@@ -264,7 +273,6 @@ def _arrow_schema() -> pa.Schema:
 
 _COLUMNS_BEFORE = {
     "was_present": "present",
-    "was_topic_id": "topic_id",
     "was_leader": "leader",
     "was_epoch": "leader_epoch",
     "was_replicas": "replicas",
@@ -275,6 +283,8 @@ _COLUMNS_BEFORE = {
 
 _ATTRIBUTES = frozenset(
     {
+        "topic_id",
+        "was_topic_id",
         "since",
         "until",
         "first_reported_at",
