@@ -10,23 +10,28 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kwire import frame
+from kwire.capture.equivalence import decode_row
 from kwire.capture.rows import Row, to_rows
 from kwire.capture.table_import import from_table
+from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.state_builder import silver_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "tapes"
 NAMES = ("zk39-public", "kraft44-public")
@@ -63,7 +68,8 @@ def versions() -> list[Row]:
     """Return both recordings, and what worse pollers would have recorded, each as a cluster of its own.
 
     `NAME every 2 s` has one of four polls, in `NAME without 2` broker 2 is not polled, and in `NAME 2 late` the polls
-    of broker 2 are 400 ms late.
+    of broker 2 are 400 ms late. `NAME lossy` lacks one of eight polls, and in `NAME mixed` broker 3 and half of the polls
+    of broker 1 use version 9 of Metadata, which has no topic ids.
     """
     rows: list[Row] = []
     for name in NAMES:
@@ -76,7 +82,26 @@ def versions() -> list[Row]:
             for row in polls
         ]
         rows += [row._replace(cluster_id=f"{name} 2 late") for row in sorted(late, key=lambda row: row.polled_at)]
+        chance = Random(14)
+        rows += [
+            row._replace(cluster_id=f"{name} lossy") for row in polls if row.api_key != 3 or chance.random() > 1 / 8
+        ]
+        rows += [row._replace(cluster_id=f"{name} mixed") for row in _mixed_versions(polls)]
     return rows
+
+
+def _mixed_versions(polls: Iterable[Row]) -> Iterator[Row]:
+    """Return the polls with some Metadata responses in version 9."""
+    for number, row in enumerate(polls):
+        old = row.broker_id == 3 or (row.broker_id == 1 and number % 2 == 0)
+        message = decode_row(row) if row.api_key == 3 and old else None
+        if message is None:
+            yield row
+        else:
+            assert isinstance(message, MetadataResponse)
+            topics = tuple(replace(topic, topic_id=UUID(int=0)) for topic in message.topics)
+            payload = frame.encode_response(replace(message, topics=topics), version=9, correlation_id=1)[4:]
+            yield row._replace(api_version=9, frame=payload, request=None)
 
 
 def _thinned(polls: Iterable[Row], name: str, step: int) -> list[Row]:

@@ -80,7 +80,7 @@ def test_broker_is_killed_if_leaders_stay_until_session_times_out() -> None:
     loss, restart = diagnosed(*killed, *back)
     assert kinds([loss, restart]) == [("broker_killed", 2), ("broker_restarted", 2)]
     assert (loss.began_at, loss.first_sign, loss.first_sign_at) == (9_500_000, "poll_failed", 10_000_000)
-    assert (loss.leaders_moved, loss.under_replicated, loss.topics) == (30, 90, {"a", "b", "c"})
+    assert (loss.leaders_moved.count, loss.under_replicated.count, loss.topics) == (30, 90, {"a", "b", "c"})
     assert loss.ended_at == restart.ended_at == 61 * SECOND
     assert list(loss.seen_at) == ["isr_shrink", "leaders_moved", "poll_failed", "unlisted"]
 
@@ -166,7 +166,7 @@ def test_controller_move_is_caused_by_outage() -> None:
     ]
     electing = signal(SignalKind.ELECTING, 28, 1, reported_by=2, partitions=80)
     loss, controller = diagnosed(*failed(10, 9.5, broker=1), *unlisted(28, broker=1), electing, *moved)
-    assert (loss.electing, loss.offline) == (80, 0)
+    assert (loss.electing.count, loss.offline.count) == (80, 0)
     assert controller.kind == "controller_moved"
     assert controller.caused_by is loss
     assert controller.attributes == {"from": "1", "to": "3"}
@@ -204,12 +204,17 @@ def vanished(at: float, topic: str, topic_id: str = "1", partitions: int = 6, **
 
 def test_topics_created_within_settling_time_are_one_incident() -> None:
     (made,) = diagnosed(appeared(10, "a"), appeared(11, "b", partitions=2), appeared(11.5, "b", partitions=4))
-    assert (made.kind, made.topics, made.partitions, made.ended_at) == ("topic_created", {"a", "b"}, 12, 11_500_000)
+    assert (made.kind, made.topics, made.partitions.count, made.ended_at) == (
+        "topic_created",
+        {"a", "b"},
+        12,
+        11_500_000,
+    )
 
 
 def test_topics_of_first_response_existed_before() -> None:
     (grown,) = diagnosed(appeared(0, "a", initial="true"), appeared(20, "a", partitions=3))
-    assert (grown.kind, grown.partitions) == ("partitions_added", 3)
+    assert (grown.kind, grown.partitions.count) == ("partitions_added", 3)
 
 
 def test_topic_that_reappears_with_another_id_is_recreated() -> None:
@@ -243,7 +248,12 @@ def test_reassignment_lasts_until_last_replica_is_in_sync() -> None:
     (under_way,) = diagnosed(*begun)
     assert (under_way.kind, under_way.ended_at) == ("reassignment", None)
     (over,) = diagnosed(*begun, *done)
-    assert (over.began_at, over.ended_at, over.partitions, over.leaders_moved) == (9_500_000, 39 * SECOND, 5, 5)
+    assert (over.began_at, over.ended_at, over.partitions.count, over.leaders_moved.count) == (
+        9_500_000,
+        39 * SECOND,
+        5,
+        5,
+    )
 
 
 def test_leaders_that_move_to_preferred_replicas_are_preferred_election() -> None:
@@ -251,7 +261,7 @@ def test_leaders_that_move_to_preferred_replicas_are_preferred_election() -> Non
         signal(SignalKind.PREFERRED_LEADER_ELECTED, 10, 1, other_broker_id=2, partitions=41),
         signal(SignalKind.PREFERRED_LEADER_ELECTED, 10, 3, other_broker_id=2, partitions=39),
     )
-    assert (elected.kind, elected.partitions) == ("preferred_election", 80)
+    assert (elected.kind, elected.partitions.count) == ("preferred_election", 80)
     assert elected.attributes == {"moved_1_to_2": "41", "moved_3_to_2": "39"}
 
 
@@ -304,3 +314,58 @@ def test_incident_id_is_stable() -> None:
     assert once.id("c") == again.id("c")
     assert once.id("c") != once.id("d")
     assert len(once.id("c")) == 12
+
+
+def test_partition_counts_once_however_often_it_is_reported() -> None:
+    again = [
+        signal(SignalKind.OUT_OF_SYNC, at, 2, reported_by=1, partitions=3, partition_hashes=(7, 8, 9))
+        for at in (28, 40, 50)
+    ]
+    other = signal(SignalKind.OUT_OF_SYNC, 51, 2, reported_by=1, partitions=1, partition_hashes=(10,))
+
+    (loss,) = diagnosed(*failed(10, 9.5), *unlisted(28), *again, other)
+
+    assert (loss.under_replicated.count, loss.partitions.count) == (4, 4)
+
+
+def recovered(at: float, broker: int) -> Signal:
+    return signal(SignalKind.POLL_RECOVERED, at, broker, reported_by=broker)
+
+
+def test_total_outage_is_one_incident_of_the_cluster() -> None:
+    dead = [*failed(10.0, 9.5, 1), *failed(10.2, 9.7, 2), *failed(10.4, 9.9, 3)]
+
+    (lasting,) = diagnosed(*dead)
+    (over,) = diagnosed(*dead, *(recovered(60 + broker / 10, broker) for broker in (1, 2, 3)))
+
+    assert (lasting.kind, lasting.broker_id, lasting.ended_at) == ("cluster_unreachable", None, None)
+    assert (lasting.began_at, lasting.first_sign_at) == (9_900_000, 10_400_000)
+    assert lasting.attributes == {"brokers": "1, 2, 3", "failures": "refused"}
+    assert (over.kind, over.ended_at) == ("cluster_unreachable", 60_100_000)
+
+
+def test_outage_before_and_after_total_outage_is_of_its_broker() -> None:
+    killed = [*failed(10, 9.5), *unlisted(28), *lost_leaders(28)]
+    total = [*failed(100.0, 99.5, 1), *failed(100.2, 99.7, 3)]
+    later = [recovered(120, 1), recovered(150, 3), recovered(170, 2)]
+
+    found = diagnosed(*killed, *total, *later)
+
+    assert kinds(found)[:3] == [("broker_killed", 2), ("broker_lost", 3), ("cluster_unreachable", None)]
+    assert found[1].caused_by is found[2]
+    assert all(incident.broker_id != 1 for incident in found)
+
+
+def test_endpoint_that_never_responded_is_not_a_broker() -> None:
+    poll_interval = signal(SignalKind.POLL_INTERVAL, 0, detail={"interval_us": "500000", "end": "200000000"})
+
+    (only,) = diagnose([poll_interval, *failed(1, None, broker=-1)])
+
+    assert (only.kind, only.broker_id) == ("cluster_unreachable", None)
+    assert diagnosed(*failed(1, None, broker=-1)) == []
+
+
+def test_one_failed_poll_of_every_broker_gives_no_incident() -> None:
+    hiccup = [failed(10 + broker / 10, 9.5, broker)[0] for broker in (1, 2, 3)]
+
+    assert diagnosed(*hiccup, *(recovered(10.5 + broker / 10, broker) for broker in (1, 2, 3))) == []

@@ -118,6 +118,14 @@ def test_topics_and_partitions_equal_those_of_events(name: str, incidents: dict[
             assert incident["partition_count"] == event.detail["elected"]
 
 
+def test_incidents_count_each_partition_once(incidents: dict[str, list[dict[str, Any]]]) -> None:
+    for name in recorded.NAMES:
+        partitions = max(len(snapshot.partitions) for snapshot in recorded.snapshots(name))
+        for incident in incidents[name]:
+            assert incident["partition_count"] <= partitions, incident
+            assert incident["under_replicated"] <= partitions, incident
+
+
 @pytest.mark.parametrize("name", recorded.NAMES)
 def test_reassignment_ends_when_cluster_reports_its_end(name: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
     (over,) = [event.at for event in recorded.events(name) if event.kind == "reassign_done"]
@@ -137,7 +145,7 @@ def kinds(incidents: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-@pytest.mark.parametrize("poller", ["every 2 s", "2 late"])
+@pytest.mark.parametrize("poller", ["every 2 s", "2 late", "lossy", "mixed"])
 def test_worse_poller_gives_same_incidents(name: str, poller: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
     assert kinds(incidents[f"{name} {poller}"]) == kinds(incidents[name])
 

@@ -2,7 +2,8 @@
 
 A broker that is down when recording starts has not reported its cluster id, so silver stores its failed polls with
 `cluster_id = ''`. Once the same endpoint responds, they are attributed to the cluster that it reports. Failed polls of
-endpoints that never respond, or that several clusters claim, are dropped. Clusters without an id (kip4) keep `''`.
+endpoints that never respond, or that several clusters claim, are dropped. Clusters without an id (kip4) keep `''`, and
+so do the failed polls of a cluster that has never responded, if no other cluster is known.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def attribute_unanswered(polls: DataFrame, later_polls: DataFrame, brokers: Data
     rows = unattributed.join(f.broadcast(owners), "endpoint", "left")
     same_broker = (f.col("broker_id") < 0) | f.col("broker_id").eqNullSafe(f.col("owner_id"))
     attributed = f.col("owner").isNotNull() & same_broker & (f.col("kind") == "error")
-    if brokers.where("cluster_id = ''").isEmpty():
+    if brokers.where("cluster_id = ''").isEmpty() and not brokers.isEmpty():
         rows = rows.where(attributed)
     rows = rows.withColumn("cluster_id", f.when(attributed, f.col("owner")).otherwise(f.col("cluster_id")))
     rows = rows.withColumn(

@@ -89,6 +89,7 @@ def _diagnose(seen: pa.Table) -> pa.Table:
             other_broker_id=row["other_broker_id"],
             topic=row["topic"],
             partitions=row["partitions"],
+            partition_hashes=row["partition_hashes"] or (),
             topics=tuple(row["topics"] or ()),
             detail=dict(row["detail"] or ()),
         )
@@ -114,10 +115,10 @@ def _row(incident: Incident, cluster_id: str) -> dict[str, Any]:
         "ended_at": incident.ended_at,
         "topics": sorted(incident.topics)[:LISTED_TOPICS],
         "topic_count": len(incident.topics),
-        "partition_count": incident.partitions,
-        "under_replicated": incident.under_replicated,
-        "offline": incident.offline,
-        "electing": incident.electing,
-        "leaders_moved": incident.leaders_moved,
+        "partition_count": incident.partitions.count,
+        "under_replicated": incident.under_replicated.count,
+        "offline": incident.offline.count,
+        "electing": incident.electing.count,
+        "leaders_moved": incident.leaders_moved.count,
         "attributes": sorted(incident.attributes.items()),
     }

@@ -37,11 +37,17 @@ TABLE = GoldTable(
         Column("topic", "string", "the topic that appeared or vanished; else null"),
         Column("partitions", "int", "number of partitions", "partitions"),
         Column("topics", "array<string>", "the topics of the partitions, sorted"),
+        Column(
+            "partition_hashes",
+            "array<bigint>",
+            "a hash of topic and partition for each partition: incidents count a partition once; else null",
+        ),
         Column("detail", "map<string,string>", "further facts, depending on the kind"),
     ),
 )
 
 _TOPICS_TYPE = "array<string>"
+_HASHES_TYPE = "array<bigint>"
 _DETAIL_TYPE = "map<string,string>"
 _FACTS_TYPE = "array<struct<kind:string,broker_id:int,other_broker_id:int,step:string>>"
 
@@ -122,6 +128,7 @@ def _signal(
         f.lit(None).cast("string").alias("topic"),
         f.lit(0).alias("partitions"),
         f.lit(None).cast(_TOPICS_TYPE).alias("topics"),
+        f.lit(None).cast(_HASHES_TYPE).alias("partition_hashes"),
         (detail if detail is not None else f.lit(None).cast(_DETAIL_TYPE)).alias("detail"),
     ]
 
@@ -176,6 +183,7 @@ def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
         "topic",
         "partitions",
         f.array("topic").alias("topics"),
+        f.lit(None).cast(_HASHES_TYPE).alias("partition_hashes"),
         _details(
             topic_id=f.col("id"),
             was_topic_id=f.col("known_id"),
@@ -193,12 +201,17 @@ def _partition_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
         "reported_by",
         "first_reported_at",
         "topic",
+        f.xxhash64("topic", "partition").alias("hash"),
         f.explode(f.filter(_facts(same_topic), lambda fact: fact.isNotNull())).alias("fact"),
     )
     return (
-        facts.select("cluster_id", "reported_by", "first_reported_at", "topic", "fact.*")
+        facts.select("cluster_id", "reported_by", "first_reported_at", "topic", "hash", "fact.*")
         .groupBy("cluster_id", "reported_by", "first_reported_at", "kind", "broker_id", "other_broker_id", "step")
-        .agg(f.count("*").cast("int").alias("partitions"), f.sort_array(f.collect_set("topic")).alias("topics"))
+        .agg(
+            f.count("*").cast("int").alias("partitions"),
+            f.sort_array(f.collect_set("topic")).alias("topics"),
+            f.collect_set("hash").alias("partition_hashes"),
+        )
         .select(
             "cluster_id",
             "kind",
@@ -209,6 +222,7 @@ def _partition_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
             f.lit(None).cast("string").alias("topic"),
             "partitions",
             "topics",
+            "partition_hashes",
             _details(step=f.col("step")).alias("detail"),
             f.col("first_reported_at").alias("us"),
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.spark.gold.diagnosis import broker_outages, configs, controllers, movements, topology
+from kwire.spark.gold.diagnosis import broker_outages, configs, controllers, movements, reachability, topology
 from kwire.spark.gold.diagnosis.incident import Incident, IncidentKind, Sign
 from kwire.spark.gold.diagnosis.signal import PollFailure, Signal, SignalKind, Signals
 
@@ -27,7 +27,8 @@ _ORDER = {kind: place for place, kind in enumerate(SignalKind)}
 def diagnose(seen: Iterable[Signal]) -> list[Incident]:
     """Return the incidents of a cluster by time, from its signals in any order."""
     signals = _in_order(seen)
-    outages = broker_outages.find(signals)
+    unreachable = reachability.find(signals)
+    outages = reachability.without_effects(broker_outages.find(signals), unreachable, signals.settle)
     reassignments = movements.reassignments(signals)
     config_changes = configs.find(signals)
     controller_moves = controllers.find(signals)
@@ -36,14 +37,15 @@ def diagnose(seen: Iterable[Signal]) -> list[Incident]:
     for incident in config_changes:
         incident.caused_by = _throttled_move(incident, reassignments, signals.settle)
     found = [
+        *unreachable,
         *outages,
         *reassignments,
         *config_changes,
         *controller_moves,
         *topology.find(signals),
         *movements.elections(signals, reassignments),
-        *movements.unexplained_moves(signals, [*outages, *reassignments]),
-        *movements.lagging_replicas(signals, [*outages, *reassignments]),
+        *movements.unexplained_moves(signals, [*unreachable, *outages, *reassignments]),
+        *movements.lagging_replicas(signals, [*unreachable, *outages, *reassignments]),
     ]
     return sorted(
         found, key=lambda incident: (incident.began_at, incident.first_sign_at, incident.kind, incident.broker_id or -1)

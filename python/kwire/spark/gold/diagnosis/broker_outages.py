@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kwire.spark.gold.diagnosis.incident import Incident, IncidentKind, Sign
-from kwire.spark.gold.diagnosis.signal import PollFailure, SignalKind
+from kwire.spark.gold.diagnosis.signal import NO_BROKER, PollFailure, SignalKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +112,8 @@ class Outage:
 
 def find(signals: Signals) -> list[Incident]:
     """Return the outages and returns of all brokers by time."""
-    failed_polls = _failed_polls(signals)
+    failed_polls = find_failed_polls(signals)
+    failed_polls.pop(NO_BROKER, None)  # an endpoint that has never responded: `reachability` looks at it
     unlisted = _unlisted_spans(signals, failed_polls)
     found: list[Incident] = []
     for broker_id in sorted(failed_polls.keys() | unlisted.keys()):
@@ -121,7 +122,7 @@ def find(signals: Signals) -> list[Incident]:
     return sorted(found, key=lambda incident: (incident.began_at, incident.first_sign_at))
 
 
-def _failed_polls(signals: Signals) -> dict[int, list[FailedPolls]]:
+def find_failed_polls(signals: Signals) -> dict[int, list[FailedPolls]]:
     """Return the failed polls of each broker, grouped by the responses between them."""
     found: dict[int, list[FailedPolls]] = {}
     for signal in signals.of(SignalKind.POLL_FAILED, SignalKind.POLL_RECOVERED):
@@ -328,7 +329,8 @@ class _BrokerHistory:
             if returned <= signal.at <= last and signal.kind in {SignalKind.ISR_JOINED, SignalKind.BACK_IN_SYNC}:
                 incident.add_sign(Sign.ISR_EXPAND, signal.at)
                 incident.topics.update(signal.topics)
-                incident.partitions += signal.partitions if signal.kind == SignalKind.ISR_JOINED else 0
+                if signal.kind == SignalKind.ISR_JOINED:
+                    incident.partitions.add(signal)
         incident.first_sign, incident.first_sign_at = incident.signs_by_time()[0]
         incident.ended_at = lost.ended_at
         return incident
@@ -415,14 +417,14 @@ def _count(incident: Incident, signal: Signal) -> None:
     """Add the partitions and topics of a signal to the counts of an incident."""
     match signal.kind:
         case SignalKind.OUT_OF_SYNC:
-            incident.under_replicated += signal.partitions
-            incident.partitions += signal.partitions
+            incident.under_replicated.add(signal)
+            incident.partitions.add(signal)
         case SignalKind.LEADER_LOST:
-            incident.leaders_moved += signal.partitions
+            incident.leaders_moved.add(signal)
         case SignalKind.LEADERLESS:
-            incident.offline += signal.partitions
+            incident.offline.add(signal)
         case SignalKind.ELECTING:
-            incident.electing += signal.partitions
+            incident.electing.add(signal)
         case _:
             return
     incident.topics.update(signal.topics)

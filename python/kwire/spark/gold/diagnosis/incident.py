@@ -5,6 +5,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kwire.spark.gold.diagnosis.signal import Signal
 
 
 class IncidentKind(StrEnum):
@@ -25,6 +29,7 @@ class IncidentKind(StrEnum):
     PREFERRED_ELECTION = "preferred_election"
     CONTROLLER_MOVED = "controller_moved"
     CONFIG_CHANGED = "config_changed"
+    CLUSTER_UNREACHABLE = "cluster_unreachable"
     REPLICA_LAGGING = "replica_lagging"
     LEADERS_MOVED = "leaders_moved"
 
@@ -48,6 +53,31 @@ class Sign(StrEnum):
     TOPICS = "topics"
 
 
+class PartitionCount:
+    """The number of different partitions in signals.
+
+    A partition that is reported several times counts once, if the signals have hashes of their partitions.
+    """
+
+    __slots__ = ("_hashes", "_others")
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+        self._others = 0
+
+    def add(self, signal: Signal) -> None:
+        """Add the partitions of a signal."""
+        if signal.partition_hashes:
+            self._hashes.update(signal.partition_hashes)
+        else:
+            self._others += signal.partitions
+
+    @property
+    def count(self) -> int:
+        """The number of different partitions."""
+        return len(self._hashes) + self._others
+
+
 _ORDER = {sign: place for place, sign in enumerate(Sign)}
 
 
@@ -65,11 +95,11 @@ class Incident:
     ended_at: int | None = None
     """When the last sign ended; None while the incident lasts."""
     topics: set[str] = field(default_factory=set)
-    partitions: int = 0
-    under_replicated: int = 0
-    offline: int = 0
-    electing: int = 0
-    leaders_moved: int = 0
+    partitions: PartitionCount = field(default_factory=PartitionCount)
+    under_replicated: PartitionCount = field(default_factory=PartitionCount)
+    offline: PartitionCount = field(default_factory=PartitionCount)
+    electing: PartitionCount = field(default_factory=PartitionCount)
+    leaders_moved: PartitionCount = field(default_factory=PartitionCount)
     seen_at: dict[Sign, int] = field(default_factory=dict)
     """The first time of each sign."""
     caused_by: Incident | None = None

@@ -55,12 +55,12 @@ def reassignments(signals: Signals) -> list[Incident]:
         now.ended_at = None if moving else signal.at
         now.topics.update(signal.topics)
         if signal.kind == SignalKind.LEADER_REASSIGNED:
-            now.leaders_moved += signal.partitions
+            now.leaders_moved.add(signal)
             now.add_sign(Sign.LEADERS_MOVED, signal.at)
         else:
             now.add_sign(Sign.REPLICAS, signal.at)
             if signal.detail.get("step") == "start":
-                now.partitions += signal.partitions
+                now.partitions.add(signal)
     return found
 
 
@@ -118,8 +118,8 @@ def lagging_replicas(signals: Signals, explained: Iterable[Incident]) -> list[In
                 level[broker_id] = 0
                 found.append(incident)
             level[broker_id] += signal.partitions
-            incident.partitions += signal.partitions
-            incident.under_replicated += signal.partitions
+            incident.partitions.add(signal)
+            incident.under_replicated.add(signal)
             incident.topics.update(signal.topics)
     # Lag that ends within the settling time is a side effect of something else.
     return [
@@ -130,8 +130,10 @@ def lagging_replicas(signals: Signals, explained: Iterable[Incident]) -> list[In
 def _explained(signal: Signal, incidents: list[Incident], settle: int, brokers: set[int]) -> bool:
     """Return whether one of the incidents explains the signal."""
     for incident in incidents:
-        related = incident.broker_id in brokers or bool(
-            incident.kind == IncidentKind.REASSIGNMENT and incident.topics & set(signal.topics)
+        related = (
+            incident.broker_id in brokers
+            or incident.kind == IncidentKind.CLUSTER_UNREACHABLE
+            or (incident.kind == IncidentKind.REASSIGNMENT and not incident.topics.isdisjoint(signal.topics))
         )
         if related and incident.covers(signal.at, settle):
             return True
@@ -148,8 +150,8 @@ def _bursts(signals: list[Signal], settle: int, kind: IncidentKind, cause: str) 
             found.append(incident)
         incident.add_sign(Sign.LEADERS_MOVED, signal.at)
         incident.ended_at = signal.at
-        incident.partitions += signal.partitions
-        incident.leaders_moved += signal.partitions
+        incident.partitions.add(signal)
+        incident.leaders_moved.add(signal)
         incident.topics.update(signal.topics)
         name = f"moved_{signal.broker_id}_to_{signal.other_broker_id}"
         incident.attributes[name] = str(int(incident.attributes.get(name, "0")) + signal.partitions)

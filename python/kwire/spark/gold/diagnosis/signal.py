@@ -107,6 +107,8 @@ class Signal:
     topic: str | None = None
     partitions: int = 0
     """Number of partitions."""
+    partition_hashes: Sequence[int] = ()
+    """A hash of each partition, by which signals about the same partitions are recognized; empty if not known."""
     topics: Sequence[str] = ()
     """The topics of the partitions, sorted."""
     detail: Mapping[str, str] = field(default_factory=dict)

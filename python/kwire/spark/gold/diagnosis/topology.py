@@ -39,7 +39,7 @@ def find(signals: Signals) -> list[Incident]:
             found.append(incident)
         incident.ended_at = signal.at
         incident.topics.add(signal.topic or "")
-        incident.partitions += signal.partitions
+        incident.partitions.add(signal)
         if kind == RECREATED:
             incident.attributes[f"{signal.topic}: topic_id"] = " -> ".join(
                 signal.detail.get(name, "(none)") for name in ("was_topic_id", "topic_id")
