@@ -68,8 +68,8 @@ def versions() -> list[Row]:
     """Return both recordings, and what worse pollers would have recorded, each as a cluster of its own.
 
     `NAME every 2 s` has one of four polls, in `NAME without 2` broker 2 is not polled, and in `NAME 2 late` the polls
-    of broker 2 are 400 ms late. `NAME lossy` lacks one of eight polls, and in `NAME mixed` broker 3 and half of the polls
-    of broker 1 use version 9 of Metadata, which has no topic ids.
+    of broker 2 are 400 ms late. `NAME lossy` lacks one of eight polls, and in `NAME mixed` broker 3 and half of the
+    polls of broker 1 use version 9 of Metadata, which has no topic ids.
     """
     rows: list[Row] = []
     for name in NAMES:

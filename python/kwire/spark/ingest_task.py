@@ -16,6 +16,7 @@ from kwire.capture.equivalence import is_same_poll
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, Row, to_rows
+from kwire.spark.session import require_engine
 from kwire.spark.state_builder import StateBuilder, microseconds
 from kwire.spark.store import STATE, open_file_system, reporter_key
 from kwire.spark.writing import (
@@ -59,6 +60,8 @@ class IngestTask(NamedTuple):
     staging: str
     reporters: dict[str, dict[str, Any]]
     clusters: dict[str, str]
+    reference_codec: bool = False
+    """Whether workers may decode without the engine."""
 
     def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Ingest rows of bronze. For `mapInArrow` over `partition_by_broker`."""
@@ -118,6 +121,8 @@ class _Output:
     """The files of one task, and the entries of its manifest when it ends."""
 
     def __init__(self, task: IngestTask, *, bronze: bool = True) -> None:
+        if not task.reference_codec:
+            require_engine()
         self._system, self._root = open_file_system(task.out)
         self._staging = task.staging
         self._silver = SilverFiles(self._system, self._root, task.staging)

@@ -95,12 +95,15 @@ class Pipeline:
     Creating a `Pipeline` and reading tables do not affect other processes. Only one process may write at a time:
     another one gets `StoreInUse`. A writer that finds files missing gets `BrokenStore` (both in `kwire.spark.store`).
 
+    Workers that have kwire without its compiled module fail with `EngineMissing`, unless `reference_codec` is set.
+
     Raises:
         NotAStore: `out` is a file.
     """
 
-    def __init__(self, spark: SparkSession, out: str) -> None:
+    def __init__(self, spark: SparkSession, out: str, *, reference_codec: bool = False) -> None:
         self.spark = spark
+        self._reference_codec = reference_codec
         self.out = str(out)
         self._store = Store(self.out)
         register(spark)
@@ -247,7 +250,7 @@ class Pipeline:
 
     def _task(self, staging: str) -> IngestTask:
         record = self._store.record
-        return IngestTask(self.out, staging, record.reporters, record.clusters)
+        return IngestTask(self.out, staging, record.reporters, record.clusters, self._reference_codec)
 
     def _run(self, manifest: DataFrame) -> list[ManifestEntry]:
         return entries_of(manifest.collect())
@@ -295,7 +298,7 @@ class Pipeline:
         reopened = self._reopened(frames, record)
         kept_frames = self._bronze_of(reopened, entries)
         both = kept_frames.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
-        task = IngestTask(self.out, record.staging, reopened, record.clusters)
+        task = IngestTask(self.out, record.staging, reopened, record.clusters, self._reference_codec)
         again = self._run(partition_by_reporter(both, "late").mapInArrow(task.reopen, MANIFEST))
         progress = list(_of(again, ReporterProgress))
         report.late = sum(file.rows for file in _of(again, StagedFile) if file.kind == FileKind.BRONZE)
@@ -312,7 +315,7 @@ class Pipeline:
             if path.split("/")[2].removeprefix("date=") >= first_day and not path.endswith(EMPTY)
         ]
         staged = [file.path for file in _of(entries, StagedFile) if file.kind == FileKind.SILVER]
-        rewrite = IngestTask(self.out, record.staging, changed, {})
+        rewrite = IngestTask(self.out, record.staging, changed, {}, self._reference_codec)
         rewritten = [*self._rewrite(rewrite, old), *self._rewrite(rewrite, staged)]
         for reporter in progress:
             record.reporters[reporter.key] = _known(reporter)

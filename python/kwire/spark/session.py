@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from typing import TYPE_CHECKING
 
 from pyspark.sql.utils import is_remote
+
+from kwire.codec import uses_engine
+from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +22,27 @@ SPARK_SUBMIT_VARIABLE = "SPARK_ENV_LOADED"
 """Set by spark-submit in the driver's environment."""
 
 UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "+00:00", "GMT"})
+
+
+class EngineMissing(KwireError, RuntimeError):
+    """A worker would decode with the reference codec, because kwire's compiled module cannot be imported there."""
+
+    def __str__(self) -> str:
+        return (
+            f"the Python worker on {platform.node()} has kwire without its compiled module, and the reference codec is"
+            " about 40x slower: install the wheel on the executors (docs/deployment.md), or allow it with"
+            " Pipeline(..., reference_codec=True)"
+        )
+
+
+def require_engine() -> None:
+    """Check in a worker that kwire has its compiled module.
+
+    Raises:
+        EngineMissing: it would use the reference codec, as a copy of kwire from a zip file does.
+    """
+    if not uses_engine():
+        raise EngineMissing
 
 
 def started_by_spark_submit() -> bool:

@@ -8,6 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as f
 
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.gold.transitions import is_same_topic
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ TABLE = GoldTable(
 
 def isr_events(transitions: DataFrame) -> DataFrame:
     """Return the rows of `TABLE`."""
-    same = transitions.is_same_topic()
+    same = is_same_topic()
     rows = transitions.where(~f.col("carried") & same).select(
         "cluster_id",
         f.timestamp_micros("first_reported_at").alias("at"),

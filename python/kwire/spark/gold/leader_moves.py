@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.gold.transitions import is_same_topic
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ TABLE = GoldTable(
 
 def leader_moves(transitions: DataFrame) -> DataFrame:
     """Return the rows of `TABLE`. A partition that is electing has not moved yet; the state after it counts."""
-    same = transitions.is_same_topic()
+    same = is_same_topic()
     before, leader = f.col("previous_leader"), f.col("leader")
     was_offline = (f.col("was_leader") < 0) & ~f.col("was_electing")
     rows = transitions.where(~f.col("carried") & same & ~f.col("electing"))

@@ -1,0 +1,40 @@
+"""What workers need: kwire with its compiled module."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import kwire
+
+TASK = """
+import sys, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, sys.argv[1])
+from kwire.spark.ingest_task import IngestTask
+list(IngestTask(sys.argv[2], "_staging", {}, {}, reference_codec=sys.argv[3] == "allowed").ingest(iter(())))
+"""
+
+
+def run_task(package: Path, out: Path, reference_codec: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", TASK, str(package), str(out), reference_codec]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_worker_without_compiled_module_fails_unless_allowed(tmp_path: Path) -> None:
+    package = tmp_path / "kwire.zip"
+    without_engine = tmp_path / "package" / "kwire"
+    shutil.copytree(
+        Path(kwire.__file__).parent, without_engine, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    )
+    shutil.make_archive(str(package.with_suffix("")), "zip", without_engine.parent)
+
+    refused = run_task(package, tmp_path / "out", "refused")
+    allowed = run_task(package, tmp_path / "out", "allowed")
+
+    assert refused.returncode == 1
+    assert "EngineMissing: the Python worker on" in refused.stderr
+    assert "install the wheel on the executors" in refused.stderr
+    assert allowed.returncode == 0, allowed.stderr
