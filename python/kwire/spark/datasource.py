@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from kwire.capture.folder import Segment, segments
@@ -78,9 +79,17 @@ class RefusedOption(KwireError, ValueError):
 
 
 def register(spark: SparkSession) -> None:
-    """Register `format("kwire")` with a session, and let workers of a local session run the driver's Python."""
+    """Register `format("kwire")` with a session, and let workers of a local session run the driver's Python.
+
+    It may be called again.
+    """
     use_driver_python(spark)
-    spark.dataSource.register(KwireSource)
+    try:
+        spark.dataSource.register(KwireSource)
+    except AnalysisException as error:
+        # Spark 4.0 rejects a source that it has found by itself or that was registered before.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 class KwireSource(DataSource):

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import functions as f
 
 from kwire.capture.folder import segments
+from kwire.spark.batch_ingest import BatchIngest
 from kwire.spark.bronze import DDL, MissingPollTime, normalize, partition_by_broker, partition_by_reporter
 from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
 from kwire.spark.datasource import register
@@ -103,7 +103,7 @@ class Pipeline:
 
     def __init__(self, spark: SparkSession, out: str, *, reference_codec: bool = False) -> None:
         self.spark = spark
-        self._reference_codec = reference_codec
+        self.reference_codec = reference_codec
         self.out = str(out)
         self._store = Store(self.out)
         register(spark)
@@ -185,27 +185,13 @@ class Pipeline:
             frames: rows of bronze.
             checkpoint: where Spark keeps its offsets [default: `OUT/_checkpoints/<name>`].
             name: the name of the query.
-            on_report: called with the report of each batch.
+            on_report: called with the report of each batch; behind Spark Connect, in a process beside the server.
             trigger: as of `DataStreamWriter.trigger`, such as `processingTime="10 seconds"` or `availableNow=True`.
         """
         folder = checkpoint or f"{self.out}/_checkpoints/{name}"
-        # The id is part of the checkpoint: with a new one, batches are numbered from 0 again. The first batch may come
-        # before `start` returns.
-        query_id: Future[str] = Future()
-
-        def ingest_batch(batch: DataFrame, number: int) -> None:
-            report = self.ingest(batch, batch=(query_id.result(), number))
-            if on_report is not None:
-                on_report(report)
-
+        ingest_batch = BatchIngest(self, folder, on_report)
         writer = frames.writeStream.foreachBatch(ingest_batch).option("checkpointLocation", folder).queryName(name)
-        try:
-            query = (writer.trigger(**trigger) if trigger else writer).start()
-        except BaseException as error:
-            query_id.set_exception(error)
-            raise
-        query_id.set_result(query.id)
-        return query
+        return (writer.trigger(**trigger) if trigger else writer).start()
 
     def table(self, name: str) -> DataFrame:
         """Return a table of silver or gold, or `bronze`.
@@ -250,7 +236,7 @@ class Pipeline:
 
     def _task(self, staging: str) -> IngestTask:
         record = self._store.record
-        return IngestTask(self.out, staging, record.reporters, record.clusters, self._reference_codec)
+        return IngestTask(self.out, staging, record.reporters, record.clusters, self.reference_codec)
 
     def _run(self, manifest: DataFrame) -> list[ManifestEntry]:
         return entries_of(manifest.collect())
@@ -298,7 +284,7 @@ class Pipeline:
         reopened = self._reopened(frames, record)
         kept_frames = self._bronze_of(reopened, entries)
         both = kept_frames.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
-        task = IngestTask(self.out, record.staging, reopened, record.clusters, self._reference_codec)
+        task = IngestTask(self.out, record.staging, reopened, record.clusters, self.reference_codec)
         again = self._run(partition_by_reporter(both, "late").mapInArrow(task.reopen, MANIFEST))
         progress = list(_of(again, ReporterProgress))
         report.late = sum(file.rows for file in _of(again, StagedFile) if file.kind == FileKind.BRONZE)
@@ -315,7 +301,7 @@ class Pipeline:
             if path.split("/")[2].removeprefix("date=") >= first_day and not path.endswith(EMPTY)
         ]
         staged = [file.path for file in _of(entries, StagedFile) if file.kind == FileKind.SILVER]
-        rewrite = IngestTask(self.out, record.staging, changed, {}, self._reference_codec)
+        rewrite = IngestTask(self.out, record.staging, changed, {}, self.reference_codec)
         rewritten = [*self._rewrite(rewrite, old), *self._rewrite(rewrite, staged)]
         for reporter in progress:
             record.reporters[reporter.key] = _known(reporter)

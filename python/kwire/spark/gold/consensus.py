@@ -310,7 +310,11 @@ class _PartitionFold:
         self.differ = self._reports_differ()
         self._vote(time)
         now = self.now
-        if now is None or not present or now.since == time or not self._is_agreed(self.observations[broker]):
+        if now is None or not present or not self._is_agreed(self.observations[broker]):
+            return
+        if now.topic_id is None:
+            now.topic_id = now.known_id = rows.topic_id[row]
+        if now.since == time:
             return
         # A broker that did not respond when the state was first reported says nothing about propagation.
         if all(broker != reporter for reporter, _ in now.reports) and broker in self.voters.at(now.first_reported_at):

@@ -52,18 +52,26 @@ def _classified(signals: Signals) -> list[tuple[IncidentKind, Signal]]:
     classified: list[tuple[IncidentKind, Signal]] = []
     alive: dict[tuple[str, str], int] = {}
     appeared: dict[tuple[str, str], tuple[IncidentKind, int]] = {}
+    current_ids: dict[str, str] = {}
     # Of two signals at one time the end comes first: a topic was deleted and recreated between two polls.
     events = sorted(
         signals.of(SignalKind.PARTITIONS_APPEARED, SignalKind.PARTITIONS_VANISHED),
         key=lambda signal: (signal.at, signal.kind == SignalKind.PARTITIONS_APPEARED),
     )
     for position, signal in enumerate(events):
-        incarnation = (signal.topic or "", signal.detail.get("topic_id", ""))
+        topic = signal.topic or ""
+        topic_id = signal.detail.get("topic_id", "")
+        # Old versions of Metadata do not report ids: without one, a topic is the current one of that name.
+        if not topic_id or not current_ids.get(topic, topic_id):
+            topic_id = current_ids.get(topic, topic_id)
+        incarnation = topic, topic_id
+        current_ids[topic] = topic_id
         known = alive.get(incarnation, int(signal.detail.get("before", "0")))
         if signal.kind == SignalKind.PARTITIONS_VANISHED:
             alive[incarnation] = known - signal.partitions
             if alive[incarnation] <= 0 and not _reappears(signal, events[position + 1 :], signals):
                 classified.append((DELETED, signal))
+                del current_ids[topic]
             continue
         alive[incarnation] = known + signal.partitions
         if "initial" in signal.detail:
