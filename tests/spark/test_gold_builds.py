@@ -80,13 +80,13 @@ def test_failed_polls_are_attributed_to_cluster_that_endpoint_reports_later(
     assert all(row.ended_at is not None for row in found)
 
 
-def test_failed_polls_without_cluster_make_no_gold(spark: SparkSession, tmp_path: Path) -> None:
+def test_cluster_that_never_responded_is_unreachable(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = Pipeline(spark, str(tmp_path / "out"))
 
     pipeline.ingest(table(spark, tmp_path / "bronze", *(failed_poll(second, broker=-1) for second in range(5))))
     pipeline.gold()
 
-    assert pipeline.table("incidents").count() == 0
+    assert _incidents(pipeline) == [("cluster_unreachable", None, None)]
     assert pipeline.table("signals").count() == 0
 
 
