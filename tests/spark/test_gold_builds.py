@@ -87,7 +87,7 @@ def test_cluster_that_never_responded_is_unreachable(spark: SparkSession, tmp_pa
     pipeline.gold()
 
     assert _incidents(pipeline) == [("cluster_unreachable", None, None)]
-    assert pipeline.table("signals").count() == 0
+    assert pipeline.table("intervals").count() == 0
 
 
 def _polls_with_outage_of_broker_3(rounds: range) -> list[Row]:
