@@ -104,5 +104,5 @@ def _polls_with_outage_of_broker_3(rounds: range) -> list[Row]:
     return rows
 
 
-def _incidents(pipeline: Pipeline) -> list[tuple[str, int, object]]:
+def _incidents(pipeline: Pipeline) -> list[tuple[str, int | None, object]]:
     return [tuple(row) for row in pipeline.table("incidents").select("kind", "broker_id", "ended_at").collect()]

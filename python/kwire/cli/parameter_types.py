@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from click.types import ParamType
 
-__all__ = ["FiniteRange", "Named", "Time"]
+__all__ = ["Duration", "FiniteRange", "Named", "Time"]
 
 
 class Named(click.ParamType[Any]):
@@ -39,6 +40,26 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+
+class Duration(click.ParamType[float]):
+    """A duration as a number with the unit s, m, h, or d; in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h|d)", str(value))
+        seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+        if not 0 < seconds < math.inf:
+            self.fail(
+                f"{value!r} is not a duration: expected a number above 0 with s, m, h, or d, such as 30s", param, ctx
+            )
+        return seconds
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 class Time(click.DateTime):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from kwire.cli.options import command_config_option, load_command_config, require
-from kwire.cli.parameter_types import FiniteRange
+from kwire.cli.parameter_types import Duration, FiniteRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kwire.client import ConnectionConfig
+    from kwire.spark.live_gold import LiveGold
     from kwire.spark.live_source import BackgroundPolling
     from kwire.spark.pipeline import IngestReport, Pipeline
+    from kwire.spark.sinks.job_metrics import JobMetrics
 
 _SECONDS = FiniteRange(min=0, min_open=True)
 _POLL_SECONDS = 10.0
@@ -29,6 +31,18 @@ _POLL_SECONDS = 10.0
 class _Streaming(NamedTuple):
     every: float
     seconds: float | None
+    gold: LiveGold | None
+    metrics: JobMetrics | None
+
+
+class _Sinks(NamedTuple):
+    """Where incidents go: URLs, `module:function`, topics of `kafka`, and the address of the metrics."""
+
+    webhooks: tuple[str, ...]
+    callables: tuple[str, ...]
+    topic: str | None
+    kafka: str | None
+    metrics: str | None
 
 
 @click.command()
@@ -59,6 +73,25 @@ class _Streaming(NamedTuple):
 )
 @click.option("--seconds", type=_SECONDS, metavar="SECONDS", help="Stop streaming or polling after this time.")
 @click.option("--gold", is_flag=True, help="Also bring gold up to date.")
+@click.option(
+    "--gold-every",
+    type=Duration(),
+    metavar="DURATION",
+    help="Bring gold up to date at this interval during a stream, such as 1m.",
+)
+@click.option(
+    "--notify",
+    "webhooks",
+    multiple=True,
+    metavar="URL",
+    help="Post new and ended incidents to a webhook in Alertmanager's form; repeatable.",
+)
+@click.option(
+    "--notify-call", "callables", multiple=True, metavar="MODULE:FUNCTION", help="Call a function with incidents."
+)
+@click.option("--notify-topic", "topic", metavar="TOPIC", help="Produce incidents to this topic of --notify-bootstrap.")
+@click.option("--notify-bootstrap", "kafka", metavar="HOST:PORT,...", help="The cluster of --notify-topic.")
+@click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the job at this address.")
 def pipeline(
     out: str,
     recordings: tuple[str, ...],
@@ -70,17 +103,25 @@ def pipeline(
     interval: float,
     seconds: float | None,
     gold: bool,
+    gold_every: float | None,
+    webhooks: tuple[str, ...],
+    callables: tuple[str, ...],
+    topic: str | None,
+    kafka: str | None,
+    metrics: str | None,
 ) -> int:
     """Turn polled metadata into tables, on Spark.
 
     Frames of recordings, captures, or a cluster become changes (silver) and, with --gold, agreed states and incidents
-    (gold). Under spark-submit, run the file of `kwire.spark.pipeline` with the same options.
+    (gold). With --gold-every, new and ended incidents go to sinks. Under spark-submit, run the file of
+    `kwire.spark.pipeline` with the same options.
 
     \b
     Examples:
       kwire pipeline --capture /captures/prod --out /data/kafka --gold
       kwire pipeline --bootstrap broker-1:9092 --out /data/kafka --stream
       kwire pipeline --recording frames.parquet --out /data/kafka
+      kwire pipeline --capture /captures/prod --out /data/kafka --stream --gold-every 1m --notify http://host:8080/alerts
     """
     if sum(map(bool, (recordings, captures, bootstrap))) != 1:
         raise click.UsageError("expected one of --recording, --capture, and --bootstrap")
@@ -88,7 +129,18 @@ def pipeline(
         raise click.UsageError("--stream needs --capture or --bootstrap: a recording does not grow")
     if command_config and not bootstrap:
         raise click.UsageError("--command-config needs --bootstrap")
+    sinks = _Sinks(webhooks, callables, topic, kafka, metrics)
+    if any(sinks) and gold_every is None:
+        raise click.UsageError("--notify, --notify-call, --notify-topic, and --metrics need --gold-every")
+    if gold_every is not None and not stream:
+        raise click.UsageError("--gold-every needs --stream; use --gold to build once")
+    if bool(topic) != bool(kafka):
+        raise click.UsageError("--notify-topic and --notify-bootstrap need each other")
     require("pyspark", "spark")
+    if metrics:
+        require("prometheus_client", "node")
+    if topic:
+        require("confluent_kafka", "kafka")
     config = None if command_config is None else load_command_config(command_config).connection
     _check(out, recordings, captures, bootstrap)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # pandas is not used
@@ -99,7 +151,7 @@ def pipeline(
     spark = get_session()
     try:
         tables = Pipeline(spark, out)
-        streaming = _Streaming(every, seconds) if stream else None
+        streaming = _Streaming(every, seconds, *_live_gold(tables, gold_every, sinks)) if stream else None
         if bootstrap:
             _ingest_cluster(tables, bootstrap, config, interval, seconds, streaming)
         elif streaming:
@@ -150,14 +202,63 @@ def _stream(
     """Ingest captures until interrupted or for some seconds, and then everything that is captured by then."""
     from kwire.spark.streaming import CaptureStreams
 
-    streams = CaptureStreams(tables, folders, streaming.every, _print_new)
+    def report(added: IngestReport) -> None:
+        if streaming.metrics is not None:
+            streaming.metrics.add_report(added)
+        _print_new(added)
+
+    def check() -> None:
+        if polling is not None:
+            polling.check()
+        if streaming.gold is not None:
+            streaming.gold.build_if_due()
+
+    streams = CaptureStreams(tables, folders, streaming.every, report)
     try:
-        streams.wait(streaming.seconds, polling.check if polling is not None else lambda: None)
+        streams.wait(streaming.seconds, check)
     except KeyboardInterrupt:
         _print("stream", "interrupted")
     if polling is not None:
         polling.stop()
     streams.finish()
+    if streaming.gold is not None:
+        streaming.gold.build()
+
+
+def _live_gold(
+    tables: Pipeline, every: float | None, sinks: _Sinks
+) -> tuple[LiveGold, JobMetrics | None] | tuple[None, None]:
+    """Return what builds gold during a stream and publishes incidents, and the metrics of the job, if wanted."""
+    if every is None:
+        return None, None
+    from kwire.spark.live_gold import LiveGold
+    from kwire.spark.sinks import IncidentPublisher, IncidentSink
+    from kwire.spark.sinks.python_callable import load_callable
+    from kwire.spark.sinks.webhook import WebhookSink
+
+    found: list[IncidentSink] = []
+    try:
+        found += [WebhookSink(url) for url in sinks.webhooks]
+        found += [load_callable(text) for text in sinks.callables]
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if sinks.topic and sinks.kafka:
+        from kwire.spark.sinks.kafka_topic import KafkaTopicSink
+
+        found.append(KafkaTopicSink(sinks.kafka, sinks.topic))
+    metrics = _serve_metrics(sinks.metrics) if sinks.metrics else None
+    return LiveGold(tables, every, IncidentPublisher(tables, found, metrics), metrics), metrics
+
+
+def _serve_metrics(address: str) -> JobMetrics:
+    from kwire.protocol import Endpoint
+    from kwire.spark.sinks.job_metrics import JobMetrics
+
+    endpoint = Endpoint.parse(address)
+    metrics = JobMetrics()
+    port, _ = metrics.serve(endpoint.host, endpoint.port)
+    _print("metrics", f"http://{endpoint.host}:{port}/metrics")
+    return metrics
 
 
 def _print_new(report: IngestReport) -> None:

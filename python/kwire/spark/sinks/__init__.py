@@ -1,0 +1,13 @@
+"""Sinks of incidents: new and ended incidents of a live pipeline, sent to a webhook, a Kafka topic, metrics, or Python.
+
+`IncidentPublisher` compares gold's `incidents` with what each sink has received, and calls the sinks with
+`IncidentNotice`s. docs/live.md describes them.
+"""
+
+from __future__ import annotations
+
+from kwire.spark.sinks.ledger import Ledger
+from kwire.spark.sinks.notice import IncidentNotice, NoticeStatus
+from kwire.spark.sinks.publisher import IncidentPublisher, IncidentSink, SinkFailed
+
+__all__ = ["IncidentNotice", "IncidentPublisher", "IncidentSink", "Ledger", "NoticeStatus", "SinkFailed"]

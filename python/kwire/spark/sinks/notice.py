@@ -1,0 +1,80 @@
+"""What a sink receives about an incident: once when it is new, and once when it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+OUTAGE_KINDS = frozenset({"broker_killed", "broker_paused", "broker_lost", "controlled_shutdown"})
+"""Kinds between which the diagnosis of an outage may change while more signs are seen."""
+
+_LABELS = ("incident_id", "cluster_id", "kind", "broker_id")
+
+
+class NoticeStatus(StrEnum):
+    """Whether an incident lasts. The values are Alertmanager's."""
+
+    FIRING = "firing"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentNotice:
+    """A new or an ended incident.
+
+    Attributes:
+        status: `FIRING` for a new incident that lasts, `RESOLVED` for one that has ended.
+        incident: the row of gold's `incidents`, with timezone-aware times.
+    """
+
+    status: NoticeStatus
+    incident: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The id of the incident."""
+        return str(self.incident["incident_id"])
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What identifies the incident, as Alertmanager's labels. `alertname` is Kafka and the kind in camel case."""
+        kind = "".join(word.title() for word in str(self.incident["kind"]).split("_"))
+        named = {name: str(self.incident[name]) for name in _LABELS if self.incident[name] is not None}
+        return {"alertname": f"Kafka{kind}", **named}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Further facts as text, as Alertmanager's annotations."""
+        incident = self.incident
+        counts = ("partition_count", "under_replicated", "offline", "electing", "leaders_moved", "topic_count")
+        facts = {name: str(incident[name]) for name in counts if incident[name]}
+        facts |= {str(name): str(value) for name, value in (incident["attributes"] or {}).items()}
+        return {"summary": self.summary, "description": str(incident["cause"]), **facts}
+
+    @property
+    def summary(self) -> str:
+        """One sentence about the incident."""
+        incident = self.incident
+        subject = "" if incident["broker_id"] is None else f" (broker {incident['broker_id']})"
+        what = str(incident["kind"]).replace("_", " ")
+        return f"Kafka cluster {incident['cluster_id'] or 'without an id'}: {what}{subject}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the status and the incident as values of JSON; times are ISO 8601."""
+        return {"status": str(self.status), **{name: _plain(value) for name, value in self.incident.items()}}
+
+
+def rfc3339(time: datetime | None) -> str:
+    """Return a time as Alertmanager writes it; its zero time for None."""
+    return "0001-01-01T00:00:00Z" if time is None else time.isoformat().replace("+00:00", "Z")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return rfc3339(value) if hasattr(value, "isoformat") else value

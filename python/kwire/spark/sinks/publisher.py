@@ -1,0 +1,98 @@
+"""Sends new and ended incidents to sinks after each build of gold."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kwire.errors import KwireError
+from kwire.spark.sinks.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kwire.spark.pipeline import Pipeline
+    from kwire.spark.sinks.job_metrics import JobMetrics
+    from kwire.spark.sinks.notice import IncidentNotice
+
+log = logging.getLogger(__name__)
+
+
+class SinkFailed(KwireError, ConnectionError):
+    """A sink did not accept a notice; it is sent again after the next build of gold."""
+
+    def __init__(self, sink: str, reason: object) -> None:
+        super().__init__(sink, reason)
+        self.sink = sink
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.sink} did not accept an incident: {self.reason}"
+
+
+class IncidentSink(Protocol):
+    """Receives each incident once when it is new and once when it has ended."""
+
+    @property
+    def name(self) -> str:
+        """The name of the sink's ledger, which the same sink must have after a restart."""
+
+    def send(self, notice: IncidentNotice) -> None:
+        """Deliver a notice.
+
+        Raises:
+            SinkFailed: it was not accepted.
+        """
+
+
+class IncidentPublisher:
+    """Compares gold's incidents with what sinks have received.
+
+    Args:
+        pipeline: the pipeline.
+        sinks: the sinks, with different names.
+        metrics: gets all incidents after each build.
+    """
+
+    def __init__(self, pipeline: Pipeline, sinks: Iterable[IncidentSink], metrics: JobMetrics | None = None) -> None:
+        self._pipeline = pipeline
+        self._metrics = metrics
+        self._sinks = [(sink, Ledger(pipeline.out, sink.name)) for sink in sinks]
+        names = [sink.name for sink, _ in self._sinks]
+        if len(names) != len(set(names)):
+            raise ValueError(f"two sinks have one name: {', '.join(sorted(names))}")
+        if any(ledger.is_new for _, ledger in self._sinks):
+            incidents = self._incidents()
+            for _, ledger in self._sinks:
+                if ledger.is_new:
+                    ledger.start(incidents)
+
+    def publish(self) -> int:
+        """Send what the sinks have not received, and return the number of notices that they accepted.
+
+        A sink that fails keeps neither the others nor the pipeline waiting: the failure is logged, and the rest of its
+        notices are sent by the next call.
+        """
+        incidents = self._incidents()
+        if self._metrics is not None:
+            self._metrics.set_incidents(incidents)
+        sent = 0
+        for sink, ledger in self._sinks:
+            for notice in ledger.pending(incidents):
+                try:
+                    sink.send(notice)
+                except SinkFailed as failure:
+                    log.warning("%s", failure)
+                    break
+                ledger.add(notice)
+                sent += 1
+        return sent
+
+    def _incidents(self) -> Sequence[dict[str, Any]]:
+        rows = [row.asDict() for row in self._pipeline.table("incidents").drop("date", "hour").collect()]
+        for row in rows:
+            for name in ("began_at", "first_sign_at", "ended_at"):
+                row[name] = None if row[name] is None else row[name].astimezone(UTC)
+            row["seen_at"] = {sign: at.astimezone(UTC) for sign, at in (row["seen_at"] or {}).items()}
+        return rows

@@ -1,0 +1,37 @@
+"""A webhook on this machine."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Webhook:
+    """Answers with `status`, and keeps the bodies that it accepts."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.bodies: list[dict[str, Any]] = []
+
+        def receive(request: BaseHTTPRequestHandler) -> None:
+            body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+            if self.status == 200:
+                self.bodies.append(body)
+            request.send_response(self.status)
+            request.end_headers()
+
+        def log_nothing(*_: object) -> None:
+            pass
+
+        handler = type("Handler", (BaseHTTPRequestHandler,), {"do_POST": receive, "log_message": log_nothing})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/alerts?token=secret"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
