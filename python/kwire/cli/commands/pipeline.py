@@ -121,7 +121,7 @@ def pipeline(
       kwire pipeline --capture /captures/prod --out /data/kafka --gold
       kwire pipeline --bootstrap broker-1:9092 --out /data/kafka --stream
       kwire pipeline --recording frames.parquet --out /data/kafka
-      kwire pipeline --capture /captures/prod --out /data --stream --gold-every 1m --notify http://host/alerts
+      kwire pipeline --capture prod --out /data/kafka --stream --gold-every 1m --notify http://host/
     """
     if sum(map(bool, (recordings, captures, bootstrap))) != 1:
         raise click.UsageError("expected one of --recording, --capture, and --bootstrap")
