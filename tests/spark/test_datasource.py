@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In
 from pyspark.sql.types import StructType
 
 from kwire.capture import Capture, CaptureInUse, UnreadableCapture
@@ -18,6 +19,7 @@ from kwire.spark.datasource import (
     read_partition,
     rows_in_capture,
 )
+from kwire.spark.row_selection import RowSelection
 from kwire.testing import FakeCluster
 from tests.eventually import eventually_sync
 from tests.spark.recorded import bronze
@@ -25,7 +27,7 @@ from tests.spark.recorded import bronze
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 ROWS = bronze("kraft44-public")[:300]
 
@@ -183,3 +185,102 @@ def capture_is_free(folder: str) -> None:
 def test_missing_folder_is_rejected(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="needs the folder of a capture"):
         spark.read.format("kwire").load().collect()
+
+
+def times(frame: DataFrame) -> list[float]:
+    return sorted(row.polled_at.timestamp() for row in frame.where("kind != 'carried'").select("polled_at").collect())
+
+
+def test_rows_are_selected_by_time_cluster_and_broker(spark: SparkSession, capture: Path) -> None:
+    since, until = ROWS[100].polled_at, ROWS[250].polled_at
+    options = {"since": since.isoformat(), "until": until.isoformat(), "brokers": "1,3", "clusters": "kraft44-public"}
+    read = spark.read.format("kwire").options(**options).load(str(capture))
+
+    wanted = [row for row in ROWS if since <= row.polled_at < until and row.broker_id in {1, 3}]
+
+    assert times(read) == [row.polled_at.timestamp() for row in wanted]
+    carried = read.where("kind = 'carried'").collect()
+    assert all(row.polled_at.timestamp() < since.timestamp() for row in carried)
+    assert {row.broker_id for row in carried} == {1, 3}
+    assert times(spark.read.format("kwire").option("clusters", "another").load(str(capture))) == []
+    with pytest.raises(Exception, match="ids of brokers"):
+        spark.read.format("kwire").option("brokers", "one").load(str(capture)).collect()
+
+
+def test_segments_outside_time_range_are_not_opened(capture: Path) -> None:
+    first, *rest = segments(capture)
+    assert first.last_time is not None
+    planned = plan_partitions(str(capture), 0, 300, begins=True, selection=RowSelection(since=rest[-1].first_time))
+
+    assert [part.first_row for part in planned] == [rest[-1].first_row]
+    assert planned[0].first
+
+
+def test_filters_of_queries_are_pushed_down(spark: SparkSession, capture: Path) -> None:
+    narrowed = RowSelection().narrowed(
+        [
+            GreaterThanOrEqual(("polled_at",), ROWS[100].polled_at),
+            In(("broker_id",), (1, 2)),
+            EqualTo(("broker_id",), 1),
+            EqualTo(("cluster_id",), "kraft44-public"),
+            EqualTo(("api_key",), 3),
+        ]
+    )
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        read = spark.read.format("kwire").option("filterPushdown", "true").load(str(capture))
+        rows = read.where("broker_id = 1 and polled_at >= timestamp '2020-01-01' and kind = 'error'").count()
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+    assert narrowed == RowSelection(ROWS[100].polled_at, None, frozenset({"kraft44-public"}), frozenset({1}))
+    assert rows == sum(row.broker_id == 1 and row.frame is None for row in ROWS)
+
+
+def test_only_columns_of_given_schema_are_read(spark: SparkSession, capture: Path) -> None:
+    read = spark.read.format("kwire").schema("polled_at timestamp, broker_id int").load(str(capture))
+
+    assert read.columns == ["polled_at", "broker_id"]
+    assert read.count() >= 300
+
+
+def test_views_and_tables_of_sql_read_captures(spark: SparkSession, capture: Path) -> None:
+    spark.sql(f"CREATE TEMPORARY VIEW polled USING kwire OPTIONS (path '{capture}', brokers '2')")
+    spark.sql("CREATE TABLE frames USING kwire")  # Spark gives the options of a query, not of a table, to the source
+    try:
+        of_view = spark.sql("SELECT count(*) FROM polled WHERE kind != 'carried'").first()
+        of_table = spark.sql(f"SELECT count(*) FROM frames WITH (path = '{capture}') WHERE kind != 'carried'").first()
+    finally:
+        spark.sql("DROP TABLE frames")
+        spark.sql("DROP VIEW polled")
+
+    assert of_view is not None
+    assert of_table is not None
+    assert (of_view[0], of_table[0]) == (sum(row.broker_id == 2 for row in ROWS), 300)
+
+
+def test_damaged_segment_is_passed_over_on_request(spark: SparkSession, capture: Path) -> None:
+    _, second, *_ = segments(capture)
+    second.path.write_bytes(second.path.read_bytes()[:3000])
+    lost = segments(capture)[2].first_row - second.first_row
+
+    read = spark.read.format("kwire").option("ignoreDamaged", "true").load(str(capture))
+
+    assert len(times(read)) == 300 - lost
+    with pytest.raises(Exception, match="UnreadableCapture"):
+        spark.read.format("kwire").load(str(capture)).collect()
+
+
+@pytest.mark.parametrize("limit", [{"maxFilesPerTrigger": 1}, {"maxBytesPerTrigger": 1}])
+def test_stream_reads_one_segment_at_a_time(
+    spark: SparkSession, capture: Path, tmp_path: Path, limit: dict[str, int]
+) -> None:
+    batches: list[int] = []
+    frames = spark.readStream.format("kwire").options(**limit).load(str(capture))
+    stream = frames.writeStream.foreachBatch(lambda batch, _: batches.append(batch.where("kind != 'carried'").count()))
+
+    query = stream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+
+    assert query.awaitTermination(120)
+    assert len(batches) == len(segments(capture))
+    assert sum(batches) == 300

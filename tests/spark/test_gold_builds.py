@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors.exceptions.captured import SparkRuntimeException
 
+from kwire.spark import gold
 from kwire.spark.gold import incidents
 from kwire.spark.paths import escape_glob
 from kwire.spark.pipeline import Pipeline
@@ -30,6 +31,20 @@ def test_single_poll_makes_gold_in_folder_with_special_characters(spark: SparkSe
 
     assert [row.topic for row in pipeline.table("intervals").collect()] == ["orders"]
     assert pipeline.table("incidents").count() == 0
+
+
+def test_small_build_runs_few_tasks_in_default_session(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str | None] = []
+    monkeypatch.setattr(gold, "build", lambda session, _: seen.append(session.conf.get("spark.sql.shuffle.partitions")))
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    for setting in ("200", "2"):
+        spark.conf.set("spark.sql.shuffle.partitions", setting)  # the fixture restores it
+        pipeline.gold()
+        seen.append(spark.conf.get("spark.sql.shuffle.partitions"))
+
+    assert seen == ["4", "200", "2", "2"]
 
 
 def test_escape_glob_escapes_every_wildcard() -> None:

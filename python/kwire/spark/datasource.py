@@ -8,6 +8,13 @@ The rows are those of bronze (docs/pipeline.md). The options are:
 - `path`: the folder of the capture;
 - `fromRow`: number of the first row [default: 0];
 - `toRow`: number of the row to stop before; not for streams;
+- `since`, `until`: times in ISO 8601; rows in force at `since` come first, as 'carried' rows;
+- `clusters`, `brokers`: ids, separated by commas;
+- `filterPushdown`: `true` to apply the filters of a query to `polled_at`, `cluster_id`, and `broker_id` here as well
+  (Spark 4.1 and later, with `spark.sql.python.filterPushdown.enabled`);
+- `ignoreDamaged`: `true` to pass over segments that cannot be read, with a warning for each;
+- `maxFilesPerTrigger`, `maxBytesPerTrigger`: how many segments, or bytes of segments, a micro-batch reads, at least one
+  segment (Spark 4.2 and later);
 - `bootstrap`: a cluster to poll into the folder, while a stream runs or before a batch is read;
 - `commandConfig`: the path of a `client.properties` with TLS and SASL settings, on the machine of the driver;
 - `interval`: seconds between polls [default: 1];
@@ -24,12 +31,15 @@ Spark finds the format by itself where the wheel is installed (package `pyspark_
 
 from __future__ import annotations
 
+import logging
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
+from kwire.capture.errors import UnreadableCapture
 from kwire.capture.folder import Segment, segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, request_key
@@ -38,17 +48,24 @@ from kwire.errors import KwireError
 from kwire.spark.bronze import DDL
 from kwire.spark.capture_fingerprint import fingerprint_of, matches
 from kwire.spark.paths import local_path
+from kwire.spark.row_selection import RowSelection
 from kwire.spark.session import use_driver_python
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import Filter
+    from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
     from kwire.capture.rows import RequestKey
+    from kwire.spark.limited_stream import LimitedCaptureStreamReader
+
+log = logging.getLogger(__name__)
 
 UNBOUNDED = 1 << 62
+ALL_ROWS = RowSelection()
 
 
 class InvalidOption(KwireError, ValueError):
@@ -107,7 +124,7 @@ class KwireSource(DataSource):
                 raise RefusedOption(option)
         return DDL
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  # the schema is always that of bronze
+    def reader(self, schema: StructType) -> DataSourceReader:
         folder = self._folder()
         first, stop = self._row_number("fromRow", 0), self._row_number("toRow", UNBOUNDED)
         if cluster := self._cluster():
@@ -119,10 +136,49 @@ class KwireSource(DataSource):
             config = None if path is None else ConnectionConfig.load(path)
             with capturing(cluster.bootstrap, folder, cluster.interval, config) as polling:
                 polling.wait(seconds)
-        return CaptureReader(folder, first, stop)
+        reader_class = PushdownCaptureReader if self._flag("filterPushdown") else CaptureReader
+        columns = tuple(schema.names)
+        return reader_class(folder, first, stop, self._selection(), columns, self._flag("ignoreDamaged"))
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802  # Spark's name
-        return CaptureStreamReader(self._folder(), self._row_number("fromRow", 0), self._cluster())
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
+        folder, start, cluster = self._folder(), self._row_number("fromRow", 0), self._cluster()
+        columns, ignore_damaged = tuple(schema.names), self._flag("ignoreDamaged")
+        for option, limit_class in (("maxFilesPerTrigger", "ReadMaxFiles"), ("maxBytesPerTrigger", "ReadMaxBytes")):
+            if option in self.options:
+                reader_class, limit = _limited(option, limit_class, self._row_number(option, 1))
+                return reader_class(folder, start, cluster, self._selection(), columns, ignore_damaged, limit)
+        return CaptureStreamReader(folder, start, cluster, self._selection(), columns, ignore_damaged)
+
+    def _selection(self) -> RowSelection:
+        clusters, brokers = self._list("clusters"), self._list("brokers")
+        if brokers is not None and not all(each.removeprefix("-").isdigit() for each in brokers):
+            raise InvalidOption("brokers", self.options["brokers"], "ids of brokers, separated by commas")
+        return RowSelection(
+            self._time("since"),
+            self._time("until"),
+            clusters,
+            None if brokers is None else frozenset(map(int, brokers)),
+        )
+
+    def _list(self, option: str) -> frozenset[str] | None:
+        value = self.options.get(option)
+        return None if value is None else frozenset(each.strip() for each in value.split(","))
+
+    def _time(self, option: str) -> datetime | None:
+        value = self.options.get(option)
+        if value is None:
+            return None
+        try:
+            time = datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidOption(option, value, "a time such as 2026-11-21T14:05+00:00") from None
+        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+    def _flag(self, option: str) -> bool:
+        value = self.options.get(option, "false").lower()
+        if value not in {"true", "false"}:
+            raise InvalidOption(option, value, "true or false")
+        return value == "true"
 
     def _folder(self) -> str:
         path = self.options.get("path")
@@ -164,11 +220,25 @@ class PolledCluster(NamedTuple):
 class CapturePartition(InputPartition):
     """The rows of one segment from `start` to before `stop`.
 
-    With `first`, the rows in force at `start` come before them.
+    With `first`, the rows in force at `start` come before them. `columns` is None for all.
     """
 
-    def __init__(self, folder: str, first_row: int, start: int, stop: int, *, first: bool) -> None:
+    def __init__(
+        self,
+        folder: str,
+        first_row: int,
+        start: int,
+        stop: int,
+        *,
+        first: bool,
+        selection: RowSelection = ALL_ROWS,
+        columns: tuple[str, ...] | None = None,
+        ignore_damaged: bool = False,
+    ) -> None:
         super().__init__((folder, first_row, start, stop, first))
+        self.selection = selection
+        self.columns = columns
+        self.ignore_damaged = ignore_damaged
         self.folder = folder
         self.first_row = first_row
         self.start = start
@@ -179,17 +249,37 @@ class CapturePartition(InputPartition):
 class CaptureReader(DataSourceReader):
     """Reads the rows that a capture has when the read is planned."""
 
-    def __init__(self, folder: str, start: int, stop: int) -> None:
+    def __init__(
+        self,
+        folder: str,
+        start: int,
+        stop: int,
+        selection: RowSelection,
+        columns: tuple[str, ...],
+        ignore_damaged: bool,
+    ) -> None:
         self._folder = folder
         self._start = start
         self._stop = stop
+        self._selection = selection
+        self._columns = columns
+        self._ignore_damaged = ignore_damaged
 
     def partitions(self) -> Sequence[InputPartition]:
-        return plan_partitions(self._folder, self._start, self._stop, begins=True)
+        planned = plan_partitions(self._folder, self._start, self._stop, begins=True, selection=self._selection)
+        return _with_options(planned, self._columns, self._ignore_damaged)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, CapturePartition)
         return read_partition(partition)
+
+
+class PushdownCaptureReader(CaptureReader):
+    """Applies filters of a query while it reads. Spark rejects such readers where pushdown is disabled."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # Spark's name
+        self._selection = self._selection.narrowed(filters)
+        return filters
 
 
 class CaptureStreamReader(DataSourceStreamReader):
@@ -199,28 +289,49 @@ class CaptureStreamReader(DataSourceStreamReader):
     Another capture in the same folder is read from its beginning.
     """
 
-    def __init__(self, folder: str, start: int, cluster: PolledCluster | None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        start: int,
+        cluster: PolledCluster | None,
+        selection: RowSelection = ALL_ROWS,
+        columns: tuple[str, ...] | None = None,
+        ignore_damaged: bool = False,
+    ) -> None:
         self._folder = folder
         self._start = start
         self._cluster = cluster
+        self._selection = selection
+        self._columns = columns
+        self._ignore_damaged = ignore_damaged
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name
         return {"row": self._start, "fingerprint": ""}
 
     # The signature of Spark 4.0 and 4.1, which later versions accept too.
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  # Spark's name
+        self.poll()
+        return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
+
+    def poll(self) -> None:
+        """Start to poll the cluster of the stream, if it has one, and check that polling continues."""
         if self._cluster is not None:
             from kwire.spark.live_source import keep_polling
 
             cluster = self._cluster
             keep_polling(cluster.bootstrap, self._folder, cluster.interval, cluster.command_config)
-        return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
+
+    def first_row(self, start: dict[str, Any]) -> int:
+        """Return the number of the first row after an offset."""
+        if start["fingerprint"] and not matches(segments(self._folder), start["fingerprint"]):
+            return self._start
+        return int(start["row"])
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        first = start["row"]
-        if start["fingerprint"] and not matches(segments(self._folder), start["fingerprint"]):
-            first = self._start
-        return plan_partitions(self._folder, first, end["row"], begins=first == self._start)
+        first = self.first_row(start)
+        begins = first == self._start
+        planned = plan_partitions(self._folder, first, end["row"], begins=begins, selection=self._selection)
+        return _with_options(planned, self._columns, self._ignore_damaged)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, CapturePartition)
@@ -230,8 +341,29 @@ class CaptureStreamReader(DataSourceStreamReader):
         """Keep the capture: others may read it."""
 
 
-def plan_partitions(folder: str, start: int, stop: int, *, begins: bool) -> list[CapturePartition]:
-    """Return the partitions with the rows from `start` to before `stop`.
+def _limited(option: str, limit_class: str, value: int) -> tuple[type[LimitedCaptureStreamReader], ReadLimit]:
+    """Return the reader of streams with a limit, and the limit."""
+    try:
+        from pyspark.sql.streaming import datasource
+
+        from kwire.spark.limited_stream import LimitedCaptureStreamReader
+    except ImportError:
+        raise InvalidOption(option, str(value), "Spark 4.2 or later") from None
+    return LimitedCaptureStreamReader, getattr(datasource, limit_class)(value)
+
+
+def _with_options(
+    partitions: list[CapturePartition], columns: tuple[str, ...] | None, ignore_damaged: bool
+) -> list[CapturePartition]:
+    for partition in partitions:
+        partition.columns, partition.ignore_damaged = columns, ignore_damaged
+    return partitions
+
+
+def plan_partitions(
+    folder: str, start: int, stop: int, *, begins: bool, selection: RowSelection = ALL_ROWS
+) -> list[CapturePartition]:
+    """Return the partitions with the selected rows from `start` to before `stop`.
 
     With `begins`, no rows before `start` were read, so the rows in force come first.
     """
@@ -239,10 +371,17 @@ def plan_partitions(folder: str, start: int, stop: int, *, begins: bool) -> list
     found = segments(folder)
     for place, segment in enumerate(found):
         end = found[place + 1].first_row if place + 1 < len(found) else UNBOUNDED
-        if segment.first_row < stop and end > start:
+        if segment.first_row < stop and end > start and selection.includes(segment):
             first = not partitions and begins
             partitions.append(
-                CapturePartition(folder, segment.first_row, max(start, segment.first_row), min(stop, end), first=first)
+                CapturePartition(
+                    folder,
+                    segment.first_row,
+                    max(start, segment.first_row),
+                    min(stop, end),
+                    first=first,
+                    selection=selection,
+                )
             )
     return partitions
 
@@ -261,8 +400,19 @@ def read_partition(part: CapturePartition) -> Iterator[pa.RecordBatch]:
     """Read the rows of a partition.
 
     Raises:
-        UnreadableCapture: the segment is damaged.
+        UnreadableCapture: the segment is damaged, and the partition does not ignore that.
     """
+    try:
+        for rows in _read_rows(part):
+            yield rows if part.columns is None else rows.select(part.columns)
+    except UnreadableCapture as damaged:
+        if not part.ignore_damaged:
+            raise
+        log.warning("passing over the rest of a damaged segment: %s", damaged)
+
+
+def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
+    selection = part.selection
     number = part.first_row
     in_force: dict[RequestKey, pa.RecordBatch] = {}
     for batch in _batches(part.folder, part.first_row):
@@ -270,9 +420,12 @@ def read_partition(part: CapturePartition) -> Iterator[pa.RecordBatch]:
         own = batch.slice(carried)
         skipped = min(max(part.start - number, 0), own.num_rows)
         if part.first:
-            _update_in_force(in_force, batch.slice(0, carried + skipped))
-        here = own.slice(skipped, max(part.stop - max(part.start, number), 0))
+            _update_in_force(in_force, selection.of_brokers(batch.slice(0, carried + skipped)))
+        here = selection.of_brokers(own.slice(skipped, max(part.stop - max(part.start, number), 0)))
         number += own.num_rows
+        if part.first:
+            _update_in_force(in_force, selection.before(here))
+        here = selection.within(here)
         if here.num_rows:
             yield from in_force.values()
             in_force.clear()

@@ -22,8 +22,9 @@ from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, r
 from kwire.spark.datasource import register
 from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.paths import capture_path, escape_glob
+from kwire.spark.session import sized_shuffles
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.store import EMPTY, FIRST_DATE, Store, reporter_key
+from kwire.spark.store import EMPTY, FIRST_DATE, Store, open_file_system, parquet_files, reporter_key
 from kwire.spark.writing import (
     MANIFEST,
     CaptureProgress,
@@ -354,7 +355,8 @@ class Pipeline:
         """Bring gold up to date with silver (docs/gold.md)."""
         from kwire.spark.gold import build
 
-        build(self.spark, self.out)
+        with sized_shuffles(self.spark, _largest_day(self.out)):
+            build(self.spark, self.out)
 
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
         """Return all partitions at a point in time; see `kwire.spark.gold.cluster_at`."""
@@ -369,6 +371,16 @@ class Pipeline:
             if table.name == name:
                 return table.read(self.spark, self.out)
         raise KeyError(name)
+
+
+def _largest_day(out: str) -> int:
+    """Return the bytes of silver's files in the day with the most; builds read a day at a time."""
+    system, root = open_file_system(out)
+    sizes: Counter[str] = Counter()
+    for table in ("partitions", "polls"):
+        for path in parquet_files(system, root, f"silver/{table}"):
+            sizes[path.partition("date=")[2].partition("/")[0]] += system.get_file_info(f"{root}/{path}").size
+    return max(sizes.values(), default=0)
 
 
 def _of(entries: Iterable[ManifestEntry], cls: type[T]) -> Iterable[T]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pyspark.sql.utils import is_remote
@@ -13,6 +14,8 @@ from kwire.codec import uses_engine
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
 PYTHON_VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
@@ -20,6 +23,12 @@ PYTHON_VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 SPARK_SUBMIT_VARIABLE = "SPARK_ENV_LOADED"
 """Set by spark-submit in the driver's environment."""
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
+FEWEST_PARTITIONS = 4
+PARTITION_BYTES = 4 << 20
+"""Compressed silver for one shuffle partition: about 50 MB of rows."""
 
 UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "+00:00", "GMT"})
 
@@ -71,6 +80,26 @@ def use_driver_python(spark: SparkSession) -> None:
     context = spark.sparkContext
     if (context.master or "").startswith("local") and context.getConf().get("spark.pyspark.python") is None:
         context.pythonExec = sys.executable
+
+
+@contextmanager
+def sized_shuffles(spark: SparkSession, size: int) -> Iterator[None]:
+    """Run queries with few shuffle partitions for little data.
+
+    A session has 200 by default, and each costs more than the rows of a small build. The setting of the session is an
+    upper bound, and is restored at the end.
+
+    Args:
+        spark: the session.
+        size: bytes of the compressed files that the queries read.
+    """
+    before = str(spark.conf.get(SHUFFLE_PARTITIONS))
+    wanted = max(FEWEST_PARTITIONS, -(-size // PARTITION_BYTES))
+    spark.conf.set(SHUFFLE_PARTITIONS, str(min(int(before), wanted)))
+    try:
+        yield
+    finally:
+        spark.conf.set(SHUFFLE_PARTITIONS, before)
 
 
 def require_utc(spark: SparkSession) -> None:
