@@ -39,6 +39,7 @@ TOPICS = (
     "changes",
     "command_line",
     "administration",
+    "mirror",
 )
 LIMIT = 3 * 3600
 """Time limit of a topic in seconds."""
