@@ -4,7 +4,7 @@
 
 Both copy the same topic from a broker of Kafka 3.9.1 to one of Kafka 4.4.0, each into a topic of its own, in a process
 of its own. The figure is records for each second of CPU time of that process, with its start. A turn of each in
-alternation; medians. The records have keys, values of about 100 bytes, and are in batches of lz4, as producers make them.
+alternation; medians. The records have keys, values of about 100 bytes, and are in batches of lz4.
 The results are compared: the target topics have as many records as the source.
 """
 

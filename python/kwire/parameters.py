@@ -14,9 +14,18 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Argument", "Danger", "InvalidArgument", "Option", "Parameter", "declared_parameters"]
+__all__ = [
+    "Argument",
+    "Danger",
+    "InvalidArgument",
+    "Option",
+    "Parameter",
+    "declared_parameters",
+    "parse_assignment",
+    "parse_configs",
+]
 
 
 class Danger(IntEnum):
@@ -121,3 +130,40 @@ def _without_none(kind: Any) -> Any:
     """Return the type of a value that is given: `int` for `int | None`."""
     given = [each for each in get_args(kind) if each is not type(None)]
     return given[0] if len(given) == 1 and type(None) in get_args(kind) else kind
+
+
+def parse_configs(texts: Sequence[str]) -> Mapping[str, str]:
+    """Return configs from texts such as `retention.ms=1000`.
+
+    Raises:
+        InvalidArgument: a text has no `=`, or a key is given twice.
+    """
+    configs: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise InvalidArgument(f"{text!r} is not a config: write KEY=VALUE")
+        if key in configs:
+            raise InvalidArgument(f"config {key} is given twice")
+        configs[key] = value
+    return configs
+
+
+def parse_assignment(text: str | None) -> Mapping[int, Sequence[int]]:
+    """Return an assignment from a text such as `1:2,2:3`: broker ids, `:` between replicas, `,` between partitions.
+
+    Raises:
+        InvalidArgument: the text is not an assignment.
+    """
+    if text is None:
+        return {}
+    try:
+        return {
+            index: tuple(int(broker) for broker in replicas.split(":"))
+            for index, replicas in enumerate(text.split(","))
+        }
+    except ValueError:
+        raise InvalidArgument(
+            f"{text!r} is not a replica assignment: write broker ids with ':' between the replicas of a partition and "
+            "',' between partitions, such as 1:2,2:3"
+        ) from None

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kwire.parameters import InvalidArgument, Option
+from kwire.parameters import Danger, InvalidArgument, Option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kwire.parameters import Parameter
     from kwire.tools.tool import Tool
 
-__all__ = ["HelpRequested", "parse_words", "usage"]
+__all__ = ["HelpRequested", "danger_of_words", "parse_words", "usage"]
 
 
 class HelpRequested(Exception):
@@ -30,8 +30,17 @@ def parse_words(tool: Tool, words: Sequence[str]) -> dict[str, Any]:
         InvalidArgument: the words do not fit the parameters.
         HelpRequested: `--help` is among them.
     """
-    found = vars(_parser(tool).parse_args([*words]))
+    parser = _parser(tool)
+    found = vars(parser.parse_known_args([*words])[0] if tool.ignores_arguments else parser.parse_args([*words]))
     return {name: value for name, value in found.items() if value is not inspect.Parameter.empty}
+
+
+def danger_of_words(tool: Tool, words: Sequence[str]) -> Danger:
+    """Return what a run with these words does. Invalid words only explain the usage."""
+    try:
+        return tool.danger_of(parse_words(tool, words))
+    except (HelpRequested, InvalidArgument):
+        return Danger.READS
 
 
 def usage(tool: Tool) -> str:
@@ -62,12 +71,14 @@ def _parser(tool: Tool) -> argparse.ArgumentParser:
         formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=100),
         allow_abbrev=False,
     )
+    taken: set[str] = set()
     for parameter in (*tool.parameters, *tool.common_parameters):
-        _add(parser, parameter)
+        _add(parser, parameter, taken)
     return parser
 
 
-def _add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
+def _add(parser: argparse.ArgumentParser, parameter: Parameter, taken: set[str]) -> None:
+    """Add a parameter. Of its names, those that another one has already are left out."""
     declared = parameter.declared
     options: dict[str, Any] = {"help": declared.help.replace("%", "%%")}
     if parameter.flag:
@@ -75,9 +86,9 @@ def _add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
     else:
         options |= _value_options(parameter)
     if isinstance(declared, Option):
-        parser.add_argument(
-            *declared.names(parameter.name), dest=parameter.name, required=parameter.required, **options
-        )
+        names = [name for name in declared.names(parameter.name) if name not in taken]
+        taken.update(names)
+        parser.add_argument(*names, dest=parameter.name, required=parameter.required, **options)
         return
     if parameter.many:
         options["nargs"] = "*"

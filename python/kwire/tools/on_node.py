@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
@@ -11,7 +12,6 @@ from kwire.tools.command_line import HelpRequested, parse_words
 from kwire.tools.environment import Environment
 from kwire.tools.registry import find_tools
 from kwire.tools.runner import run_tool_words
-from kwire.tools.tool import Need
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kwire.tools.tool import Tool
 
 __all__ = ["ToolOnNode", "node_tools"]
+
+ADDRESSES = ("zookeeper", "bootstrap_server", "command_config", "jmx_url")
+"""Options that name something outside of the cluster of the node."""
 
 log = logger(__name__)
 
@@ -45,8 +48,9 @@ class ToolOnNode:
             values = parse_words(tool, arguments)
         except (HelpRequested, InvalidArgument):
             return Requirement(DESCRIBE)
-        elsewhere = any(values.get(name) is not None for name in ("zookeeper", "bootstrap_server", "command_config"))
-        if tool.danger > Danger.READS or Need.FILES in tool.needs or elsewhere:
+        uses_files = any(isinstance(each, Path) for value in values.values() for each in _several(value))
+        elsewhere = any(values.get(name) is not None for name in ADDRESSES)
+        if tool.danger_of(values) > Danger.READS or uses_files or elsewhere:
             return Requirement(ALTER)
         return Requirement(DESCRIBE)
 
@@ -70,6 +74,10 @@ class ToolOnNode:
 
     def _ended(self) -> None:
         self._running -= 1
+
+
+def _several(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def node_tools() -> list[ToolOnNode]:

@@ -15,7 +15,7 @@ raising ToolFailed, or InvalidArgument for an argument.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -103,7 +103,9 @@ class Tool:
     Attributes:
         function: what it does.
         needs: what it uses.
-        danger: what it does to a cluster.
+        danger: what it does to a cluster, whatever its arguments are.
+        ignores_arguments: whether it ignores unknown arguments.
+        dangers: what it does with a flag, or with a value of a positional parameter, by its name.
         time_limit: seconds that it may take; None for no limit.
         replaces: the names of Kafka's classes that do the same.
         examples: arguments, for the help.
@@ -115,6 +117,8 @@ class Tool:
     time_limit: float | None = TIME_LIMIT
     replaces: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
+    dangers: Mapping[str, Danger] = field(default_factory=dict)
+    ignores_arguments: bool = False
 
     @property
     def name(self) -> str:
@@ -130,6 +134,16 @@ class Tool:
     def summary(self) -> str:
         """The first line of the docstring."""
         return self.help.partition("\n")[0]
+
+    @property
+    def highest_danger(self) -> Danger:
+        """What it does at most."""
+        return max((self.danger, *self.dangers.values()))
+
+    def danger_of(self, values: Mapping[str, Any]) -> Danger:
+        """Return what a run with these values of parameters does."""
+        given = (name if value is True else str(value) for name, value in values.items())
+        return max((self.danger, *(self.dangers.get(each, Danger.READS) for each in given)))
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -159,11 +173,13 @@ def tool(
     time_limit: float | None = TIME_LIMIT,
     replaces: str | tuple[str, ...] = (),
     examples: tuple[str, ...] = (),
+    dangers: Mapping[str, Danger] | None = None,
+    ignores_arguments: bool = False,
 ) -> Callable[[Callable[..., Awaitable[None]]], Tool]:
     """Declare a function as a tool. See the attributes of Tool."""
 
     def declare(function: Callable[..., Awaitable[None]]) -> Tool:
         names = (replaces,) if isinstance(replaces, str) else replaces
-        return Tool(function, frozenset(needs), danger, time_limit, names, examples)
+        return Tool(function, frozenset(needs), danger, time_limit, names, examples, dangers or {}, ignores_arguments)
 
     return declare

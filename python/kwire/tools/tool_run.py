@@ -31,7 +31,7 @@ class ToolRun:
 
     def __init__(self, environment: Environment, options: Mapping[str, Any], write: Callable[[str], None]) -> None:
         self._environment = environment
-        self._options = options
+        self._options = dict(options)
         self._write = write
         self._opened = AsyncExitStack()
         self._store: Store | None = None
@@ -64,6 +64,11 @@ class ToolRun:
                 raise InvalidArgument("name the ZooKeeper of the cluster: --zookeeper HOST:PORT")
             self._opened.push_async_callback(self._store.close)
         return self._store
+
+    def use_zookeeper(self, hosts: str | None) -> None:
+        """Use this ZooKeeper, which a file names, unless `--zookeeper` names one."""
+        if hosts is not None and self._options.get("zookeeper") is None:
+            self._options["zookeeper"] = hosts
 
     async def admin(self) -> AdminClient:
         """Return a client of the brokers that `--bootstrap-server` or `--zookeeper` names, or of the cluster.

@@ -46,7 +46,7 @@ async def list_(
         ToolSummary(
             tool.name,
             tuple(need.value for need in Need if need in tool.needs),
-            tool.danger > Danger.READS,
+            tool.highest_danger > Danger.READS,
             tool.summary,
         )
         for tool in found.tools.values()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from kwire.client.admin import AdminError
 from kwire.tools import BrokenTool, Environment, Tool, find_tool, run_tool_words, tool_names
+from kwire.tools.command_line import danger_of_words
 from kwire.tools.runner import TIMED_OUT, USAGE
 from kwire.verbs import similar
 from kwire.verbs.changes import InvalidArgument
@@ -59,7 +60,7 @@ async def run(
     node = None if broker is None else parse_node(broker)
     if run.dry_run:
         return [ToolOutput(tool, node, None, "")]
-    if found is not None and found.danger is Danger.DESTROYS and "--help" not in arguments:
+    if found is not None and danger_of_words(found, arguments) is Danger.DESTROYS:
         run.confirm(f"Run {' '.join((tool, *arguments))}, which destroys something?")
     if broker is None and found is not None:
         return await _run_here(run, found, arguments)
@@ -78,7 +79,7 @@ def _find(name: str) -> Tool | None:
 
 
 async def _run_here(run: Run, tool: Tool, arguments: list[str]) -> Rows[ToolOutput]:
-    if tool.danger > Danger.READS:
+    if danger_of_words(tool, arguments) > Danger.READS:
         run.interruption = f"Interrupted: {tool.name} was ended, and its output says what it has done."
     environment = Environment(open_admin=run.admin.open_another if run.has_cluster else None)
     result = await run_tool_words(tool, arguments, environment, run.write)

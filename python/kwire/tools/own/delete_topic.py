@@ -1,0 +1,21 @@
+"""The tool `delete-topic`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.parameters import Danger, Option
+from kwire.tools import topic_command
+from kwire.tools.tool import Need, tool
+from kwire.tools.tool_run import ToolRun
+
+
+@tool(
+    Danger.DESTROYS,
+    needs={Need.BROKERS, Need.ZOOKEEPER},
+    replaces="kafka.admin.DeleteTopicCommand",
+    examples=("--zookeeper localhost:2181 --topic orders",),
+)
+async def delete_topic(run: ToolRun, topic: Annotated[str, Option("The name of the topic.", "TOPIC")]) -> None:
+    """Delete a topic, with the options of Kafka 0.8.1."""
+    await topic_command.delete_topics(run, await run.admin(), [topic])

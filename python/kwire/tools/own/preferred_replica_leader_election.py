@@ -1,0 +1,37 @@
+"""The tool `preferred-replica-leader-election`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated
+
+from kwire.parameters import Danger, Option
+from kwire.tools.json_files import read_partitions
+from kwire.tools.tool import Need, ToolFailed, tool
+from kwire.tools.tool_run import ToolRun
+
+
+@tool(
+    Danger.CHANGES,
+    needs={Need.BROKERS, Need.ZOOKEEPER},
+    replaces="kafka.admin.PreferredReplicaLeaderElectionCommand",
+    examples=("--zookeeper localhost:2181", "--zookeeper localhost:2181 --path-to-json-file partitions.json"),
+)
+async def preferred_replica_leader_election(
+    run: ToolRun,
+    path_to_json_file: Annotated[Path | None, Option("A file with the partitions [default: all].", "FILE")] = None,
+) -> None:
+    """Elect the preferred leaders of partitions: their first replicas.
+
+    The file has the form {"partitions": [{"topic": "orders", "partition": 1}]}.
+    """
+    chosen = None if path_to_json_file is None else read_partitions(run.file(path_to_json_file))
+    by_topic: dict[str, list[int]] = defaultdict(list)
+    for each in chosen or ():
+        by_topic[each.topic].append(each.partition)
+    outcomes = await (await run.admin()).elect_leaders(by_topic if chosen is not None else None)
+    for item, error in sorted(outcomes.items()):
+        run.print(f"{item}: {'preferred replica elected' if error is None else error.text}")
+    if outcomes.errors:
+        raise ToolFailed(f"the election failed for {len(outcomes.errors)} of {len(outcomes)} items")

@@ -1,0 +1,29 @@
+"""Tools that kwire does not have say why."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tools.running import run
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (
+            ["kafka-migration-tool", "--consumer.config", "c", "--num.producers", "2"],
+            "brokers of Kafka 0.7, which speak another",
+        ),
+        (["jmx-tool", "--object-name", "kafka.server:*"], "start the broker with the Jolokia agent"),
+        (["jmx-tool", "--jmx-url", "service:jmx:rmi:///jndi/rmi://:9999/jmxrmi"], "JMX over RMI needs Java"),
+        (
+            ["jmx-tool", "--jmx-url", "http://127.0.0.1:1/jolokia", "--object-name", "x:y=z"],
+            "no Jolokia agent answers at",
+        ),
+    ],
+)
+async def test_reason_is_one_sentence(words: list[str], reason: str) -> None:
+    result = await run(*words)
+    assert result.exit_status == 1
+    assert reason in str(result.error)
+    assert "\n" not in str(result.error)
