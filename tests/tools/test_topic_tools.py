@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -126,15 +126,16 @@ async def test_reassignment_is_generated_executed_and_verified(zookeeper: tuple[
     assert json.loads(executed[2]) == json.loads(generated[2])
 
     async def completed() -> list[str] | None:
-        lines = (await run("reassign-partitions", *zookeeper, "--verify", *file)).output.splitlines()
-        done = lines == [
+        printed = (await run("reassign-partitions", *zookeeper, "--verify", *file)).output.splitlines()
+        done = printed == [
             "Status of partition reassignment:",
             "Reassignment of partition [moved,0] completed successfully",
             "Reassignment of partition [moved,1] completed successfully",
         ]
-        return lines if done else None
+        return printed if done else None
 
-    await eventually(completed, "the reassignment is complete")
+    lines: Any = await eventually(completed, "the reassignment is complete")
+    assert len(lines) == 3
     for text, sentence in (
         ("{}", "is missing"),
         ("\x00rubbish", "invalid JSON"),
