@@ -50,7 +50,9 @@ class LimitedCaptureStreamReader(CaptureStreamReader, SupportsTriggerAvailableNo
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
         self._target = rows_in_capture(self._folder)
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802
+    def latestOffset(  # type: ignore[override]  # noqa: N802  # of Spark 4.1, and Spark's name
+        self, start: dict[str, Any], limit: ReadLimit
+    ) -> dict[str, Any]:
         self.poll()
         found = segments(self._folder)
         first = self.first_row(start)
