@@ -48,11 +48,13 @@ class Argument:
         help: what the argument is, as a sentence.
         metavar: its placeholder; by default, the name of the parameter in upper case.
         completes: the kind of names that complete it, such as `topics`.
+        document: whether it is a text file that the operation reads. Over HTTP, its value is the text.
     """
 
     help: str
     metavar: str | None = None
     completes: str | None = None
+    document: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Option:
     completes: str | None = None
     short: str | None = None
     also: tuple[str, ...] = ()
+    document: bool = False
 
     def names(self, parameter: str) -> tuple[str, ...]:
         """Return the names of the option in a command line, the main one first."""

@@ -1,18 +1,16 @@
-"""What the command says about an error of a cluster, and its exit code."""
+"""The exit codes of the command."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.client.admin.errors import AdminError, ChangeTimeout, ControllerNotFound, NotSupported, OutcomeUnknown
-from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.protocol.errors import AuthenticationFailed, ConnectionFault, NoCommonVersion, TlsHandshakeFailed
-from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.problems import Problem, problem_of
 from kwire.verbs.verb import Failed, TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kwire.client.admin.errors import AdminError
     from kwire.verbs.verb import Unhealthy
 
 REFUSED, USAGE, UNREACHABLE, NOT_AUTHORIZED, UNKNOWN, UNHEALTHY = 1, 2, 3, 4, 5, 6
@@ -21,36 +19,18 @@ outcome is unknown; the answer of a check is no."""
 INTERRUPTED = 130
 """The exit code after Ctrl-C, or after the answer no."""
 
-AUTHORIZATION = frozenset(
-    {
-        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-        ErrorCode.GROUP_AUTHORIZATION_FAILED,
-        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
-        ErrorCode.SASL_AUTHENTICATION_FAILED,
-    }
-)
-
-EXIT_CODES: dict[type[Exception], int] = {
-    InvalidArgument: USAGE,
-    NotSupported: USAGE,
-    NoCommonVersion: USAGE,
-    OutcomeUnknown: UNKNOWN,
-    ChangeTimeout: UNREACHABLE,
-    ControllerNotFound: UNREACHABLE,
-    AuthenticationFailed: NOT_AUTHORIZED,
-    TlsHandshakeFailed: NOT_AUTHORIZED,
-    ConnectionFault: UNREACHABLE,
+EXIT_CODES = {
+    Problem.REFUSED: REFUSED,
+    Problem.USAGE: USAGE,
+    Problem.UNREACHABLE: UNREACHABLE,
+    Problem.NOT_AUTHORIZED: NOT_AUTHORIZED,
+    Problem.OUTCOME_UNKNOWN: UNKNOWN,
 }
-"""Exit codes by class of error, a derived class before its base."""
 
 
 def exit_code(error: Exception) -> int:
     """Return the exit code for an error."""
-    if isinstance(error, AdminError):
-        return NOT_AUTHORIZED if error.code in AUTHORIZATION else REFUSED
-    return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), REFUSED)
+    return EXIT_CODES[problem_of(error)]
 
 
 def exit_code_of_answer(answer: Unhealthy) -> int:

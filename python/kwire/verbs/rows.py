@@ -26,6 +26,7 @@ __all__ = ["Column", "cells", "column", "columns", "json_value", "rows_of", "top
 R = TypeVar("R")
 T = TypeVar("T")
 
+JSON_TYPES = frozenset({str, int, float, bool, type(None)})
 NUMBERS = ("int", "float", "int | None", "float | None")
 
 
@@ -102,11 +103,14 @@ def _shown_fields(row_class: type) -> tuple[list[str], str | None]:
 
 def json_value(value: Any) -> Any:
     """Return a row, or a value of a row, as a value for `json.dumps`."""
+    if type(value) in JSON_TYPES:
+        return value
     if isinstance(value, Failure):
         error = value.error
         return {"name": value.name, "error": {"code": error.code, "name": error.name, "message": error.text}}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: json_value(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        row_class: type = type(value)
+        return {name: json_value(getattr(value, name)) for name in _field_names(row_class)}
     if isinstance(value, dict):
         return {str(json_value(key)): json_value(each) for key, each in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -120,6 +124,11 @@ def json_value(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     return value
+
+
+@cache
+def _field_names(row_class: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(row_class))
 
 
 def topic_id_text(value: UUID) -> str:

@@ -98,6 +98,7 @@ class Run:
         write: prints output of a tool as it comes; None if only rows are shown.
         note: prints a line about what is being done.
         show: shows how far it is; each text replaces the one before.
+        here: whether tools may run in this process, with the files of its user.
         interruption: what an interrupt would leave behind, as a sentence, if the verb knows better than its client.
     """
 
@@ -113,6 +114,7 @@ class Run:
         write: Callable[[str], None] | None = None,
         note: Callable[[str], None] = _accept,
         show: Callable[[str], None] = _accept,
+        here: bool = True,
     ) -> None:
         self._admin = admin
         self.dry_run = dry_run
@@ -123,6 +125,7 @@ class Run:
         self.write = write
         self.note = note
         self.show = show
+        self.here = here
         self.interruption: str | None = None
 
     @property

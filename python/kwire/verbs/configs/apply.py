@@ -38,7 +38,8 @@ class ConfigChanged:
     examples=("configs apply configs.json --dry-run", "configs apply configs.json --yes"),
 )
 async def apply(
-    run: Run, file: Annotated[str, Argument("What `configs export --output json` prints, changed.", "FILE")]
+    run: Run,
+    file: Annotated[Path, Argument("What `configs export --output json` prints, changed.", "FILE", document=True)],
 ) -> Rows[ConfigChanged]:
     """Make the configs of the resources in a file equal to it. Other resources stay as they are."""
     wanted = read_configs(file)
@@ -50,14 +51,14 @@ async def apply(
     return [ConfigChanged(name_resource(each.resource), each.name, each.old, each.new, status) for each in planned]
 
 
-def read_configs(file: str) -> dict[ConfigResource, dict[str, str]]:
+def read_configs(file: Path) -> dict[ConfigResource, dict[str, str]]:
     """Return the configs in a file by resource.
 
     Raises:
         InvalidArgument: the file cannot be read, or is not what `configs export` prints.
     """
     try:
-        rows = json.loads(Path(file).read_text(encoding="utf-8"))
+        rows = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidArgument(f"{file}: {error}") from None
     wanted: dict[ConfigResource, dict[str, str]] = {}

@@ -62,7 +62,7 @@ async def run(
         return [ToolOutput(tool, node, None, "")]
     if found is not None and danger_of_words(found, arguments) is Danger.DESTROYS:
         run.confirm(f"Run {' '.join((tool, *arguments))}, which destroys something?")
-    if broker is None and found is not None:
+    if broker is None and found is not None and run.here:
         return await _run_here(run, found, arguments)
     if broker is None and not run.has_cluster:
         hint = similar(tool, tuple(tool_names()))

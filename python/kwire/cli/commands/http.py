@@ -1,0 +1,158 @@
+"""`kafka http`: serve the administration of a cluster over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire.cli.cluster_choice import choose_cluster
+from kwire.cli.cluster_options import cluster_options, merge
+from kwire.cli.options import require
+from kwire.cli.parameter_types import FiniteRange
+from kwire.protocol.endpoint import Endpoint
+from kwire.ready_file import prepare
+
+if TYPE_CHECKING:
+    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.http.access import Token
+
+
+@click.command(params=[option for option in cluster_options() if option.name not in ("output", "debug")])
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    default="127.0.0.1:8080",
+    show_default=True,
+    help="Address to listen on; port 0 is a free one. Other addresses than loopback require --tokens.",
+)
+@click.option(
+    "--tokens",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="TOML file with the tokens that requests must have, and their roles.",
+)
+@click.option(
+    "--anonymous",
+    type=click.Choice(["none", "read", "change"]),
+    default="read",
+    show_default=True,
+    help="Role of requests from this machine if there are no tokens.",
+)
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Serve HTTPS with this PEM certificate chain.",
+)
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="PEM private key  [default: that in --certificate]",
+)
+@click.option(
+    "--interval",
+    type=FiniteRange(min=0.05),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two polls of a broker while somebody reads the changes.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write url and pid as JSON once the server listens.",
+)
+def http(
+    listen: str,
+    tokens: Path | None,
+    anonymous: str,
+    certificate: Path | None,
+    key: Path | None,
+    interval: float,
+    ready_file: Path | None,
+    **cluster: Any,
+) -> int:
+    """Serve administration over HTTP: all verbs as JSON, changes as events, and a live page.
+
+    The page is at /, the description of the interface at /openapi.json. Verbs that read are GET requests such as
+    /api/v1/topics/list. The others are POST requests with a JSON object.
+
+    \b
+    Examples:
+      kwire http -b localhost:9092
+      kwire http -b localhost:9092 --anonymous change
+      kwire http -c prod --listen 0.0.0.0:8443 --tokens tokens.toml --certificate server.pem
+
+    \b
+    A file of tokens has a table for each:
+      [tokens.grafana]
+      role = "read"
+      sha256 = "..."    # of the token; or token = "..."
+
+    Exit codes: 0 stopped by a signal, 1 cannot listen, 2 wrong usage.
+    """
+    for module in ("starlette", "uvicorn"):
+        require(module, "http")
+    from kwire.http.access import Role
+    from kwire.http.cluster_access import ServedCluster
+    from kwire.http.server import HttpOptions, UnsafeAddress, parse_address, serve
+
+    if key is not None and certificate is None:
+        raise click.UsageError("--key requires --certificate")
+    chosen = _choose(cluster)
+    try:
+        Endpoint.parse_all(chosen.bootstrap)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--bootstrap") from None
+    try:
+        options = HttpOptions(
+            parse_address(listen), _tokens(tokens), Role(anonymous), certificate, key, interval, ready_file
+        )
+        options.check()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if options.tokens and certificate is None:
+        print("Warning: tokens are sent without encryption: give --certificate, or use a proxy", file=sys.stderr)
+    if ready_file is not None:
+        prepare(ready_file)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    for noisy in ("uvicorn", "kwire.client"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    served = ServedCluster(
+        chosen.bootstrap,
+        chosen.config,
+        "kwire-http" if chosen.client_id == "kwire-admin" else chosen.client_id,
+        chosen.timeout,
+        chosen.cluster_id,
+        chosen.read_only,
+        chosen.name if chosen.type_name else None,
+    )
+    try:
+        serve(served, options, lambda url: print(f"Serving {chosen.bootstrap} at {url}", file=sys.stderr, flush=True))
+    except UnsafeAddress as error:
+        raise click.UsageError(str(error)) from None
+    return 0
+
+
+def _choose(cluster: dict[str, Any]) -> ClusterChoice:
+    chosen = merge(click.get_current_context().obj or {}, cluster)
+    return choose_cluster(**{name: chosen[name] for name in chosen if name not in ("debug", "output")})
+
+
+def _tokens(file: Path | None) -> list[Token]:
+    """Return the tokens of a file, after a warning if all users of the machine can read it."""
+    if file is None:
+        return []
+    from kwire.client.security.client_properties import mode_warnings
+    from kwire.http.access import read_tokens
+
+    tokens = read_tokens(file)
+    for warning in mode_warnings(file):
+        print(f"Warning: {warning}", file=sys.stderr)
+    return tokens

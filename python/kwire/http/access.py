@@ -1,0 +1,219 @@
+"""Who may use the server, and from where.
+
+- A request carries a token in the header Authorization, never in its address. Each token has a name and a role.
+- Without tokens, the server listens on loopback only, and every program of the machine may use it. Web pages may not:
+  a request must name a loopback address in the header Host (DNS rebinding), and must not come from another origin.
+- Changes are JSON, which no form of another page can send.
+- Roles are decided by the authorizer of nodes: `read` is Kafka's operation Describe on the cluster, `change` is Alter.
+"""
+
+from __future__ import annotations
+
+import logging
+import tomllib
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from hmac import compare_digest
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import Headers
+
+from kwire.client.admin import AclOperation
+from kwire.cluster.security.acl_authorizer import AclAuthorizer, Permission, ResourcePattern
+from kwire.cluster.security.subjects import ANONYMOUS, Subject
+from kwire.cluster.zookeeper.acls import CLUSTER_NAME, AclEntry
+from kwire.errors import KwireError
+from kwire.http.responses import refuse
+from kwire.verbs.verb import Danger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["AccessControl", "InvalidTokens", "Role", "Token", "is_loopback", "read_tokens"]
+
+log = logging.getLogger("kwire.http")
+
+SHORTEST_TOKEN = 20
+"""Characters. Nothing limits how often a token is guessed."""
+LOCAL_NAMES = frozenset({"localhost", "ip6-localhost"})
+CONTENT_SECURITY_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+SECURITY_HEADERS = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+
+
+class InvalidTokens(KwireError, ValueError):
+    """A file of tokens is invalid."""
+
+
+class Role(StrEnum):
+    """What a token permits."""
+
+    NONE = "none"
+    READ = "read"
+    CHANGE = "change"
+
+
+OPERATIONS = {Role.READ: AclOperation.DESCRIBE, Role.CHANGE: AclOperation.ALTER}
+"""The operation on the cluster that a role permits. Alter implies Describe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of a file.
+
+    Attributes:
+        name: who has it.
+        role: what it permits.
+        digest: the SHA-256 of its text.
+    """
+
+    name: str
+    role: Role
+    digest: bytes
+
+
+def read_tokens(path: Path) -> list[Token]:
+    """Return the tokens of a TOML file with a table `[tokens.NAME]` for each, with `role` and `token` or `sha256`.
+
+    Raises:
+        InvalidTokens: the file cannot be read, or its content is invalid.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidTokens(f"cannot read {path}: {error}") from None
+    tables = document.get("tokens")
+    if not isinstance(tables, dict) or not tables or set(document) != {"tokens"}:
+        raise InvalidTokens(f"{path}: expected tables such as [tokens.alice]")
+    return [_read_token(f"{path}: tokens.{name}", name, table) for name, table in tables.items()]
+
+
+def _read_token(where: str, name: str, table: Any) -> Token:
+    if not isinstance(table, dict) or set(table) - {"role", "token", "sha256"}:
+        raise InvalidTokens(f"{where}: expected role, and token or sha256")
+    role = table.get("role")
+    if role not in (Role.READ, Role.CHANGE):
+        raise InvalidTokens(f"{where}.role: expected 'read' or 'change'")
+    text, digest = table.get("token"), table.get("sha256")
+    if (text is None) == (digest is None):
+        raise InvalidTokens(f"{where}: expected either token or sha256")
+    if digest is not None:
+        if not isinstance(digest, str) or len(digest) != 64:
+            raise InvalidTokens(f"{where}.sha256: expected 64 hexadecimal digits")
+        try:
+            return Token(name, Role(role), bytes.fromhex(digest))
+        except ValueError:
+            raise InvalidTokens(f"{where}.sha256: expected 64 hexadecimal digits") from None
+    if not isinstance(text, str) or len(text) < SHORTEST_TOKEN:
+        raise InvalidTokens(f"{where}.token: expected at least {SHORTEST_TOKEN} characters")
+    return Token(name, Role(role), sha256(text.encode()).digest())
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is a loopback address, or a name of one."""
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() in LOCAL_NAMES
+
+
+class AccessControl:
+    """ASGI middleware that authenticates requests and protects the server from other web pages.
+
+    Args:
+        app: the application.
+        tokens: the tokens; without any, the server must listen on loopback only.
+        anonymous: what requests without a token may do if there are no tokens.
+        public: paths that need no token, since they contain nothing about a cluster.
+    """
+
+    def __init__(
+        self, app: ASGIApp, tokens: Iterable[Token], anonymous: Role = Role.READ, public: Iterable[str] = ()
+    ) -> None:
+        self._app = app
+        self._tokens = tuple(tokens)
+        self._public = frozenset(public)
+        self._authorizer = AclAuthorizer()
+        roles = [(f"User:{token.name}", token.role) for token in self._tokens] or [(ANONYMOUS, anonymous)]
+        entries = [
+            AclEntry(principal, "Allow", OPERATIONS[role].value, "*") for principal, role in roles if role in OPERATIONS
+        ]
+        self._authorizer.replace({ResourcePattern("Cluster", CLUSTER_NAME): entries})
+
+    def allows(self, principal: str, danger: Danger) -> bool:
+        """Return whether a principal may run verbs of this danger."""
+        operation = OPERATIONS[Role.READ if danger is Danger.READS else Role.CHANGE]
+        return self._authorizer.allows(Subject(principal), Permission(operation, "Cluster"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_secured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message["headers"]}
+                added = [each for each in SECURITY_HEADERS if each[0] not in present]
+                message["headers"] = [*message["headers"], *added]
+            await send(message)
+
+        headers = Headers(scope=scope)
+        reason = self._check_origin(headers) if not self._tokens else None
+        if reason is None:
+            reason = self._authenticate(scope, headers)
+        if reason is not None:
+            status, sentence = reason
+            address = scope["client"][0] if scope.get("client") else "unknown"
+            log.warning("refused %s %s from %s: %s", scope["method"], scope["path"], address, sentence)
+            response = refuse(status, "NotAuthorized", sentence)
+            if status == 401:
+                response.headers["WWW-Authenticate"] = "Bearer"
+            await response(scope, receive, send_secured)
+            return
+        scope.setdefault("state", {})["access"] = self
+        await self._app(scope, receive, send_secured)
+
+    def _check_origin(self, headers: Headers) -> tuple[int, str] | None:
+        """Return why a request may come from a web page of another origin."""
+        host = headers.get("host", "")
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if not is_loopback(name):
+            return 421, f"the header Host names {host!r}: this server answers to loopback addresses only"
+        origin = headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != host:
+            return 403, f"requests from the origin {origin!r} are not allowed"
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            return 403, "requests from other sites are not allowed"
+        return None
+
+    def _authenticate(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+        """Set the principal, or return why the request has none."""
+        state = scope.setdefault("state", {})
+        if not self._tokens:
+            state["principal"] = ANONYMOUS
+            return None
+        scheme, _, text = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not text:
+            if scope["path"] in self._public:
+                return None
+            return 401, "a token is required in the header Authorization: Bearer TOKEN"
+        digest = sha256(text.strip().encode("latin-1")).digest()
+        found = [token for token in self._tokens if compare_digest(token.digest, digest)]
+        if not found:
+            return 401, "the token is unknown"
+        state["principal"] = f"User:{found[0].name}"
+        return None

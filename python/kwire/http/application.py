@@ -1,0 +1,247 @@
+"""The routes of the server.
+
+Verbs that read are `GET /api/v1/NOUN/VERB` with parameters in the query. Verbs that change something are `POST` with a
+JSON object, which also has `dry_run`; those that destroy something require `confirm`. See `openapi` for the document.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from kwire.errors import KwireError
+from kwire.http.access import AccessControl, Role
+from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, options_of
+from kwire.http.cluster_access import ClusterAccess
+from kwire.http.openapi import openapi_document, served_verbs
+from kwire.http.responses import error_response, refuse, rows_response
+from kwire.verbs import similar
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.verb import Danger, Failed, Failure, Run, TimedOut, Unhealthy
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from starlette.requests import Request
+
+    from kwire.http.access import Token
+    from kwire.http.change_feed import ChangeFeed
+    from kwire.http.cluster_access import ServedCluster
+    from kwire.verbs.verb import Verb
+
+__all__ = ["application"]
+
+log = logging.getLogger("kwire.http")
+
+LARGEST_BODY = 4 << 20
+"""Bytes of a request."""
+PAGE_FILES = {
+    "/": ("index.html", "text/html"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/page.css": ("page.css", "text/css"),
+}
+
+
+class NotConfirmed(Exception):
+    """A verb that destroys something was run without a confirmation."""
+
+
+class BodyTooLarge(Exception):
+    """The body of a request is larger than LARGEST_BODY."""
+
+
+def application(
+    cluster: ServedCluster, feed: ChangeFeed, tokens: Sequence[Token] = (), anonymous: Role = Role.READ
+) -> AccessControl:
+    """Return the ASGI application that administers a cluster.
+
+    Args:
+        cluster: the cluster.
+        feed: its changes. The caller closes it.
+        tokens: the tokens; without any, the server must listen on loopback only.
+        anonymous: what requests without a token may do if there are no tokens.
+    """
+    access = ClusterAccess(cluster)
+    document = json.dumps(openapi_document()).encode()
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await access.close()
+
+    async def openapi(_: Request) -> Response:
+        return Response(document, media_type="application/json")
+
+    async def events(request: Request) -> Response:
+        stream = feed.stream(request.headers.get("last-event-id"))
+        return StreamingResponse(stream, media_type="text/event-stream")
+
+    routes = [
+        *(Route(path, partial(_page_file, *file)) for path, file in PAGE_FILES.items()),
+        Route("/openapi.json", openapi),
+        Route("/api/v1/events", _guarded(Danger.READS, events)),
+    ]
+    for verb in served_verbs():
+        method = "GET" if verb.danger is Danger.READS else "POST"
+        endpoint = _guarded(verb.danger, partial(_run, access, verb))
+        routes.append(Route(f"/api/v1/{verb.noun}/{verb.name}", endpoint, methods=[method]))
+    app = Starlette(
+        routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route, Exception: _unexpected}
+    )
+    return AccessControl(app, tokens, anonymous, public=(*PAGE_FILES, "/openapi.json"))
+
+
+async def _page_file(name: str, media_type: str, _: Request) -> Response:
+    return Response(files("kwire.http").joinpath("page", name).read_bytes(), media_type=media_type)
+
+
+def _no_route(request: Request, error: Exception) -> Response:
+    """Answer a request for a path or method that does not exist, with the paths that are most similar."""
+    assert isinstance(error, HTTPException)
+    paths = tuple(f"/api/v1/{verb.noun}/{verb.name}" for verb in served_verbs())
+    path = request.url.path
+    if error.status_code == 405:
+        message = f"{path} does not have the method {request.method}: it has {(error.headers or {}).get('Allow')}"
+    else:
+        suggested = similar(path, paths)
+        hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
+        message = f"{path} does not exist{hint}"
+    return refuse(error.status_code, "NotFound", message)
+
+
+def _unexpected(request: Request, error: Exception) -> Response:
+    """Answer a request that failed because of a bug. Starlette logs the traceback."""
+    return refuse(500, "Unexpected", f"unexpected {type(error).__name__} in {request.url.path}")
+
+
+def _guarded(danger: Danger, endpoint: Callable[[Request], Any]) -> Callable[[Request], Any]:
+    """Return an endpoint that checks the role of a request first."""
+
+    async def guarded(request: Request) -> Response:
+        control: AccessControl = request.state.access
+        if not control.allows(request.state.principal, danger):
+            role = Role.READ if danger is Danger.READS else Role.CHANGE
+            return refuse(403, "NotAuthorized", f"the role {role} is required")
+        response: Response = await endpoint(request)
+        return response
+
+    return guarded
+
+
+async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Response:
+    """Run a verb and return its rows."""
+    started = time.monotonic()
+    warnings: list[str] = []
+    options: dict[str, Any] = {}
+    try:
+        if verb.danger is Danger.READS:
+            values = from_query(verb, request.query_params.multi_items())
+        else:
+            values = await _json_object(request)
+            options = _options(verb, values)
+        with arguments(verb, values) as given:
+            await access.check(verb, dry_run=options.get("dry_run", False))
+            run = Run(
+                await access.admin(),
+                dry_run=options.get("dry_run", False),
+                wait=options.get("wait", 0.0),
+                confirm=partial(_confirm, options.get("confirm", False), access.cluster.typed_name),
+                warn=warnings.append,
+                here=False,
+            )
+            rows = await verb(run, **given)
+        response = rows_response(rows, warnings)
+        outcome = f"{sum(isinstance(row, Failure) for row in rows)} of {len(rows)} items failed"
+    except Unhealthy as answer:
+        status = 503 if isinstance(answer, TimedOut) else 409 if isinstance(answer, Failed) else 200
+        response = rows_response(answer.rows, warnings, summary=answer.summary, status=status)
+        outcome = answer.summary
+    except NotConfirmed as question:
+        response, outcome = refuse(428, "NotConfirmed", str(question)), "not confirmed"
+    except BodyTooLarge as error:
+        response, outcome = refuse(413, "BodyTooLarge", str(error)), str(error)
+    except (KwireError, InvalidArgument) as error:
+        response, outcome = error_response(error), str(error)
+    if verb.danger > Danger.READS:
+        _audit(verb, request, options, outcome, time.monotonic() - started)
+    return response
+
+
+async def _json_object(request: Request) -> dict[str, Any]:
+    """Return the body of a request.
+
+    Raises:
+        InvalidArgument: it is not a JSON object.
+        BodyTooLarge: it is too large.
+    """
+    if request.query_params:
+        raise InvalidArgument("expected the parameters in the body, got some in the address")
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise InvalidArgument("expected the header Content-Type: application/json")
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST_BODY:
+            raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes")
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError):
+        raise InvalidArgument("the body is not JSON") from None
+    if not isinstance(values, dict):
+        raise InvalidArgument("expected a JSON object")
+    return values
+
+
+def _options(verb: Verb[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Remove the fields of HOW_TO_RUN from the values of a body, and return them.
+
+    Raises:
+        InvalidArgument: one of them has the wrong type.
+    """
+    options = {name: values.pop(name) for name in options_of(verb) if name in values}
+    if type(options.get("dry_run", False)) is not bool:
+        raise InvalidArgument("dry_run: expected true or false")
+    if type(options.get("confirm", False)) not in (bool, str):
+        raise InvalidArgument("confirm: expected true or false, or the name of the cluster")
+    if "wait" in options:
+        wait, most = options["wait"], HOW_TO_RUN["wait"]["maximum"]
+        if type(wait) not in (int, float) or not 0 <= wait <= most:
+            raise InvalidArgument(f"wait: expected seconds between 0 and {most}")
+    elif verb.waits:
+        options["wait"] = HOW_TO_RUN["wait"]["default"]
+    return options
+
+
+def _confirm(given: bool | str, typed_name: str | None, question: str) -> None:
+    """Check the confirmation of a request.
+
+    Raises:
+        NotConfirmed: the request does not have it.
+    """
+    wanted: bool | str = True if typed_name is None else typed_name
+    if given is not wanted and given != wanted:
+        raise NotConfirmed(f"{question} Confirm with {json.dumps({'confirm': wanted})}")
+
+
+def _audit(verb: Verb[Any], request: Request, options: Mapping[str, Any], outcome: str, seconds: float) -> None:
+    """Log who has changed something. Arguments are not logged: values of configs may be secrets."""
+    log.info(
+        "%s ran %s %s%s from %s: %s (%.3f s)",
+        request.state.principal,
+        verb.noun,
+        verb.name,
+        " as a dry run" if options.get("dry_run") else "",
+        request.client.host if request.client is not None else "unknown",
+        outcome,
+        seconds,
+    )

@@ -1,0 +1,162 @@
+"""Query parameters and JSON objects as arguments of verbs.
+
+A list in a query is a parameter that is repeated. A parameter that is a document takes its text, which the verb reads
+from a temporary file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kwire.secret import Secret
+from kwire.verbs import similar
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.verb import Danger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kwire.verbs.verb import Parameter, Verb
+
+__all__ = ["HOW_TO_RUN", "arguments", "from_query", "options_of"]
+
+HOW_TO_RUN: dict[str, dict[str, Any]] = {
+    "dry_run": {"type": "boolean", "default": False, "description": "Report what would change, and change nothing."},
+    "confirm": {
+        "type": ["boolean", "string"],
+        "default": False,
+        "description": "True destroys without a question. Some clusters require their name in the server's "
+        "configuration instead.",
+    },
+    "wait": {
+        "type": "number",
+        "minimum": 0,
+        "maximum": 600,
+        "default": 30,
+        "description": "Seconds to wait until every broker reports the change.",
+    },
+}
+"""The schemas of the fields beside the parameters of a verb. No parameter has one of these names."""
+
+BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def options_of(verb: Verb[Any]) -> Mapping[str, Any]:
+    """Return the schemas of the fields beside the parameters of a verb that changes something."""
+    absent = {"confirm"} if verb.danger is not Danger.DESTROYS else set()
+    return {
+        name: schema for name, schema in HOW_TO_RUN.items() if name not in absent and (name != "wait" or verb.waits)
+    }
+
+
+def from_query(verb: Verb[Any], items: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the parameters in a query as JSON values.
+
+    Raises:
+        InvalidArgument: a parameter is unknown, repeated without being a list, or not a value of its type.
+    """
+    known = {each.name: each for each in verb.parameters()}
+    found: dict[str, Any] = {}
+    for name, text in items:
+        parameter = known.get(name)
+        value = text if parameter is None else _json_value(parameter, text)
+        if parameter is not None and parameter.many:
+            found.setdefault(name, []).append(value)
+        elif name in found:
+            raise InvalidArgument(f"{name} is given twice")
+        else:
+            found[name] = value
+    return found
+
+
+@contextmanager
+def arguments(verb: Verb[Any], values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return the arguments of a verb from JSON values, with temporary files of documents as long as it runs.
+
+    Raises:
+        InvalidArgument: a parameter is missing, unknown, or has the wrong type.
+    """
+    parameters = verb.parameters()
+    names = tuple(each.name for each in parameters)
+    for name in values:
+        if name not in names:
+            suggested = similar(name, names)
+            hint = f"did you mean {' or '.join(suggested)}?" if suggested else f"it has {', '.join(names) or 'none'}"
+            raise InvalidArgument(f"{verb.noun} {verb.name} has no parameter {name!r}: {hint}")
+    with tempfile.TemporaryDirectory(prefix="kwire-http-") as folder:
+        yield {
+            each.name: _argument(each, values[each.name], Path(folder)) if each.name in values else _default(each)
+            for each in parameters
+        }
+
+
+def _default(parameter: Parameter) -> Any:
+    if parameter.many:
+        return []
+    if parameter.required:
+        raise InvalidArgument(f"{parameter.name} is required")
+    return parameter.default
+
+
+def _argument(parameter: Parameter, value: Any, folder: Path) -> Any:
+    if value is None and not parameter.required and not parameter.many:
+        return parameter.default
+    if not parameter.many:
+        return _one(parameter, value, folder)
+    if not isinstance(value, list):
+        raise InvalidArgument(f"{parameter.name}: expected a list, got {_type_name(value)}")
+    return [_one(parameter, each, folder) for each in value]
+
+
+def _one(parameter: Parameter, value: Any, folder: Path) -> Any:
+    """Return a value of the parameter's type from one JSON value."""
+    kind = parameter.type
+    wanted: Any = kind if kind in (bool, int, float) else str
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not wanted:
+        raise InvalidArgument(f"{parameter.name}: expected {_article(wanted)}, got {_type_name(value)}")
+    if kind is Secret:
+        return Secret(value)
+    if kind is Path:
+        file = folder / parameter.name
+        file.write_text(value, encoding="utf-8")
+        return file
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        choices = {str(each.value).lower(): each for each in kind}
+        if value.lower() not in choices:
+            raise InvalidArgument(f"{parameter.name}: expected {' or '.join(choices)}, got {value!r}")
+        return choices[value.lower()]
+    return value
+
+
+def _json_value(parameter: Parameter, text: str) -> Any:
+    """Return the text of a query as a JSON value of the parameter's type."""
+    try:
+        if parameter.type is bool:
+            return BOOLEANS[text.lower()]
+        if parameter.type in (int, float):
+            return parameter.type(text)
+    except (KeyError, ValueError):
+        raise InvalidArgument(f"{parameter.name}: expected {_article(parameter.type)}, got {text!r}") from None
+    return text
+
+
+def _article(kind: type) -> str:
+    return {bool: "true or false", int: "an integer", float: "a number"}.get(kind, "a string")
+
+
+def _type_name(value: Any) -> str:
+    names = {
+        bool: "a boolean",
+        int: "an integer",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+    }
+    return "null" if value is None else names[type(value)]

@@ -1,0 +1,150 @@
+"""What changes in a cluster, as server-sent events.
+
+A poller asks every broker. Each of them reports a change itself, so an event names the broker that reported it. A
+broker that does not respond is an event as well: `broker-unreachable`, and `broker-reachable` once it responds.
+
+A stream starts with the event `state`. A reader that reconnects with the header Last-Event-ID receives what it missed;
+one that is too slow receives the event `lost` and continues with the oldest event that is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import secrets
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from kwire.client import Poller
+from kwire.errors import KwireError
+from kwire.verbs.rows import json_value
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from kwire.client import ConnectionConfig, Poll
+
+__all__ = ["ChangeFeed"]
+
+log = logging.getLogger("kwire.http")
+
+KEPT = 2000
+"""Events that are kept for readers that reconnect."""
+HEARTBEAT = 10.0
+"""Seconds without an event after which a comment is sent, so that a closed connection is noticed."""
+PAUSE = 2.0
+"""Seconds before a poller that failed is started again."""
+
+
+class ChangeFeed:
+    """Polls a cluster from the first reader on, and keeps its latest events.
+
+    Args:
+        bootstrap: some brokers of the cluster.
+        interval: seconds between two polls of a broker.
+        config: TLS and SASL; None for plaintext.
+    """
+
+    def __init__(self, bootstrap: str, interval: float, config: ConnectionConfig | None = None) -> None:
+        self._bootstrap = bootstrap
+        self._interval = interval
+        self._config = config
+        self._run_id = secrets.token_hex(4)  # event ids of an earlier process mean nothing
+        self._events: deque[tuple[int, str, str]] = deque(maxlen=KEPT)
+        self._last_id = 0
+        self._changed = asyncio.Condition()
+        self._unreachable: dict[str, dict[str, Any]] = {}
+        self._cluster_id: str | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._polled = asyncio.Event()
+        self._closed = False
+
+    async def close(self) -> None:
+        """Stop polling, and end all streams."""
+        async with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._polled.set()
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def stream(self, last_event_id: str | None) -> AsyncIterator[str]:
+        """Yield the text of server-sent events until the feed is closed.
+
+        Args:
+            last_event_id: the last event that the reader has seen; None for new events only.
+        """
+        if self._task is None:
+            self._task = asyncio.create_task(self._poll())
+        await self._polled.wait()  # changes are differences to the first poll
+        seen = self._position(last_event_id)
+        state = {"cluster_id": self._cluster_id, "unreachable": list(self._unreachable.values())}
+        yield self._text(seen, "state", json.dumps(state))
+        while not self._closed:
+            if not await self._wait_for_event_after(seen):
+                yield ": no change\n\n"
+                continue
+            oldest = self._events[0][0]
+            if oldest > seen + 1:
+                yield self._text(oldest - 1, "lost", json.dumps({"events": oldest - 1 - seen}))
+            later = "".join(self._text(*each) for each in self._events if each[0] > seen)
+            seen = self._last_id
+            yield later
+
+    async def _wait_for_event_after(self, seen: int) -> bool:
+        """Return whether there is a later event, after waiting for one for a while."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HEARTBEAT), self._changed:
+                await self._changed.wait_for(lambda: self._last_id > seen or self._closed)
+        return self._last_id > seen
+
+    def _position(self, last_event_id: str | None) -> int:
+        run_id, _, number = (last_event_id or "").partition("-")
+        if run_id != self._run_id or not number.isdigit():
+            return self._last_id
+        return min(int(number), self._last_id)
+
+    def _text(self, id: int, name: str, data: str) -> str:
+        return f"id: {self._run_id}-{id}\nevent: {name}\ndata: {data}\n\n"
+
+    async def _poll(self) -> None:
+        while True:
+            try:
+                async with Poller(self._bootstrap, interval=self._interval, config=self._config) as poller:
+                    async for poll in poller:
+                        await self._take(poll)
+            except KwireError as error:
+                log.error("polling of %s failed: %s", self._bootstrap, error)
+            await asyncio.sleep(PAUSE)
+
+    async def _take(self, poll: Poll[Any]) -> None:
+        self._cluster_id = poll.cluster_id or self._cluster_id
+        reported = {"broker_id": poll.broker_id, "endpoint": poll.endpoint, "at": poll.polled_at.isoformat()}
+        if poll.error is not None:
+            if poll.endpoint not in self._unreachable:
+                failure = reported | {"text": f"broker {poll.broker_id} does not respond: {poll.error}"}
+                self._unreachable[poll.endpoint] = failure
+                await self._add("broker-unreachable", failure)
+            self._polled.set()
+            return
+        if self._unreachable.pop(poll.endpoint, None) is not None:
+            await self._add("broker-reachable", reported | {"text": f"broker {poll.broker_id} responds again"})
+        for event in poll.events:
+            await self._add(_name(type(event)), reported | {"text": str(event), "event": json_value(event)})
+        self._polled.set()
+
+    async def _add(self, name: str, data: dict[str, Any]) -> None:
+        async with self._changed:
+            self._last_id += 1
+            self._events.append((self._last_id, name, json.dumps(data)))
+            self._changed.notify_all()
+
+
+def _name(event_class: type) -> str:
+    """Return the name of an event: `leader-moved` for LeaderMoved."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", event_class.__name__).lower()

@@ -1,0 +1,94 @@
+"""The cluster that a server administers: its client, which all requests share, and what is allowed there."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kwire.client.admin import AdminClient
+from kwire.client.admin.errors import NotSupported
+from kwire.errors import KwireError
+from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.verb import Danger
+
+if TYPE_CHECKING:
+    from kwire.client import ConnectionConfig
+    from kwire.verbs.verb import Verb
+
+__all__ = ["ClusterAccess", "ServedCluster"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedCluster:
+    """A cluster, how to connect to it, and what is allowed there.
+
+    Attributes:
+        bootstrap: some of its brokers.
+        config: TLS and SASL; None for plaintext.
+        client_id: the client id of all requests.
+        timeout: seconds for each request.
+        cluster_id: the id that it must have before anything is changed; None for any.
+        read_only: whether changes are refused.
+        typed_name: the text that confirms a destruction, in place of `true`; None for `true`.
+    """
+
+    bootstrap: str
+    config: ConnectionConfig | None = None
+    client_id: str = "kwire-http"
+    timeout: float = 30.0
+    cluster_id: str | None = None
+    read_only: bool = False
+    typed_name: str | None = None
+
+
+class ClusterAccess:
+    """Opens the client of a cluster when it is needed first, so that a server can start before its cluster."""
+
+    def __init__(self, cluster: ServedCluster) -> None:
+        self.cluster = cluster
+        self._opening: asyncio.Task[AdminClient] | None = None
+
+    async def admin(self) -> AdminClient:
+        """Return the client.
+
+        Raises:
+            ConnectionFault: no broker responds.
+        """
+        opening = self._opening
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
+            opening = self._opening = asyncio.create_task(self._open())
+        return await asyncio.shield(opening)  # the others that wait for it go on if one request is cancelled
+
+    async def close(self) -> None:
+        """Close the client."""
+        if self._opening is not None:
+            self._opening.cancel()
+            with suppress(asyncio.CancelledError, KwireError):
+                await (await self._opening).close()
+
+    async def _open(self) -> AdminClient:
+        cluster = self.cluster
+        return await AdminClient.open(
+            cluster.bootstrap, client_id=cluster.client_id, timeout=cluster.timeout, config=cluster.config
+        )
+
+    async def check(self, verb: Verb[Any], *, dry_run: bool) -> None:
+        """Check that the cluster has a verb and that it may be run there.
+
+        Raises:
+            NotSupported: clusters of this kind do not have it.
+            InvalidArgument: the cluster is read-only, or it is another one than expected.
+        """
+        admin = await self.admin()
+        if admin.dialect not in verb.dialects:
+            raise NotSupported(f"{verb.noun} {verb.name}", f"its dialect is {admin.dialect}")
+        if verb.danger is Danger.READS or dry_run:
+            return
+        if self.cluster.read_only:
+            raise InvalidArgument("the cluster is read-only in the configuration of the server")
+        if self.cluster.cluster_id is not None:
+            found = (await admin.describe_cluster()).cluster_id
+            if found != self.cluster.cluster_id:
+                raise InvalidArgument(f"the cluster is {found}, and the server expects {self.cluster.cluster_id}")

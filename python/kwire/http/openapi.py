@@ -1,0 +1,153 @@
+"""The OpenAPI document of the server, generated from the registry of verbs."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kwire import __version__
+from kwire.http.arguments import options_of
+from kwire.http.schemas import Components, parameter_schema
+from kwire.verbs import find_verb, noun_help, nouns, verbs
+from kwire.verbs.verb import Danger
+
+if TYPE_CHECKING:
+    from kwire.verbs.verb import Parameter, Verb
+
+__all__ = ["openapi_document", "served_verbs"]
+
+FAILURE = {
+    "type": "object",
+    "description": "An item that a broker refused, in place of its row.",
+    "properties": {"name": {"type": "string"}, "error": {"$ref": "#/components/schemas/Error"}},
+    "required": ["name", "error"],
+}
+ERROR = {
+    "type": "object",
+    "properties": {
+        "code": {"type": ["integer", "null"], "description": "Kafka's error code, if a broker reported it."},
+        "name": {"type": "string"},
+        "message": {"type": "string"},
+    },
+    "required": ["code", "name", "message"],
+}
+ERRORS = {
+    "400": "An argument is invalid, or the cluster does not have the operation.",
+    "401": "The token is missing or unknown.",
+    "403": "The role of the token, or Kafka's permissions, do not allow it.",
+    "404": "The topic, group, or transaction is unknown.",
+    "409": "A broker refused it.",
+    "502": "The response of a broker was lost: the outcome is unknown.",
+    "503": "No broker responds, or a time ran out.",
+}
+
+
+@cache
+def served_verbs() -> tuple[Verb[Any], ...]:
+    """Return the verbs that the server has: all but those that write files on the machine where they run."""
+    found = (find_verb(noun, name) for noun in nouns() for name in verbs(noun))
+    return tuple(verb for verb in found if verb is not None and not any(map(_writes_file, verb.parameters())))
+
+
+def openapi_document() -> dict[str, Any]:
+    """Return the document, as OpenAPI 3.1."""
+    components = Components()
+    components.schemas |= {"Error": ERROR, "Failure": FAILURE}
+    paths = {f"/api/v1/{verb.noun}/{verb.name}": _path(verb, components) for verb in served_verbs()}
+    paths["/api/v1/events"] = {"get": _events()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "kwire",
+            "version": __version__,
+            "description": "Administration of a Kafka cluster. Verbs that read are GET requests, and the others are "
+            "POST requests. Verbs that destroy something require `confirm`.",
+        },
+        "security": [{"token": []}],
+        "tags": [{"name": noun, "description": noun_help(noun)} for noun in nouns()],
+        "paths": dict(sorted(paths.items())),
+        "components": {
+            "schemas": components.schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _path(verb: Verb[Any], components: Components) -> dict[str, Any]:
+    summary, _, description = verb.help.partition("\n")
+    operation: dict[str, Any] = {
+        "operationId": f"{verb.noun}-{verb.name}",
+        "tags": [verb.noun],
+        "summary": summary,
+        "description": description.strip(),
+        "x-danger": verb.danger.name.lower(),
+        "responses": _responses(components.schema(verb.result), destroys=verb.danger is Danger.DESTROYS),
+    }
+    if verb.danger is Danger.READS:
+        operation["parameters"] = [
+            {
+                "name": each.name,
+                "in": "query",
+                "description": each.declared.help,
+                "required": each.required and not each.many,
+                "schema": parameter_schema(each),
+            }
+            for each in verb.parameters()
+        ]
+        return {"get": operation}
+    properties = {each.name: parameter_schema(each) | {"description": each.declared.help} for each in verb.parameters()}
+    required = [each.name for each in verb.parameters() if each.required and not each.many]
+    schema = {
+        "type": "object",
+        "properties": {**properties, **options_of(verb)},
+        "required": required,
+        "additionalProperties": False,
+    }
+    operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    return {"post": operation}
+
+
+def _responses(row: dict[str, Any], *, destroys: bool) -> dict[str, Any]:
+    item = {"anyOf": [row, {"$ref": "#/components/schemas/Failure"}]}
+    fields: dict[str, Any] = {
+        "rows": {"type": "array", "items": item},
+        "warnings": {"type": "array", "items": {"type": "string"}},
+        "summary": {"type": "string", "description": "What a check has found."},
+    }
+    rows = {"type": "object", "properties": fields, "required": ["rows"]}
+    error = {"type": "object", "properties": {"error": {"$ref": "#/components/schemas/Error"}, **fields}}
+    errors = {**ERRORS, "428": "The request must be confirmed."} if destroys else ERRORS
+    return {
+        "200": _response("The rows.", rows),
+        "207": _response("The rows. Some items failed.", rows),
+        **{status: _response(description, error) for status, description in errors.items()},
+    }
+
+
+def _response(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _events() -> dict[str, Any]:
+    return {
+        "operationId": "events",
+        "summary": "Stream what changes in the cluster, as server-sent events.",
+        "description": "The name of an event is that of a metadata event, such as `leader-moved`, or "
+        "`broker-unreachable`, `broker-reachable`, `state` at the start, and `lost` for a reader that is too slow.",
+        "parameters": [
+            {
+                "name": "Last-Event-ID",
+                "in": "header",
+                "description": "The last event that was received.",
+                "schema": {"type": "string"},
+            }
+        ],
+        "responses": {
+            "200": {"description": "The events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        },
+    }
+
+
+def _writes_file(parameter: Parameter) -> bool:
+    return parameter.type is Path and not parameter.declared.document

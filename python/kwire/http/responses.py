@@ -1,0 +1,82 @@
+"""Rows and errors of verbs as JSON, and the statuses of responses."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from kwire.client.admin import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.verbs.problems import Problem, problem_of
+from kwire.verbs.rows import json_value
+from kwire.verbs.verb import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["STATUSES", "error_response", "refuse", "rows_response", "status_of"]
+
+STATUSES = {
+    Problem.REFUSED: 409,
+    Problem.USAGE: 400,
+    Problem.NOT_AUTHORIZED: 403,
+    Problem.UNREACHABLE: 503,
+    Problem.OUTCOME_UNKNOWN: 502,
+}
+"""The status of a response by the problem that ended a run."""
+NOT_FOUND = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+        ErrorCode.RESOURCE_NOT_FOUND,
+    }
+)
+PARTLY = 207
+
+
+def status_of(error: Exception) -> int:
+    """Return the status for an error."""
+    if isinstance(error, AdminError) and error.code in NOT_FOUND:
+        return 404
+    return STATUSES[problem_of(error)]
+
+
+def rows_response(
+    rows: Sequence[Any], warnings: Sequence[str] = (), *, summary: str | None = None, status: int | None = None
+) -> Response:
+    """Return the response of a run: 200; 207 if some items failed; the status of the first error if all failed.
+
+    Args:
+        rows: the rows and failures.
+        warnings: sentences beside the result.
+        summary: what a check has found.
+        status: the status instead.
+    """
+    failures = [row for row in rows if isinstance(row, Failure)]
+    if status is None:
+        status = 200 if not failures else PARTLY if len(failures) < len(rows) else status_of(failures[0].error)
+    body: dict[str, Any] = {"rows": json_value(rows)}
+    if warnings:
+        body["warnings"] = list(warnings)
+    if summary is not None:
+        body["summary"] = summary
+    return _json(body, status)
+
+
+def error_response(error: Exception) -> Response:
+    """Return the response for an error of a whole run."""
+    if isinstance(error, AdminError):
+        return refuse(status_of(error), error.name, str(error), error.code)
+    return refuse(status_of(error), type(error).__name__, str(error))
+
+
+def refuse(status: int, name: str, message: str, code: int | None = None) -> Response:
+    """Return the response of a request that is not served."""
+    return _json({"error": {"code": code, "name": name, "message": message}}, status)
+
+
+def _json(body: Any, status: int) -> Response:
+    return Response(json.dumps(body, separators=(",", ":")).encode("ascii"), status, media_type="application/json")

@@ -1,0 +1,91 @@
+"""JSON Schemas of the parameters and rows of verbs, derived from their type hints."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from inspect import Parameter as Signature
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from kwire.secret import Secret
+
+if TYPE_CHECKING:
+    from kwire.verbs.verb import Parameter
+
+__all__ = ["Components", "parameter_schema"]
+
+PLAIN: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    NoneType: {"type": "null"},
+    bytes: {"type": "string", "description": "Hexadecimal."},
+    UUID: {"type": "string", "description": "URL-safe base64 without padding, as Kafka prints ids."},
+    datetime: {"type": "string", "format": "date-time"},
+    Path: {"type": "string", "description": "The contents of the file."},
+    Secret: {"type": "string", "format": "password", "writeOnly": True},
+}
+
+
+class Components:
+    """The schemas of row classes, which an OpenAPI document refers to by name."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, dict[str, Any]] = {}
+        self._classes: dict[str, type] = {}
+
+    def schema(self, kind: Any) -> dict[str, Any]:
+        """Return the schema of a type; that of a dataclass is a reference.
+
+        Raises:
+            TypeError: rows cannot have values of this type.
+        """
+        if kind in PLAIN:
+            return PLAIN[kind]
+        origin, arguments = get_origin(kind), get_args(kind)
+        if origin in (Union, UnionType):
+            return {"anyOf": [self.schema(each) for each in arguments]}
+        if origin in (tuple, list):
+            return {"type": "array", "items": self.schema(arguments[0])}
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            return {"type": "object", "additionalProperties": self.schema(arguments[1])}
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return {"enum": [each.value for each in kind]}
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+            return {"$ref": f"#/components/schemas/{self._add(kind)}"}
+        raise TypeError(f"{kind} has no JSON Schema")
+
+    def _add(self, row_class: type) -> str:
+        """Add the schema of a row class and return its name, which contains the noun if two classes have the same."""
+        name = row_class.__name__
+        if self._classes.get(name, row_class) is not row_class:
+            name = f"{row_class.__module__.split('.')[-2].title().replace('_', '')}{name}"
+        if name not in self.schemas:
+            self._classes[name] = row_class
+            self.schemas[name] = {}  # a class may contain itself
+            hints = get_type_hints(row_class)
+            names = [field.name for field in dataclasses.fields(row_class)]
+            self.schemas[name] = {
+                "type": "object",
+                "description": (row_class.__doc__ or "").partition("\n")[0],
+                "properties": {each: self.schema(hints[each]) for each in names},
+                "required": names,
+            }
+        return name
+
+
+def parameter_schema(parameter: Parameter) -> dict[str, Any]:
+    """Return the schema of a parameter."""
+    schema = Components().schema(parameter.type)
+    if parameter.many:
+        return {"type": "array", "items": schema}
+    default = parameter.default
+    if default is None or default is Signature.empty:
+        return schema
+    return schema | {"default": default.value if isinstance(default, Enum) else default}

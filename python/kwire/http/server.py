@@ -1,0 +1,167 @@
+"""Runs the application with uvicorn until a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from kwire import ready_file
+from kwire.errors import KwireError
+from kwire.http.access import Role, is_loopback
+from kwire.http.application import application
+from kwire.http.change_feed import ChangeFeed
+from kwire.protocol.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from kwire.http.access import Token
+    from kwire.http.cluster_access import ServedCluster
+
+__all__ = ["HttpOptions", "UnsafeAddress", "parse_address", "serve"]
+
+CONNECTIONS = 512
+"""Connections and running requests; more are answered with 503."""
+STOP_SECONDS = 5
+
+
+class UnsafeAddress(KwireError, ValueError):
+    """The server would be open to everybody, or its certificate cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """How the server listens.
+
+    Attributes:
+        listen: its address; port 0 is a free one.
+        tokens: who may use it. Required unless the address is loopback.
+        anonymous: what requests without a token may do if there are no tokens.
+        certificate: PEM file with the certificate chain; None for HTTP without TLS.
+        key: PEM file with its private key; None if `certificate` contains it.
+        interval: seconds between two polls of a broker while somebody reads the changes.
+        ready_file: where `url` and `pid` are written as JSON once the server listens.
+    """
+
+    listen: Endpoint
+    tokens: Sequence[Token] = ()
+    anonymous: Role = Role.READ
+    certificate: Path | None = None
+    key: Path | None = None
+    interval: float = 1.0
+    ready_file: Path | None = None
+
+    def check(self) -> None:
+        """Check that not everybody can use the server.
+
+        Raises:
+            UnsafeAddress: the address is not loopback, and there are no tokens.
+        """
+        if not self.tokens and not is_loopback(self.listen.host):
+            raise UnsafeAddress(f"{self.listen} is not a loopback address: give --tokens FILE, or listen on 127.0.0.1")
+
+
+def parse_address(text: str) -> Endpoint:
+    """Return the address to listen on, `HOST:PORT` or `[ADDRESS]:PORT`.
+
+    Raises:
+        ValueError: the text is not an address.
+    """
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not (port.isascii() and port.isdigit() and int(port) <= 0xFFFF):
+        raise ValueError(f"{text!r} is not an address: write HOST:PORT")
+    return Endpoint(host, int(port))
+
+
+def serve(cluster: ServedCluster, options: HttpOptions, started: Callable[[str], None]) -> None:
+    """Serve a cluster until SIGINT or SIGTERM.
+
+    Args:
+        cluster: the cluster.
+        options: how to listen.
+        started: called with the URL once the server listens.
+
+    Raises:
+        UnsafeAddress: see HttpOptions.check, or the certificate cannot be read.
+        OSError: the address cannot be used.
+    """
+    options.check()
+    context = _tls_context(options)
+    listener = _bind(options.listen)
+    host, port = listener.getsockname()[:2]
+    url = f"{'http' if context is None else 'https'}://{f'[{host}]' if ':' in host else host}:{port}"
+    feed = ChangeFeed(cluster.bootstrap, options.interval, cluster.config)
+    config = uvicorn.Config(
+        application(cluster, feed, options.tokens, options.anonymous),
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        log_config=None,
+        ws="none",
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        ssl_context_factory=None if context is None else lambda _config, _default: context,
+    )
+    server = _Server(config, feed)
+
+    def stop(_number: int, _frame: object) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises a signal again once it has stopped
+        signal.signal(number, stop)
+    asyncio.run(_run(server, listener, options.ready_file, url, started))
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams of changes before it waits for the requests that still run."""
+
+    def __init__(self, config: uvicorn.Config, feed: ChangeFeed) -> None:
+        super().__init__(config)
+        self._feed = feed
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._feed.close()
+        await super().shutdown(sockets)
+
+
+async def _run(
+    server: uvicorn.Server, listener: socket.socket, ready: Path | None, url: str, started: Callable[[str], None]
+) -> None:
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
+    if server.started:
+        if ready is not None:
+            ready_file.write_atomically(ready, {"url": url, "pid": os.getpid()})
+        started(url)
+    try:
+        await serving
+    finally:
+        if ready is not None:
+            ready_file.remove(ready)
+
+
+def _tls_context(options: HttpOptions) -> ssl.SSLContext | None:
+    if options.certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(options.certificate, options.key)
+    except OSError as error:  # an SSLError is one
+        raise UnsafeAddress(f"cannot read the certificate {options.certificate} or its key: {error}") from None
+    return context
+
+
+def _bind(address: Endpoint) -> socket.socket:
+    family = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0][0]
+    return socket.create_server((address.host, address.port), family=family)

@@ -1,0 +1,48 @@
+"""The OpenAPI document is valid and describes every verb that the server has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openapi_spec_validator import validate
+
+from kwire import verbs
+from kwire.http.openapi import openapi_document, served_verbs
+
+if TYPE_CHECKING:
+    from tests.http.server_process import ServerProcess
+
+
+def test_document_is_valid() -> None:
+    validate(openapi_document())
+
+
+def test_server_serves_the_document(server: ServerProcess) -> None:
+    assert server.get("/openapi.json").body == openapi_document()
+
+
+def test_every_verb_is_described_except_those_that_write_files() -> None:
+    every = {f"/api/v1/{noun}/{name}" for noun in verbs.nouns() for name in verbs.verbs(noun)}
+    assert every - set(openapi_document()["paths"]) == {"/api/v1/tokens/create"}
+
+
+def test_verbs_that_read_are_get_and_others_post() -> None:
+    paths = openapi_document()["paths"]
+    assert paths["/api/v1/topics/list"].keys() == {"get"}
+    assert paths["/api/v1/topics/create"].keys() == {"post"}
+
+
+def test_verbs_that_destroy_have_a_confirmation() -> None:
+    for verb in served_verbs():
+        operation = openapi_document()["paths"][f"/api/v1/{verb.noun}/{verb.name}"].get("post")
+        if operation is not None:
+            properties = operation["requestBody"]["content"]["application/json"]["schema"]["properties"]
+            assert ("confirm" in properties) == (operation["x-danger"] == "destroys")
+            assert "dry_run" in properties
+
+
+def test_secrets_are_fields_of_a_body() -> None:
+    """Addresses of requests end up in logs."""
+    properties = openapi_document()["paths"]["/api/v1/users/set"]["post"]["requestBody"]["content"]
+    password = properties["application/json"]["schema"]["properties"]["password"]
+    assert (password["format"], password["writeOnly"]) == ("password", True)
