@@ -47,7 +47,7 @@ class HttpOptions:
         anonymous: what requests without a token may do if there are no tokens.
         certificate: PEM file with the certificate chain; None for HTTP without TLS.
         key: PEM file with its private key; None if `certificate` contains it.
-        interval: seconds between two polls of a broker while somebody reads the changes.
+        interval: seconds between two polls of a broker while a client reads the changes.
         ready_file: where `url` and `pid` are written as JSON once the server listens.
     """
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between two polls of a broker while somebody reads the changes.",
+    help="Time between two polls of a broker while a client reads the changes.",
 )
 @click.option(
     "--ready-file",
@@ -78,7 +78,7 @@ def http(
     ready_file: Path | None,
     **cluster: Any,
 ) -> int:
-    """Serve administration over HTTP: all verbs as JSON, changes as events, and a live page.
+    """Serve administration over HTTP: verbs as JSON, changes, and a live page.
 
     The page is at /, the description of the interface at /openapi.json. Verbs that read are GET requests such as
     /api/v1/topics/list. The others are POST requests with a JSON object.
