@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from kwire.errors import KwireError
 from kwire.http.access import AccessControl, Role
-from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, options_of
+from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of
 from kwire.http.cluster_access import ClusterAccess
 from kwire.http.openapi import openapi_document, served_verbs
 from kwire.http.responses import error_response, refuse, rows_response
@@ -92,7 +92,7 @@ def application(
         Route("/api/v1/events", _guarded(Danger.READS, events)),
     ]
     for verb in served_verbs():
-        method = "GET" if verb.danger is Danger.READS else "POST"
+        method = "GET" if is_get(verb) else "POST"
         endpoint = _guarded(verb.danger, partial(_run, access, verb))
         routes.append(Route(f"/api/v1/{verb.noun}/{verb.name}", endpoint, methods=[method]))
     app = Starlette(
@@ -144,7 +144,7 @@ async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Resp
     warnings: list[str] = []
     options: dict[str, Any] = {}
     try:
-        if verb.danger is Danger.READS:
+        if is_get(verb):
             values = from_query(verb, request.query_params.multi_items())
         else:
             values = await _json_object(request)

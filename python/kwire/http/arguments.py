@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kwire.verbs.verb import Parameter, Verb
 
-__all__ = ["HOW_TO_RUN", "arguments", "from_query", "options_of"]
+__all__ = ["HOW_TO_RUN", "arguments", "from_query", "is_get", "offered", "options_of"]
 
 HOW_TO_RUN: dict[str, dict[str, Any]] = {
     "dry_run": {"type": "boolean", "default": False, "description": "Report what would change, and change nothing."},
@@ -45,8 +45,20 @@ HOW_TO_RUN: dict[str, dict[str, Any]] = {
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
+def offered(verb: Verb[Any]) -> tuple[Parameter, ...]:
+    """Return the parameters that requests can have: all but paths of files on the machine of the server."""
+    return tuple(each for each in verb.parameters() if each.type is not Path or each.declared.document)
+
+
+def is_get(verb: Verb[Any]) -> bool:
+    """Return whether a verb is a GET request: it only reads, and has no documents, which are too long for addresses."""
+    return verb.danger is Danger.READS and not any(each.declared.document for each in offered(verb))
+
+
 def options_of(verb: Verb[Any]) -> Mapping[str, Any]:
-    """Return the schemas of the fields beside the parameters of a verb that changes something."""
+    """Return the schemas of the fields beside the parameters in the body of a request."""
+    if verb.danger is Danger.READS:
+        return {}
     absent = {"confirm"} if verb.danger is not Danger.DESTROYS else set()
     return {
         name: schema for name, schema in HOW_TO_RUN.items() if name not in absent and (name != "wait" or verb.waits)
@@ -59,7 +71,7 @@ def from_query(verb: Verb[Any], items: Sequence[tuple[str, str]]) -> dict[str, A
     Raises:
         InvalidArgument: a parameter is unknown, repeated without being a list, or not a value of its type.
     """
-    known = {each.name: each for each in verb.parameters()}
+    known = {each.name: each for each in offered(verb)}
     found: dict[str, Any] = {}
     for name, text in items:
         parameter = known.get(name)
@@ -80,7 +92,7 @@ def arguments(verb: Verb[Any], values: Mapping[str, Any]) -> Iterator[dict[str, 
     Raises:
         InvalidArgument: a parameter is missing, unknown, or has the wrong type.
     """
-    parameters = verb.parameters()
+    parameters = offered(verb)
     names = tuple(each.name for each in parameters)
     for name in values:
         if name not in names:

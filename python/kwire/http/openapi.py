@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire import __version__
-from kwire.http.arguments import options_of
+from kwire.http.arguments import is_get, offered, options_of
 from kwire.http.schemas import Components, parameter_schema
 from kwire.verbs import find_verb, noun_help, nouns, verbs
 from kwire.verbs.verb import Danger
@@ -45,9 +45,9 @@ ERRORS = {
 
 @cache
 def served_verbs() -> tuple[Verb[Any], ...]:
-    """Return the verbs that the server has: all but those that write files on the machine where they run."""
+    """Return the verbs that the server has: all but those that require a file of the machine where they run."""
     found = (find_verb(noun, name) for noun in nouns() for name in verbs(noun))
-    return tuple(verb for verb in found if verb is not None and not any(map(_writes_file, verb.parameters())))
+    return tuple(verb for verb in found if verb is not None and not any(map(_requires_file, verb.parameters())))
 
 
 def openapi_document() -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _path(verb: Verb[Any], components: Components) -> dict[str, Any]:
         "x-danger": verb.danger.name.lower(),
         "responses": _responses(components.schema(verb.result), destroys=verb.danger is Danger.DESTROYS),
     }
-    if verb.danger is Danger.READS:
+    if is_get(verb):
         operation["parameters"] = [
             {
                 "name": each.name,
@@ -93,11 +93,11 @@ def _path(verb: Verb[Any], components: Components) -> dict[str, Any]:
                 "required": each.required and not each.many,
                 "schema": parameter_schema(each),
             }
-            for each in verb.parameters()
+            for each in offered(verb)
         ]
         return {"get": operation}
-    properties = {each.name: parameter_schema(each) | {"description": each.declared.help} for each in verb.parameters()}
-    required = [each.name for each in verb.parameters() if each.required and not each.many]
+    properties = {each.name: parameter_schema(each) | {"description": each.declared.help} for each in offered(verb)}
+    required = [each.name for each in offered(verb) if each.required and not each.many]
     schema = {
         "type": "object",
         "properties": {**properties, **options_of(verb)},
@@ -149,5 +149,5 @@ def _events() -> dict[str, Any]:
     }
 
 
-def _writes_file(parameter: Parameter) -> bool:
-    return parameter.type is Path and not parameter.declared.document
+def _requires_file(parameter: Parameter) -> bool:
+    return parameter.type is Path and not parameter.declared.document and parameter.default is not None

@@ -46,13 +46,15 @@ class SimulatedBroker:
 )
 async def simulate(
     run: Run,
-    file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE")],
+    file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE", document=True)],
     throttle: Annotated[str, Option("Bytes a second of each broker [default: 50M].", "RATE")] = "50M",
     batch_size: Annotated[str, Option("Bytes that a batch copies [default: 50G].", "SIZE")] = "50G",
     moves_per_broker: Annotated[
         int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N")
     ] = 5,
-    snapshot: Annotated[Path | None, Option("Take sizes from a snapshot instead of the cluster.", "FILE")] = None,
+    snapshot: Annotated[
+        Path | None, Option("Take sizes from a snapshot instead of the cluster.", "FILE", document=True)
+    ] = None,
 ) -> Rows[SimulatedBroker]:
     """Simulate a plan: how long it takes, and the load of each broker meanwhile."""
     if moves_per_broker < 1:

@@ -31,7 +31,7 @@ class VerifiedPartition:
 
 @verb(examples=("reassign-partitions verify reassignment.json",))
 async def verify(
-    run: Run, file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE")]
+    run: Run, file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE", document=True)]
 ) -> Rows[VerifiedPartition]:
     """Check whether partitions have the replicas of a plan. The exit code is 6 if some do not."""
     targets = by_topic(read_file(file).targets)
