@@ -232,7 +232,7 @@ async def test_kip4_cluster_is_polled() -> None:
         async with poller(cluster, cluster_id="mine", requests=requests) as polling:
             polls = await until_all(polling, ALL, lambda poll: poll.api_key == 3)
             assert {(poll.dialect, poll.api_version, poll.cluster_id) for poll in polls if poll.api_key == 3} == {
-                ("kip4", 1, "mine")
+                ("kip4", 1, cluster.state.cluster_id)
             }
             await until_all(polling, ALL, lambda poll: poll.api_key == 1000)
             cluster.move_leader(TOPIC, 1, 3)

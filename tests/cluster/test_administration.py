@@ -10,6 +10,7 @@ import pytest
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.testing.local_cluster import LocalCluster
 from tests.cli.administration import Operator, check_cluster, check_topics
+from tests.cli.running import kwire
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
@@ -65,6 +66,18 @@ def test_health_names_the_problem_and_exits_with_6() -> None:
             "sick",
             "not in sync: 2",
         )
+
+
+def test_expected_cluster_id_is_checked(operator: Operator, tmp_path: Path) -> None:
+    [cluster] = operator.json("cluster", "describe")
+    config = tmp_path / "config.toml"
+    creation = ("-c", "dev", "topics", "create", "guarded", "-p", "1", "-r", "1")
+    for expected, code in (("another", 2), (cluster["cluster_id"], 0)):
+        config.write_text(f'[clusters.dev]\nbootstrap = "{operator.bootstrap}"\ncluster_id = "{expected}"\n')
+        run = kwire(*creation, KWIRE_CONFIG=str(config))
+        assert run.code == code, run
+        assert (f"belongs to the cluster {cluster['cluster_id']}, but" in run.err) == (code == 2)
+    operator.json("topics", "delete", "guarded", "--yes")
 
 
 def test_brokers(operator: Operator) -> None:

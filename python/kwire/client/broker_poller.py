@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN_BROKER", "BrokerPoller", "PollerContext"]
 
 METADATA = MetadataRequest.api_key
+CLUSTER_METADATA = ClusterMetadataRequest.api_key
 UNKNOWN_BROKER = -1
 """The id of an address that no response lists, such as a load balancer."""
 
@@ -97,6 +98,7 @@ class BrokerPoller:
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._has_metadata = asyncio.Event()
+        self._identified: Connection | None = None
         self._last_response = monotonic()
 
     def _new_connection(self, endpoint: Endpoint) -> PooledConnection:
@@ -216,6 +218,7 @@ class BrokerPoller:
         try:
             connection = await pooled.get()
             attempt = attempt._replace(connection=connection)
+            await self._look_up_cluster_id(connection)
             sent = request or _metadata_request(connection, self._context.options.dialect, brokers_only=brokers_only)
             attempt = attempt._replace(request=sent)
             attempt = attempt._replace(version=connection.negotiated.version_of(type(sent)))
@@ -223,6 +226,20 @@ class BrokerPoller:
         except (ConnectionFault, EncodeError) as error:  # the version of this broker may lack a field that is set
             return self._failed_poll(error, tracker, attempt)
         return self._successful_poll(response, connection, tracker)
+
+    async def _look_up_cluster_id(self, connection: Connection) -> None:
+        """Request the cluster id once for each connection to a node, because TopicMetadata of the drafts lacks it.
+
+        Raises:
+            ConnectionFault: the node does not respond.
+        """
+        negotiated = connection.negotiated
+        if negotiated.dialect != "kip4" or connection is self._identified:
+            return
+        self._identified = connection
+        if CLUSTER_METADATA in negotiated.versions and negotiated.version_of(ClusterMetadataRequest) >= 1:
+            response = await connection.send(ClusterMetadataRequest())
+            self._context.cluster_id = response.cluster_id or self._context.cluster_id
 
     def _failed_poll(
         self, error: ConnectionFault | EncodeError, tracker: ResponseTracker, attempt: _Attempt

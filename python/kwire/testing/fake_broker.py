@@ -44,7 +44,7 @@ KEPT_REQUESTS = 10_000
 
 VERSIONS = {
     "kafka": {3: (0, 13), 18: (0, 4), 32: (1, 4), 60: (0, 2)},
-    "kip4": {3: (1, 1), 18: (0, 3), 1000: (0, 0)},
+    "kip4": {3: (1, 1), 18: (0, 3), 1000: (0, 1)},
 }
 """The lowest and highest served version by dialect and API key."""
 

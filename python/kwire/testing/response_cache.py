@@ -127,7 +127,7 @@ def cluster_metadata(state: ClusterState, controller_id: int) -> ClusterMetadata
     """Return a ClusterMetadata response."""
     brokers = _kip4_brokers(state)
     controller = next((broker for broker in brokers if broker.node_id == controller_id), None)
-    return ClusterMetadataResponse(error_code=0, brokers=brokers, controller=controller)
+    return ClusterMetadataResponse(error_code=0, brokers=brokers, controller=controller, cluster_id=state.cluster_id)
 
 
 def describe_cluster(

@@ -77,6 +77,9 @@ async def test_cluster_metadata_lists_brokers_and_controller(server: EmbeddedZoo
                 (each.settings.id, each.host, each.port) for each in both
             ]
             assert response.controller.node_id == 1
+        ids = {(await send(node, ClusterMetadataRequest())).cluster_id for node in both}
+        assert ids == {both[0].status()["cluster_id"]}
+        assert len(*ids) == 22
 
 
 async def test_node_on_wildcard_address_advertises_its_host_name(server: EmbeddedZooKeeper) -> None:

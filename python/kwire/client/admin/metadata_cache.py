@@ -147,5 +147,7 @@ def described_by_kip4(response: ClusterMetadataResponse) -> ClusterDescription:
     brokers = tuple(BrokerAddress(each.node_id, each.host, each.port) for each in response.brokers)
     controller = response.controller
     return ClusterDescription(
-        brokers, None if controller is None else BrokerAddress(controller.node_id, controller.host, controller.port)
+        brokers,
+        None if controller is None else BrokerAddress(controller.node_id, controller.host, controller.port),
+        response.cluster_id,
     )

@@ -116,7 +116,7 @@ class ClusterDescription(NamedTuple):
     Attributes:
         brokers: in the order of the response.
         controller: None during an election. A KRaft cluster names a random broker, which forwards commands.
-        cluster_id: None in the dialect of the KIP-4 drafts.
+        cluster_id: None if the broker does not report it, as nodes of earlier versions.
     """
 
     brokers: tuple[BrokerAddress, ...]

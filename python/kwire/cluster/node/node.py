@@ -160,7 +160,7 @@ class Node:
             self.metrics_port, self._stop_metrics = self.metrics.serve(*settings.metrics)
         if settings.broker_listen is not None:
             await self._broker_listener.start(*settings.broker_listen)
-        await session.join(self._endpoints())
+        await self._join(session)
         loop = asyncio.get_running_loop()
         self._session_loop = loop.create_task(self._replace_sessions(), name="sessions")
         self._compatibility = loop.create_task(self._stop_if_incompatible(), name="compatibility")
@@ -306,12 +306,16 @@ class Node:
             return False
         try:
             await session.follow()
-            await session.join(self._endpoints())
+            await self._join(session)
         except Exception:  # whatever the reason, a node without a session is useless: retry
             log.exception("cannot start the ZooKeeper session, retrying")
             await session.close()
             return False
         return True
+
+    async def _join(self, session: NodeSession) -> None:
+        await session.join(self._endpoints())
+        self._services.cluster_id = session.cluster_id or self._services.cluster_id
 
     async def _send_metadata(self, broker_id: int, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
         """Send UpdateMetadata for this node's controller; to this node itself without a connection."""

@@ -38,6 +38,8 @@ class NodeServices:
     """Connections to other nodes."""
     backend: AdminBackend | None = None
     """The controller of the current ZooKeeper session; it answers 22 unless this node is the active controller."""
+    cluster_id: str | None = None
+    """The id of the cluster, once a session has read it."""
     authorizer: AclAuthorizer | None = None
     """Decides who may do what; None if everybody may do everything."""
 

@@ -20,4 +20,5 @@ def handle(request: ClusterMetadataRequest, context: RequestContext) -> ClusterM
         error_code=ErrorCode.NO_ERROR,
         brokers=tuple(context.node.metadata.brokers.values()),
         controller=context.node.controller,
+        cluster_id=context.node.cluster_id,
     )
