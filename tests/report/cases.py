@@ -10,6 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kwire.spark.record import Change, DataFile, Layout
+from kwire.spark.store import Store
+
 START = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 AT = pa.timestamp("us", "UTC")
 INTS = pa.list_(pa.int32())
@@ -94,10 +97,18 @@ def after(seconds: float) -> datetime:
 
 def write(folder: Path, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> Path:
     """Write a pipeline's folder with these rows; other tables are empty."""
+    store = Store(str(folder))
+    store.create({name: Layout(schema) for name, schema in SCHEMAS.items() if name.startswith("gold/")})
+    change = Change("gold", 0)
     for name, schema in SCHEMAS.items():
         rows = [{"cluster_id": "a-cluster"} | dict(row) for row in tables.get(name, ())]
-        (folder / name).mkdir(parents=True)
-        pq.write_table(pa.Table.from_pylist(rows, schema), folder / name / "part.parquet")
+        date = "" if name.startswith("gold/") else "date=2026-11-21/"
+        path = folder / name / f"{date}part.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(rows, schema), path)
+        partition = {"date": "2026-11-21"} if date else {}
+        change.added[name] = [DataFile(f"{date}part.parquet", partition, len(rows), path.stat().st_size)]
+    store.commit(change)
     return folder
 
 

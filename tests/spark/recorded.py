@@ -27,11 +27,17 @@ from kwire.capture.equivalence import decode_row
 from kwire.capture.rows import Row, to_rows
 from kwire.capture.table_import import from_table
 from kwire.messages.kafka.metadata import MetadataResponse
+from kwire.spark.record import Change, Record
 from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.snapshot import PipelineSnapshot
 from kwire.spark.state_builder import silver_rows
+from kwire.spark.store import Store
+from kwire.spark.writing import FileKind, Output, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import SparkSession
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "tapes"
 NAMES = ("zk39-public", "kraft44-public")
@@ -150,20 +156,46 @@ def snapshots(name: str) -> tuple[Snapshot, ...]:
     )
 
 
-def write_silver(rows: Iterable[Row], out: Path) -> None:
-    """Write the silver of rows of bronze, in the layout of the pipeline."""
+def silver(rows: Iterable[Row]) -> dict[str, pa.Table]:
+    """Return the silver of rows of bronze."""
+    tables = {}
     for name, table_rows in silver_rows(rows).items():
-        table = SILVER_SCHEMAS[name]
-        columns = list(zip(*table_rows, strict=True)) or [()] * len(table.columns)
-        arrow = pa.table(
-            [_array(values, field) for values, field in zip(columns, table.arrow, strict=True)], table.arrow
-        )
-        days = pc.strftime(arrow.column(table.time), format="%Y-%m-%d")
-        for day in sorted(set(days.to_pylist())) or ["2026-01-01"]:
-            folder = out / "silver" / name / f"date={day}"
-            folder.mkdir(parents=True, exist_ok=True)
-            number = len(list(folder.glob("*.parquet")))
-            pq.write_table(arrow.filter(pc.equal(days, day)), folder / f"part-{number}.parquet")
+        schema = SILVER_SCHEMAS[name].arrow
+        columns = list(zip(*table_rows, strict=True)) or [()] * len(schema)
+        tables[name] = pa.table([_array(*each) for each in zip(columns, schema, strict=True)], schema)
+    return tables
+
+
+def write_silver(rows: Iterable[Row], out: Path) -> None:
+    """Write the silver of rows of bronze, as one ingest of the pipeline."""
+    commit_silver(silver(rows), out)
+
+
+def commit_silver(tables: dict[str, pa.Table], out: Path) -> None:
+    """Write rows of silver, as one ingest of the pipeline."""
+    store = Store(str(out))
+    output = Output(store.location)
+
+    def commit(record: Record) -> None:
+        change = Change("ingest", record.number)
+        for name, rows in tables.items():
+            table = SILVER_SCHEMAS[name]
+            days = pc.strftime(rows.column(table.time), format="%Y-%m-%d")
+            for day in sorted(set(days.to_pylist())):
+                folder = f"silver/{name}"
+                file = TableFile(output, FileKind.SILVER, folder, {"date": day}, table.arrow, table.time)
+                file.write(rows.filter(pc.equal(days, day)))
+                change.added.setdefault(folder, []).append(file.close().data_file)
+        firsts = [file.first for file in change.added.get("silver/polls", ()) if file.first is not None]
+        change.oldest = min(firsts, default=None)
+        store.commit(change)
+
+    store.transact(commit)
+
+
+def tables(spark: SparkSession, out: Path | str) -> PipelineSnapshot:
+    """Return the tables of a pipeline after its newest commit."""
+    return PipelineSnapshot(spark, Store(str(out)).snapshot())
 
 
 def _array(values: Iterable[Any], field: pa.Field) -> pa.Array:

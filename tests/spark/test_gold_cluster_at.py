@@ -10,7 +10,6 @@ import pytest
 
 import kwire
 from kwire.messages.kafka.metadata import MetadataResponse
-from kwire.spark import gold
 from tests.spark import recorded
 
 if TYPE_CHECKING:
@@ -66,21 +65,21 @@ def test_reported_metadata_is_last_response_of_broker(name: str, spark: SparkSes
     # Some of the changed responses, at their time and shortly after; the next test but one compares all with silver.
     for late, row in enumerate(changed_responses(name)[::25]):
         at = row.polled_at + timedelta(milliseconds=100 * (late % 2))
-        found = gold.cluster_at(spark, recorded_gold, at, row.broker_id, cluster_id=name)
+        found = recorded.tables(spark, recorded_gold).cluster_at(at, row.broker_id, cluster_id=name)
         assert shown(found) == decoded(row)
 
 
 def test_empty_first_response_is_reported_but_not_agreed(spark: SparkSession, recorded_gold: str) -> None:
     (empty,) = [row for row in changed_responses("zk39-public") if row.broker_id == 1 and not decoded(row)][1:]
     at = empty.polled_at
-    assert gold.cluster_at(spark, recorded_gold, at, 1, cluster_id="zk39-public").count() == 0
-    assert gold.cluster_at(spark, recorded_gold, at, cluster_id="zk39-public").count() == 251
+    assert recorded.tables(spark, recorded_gold).cluster_at(at, 1, cluster_id="zk39-public").count() == 0
+    assert recorded.tables(spark, recorded_gold).cluster_at(at, cluster_id="zk39-public").count() == 251
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
 def test_silver_contains_every_response(name: str, spark: SparkSession, recorded_gold: str) -> None:
     """For every frame, the last rows of silver at its time are the metadata in the frame."""
-    rows = spark.read.parquet(f"{recorded_gold}/silver/partitions").where(f"cluster_id = '{name}'").orderBy("at")
+    rows = recorded.tables(spark, recorded_gold).table("partitions").where(f"cluster_id = '{name}'").orderBy("at")
     reported: dict[int, list[Any]] = {}
     for row in rows.collect():
         reported.setdefault(row["broker_id"], []).append(row)
@@ -103,7 +102,7 @@ def test_silver_contains_every_response(name: str, spark: SparkSession, recorded
 @pytest.mark.parametrize("name", recorded.NAMES)
 def test_agreed_metadata_equals_what_independent_client_saw(name: str, spark: SparkSession, recorded_gold: str) -> None:
     changes = sorted(row.polled_at for row in changed_responses(name))
-    intervals = spark.read.parquet(f"{recorded_gold}/gold/intervals").where(f"cluster_id = '{name}'").collect()
+    intervals = recorded.tables(spark, recorded_gold).table("intervals").where(f"cluster_id = '{name}'").collect()
     compared = 0
     for snapshot in recorded.snapshots(name):
         if _near(snapshot.at, changes):
@@ -122,7 +121,7 @@ def test_agreed_metadata_equals_what_independent_client_saw(name: str, spark: Sp
 @pytest.mark.parametrize("name", recorded.NAMES)
 def test_cluster_at_equals_intervals(name: str, spark: SparkSession, recorded_gold: str) -> None:
     at = max(snapshot.at for snapshot in recorded.snapshots(name))
-    view = shown(gold.cluster_at(spark, recorded_gold, at.replace(tzinfo=None), cluster_id=name))
+    view = shown(recorded.tables(spark, recorded_gold).cluster_at(at.replace(tzinfo=None), cluster_id=name))
     last = {row.broker_id: decoded(row) for row in responses(name)}
     sets = {key: (*state[:3], frozenset(state[3]), *state[4:]) for key, state in view.items()}
     assert sets == {key: (*state[:3], frozenset(state[3]), *state[4:]) for key, state in last[1].items()}
@@ -130,8 +129,8 @@ def test_cluster_at_equals_intervals(name: str, spark: SparkSession, recorded_go
 
 def test_cluster_at_is_empty_before_first_poll(spark: SparkSession, recorded_gold: str) -> None:
     long_ago = datetime(2000, 1, 1, tzinfo=UTC)
-    assert gold.cluster_at(spark, recorded_gold, long_ago).count() == 0
-    assert gold.cluster_at(spark, recorded_gold, long_ago, broker_id=1).count() == 0
+    assert recorded.tables(spark, recorded_gold).cluster_at(long_ago).count() == 0
+    assert recorded.tables(spark, recorded_gold).cluster_at(long_ago, broker_id=1).count() == 0
 
 
 def _near(at: datetime, changes: list[datetime]) -> bool:

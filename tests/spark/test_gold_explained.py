@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.spark import gold
-from kwire.spark.silver_tables import SILVER_SCHEMAS
 from tests.spark import gold_example
+from tests.spark.recorded import tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,10 +76,7 @@ def _at_changes(rows: list[Any], column: str) -> list[Any]:
 
 
 def _read(spark: SparkSession, out: str, table: str) -> DataFrame:
-    layer, name = table.split("/")
-    if layer == "gold":
-        return next(each for each in gold.TABLES if each.name == name).read(spark, out)
-    return spark.read.schema(SILVER_SCHEMAS[name].ddl).parquet(f"{out}/{table}")
+    return tables(spark, out).table(table.partition("/")[2])
 
 
 def _markdown(rows: list[Any], columns: list[str]) -> str:

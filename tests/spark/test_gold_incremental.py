@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.spark import gold
-from kwire.spark.gold import config_changes, days, state
+from kwire.spark.gold import config_changes, state
 from kwire.spark.pipeline import Pipeline
+from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.store import Store
 from tests.spark import recorded
 from tests.spark.bronze_rows import START, response, table, topic
 
@@ -36,45 +38,43 @@ def shifted_recording() -> list[Row]:
 
 
 def contents(spark: SparkSession, out: Path) -> dict[str, list[Any]]:
-    return {each.name: sorted(map(repr, each.read(spark, str(out)).collect())) for each in gold.TABLES}
+    found = recorded.tables(spark, out)
+    return {each.name: sorted(map(repr, found.table(each.name).collect())) for each in gold.TABLES}
 
 
 def test_build_by_hours_equals_one_build(spark: SparkSession, tmp_path: Path) -> None:
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    from kwire.spark.silver_tables import SILVER_SCHEMAS
-
-    whole, out = tmp_path / "whole", tmp_path / "by_hours"
-    recorded.write_silver(shifted_recording(), whole)
+    out = tmp_path / "by_hours"
+    whole = recorded.silver(shifted_recording())
     for before in (True, False):
-        for name, schema in SILVER_SCHEMAS.items():
-            for file in sorted((whole / "silver" / name).rglob("*.parquet")):
-                rows = pq.read_table(file, schema=schema.arrow)
-                kept = (pc.less if before else pc.greater_equal)(rows.column(schema.time), HOUR)
-                folder = out / "silver" / name / file.parent.name
-                folder.mkdir(parents=True, exist_ok=True)
-                pq.write_table(rows.filter(kept), folder / f"part-{0 if before else 1}.parquet")
-        gold.build(spark, str(out))
+        part = {}
+        for name, rows in whole.items():
+            kept = (pc.less if before else pc.greater_equal)(rows.column(SILVER_SCHEMAS[name].time), HOUR)
+            part[name] = rows.filter(kept)
+        recorded.commit_silver(part, out)
+        gold.build(spark, Store(str(out)))
     by_hours, files = contents(spark, out), gold_files(out)
-    gold.build(spark, str(out))
+    gold.build(spark, Store(str(out)))
     assert gold_files(out) == files  # nothing is new
 
-    gold.build(spark, str(out), hours=[datetime(2026, 11, 21, 4, 59, tzinfo=UTC)])  # from the first hour: all at once
+    gold.build(spark, Store(str(out)), hours=[datetime(2026, 11, 21, 4, 59, tzinfo=UTC)])  # from the first: all at once
 
     assert gold_files(out).isdisjoint(files)
     assert contents(spark, out) == by_hours
 
 
 def gold_files(out: Path) -> set[Path]:
-    return set((out / "gold").rglob("*.parquet"))
+    snapshot = Store(str(out)).snapshot()
+    return {Path(path) for table in gold.TABLES for path in snapshot.paths(table.folder)}
 
 
 def test_kept_config_polls_give_same_changes(spark: SparkSession, tmp_path: Path) -> None:
     """An hour may begin before all polls, between rounds, or within a round."""
     recorded.write_silver(recorded.bronze("zk39-public"), tmp_path)
-    configs = days.silver(spark, str(tmp_path), "configs").persist()
-    polls = config_changes.config_polls(days.silver(spark, str(tmp_path), "polls")).persist()
+    silver = recorded.tables(spark, tmp_path)
+    configs = silver.table("configs").persist()
+    polls = config_changes.config_polls(silver.table("polls")).persist()
     times = sorted(row.polled_at.replace(tzinfo=UTC) for row in polls.collect())
     whole = config_changes.changes(configs, polls).sort("at", "resource", "key").collect()
     assert len(whole) > 4
@@ -114,18 +114,9 @@ def test_new_hour_reads_no_older_days(spark: SparkSession, tmp_path: Path) -> No
     assert (move.topic, move.at.replace(tzinfo=UTC)) == ("a", START + timedelta(seconds=day + 3 * hour))
 
 
-def test_one_state_per_day_is_kept_of_older_days(spark: SparkSession, tmp_path: Path) -> None:
-    states = tmp_path / "gold/_state"
+def test_one_state_per_day_is_kept_of_older_days() -> None:
     hours = [datetime(2026, 11, 18, tzinfo=UTC) + timedelta(hours=hour) for hour in range(22, 84)]
-    for hour in hours:
-        (states / f"at={hour:%Y-%m-%dT%H}/incidents={hour:%Y-%m-%dT%H}").mkdir(parents=True)
-    (states / "at=2026-11-21T12").mkdir()  # left by a failed build
 
-    state.thin_out(spark, str(tmp_path))
+    kept = sorted(set(hours) - state.superfluous(hours))
 
-    kept = [datetime.strptime(path.name, "at=%Y-%m-%dT%H").replace(tzinfo=UTC) for path in sorted(states.iterdir())]
-    assert [hour for hour in kept if hour < datetime(2026, 11, 19, 12, tzinfo=UTC)] == [hours[0], hours[2]]
-    assert [hour for hour in kept if hour in hours and hour >= datetime(2026, 11, 19, 12, tzinfo=UTC)] == hours[14:]
-    assert state.newest(spark, str(tmp_path), datetime(2027, 1, 1, tzinfo=UTC)) == hours[-1]
-    assert state.newest(spark, str(tmp_path), datetime(2026, 11, 19, 5, tzinfo=UTC)) == hours[2]
-    assert state.newest(spark, str(tmp_path), datetime(2026, 11, 18, tzinfo=UTC)) is None
+    assert kept == [hours[0], hours[2], *hours[13:]]

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from kwire.spark import gold
+from kwire.spark.store import Store
 from kwire.spark.tables import as_markdown
 from tests.docs.pages import as_module
+from tests.spark.recorded import tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +39,7 @@ def plain(value: Any) -> Any:
 
 def in_spark(spark: SparkSession, out: str, query: str) -> list[tuple[Any, ...]]:
     for table in gold.TABLES:
-        table.read(spark, out).createOrReplaceTempView(table.name)
+        tables(spark, out).table(table.name).createOrReplaceTempView(table.name)
     rows = spark.sql(query.replace('"', "`")).collect()
     return [tuple(map(plain, row)) for row in rows]
 
@@ -44,10 +47,12 @@ def in_spark(spark: SparkSession, out: str, query: str) -> list[tuple[Any, ...]]
 def in_duckdb(out: str, query: str) -> list[tuple[Any, ...]]:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
+        snapshot = Store(out).snapshot()
         for table in gold.TABLES:
-            files = f"{table.folder(out)}/**/*.parquet"
-            connection.execute(f"CREATE VIEW {table.name} AS SELECT * FROM read_parquet('{files}')")
-        return [tuple(map(plain, row)) for row in connection.execute(query).fetchall()]
+            connection.register(table.name, snapshot.dataset(table.folder))
+        # DuckDB needs pytz to return times with a zone as Python objects.
+        found: pa.Table = connection.sql(query).to_arrow_table()
+        return [tuple(map(plain, row.values())) for row in found.to_pylist()]
 
 
 @pytest.mark.parametrize("number", range(len(QUERIES)))

@@ -46,7 +46,7 @@ STARTING = timedelta(seconds=12)
 @pytest.fixture(scope="module")
 def incidents(spark: SparkSession, recorded_gold: str) -> dict[str, list[dict[str, Any]]]:
     """Return the incidents of each cluster by time."""
-    rows = spark.read.parquet(f"{recorded_gold}/gold/incidents").orderBy("first_sign_at").collect()
+    rows = recorded.tables(spark, recorded_gold).table("incidents").orderBy("first_sign_at").collect()
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(row["cluster_id"], []).append(row.asDict())

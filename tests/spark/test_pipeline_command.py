@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 import pytest
@@ -20,6 +21,8 @@ import kwire.spark.pipeline
 from kwire.capture import SCHEMA, Capture
 from kwire.cli.program import run
 from kwire.spark.pipeline import Pipeline
+from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.store import Store
 from kwire.spark.streaming import stream_name
 from kwire.testing import FakeCluster
 from tests.eventually import eventually_sync
@@ -85,7 +88,7 @@ def test_spark_submit_runs_pipeline_in_executors(tmp_path: Path, environment: di
 
     assert "Granted executor ID app-" in done.stderr  # it did not run in the driver
     assert "polls 1,268 rows; 0 bad frames, 0 late, 0 repeated" in done.stdout
-    [cluster] = pq.read_table(out / "silver" / "polls")["cluster_id"].unique().to_pylist()
+    [cluster] = stored(out, "polls")["cluster_id"].unique().to_pylist()
     assert silver(out) == expected(row._replace(cluster_id=cluster) for row in bronze(RECORDING))
     assert set(SCHEMA.names) <= set(pq.read_table(out / "bronze").schema.names)
 
@@ -101,11 +104,9 @@ def test_live_cluster_is_streamed_to_gold(tmp_path: Path, environment: dict[str,
         )
 
     assert "gold: up to date" in done.stdout
-    assert (
-        pq.read_table(out / "silver" / "partitions").num_rows == 2 * 30 * 4
-    )  # reported once by each broker, not with each poll
-    assert pq.read_table(out / "silver" / "polls").num_rows > 10
-    assert pq.read_table(out / "gold" / "intervals").num_rows > 0
+    assert stored(out, "partitions").num_rows == 2 * 30 * 4  # reported once by each broker, not with each poll
+    assert stored(out, "polls").num_rows > 10
+    assert stored(out, "intervals").num_rows > 0
 
 
 def test_several_captures_are_streamed_completely(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -119,7 +120,7 @@ def test_several_captures_are_streamed_completely(tmp_path: Path, environment: d
     how = ["--stream", "--seconds", "0.1", "--every", "1"]
     finished([*COMMAND, *captures, "--out", str(out), *how], environment, tmp_path)
 
-    assert Counter(pq.read_table(out / "silver" / "polls")["cluster_id"].to_pylist()) == {
+    assert Counter(stored(out, "polls")["cluster_id"].to_pylist()) == {
         "cluster-0": 200,
         "cluster-1": 200,
     }
@@ -222,4 +223,12 @@ def wait_for_commit(out: Path, before: int) -> None:
 
 def last_commit(out: Path) -> int:
     """Return the number of the last ingest that is committed."""
-    return max((int(path.stem) for path in (out / "_log").glob("[0-9]*.json")), default=0)
+    return Store(str(out)).snapshot().number if (out / "ingests" / "_delta_log").is_dir() else 0
+
+
+def stored(out: Path, name: str) -> pa.Table:
+    """Return a table after the last commit."""
+    layer = "silver" if name in SILVER_SCHEMAS else "gold"
+    found = Store(str(out)).snapshot().dataset(f"{layer}/{name}")
+    assert found is not None
+    return found.to_table()

@@ -1,122 +1,191 @@
-"""The store: readers change nothing, and only one of two writers succeeds."""
+"""The store: several tables change in one commit, whatever other writers do and wherever a writer dies."""
 
 from __future__ import annotations
 
+import itertools
+import multiprocessing
+import os
+import signal
 import threading
-from dataclasses import replace
-from pathlib import Path
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
+import deltalake
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pyarrow.fs import LocalFileSystem
 
-from kwire.spark.log import RECORDS_KEPT, Log, Record, StoreInUse
-from kwire.spark.store import NotAStore, Store
+from kwire.spark import delta_table
+from kwire.spark.record import RECORDS, Change, Record, reporter_key
+from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.store import MERGED_INGESTS, RECORDS_KEPT, ConcurrentCommit, NotAStore, Store
+from kwire.spark.writing import FileKind, Output, TableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TABLES = ("silver/polls", "silver/partitions")
+DAY = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def committed(store: Store, name: str) -> None:
-    """Commit one ingest of one file."""
-    with store.writing() as staging:
-        commit(store, staging, name)
-
-
-def commit(store: Store, staging: str, name: str) -> None:
-    (path_of(store, staging) / name).write_text(name)
-    place = f"bronze/date=2026-11-21/{name}"
-    store.commit(
-        replace(store.record, number=store.record.number + 1, staging=staging, moves=[(f"{staging}/{name}", place)])
+def ingest(store: Store, record: Record, name: str, rows: int = 1, stream: tuple[str, int] | None = None) -> Change:
+    """Write rows of one broker, named `name`, to several tables, and return the change that adds them."""
+    change = Change(
+        "ingest", record.number, reporters={reporter_key(name, 1, ""): {"state": "", "last": 0, "days": {}}}
     )
+    change.streams.update([stream] if stream else [])
+    for folder in TABLES:
+        table = SILVER_SCHEMAS[folder.removeprefix("silver/")]
+        file = TableFile(
+            Output(store.location), FileKind.SILVER, folder, {"date": f"{DAY:%Y-%m-%d}"}, table.arrow, None
+        )
+        values = [{"cluster_id": name, table.time: DAY} for _ in range(rows)]
+        file.write(pa.Table.from_pylist(values, schema=table.arrow))
+        change.added[folder] = [file.close().data_file]
+    return change
 
 
-def path_of(store: Store, staging: str) -> Path:
-    return Path(store.out) / staging
+def commit(store: Store, name: str, rows: int = 1, stream: tuple[str, int] | None = None) -> None:
+    store.transact(lambda record: store.commit(ingest(store, record, name, rows, stream)))
 
 
-def test_reader_does_not_disturb_ingest_in_progress(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
-    with store.writing() as staging:
-        (path_of(store, staging) / "under-way").write_text("")
-        Store(str(tmp_path))
-
-        commit(store, staging, "a.parquet")
-
-    assert (tmp_path / "bronze/date=2026-11-21/a.parquet").exists()
-    assert Store(str(tmp_path)).record.number == 1
+def clusters(store: Store) -> dict[str, list[str]]:
+    """Return the values of `cluster_id` in the newest snapshot by table."""
+    snapshot = store.snapshot()
+    found = {}
+    for folder in TABLES:
+        dataset = snapshot.dataset(folder)
+        found[folder] = sorted(dataset.to_table()["cluster_id"].to_pylist()) if dataset is not None else []
+    return found
 
 
-def test_opening_store_writes_nothing(tmp_path: Path) -> None:
-    committed(Store(str(tmp_path)), "a.parquet")
+def everywhere(*names: str) -> dict[str, list[str]]:
+    return dict.fromkeys(TABLES, sorted(names))
+
+
+def test_opening_store_again_writes_nothing(tmp_path: Path) -> None:
+    commit(Store(str(tmp_path)), "a")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
 
-    Store(str(tmp_path))
-
+    assert clusters(Store(str(tmp_path))) == everywhere("a")
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_commit_without_its_files_is_rejected(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
-    with store.writing() as staging:
-        lost = Record(number=1, staging=staging, moves=[(f"{staging}/lost", "bronze/lost")])
-        with pytest.raises(StoreInUse):
-            store.commit(lost)
-
-    assert Store(str(tmp_path)).record.number == 0
-    committed(store, "a.parquet")
-
-
-def test_second_writer_is_rejected_and_may_retry(tmp_path: Path) -> None:
+def test_writers_of_different_brokers_both_commit(tmp_path: Path) -> None:
     first, second = Store(str(tmp_path)), Store(str(tmp_path))
-    with first.writing() as staging:
-        with pytest.raises(StoreInUse) as rejected, second.writing():
-            pass
-        commit(first, staging, "a.parquet")
-    committed(second, "b.parquet")
+    base = first.newest()
+    changes = ingest(first, base, "a"), ingest(second, base, "b")
 
-    assert rejected.value.out == str(tmp_path)
-    assert second.record.number == 2
-    assert sorted(path.name for path in (tmp_path / "bronze/date=2026-11-21").iterdir()) == ["a.parquet", "b.parquet"]
+    first.commit(changes[0])
+    second.commit(changes[1])
+
+    assert clusters(first) == clusters(second) == everywhere("a", "b")
+
+
+def test_second_ingest_of_same_broker_is_computed_again(tmp_path: Path) -> None:
+    first, second = Store(str(tmp_path)), Store(str(tmp_path))
+    attempts: list[int] = []
+
+    def run(record: Record) -> None:
+        change = ingest(second, record, "a")
+        if not attempts:
+            first.commit(ingest(first, record, "a"))
+        attempts.append(record.number)
+        second.commit(change)
+
+    second.transact(run)
+
+    assert attempts == [0, 1]
+    assert clusters(first) == everywhere("a", "a")
+
+
+def test_batch_of_stream_is_committed_once(tmp_path: Path) -> None:
+    first, second = Store(str(tmp_path)), Store(str(tmp_path))
+    base = first.newest()
+    twice = [ingest(store, base, f"c{number}", stream=("query", 5)) for number, store in enumerate((first, second))]
+
+    first.commit(twice[0])
+    with pytest.raises(ConcurrentCommit):
+        second.commit(twice[1])
+
+    assert clusters(first) == everywhere("c0")
+    assert first.newest().progress.streams == {"query": 5}
 
 
 def test_threads_that_share_store_wait_for_one_another(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
-    threads = [threading.Thread(target=committed, args=(store, f"{number}.parquet")) for number in range(5)]
+    threads = [threading.Thread(target=commit, args=(store, str(number))) for number in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
 
-    assert store.record.number == 5
+    assert clusters(store) == everywhere(*map(str, range(5)))
 
 
-def test_without_locks_only_last_writer_can_commit(tmp_path: Path) -> None:
-    first, second = (Log(LocalFileSystem(), str(tmp_path), "out") for _ in range(2))
-    with first.claimed() as known:
-        with second.claimed() as same:
-            with pytest.raises(StoreInUse):
-                first.write(replace(known, number=1, staging="first"))
-            second.write(replace(same, number=1, staging="second"))
-        with pytest.raises(StoreInUse):
-            first.write(replace(known, number=1, staging="first"))
+def test_snapshot_does_not_change_with_later_commits(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    commit(store, "a")
+    before = store.snapshot()
+    commit(store, "b")
 
-    assert first.newest().staging == "second"
-    assert [path.name for path in tmp_path.iterdir()] == ["000000000001.json"]
-
-
-def test_writer_sees_records_committed_before_it_began(tmp_path: Path) -> None:
-    first, second = (Log(LocalFileSystem(), str(tmp_path), "out") for _ in range(2))
-    with first.claimed() as known:
-        first.write(replace(known, number=1))
-        with second.claimed() as newest:
-            assert newest.number == 1
+    for folder in TABLES:
+        for snapshot in (before, store.snapshot(number=1), store.snapshot(at=before.committed_at)):
+            dataset = snapshot.dataset(folder)
+            assert dataset is not None
+            assert dataset.to_table()["cluster_id"].to_pylist() == ["a"]
+    with pytest.raises(ValueError, match="has no commit 9"):
+        store.snapshot(number=9)
 
 
-def test_log_keeps_limited_number_of_records(tmp_path: Path) -> None:
-    log = Log(LocalFileSystem(), str(tmp_path), "out")
-    for _ in range(RECORDS_KEPT + 5):
-        with log.claimed() as newest:
-            log.write(replace(newest, number=newest.number + 1))
+def test_other_programs_read_tables(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    commit(store, "a", rows=3)
+    folder = str(tmp_path / "silver/partitions")
+    paths = store.snapshot().paths("silver/partitions")
 
-    assert log.newest().number == RECORDS_KEPT + 5
-    assert len(list(tmp_path.iterdir())) == RECORDS_KEPT
+    assert pl.scan_delta(folder).select("cluster_id", "date").collect().rows() == [("a", "2026-11-21")] * 3
+    assert deltalake.DeltaTable(folder).count() == 3
+    with duckdb.connect() as connection:
+        assert connection.execute("SELECT count(*) FROM read_parquet(?)", [paths]).fetchall() == [(3,)]
+        connection.register("partitions", deltalake.DeltaTable(folder).to_pyarrow_dataset())
+        assert connection.execute("SELECT DISTINCT cluster_id FROM partitions").fetchall() == [("a",)]
+
+
+def test_old_records_are_deleted_and_rows_of_ingests_merged(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    for number in range(MERGED_INGESTS + RECORDS_KEPT):
+        store.commit(Change("ingest", number, streams={"query": number}))
+
+    table = deltalake.DeltaTable(str(tmp_path / "ingests"))
+    assert sorted(table.to_pyarrow_table()["number"].to_pylist()) == list(range(1, MERGED_INGESTS + RECORDS_KEPT + 1))
+    assert len(table.file_uris()) <= RECORDS_KEPT
+    assert len(list((tmp_path / RECORDS).iterdir())) == RECORDS_KEPT
+    assert store.snapshot(number=3).number == 3
+
+
+def test_columns_that_a_table_lacks_are_added(tmp_path: Path) -> None:
+    folder = str(tmp_path / "silver/polls")
+    old = pa.schema([pa.field("cluster_id", pa.string()), pa.field("date", pa.string())])
+    deltalake.DeltaTable.create(folder, schema=old, partition_by=["date"])
+    pq.write_table(pa.table({"cluster_id": ["old"]}), tmp_path / "old.parquet")
+
+    store = Store(str(tmp_path))
+    commit(store, "new")
+
+    assert set(SILVER_SCHEMAS["polls"].names) < {field.name for field in deltalake.DeltaTable(folder).schema().fields}
+    assert clusters(store) == everywhere("new")
+
+
+def test_column_of_other_type_is_rejected(tmp_path: Path) -> None:
+    wrong = pa.schema([pa.field("cluster_id", pa.int32()), pa.field("date", pa.string())])
+    deltalake.DeltaTable.create(str(tmp_path / "silver/polls"), schema=wrong, partition_by=["date"])
+
+    with pytest.raises(RuntimeError, match="column cluster_id is"):
+        Store(str(tmp_path))
 
 
 def test_file_is_rejected_as_store(tmp_path: Path) -> None:
@@ -125,3 +194,63 @@ def test_file_is_rejected_as_store(tmp_path: Path) -> None:
 
     with pytest.raises(NotAStore, match="is a file"):
         Store(str(path))
+
+
+def test_writer_killed_at_any_step_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    """A reader checks every snapshot meanwhile: all tables have the same commits, each once."""
+    store = Store(str(tmp_path))
+    commit(store, "before")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    stop = threading.Event()
+    seen: list[dict[str, list[str]]] = []
+
+    def read() -> None:
+        reader = Store(str(tmp_path))
+        while not stop.wait(0.01):
+            seen.append(clusters(reader))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    expected = ["before"]
+    try:
+        for step in itertools.count():
+            process = context.Process(target=_commit_and_die, args=(str(tmp_path), f"killed {step:02}", step))
+            process.start()
+            process.join(60)
+            decided = f"killed {step:02}/1" in store.newest().progress.reporters
+            commit(store, f"next {step:02}")
+            expected += [*([f"killed {step:02}"] if decided else []), f"next {step:02}"]
+            assert clusters(store) == everywhere(*expected)
+            if process.exitcode == 0:
+                break
+            assert process.exitcode == -signal.SIGKILL
+    finally:
+        stop.set()
+        reader.join(60)
+
+    assert step > 15
+    assert len({len(found[TABLES[0]]) for found in seen}) > 3
+    for found in seen:
+        assert found == everywhere(*expected[: len(found[TABLES[0]])]) or found == everywhere(*set(found[TABLES[0]]))
+
+
+def _commit_and_die(out: str, name: str, step: int) -> None:
+    """Commit, and be killed before or after one of the calls that write, the `step`-th of these moments."""
+    moments = itertools.count()
+
+    def interrupted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if next(moments) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            result = function(*args, **kwargs)
+            if next(moments) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
+
+        return call
+
+    for owner, names in ((Store, ("_write", "_write_rows", "_delete_old_records")), (delta_table, ("write", "commit"))):
+        for each in names:
+            setattr(owner, each, interrupted(getattr(owner, each)))
+    commit(Store(out), name)

@@ -14,7 +14,8 @@ import sys, warnings
 warnings.simplefilter("ignore")
 sys.path.insert(0, sys.argv[1])
 from kwire.spark.ingest_task import IngestTask
-list(IngestTask(sys.argv[2], "_staging", {}, {}, reference_codec=sys.argv[3] == "allowed").ingest(iter(())))
+from kwire.spark.location import Location
+list(IngestTask(Location.parse(sys.argv[2]), {}, {}, reference_codec=sys.argv[3] == "allowed").ingest(iter(())))
 """
 
 

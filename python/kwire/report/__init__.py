@@ -10,11 +10,11 @@ Needs the extra `report`, and `spark` for captures.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import os
     from datetime import datetime
 
     from kwire.report.summary import ClusterSummary
@@ -33,7 +33,7 @@ def write_report(
 
     Args:
         out: the HTML file to write.
-        gold: the folder of a `kwire.spark.Pipeline` with an up-to-date gold layer.
+        gold: the folder or URI of a `kwire.spark.Pipeline` with an up-to-date gold layer.
         since: start of the window to report on, with a time zone; None for the first poll.
         until: end of the window, with a time zone; None for the last poll.
 
@@ -48,7 +48,7 @@ def write_report(
     from kwire.report.summary import summarize
 
     histories = read_histories(
-        Path(gold), None if since is None else micros_of(since), None if until is None else micros_of(until)
+        os.fspath(gold), None if since is None else micros_of(since), None if until is None else micros_of(until)
     )
     Path(out).write_text(render_page(histories), encoding="utf-8")
     return [(history.cluster_id, summarize(history)) for history in histories]

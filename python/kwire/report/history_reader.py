@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset
 
 from kwire.errors import KwireError
 from kwire.report.cluster_history import (
@@ -23,10 +22,13 @@ from kwire.report.cluster_history import (
     ConfigDrift,
     ReportedIncident,
 )
+from kwire.spark.store import NotAStore, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+    from kwire.spark.snapshot import Snapshot
 
 __all__ = ["MissingGold", "read_histories"]
 
@@ -49,7 +51,7 @@ class MissingGold(KwireError):
         missing: the missing table.
     """
 
-    def __init__(self, folder: Path, missing: str) -> None:
+    def __init__(self, folder: Path | str, missing: str) -> None:
         super().__init__(folder, missing)
         self.folder = folder
         self.missing = missing
@@ -64,7 +66,7 @@ FLAGS = ("offline", "under_replicated", "electing", "moving")
 NOW_FLAGS = (*FLAGS, "under_min_isr", "not_preferred", "leaderless")
 
 
-def read_histories(folder: Path, since: int | None = None, until: int | None = None) -> list[ClusterHistory]:
+def read_histories(folder: Path | str, since: int | None = None, until: int | None = None) -> list[ClusterHistory]:
     """Read the histories of all clusters in a pipeline's folder, clusters with problems first.
 
     Args:
@@ -78,11 +80,12 @@ def read_histories(folder: Path, since: int | None = None, until: int | None = N
     Raises:
         MissingGold: the folder has polls but no gold tables.
     """
-    polls = _table(folder, "silver", "polls")
-    if polls is not None and not polls.count_rows():
+    snapshot = _snapshot(folder)
+    polls = snapshot.dataset("silver/polls")
+    if snapshot.number == 0 or (polls is not None and not polls.count_rows()):
         return []  # gold has no tables without polls
     for name in ("intervals", "incidents"):
-        if not (folder / "gold" / name).is_dir():
+        if f"gold/{name}" not in snapshot.versions:
             raise MissingGold(folder, f"table gold/{name}")
     if polls is None:
         raise MissingGold(folder, "table silver/polls")
@@ -96,13 +99,13 @@ def read_histories(folder: Path, since: int | None = None, until: int | None = N
         times = pc.min_max(_micros(selected["polled_at"])).as_py()
         history = ClusterHistory(cluster_id, times["min"], times["max"])
         brokers = _read_polls(history, selected.filter(pc.equal(selected["api_key"], METADATA)))
-        _read_intervals(history, brokers, folder)
+        _read_intervals(history, brokers, snapshot)
         history.brokers = [brokers[each] for each in sorted(brokers) if each >= 0]
-        _read_incidents(history, folder)
-        _read_leader_moves(history, folder)
-        _read_isr_events(history, folder)
-        _read_configs(history, folder)
-        bad = _table(folder, "silver", "bad_frames")
+        _read_incidents(history, snapshot)
+        _read_leader_moves(history, snapshot)
+        _read_isr_events(history, snapshot)
+        _read_configs(history, snapshot)
+        bad = snapshot.dataset("silver/bad_frames")
         if bad is not None:
             history.unreadable_responses = bad.count_rows(
                 filter=_within("polled_at", history.began, history.ended, cluster_id)
@@ -178,9 +181,9 @@ class _BrokersById(defaultdict[int, BrokerHistory]):
 # States of partitions
 
 
-def _read_intervals(history: ClusterHistory, brokers: dict[int, BrokerHistory], folder: Path) -> None:
+def _read_intervals(history: ClusterHistory, brokers: dict[int, BrokerHistory], snapshot: Snapshot) -> None:
     """Read the states of partitions: those at the last poll, and how many were unhealthy over time."""
-    dataset = _table(folder, "gold", "intervals")
+    dataset = snapshot.dataset("gold/intervals")
     assert dataset is not None, "read_histories has checked"
     end = _timestamp(history.ended)
     valid_to = pc.field("valid_to")
@@ -247,8 +250,8 @@ def _thinned(points: list[tuple[int, int]], bucket: int) -> list[tuple[int, int]
 # Events
 
 
-def _read_incidents(history: ClusterHistory, folder: Path) -> None:
-    for row in _rows(history, folder, "incidents", "began_at", ends="ended_at"):
+def _read_incidents(history: ClusterHistory, snapshot: Snapshot) -> None:
+    for row in _rows(history, snapshot, "incidents", "began_at", ends="ended_at"):
         ended = None if row["ended_at"] is None else micros_of(row["ended_at"])
         history.incidents.append(
             ReportedIncident(
@@ -272,8 +275,8 @@ def _read_incidents(history: ClusterHistory, folder: Path) -> None:
     history.incidents.sort(key=lambda each: (each.began, each.id))
 
 
-def _read_leader_moves(history: ClusterHistory, folder: Path) -> None:
-    table = _events(history, folder, "leader_moves", ["topic", "partition", "reason", "at"])
+def _read_leader_moves(history: ClusterHistory, snapshot: Snapshot) -> None:
+    table = _events(history, snapshot, "leader_moves", ["topic", "partition", "reason", "at"])
     if table is None:
         return
     history.leader_moves = {
@@ -289,8 +292,8 @@ def _read_leader_moves(history: ClusterHistory, folder: Path) -> None:
     history.most_moved = [(row["topic"], row["partition"], row["count_all"]) for row in top]
 
 
-def _read_isr_events(history: ClusterHistory, folder: Path) -> None:
-    table = _events(history, folder, "isr_events", ["topic", "partition", "moving", "events_in_hour", "at"])
+def _read_isr_events(history: ClusterHistory, snapshot: Snapshot) -> None:
+    table = _events(history, snapshot, "isr_events", ["topic", "partition", "moving", "events_in_hour", "at"])
     if table is None:
         return
     table = table.filter(pc.invert(pc.fill_null(table["moving"], False)))
@@ -304,8 +307,8 @@ def _most_frequent(table: pa.Table, wanted: list[tuple[Any, str]]) -> tuple[list
     return ordered.slice(0, LONGEST_LISTS).to_pylist(), grouped.num_rows
 
 
-def _read_configs(history: ClusterHistory, folder: Path) -> None:
-    own = [row for row in _rows(history, folder, "config_changes", "at") if row["origin"] == "own"]
+def _read_configs(history: ClusterHistory, snapshot: Snapshot) -> None:
+    own = [row for row in _rows(history, snapshot, "config_changes", "at") if row["origin"] == "own"]
     own.sort(key=lambda row: (row["at"], row["resource"], row["key"]))
     history.config_change_count = len(own)
     history.config_changes = [
@@ -315,7 +318,7 @@ def _read_configs(history: ClusterHistory, folder: Path) -> None:
         for row in own[-LONGEST_LISTS:]
     ]
     drifted: defaultdict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
-    for row in _rows(history, folder, "config_drift", "valid_from", ends="valid_to"):
+    for row in _rows(history, snapshot, "config_drift", "valid_from", ends="valid_to"):
         if row["valid_to"] is None:
             drifted[row["key"], row["value"], row["inherited_value"]].append(row["topic"])
     history.config_drift = [
@@ -327,18 +330,18 @@ def _read_configs(history: ClusterHistory, folder: Path) -> None:
 # Tables
 
 
-def _events(history: ClusterHistory, folder: Path, name: str, columns: list[str]) -> pa.Table | None:
-    dataset = _table(folder, "gold", name)
+def _events(history: ClusterHistory, snapshot: Snapshot, name: str, columns: list[str]) -> pa.Table | None:
+    dataset = snapshot.dataset(f"gold/{name}")
     if dataset is None:
         return None
     return dataset.to_table(columns=columns, filter=_within("at", history.began, history.ended, history.cluster_id))
 
 
 def _rows(
-    history: ClusterHistory, folder: Path, name: str, began: str, ends: str | None = None
+    history: ClusterHistory, snapshot: Snapshot, name: str, began: str, ends: str | None = None
 ) -> Iterable[dict[str, Any]]:
     """Read the rows in the window; with `ends`, the column of an end time, those that overlap it."""
-    dataset = _table(folder, "gold", name)
+    dataset = snapshot.dataset(f"gold/{name}")
     if dataset is None:
         return []
     wanted = _within(began, history.began if ends is None else None, history.ended, history.cluster_id)
@@ -348,15 +351,11 @@ def _rows(
     return rows
 
 
-def _table(folder: Path, layer: str, name: str) -> pyarrow.dataset.Dataset | None:
-    where = folder / layer / name
-    files = sorted(where.rglob("*.parquet"))
-    if not files:
-        return None
-    found = pyarrow.dataset.dataset(files, format="parquet")
-    # Spark writes INT96 timestamps, which lack a time zone; all are UTC.
-    in_utc = [each.with_type(TIMESTAMP) if pa.types.is_timestamp(each.type) else each for each in found.schema]
-    return pyarrow.dataset.dataset(files, format="parquet", schema=pa.schema(in_utc))
+def _snapshot(folder: Path | str) -> Snapshot:
+    try:
+        return Store(str(folder), create=False).snapshot()
+    except NotAStore:
+        raise MissingGold(folder, "table gold/intervals") from None
 
 
 def _within(column: str, since: int | None, until: int | None, cluster_id: str | None = None) -> pc.Expression:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kwire.spark.store import open_file_system
+from kwire.spark.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +54,5 @@ class BatchIngest:
 
 def _query_id(checkpoint: str) -> str:
     """Return the id of the query, which Spark writes to the checkpoint before the first batch."""
-    system, root = open_file_system(checkpoint)
-    with system.open_input_stream(f"{root}/metadata") as stream:
+    with Location.parse(checkpoint).files().open_input_stream("metadata") as stream:
         return str(json.loads(stream.read())["id"])

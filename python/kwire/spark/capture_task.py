@@ -18,8 +18,8 @@ from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA
 from kwire.spark.capture_fingerprint import REPORTER_COLUMNS, fingerprint_of, matches, own_rows
 from kwire.spark.datasource import CapturePartition, count_carried, read_partition
+from kwire.spark.record import reporter_key
 from kwire.spark.state_builder import microseconds
-from kwire.spark.store import reporter_key
 from kwire.spark.writing import CaptureProgress, DamagedSegment, ManifestEntry, manifest
 
 if TYPE_CHECKING:

@@ -16,27 +16,29 @@ from kwire.capture.equivalence import is_same_poll
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, Row, to_rows
+from kwire.spark.record import STATE, reporter_key
 from kwire.spark.session import require_engine
+from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.state_builder import StateBuilder, microseconds
-from kwire.spark.store import STATE, open_file_system, reporter_key
 from kwire.spark.writing import (
     BronzeFiles,
     FileKind,
     ManifestEntry,
+    Output,
     ReporterProgress,
     SilverFiles,
-    StagedFile,
-    StagedState,
+    TableFile,
     UntimedRows,
     date_of,
     manifest,
-    write_rows,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
+
+    from kwire.spark.location import Location
 
 DAYS_KEPT = 8
 """For how many days the state at their beginning is kept. Later frames cost the whole history of their broker."""
@@ -56,8 +58,7 @@ NEVER = -(2**63)
 class IngestTask(NamedTuple):
     """What every worker gets: the store, and `reporters` and `clusters` of its newest record."""
 
-    out: str
-    staging: str
+    location: Location
     reporters: dict[str, dict[str, Any]]
     clusters: dict[str, str]
     reference_codec: bool = False
@@ -65,7 +66,7 @@ class IngestTask(NamedTuple):
 
     def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Ingest rows of bronze. For `mapInArrow` over `partition_by_broker`."""
-        with _Output(self) as output:
+        with _Files(self) as output:
             for (cluster_id, broker_id, _), rows in groupby(_rows(output.drop_untimed(batches)), broker_of):
                 output.ingest(self, cluster_id, broker_id, rows)
         yield manifest(output.entries)
@@ -76,7 +77,7 @@ class IngestTask(NamedTuple):
         Returns:
             The entries of the manifest, and the number of the next row.
         """
-        with _Output(self, bronze=False) as output:
+        with _Files(self, bronze=False) as output:
             stop = output.ingest_segments(self, folder, first)
         return output.entries, stop
 
@@ -85,7 +86,7 @@ class IngestTask(NamedTuple):
 
         `reporters` has the state to start with.
         """
-        with _Output(self) as output:
+        with _Files(self) as output:
             for _, rows in groupby(_marked_rows(batches), lambda marked: (marked[0].cluster_id, marked[0].broker_id)):
                 output.ingest_again(self, rows)
         yield manifest(output.entries)
@@ -95,39 +96,38 @@ class IngestTask(NamedTuple):
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        system, root = open_file_system(self.out)
+        output = Output(self.location)
         entries: list[ManifestEntry] = []
         for batch in batches:
             for path in batch.column(0).to_pylist():
-                table, folder, _ = path.split("/")[-3:]
-                date = folder.removeprefix("date=")
-                rows = pq.read_table(f"{root}/{path}", filesystem=system, partitioning=None)
+                folder, date, _ = path.rsplit("/", 2)
+                day = date.removeprefix("date=")
+                declared = SILVER_SCHEMAS[folder.removeprefix("silver/")]
+                rows = pq.read_table(path, filesystem=output.files, partitioning=None, schema=declared.arrow)
                 for reopened in self.reporters.values():
-                    if date >= reopened["day"]:
+                    if day >= reopened["day"]:
                         own = pc.and_(
                             pc.equal(rows["cluster_id"], reopened["cluster"]),
                             pc.equal(rows["broker_id"], reopened["broker"]),
                         )
                         rows = rows.filter(pc.invert(own))
                 if rows.num_rows:
-                    copy = f"{self.staging}/silver/{table}/{folder}/{uuid4().hex}.parquet"
-                    system.create_dir(f"{root}/{copy}".rpartition("/")[0])
-                    pq.write_table(rows, f"{root}/{copy}", filesystem=system, compression="zstd", compression_level=1)
-                    entries.append(StagedFile(FileKind.REWRITTEN, table, date, copy, rows.num_rows))
+                    copy = TableFile(output, FileKind.REWRITTEN, folder, {"date": day}, declared.arrow, declared.time)
+                    copy.write(rows)
+                    entries.append(copy.close())
         yield manifest(entries)
 
 
-class _Output:
+class _Files:
     """The files of one task, and the entries of its manifest when it ends."""
 
     def __init__(self, task: IngestTask, *, bronze: bool = True) -> None:
         if not task.reference_codec:
             require_engine()
-        self._system, self._root = open_file_system(task.out)
-        self._staging = task.staging
-        self._silver = SilverFiles(self._system, self._root, task.staging)
-        self._bronze = BronzeFiles(self._system, self._root, task.staging, FileKind.BRONZE) if bronze else None
-        self._late = BronzeFiles(self._system, self._root, task.staging, FileKind.LATE)
+        self._output = Output(task.location)
+        self._silver = SilverFiles(self._output)
+        self._bronze = BronzeFiles(self._output, FileKind.BRONZE) if bronze else None
+        self._late = BronzeFiles(self._output, FileKind.LATE)
         self.entries: list[ManifestEntry] = []
         self._untimed = 0
 
@@ -250,20 +250,19 @@ class _Output:
         self._silver.add(builder.take())
 
     def write_state(self, builder: StateBuilder) -> str:
-        """Write a state and return its final place; empty for an empty state."""
+        """Write a state and return its path; empty for an empty state."""
         rows = builder.state()
         if not rows:
             return ""
         place = f"{STATE}/{uuid4().hex}.parquet"
-        write_rows(self._system, self._root, f"{self._staging}/{place}", rows)
-        self.entries.append(StagedState(f"{self._staging}/{place}", place))
+        self._output.write_rows(place, rows)
         return place
 
     def read_state(self, path: str) -> list[Row]:
         """Read a state."""
         import pyarrow.parquet as pq
 
-        table = pq.read_table(f"{self._root}/{path}", filesystem=self._system, partitioning=None)
+        table = pq.read_table(path, filesystem=self._output.files, partitioning=None)
         return [row for batch in table.cast(SCHEMA).to_batches() for row in to_rows(batch)]
 
     def _end(self, reporter: _ReporterIngest) -> None:
@@ -274,7 +273,7 @@ class _Output:
 class _ReporterIngest:
     """The ingest of one broker: its state, and the states at the beginning of days."""
 
-    def __init__(self, key: str, known: dict[str, Any], output: _Output) -> None:
+    def __init__(self, key: str, known: dict[str, Any], output: _Files) -> None:
         self.key = key
         self._output = output
         self._builder = StateBuilder()

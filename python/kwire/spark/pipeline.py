@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import functions as f
@@ -21,19 +21,20 @@ from kwire.spark.bronze import DDL, MissingPollTime, normalize, partition_by_bro
 from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
 from kwire.spark.datasource import register
 from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
-from kwire.spark.paths import capture_path, escape_glob
+from kwire.spark.paths import capture_path
+from kwire.spark.record import LATE, Change, DataFile, Record, reporter_key
 from kwire.spark.session import sized_shuffles
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.store import EMPTY, FIRST_DATE, Store, open_file_system, parquet_files, reporter_key
+from kwire.spark.snapshot import PipelineSnapshot, Snapshot, read_files
+from kwire.spark.store import Store
 from kwire.spark.writing import (
     MANIFEST,
     CaptureProgress,
     FileKind,
     ManifestEntry,
     ReporterProgress,
-    StagedFile,
-    StagedState,
     UntimedRows,
+    WrittenFile,
     date_of,
     entries_of,
 )
@@ -45,9 +46,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from kwire.spark.log import Record
 
 T = TypeVar("T")
+
+FIRST_DATE = "1970-01-01"
 
 
 @dataclass
@@ -93,13 +95,14 @@ class Pipeline:
         print(pipeline.ingest_capture("/captures/prod"))
         pipeline.table("partitions").where("leader = -1").show()
 
-    Creating a `Pipeline` and reading tables do not affect other processes. Only one process may write at a time:
-    another one gets `StoreInUse`. A writer that finds files missing gets `BrokenStore` (both in `kwire.spark.store`).
+    Several processes may write at a time: an ingest or a build that conflicts with another one is computed again.
+    Readers see all tables as they were after one commit.
 
     Workers that have kwire without its compiled module fail with `EngineMissing`, unless `reference_codec` is set.
 
     Raises:
-        NotAStore: `out` is a file.
+        NotAStore: `out` is a file, or has the layout of an older version of kwire.
+        UnsupportedLocation: `out` has an unknown scheme.
     """
 
     def __init__(self, spark: SparkSession, out: str, *, reference_codec: bool = False) -> None:
@@ -123,10 +126,13 @@ class Pipeline:
             MissingPollTime: rows have no poll time; nothing is ingested.
         """
         started = time.monotonic()
-        report = IngestReport()
-        with self._store.writing() as staging:
-            if batch is None or self._store.record.streams.get(batch[0], -1) < batch[1]:
-                report = self._ingest(frames, staging, lambda record: record.streams.update([batch] if batch else []))
+
+        def run(record: Record) -> IngestReport:
+            if batch is not None and record.progress.streams.get(batch[0], -1) >= batch[1]:
+                return IngestReport()
+            return self._ingest(frames, record, lambda change: change.streams.update([batch] if batch else []))
+
+        report = self._store.transact(run)
         report.seconds = time.monotonic() - started
         return report
 
@@ -147,19 +153,23 @@ class Pipeline:
         paths = list(dict.fromkeys(capture_path(folder) for folder in folders))
         for path in paths:
             segments(path)  # raises NotACapture
-        with self._store.writing() as staging:
-            known = [(path, self._store.record.captures.get(path, {})) for path in paths]
+
+        def run(record: Record) -> list[ManifestEntry] | None:
+            known = [(path, record.progress.captures.get(path, {})) for path in paths]
             captures = [(path, each.get("row", 0), each.get("fingerprint", "")) for path, each in known]
             plan = self.spark.createDataFrame(captures, CAPTURES).repartition(len(captures), "folder")
-            entries = self._run(plan.mapInArrow(CaptureTask(self._task(staging)).ingest, MANIFEST))
-            one_by_one = len(paths) > 1 and _share_a_reporter(entries)
-            if not one_by_one:
-                record = self._next_record(entries, staging)
-                for capture in _of(entries, CaptureProgress):
-                    if capture.in_place:
-                        _record_progress(record, capture)
-                self._commit(record)
-        if one_by_one:
+            entries = self._run(plan.mapInArrow(CaptureTask(self._task(record)).ingest, MANIFEST))
+            if len(paths) > 1 and _share_a_reporter(entries):
+                return None
+            change = _change(record, entries)
+            for capture in _of(entries, CaptureProgress):
+                if capture.in_place:
+                    _record_progress(record, change, capture)
+            self._store.commit(change)
+            return entries
+
+        entries = self._store.transact(run)
+        if entries is None:
             report = IngestReport()
             for path in paths:
                 report.add(self.ingest_capture(path))
@@ -194,34 +204,45 @@ class Pipeline:
         writer = frames.writeStream.foreachBatch(ingest_batch).option("checkpointLocation", folder).queryName(name)
         return (writer.trigger(**trigger) if trigger else writer).start()
 
+    def snapshot(self, number: int | None = None, at: datetime | None = None) -> PipelineSnapshot:
+        """Return all tables as they were after one commit, which later commits do not change.
+
+        Args:
+            number: the commit, as the table `ingests` numbers them.
+            at: a time: the last commit until then. By default, the newest commit.
+
+        Raises:
+            ValueError: the commit is not known.
+        """
+        return PipelineSnapshot(self.spark, self._store.snapshot(number, at))
+
     def table(self, name: str) -> DataFrame:
-        """Return a table of silver or gold, or `bronze`.
+        """Return a table of silver or gold, `bronze`, or `ingests`, after the newest commit.
 
         Raises:
             KeyError: there is no such table.
         """
-        if name == "bronze":
-            return self.spark.read.schema(f"{DDL}, date string").parquet(escape_glob(f"{self.out}/bronze"))
-        if name in SILVER_SCHEMAS:
-            schema = f"{SILVER_SCHEMAS[name].ddl}, date string"
-            return self.spark.read.schema(schema).parquet(escape_glob(f"{self.out}/silver/{name}"))
-        return self._gold_table(name)
+        return self.snapshot().table(name)
 
     # One ingest
 
-    def _ingest(self, frames: DataFrame, staging: str, update: Callable[[Record], None]) -> IngestReport:
+    def _ingest(self, frames: DataFrame, record: Record, update: Callable[[Change], object]) -> IngestReport:
         """Ingest rows of bronze. `update` records where they came from."""
         rows = partition_by_broker(normalize(frames))
-        entries = self._run(rows.mapInArrow(self._task(staging).ingest, MANIFEST))
-        if untimed := sum(each.rows for each in _of(entries, UntimedRows)):
-            raise MissingPollTime(untimed)
-        late = [file for file in _of(entries, StagedFile) if file.kind == FileKind.LATE]
-        record = self._next_record(entries, staging)
-        report = IngestReport(_counts(entries))
-        if late:
-            self._reopen(late, entries, record, report)
-        update(record)
-        self._commit(record)
+        entries = self._run(rows.mapInArrow(self._task(record).ingest, MANIFEST))
+        late = [file for file in _of(entries, WrittenFile) if file.kind == FileKind.LATE]
+        try:
+            if untimed := sum(each.rows for each in _of(entries, UntimedRows)):
+                raise MissingPollTime(untimed)
+            change = _change(record, entries)
+            report = IngestReport(_counts(entries))
+            if late:
+                self._reopen(late, entries, record, change, report)
+            update(change)
+            self._store.commit(change)
+        finally:
+            for file in late:
+                self._store.delete(f"{LATE}/{file.path}")
         return report
 
     def _ingest_rows_of(self, capture: CaptureProgress) -> IngestReport:
@@ -230,94 +251,69 @@ class Pipeline:
         parts = plan_parts(capture.folder, capture.first, capture.stop, damaged)
         plan = self.spark.createDataFrame(parts, PARTS).repartition(max(len(parts), 1))
         frames = plan.mapInArrow(read_parts, DDL)
-        with self._store.writing() as staging:
-            report = self._ingest(frames, staging, lambda record: _record_progress(record, capture))
+        report = self._store.transact(
+            lambda record: self._ingest(frames, record, lambda change: _record_progress(record, change, capture))
+        )
         report.damaged = [segment.reason for segment in capture.damaged]
         return report
 
-    def _task(self, staging: str) -> IngestTask:
-        record = self._store.record
-        return IngestTask(self.out, staging, record.reporters, record.clusters, self.reference_codec)
+    def _task(self, record: Record) -> IngestTask:
+        progress = record.progress
+        return IngestTask(self._store.location, progress.reporters, progress.clusters, self.reference_codec)
 
     def _run(self, manifest: DataFrame) -> list[ManifestEntry]:
         return entries_of(manifest.collect())
 
-    def _next_record(self, entries: Iterable[ManifestEntry], staging: str) -> Record:
-        """Return the record that follows the newest, with the progress in the manifest."""
-        now = self._store.record
-        record = replace(
-            now,
-            number=now.number + 1,
-            reporters=dict(now.reporters),
-            clusters=dict(now.clusters),
-            captures=dict(now.captures),
-            streams=dict(now.streams),
-            staging=staging,
-            moves=[],
-            removed=[],
-        )
-        for reporter in _of(entries, ReporterProgress):
-            record.reporters[reporter.key] = _known(reporter)
-            if reporter.cluster:
-                record.clusters[reporter.address] = reporter.cluster
-        record.moves = _moves(entries, record.number)
-        return record
-
-    def _commit(self, record: Record) -> None:
-        """Commit the record, unless it changes nothing."""
-        now = self._store.record
-        before = (now.reporters, now.clusters, now.captures, now.streams)
-        after = (record.reporters, record.clusters, record.captures, record.streams)
-        if not record.moves and before == after:
-            return
-        old_states, states = _states(now), _states(record)
-        record.removed += sorted(old_states - states)
-        record.moves = [(staged, place) for staged, place in record.moves if not _is_state(place) or place in states]
-        self._store.commit(record)
-
     # Late frames
 
     def _reopen(
-        self, late: list[StagedFile], entries: list[ManifestEntry], record: Record, report: IngestReport
+        self,
+        late: list[WrittenFile],
+        entries: list[ManifestEntry],
+        record: Record,
+        change: Change,
+        report: IngestReport,
     ) -> None:
         """Ingest again what the brokers of late frames reported, from the beginning of the day on."""
-        frames = self.spark.read.schema(DDL).parquet(*(escape_glob(f"{self.out}/{each.path}") for each in late))
-        reopened = self._reopened(frames, record)
-        kept_frames = self._bronze_of(reopened, entries)
+        frames = self._read(LATE, [each.data_file for each in late], DDL)
+        snapshot = Snapshot(self._store.location, record.number, record.progress.versions)
+        reopened = self._reopened(frames, record, change)
+        kept_frames = self._bronze_of(reopened, entries, record, snapshot)
         both = kept_frames.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
-        task = IngestTask(self.out, record.staging, reopened, record.clusters, self.reference_codec)
+        clusters = record.progress.clusters | change.clusters
+        task = IngestTask(self._store.location, reopened, clusters, self.reference_codec)
         again = self._run(partition_by_reporter(both, "late").mapInArrow(task.reopen, MANIFEST))
         progress = list(_of(again, ReporterProgress))
-        report.late = sum(file.rows for file in _of(again, StagedFile) if file.kind == FileKind.BRONZE)
+        new = [file for file in _of(again, WrittenFile) if file.kind == FileKind.BRONZE]
+        report.late = sum(file.rows for file in new)
         report.repeated = sum(file.rows for file in late) - report.late
         if not progress:
             return
         # Both the files of earlier ingests and those of this one have rows that are now written again.
         changed = {reporter.key: reopened[reporter.key] for reporter in progress}
         first_day = min(each["day"] for each in changed.values())
-        old = [
-            path
-            for table in SILVER_SCHEMAS
-            for path in self._store.files(f"silver/{table}")
-            if path.split("/")[2].removeprefix("date=") >= first_day and not path.endswith(EMPTY)
-        ]
-        staged = [file.path for file in _of(entries, StagedFile) if file.kind == FileKind.SILVER]
-        rewrite = IngestTask(self.out, record.staging, changed, {}, self.reference_codec)
-        rewritten = [*self._rewrite(rewrite, old), *self._rewrite(rewrite, staged)]
-        for reporter in progress:
-            record.reporters[reporter.key] = _known(reporter)
-        others = [each for each in entries if not (isinstance(each, StagedFile) and each.kind == FileKind.SILVER)]
-        record.moves = _moves([*others, *again, *rewritten], record.number)
-        record.removed += old
-        report.rows = _counts([*others, *again])
+        old = {
+            f"silver/{name}": [file for file in snapshot.files(f"silver/{name}") if file.partition["date"] >= first_day]
+            for name in SILVER_SCHEMAS
+        }
+        paths = [f"{table}/{file.path}" for table, files in old.items() for file in files]
+        paths += [f"{file.table}/{file.path}" for file in _of(entries, WrittenFile) if file.kind == FileKind.SILVER]
+        rewritten = self._rewrite(IngestTask(self._store.location, changed, {}, self.reference_codec), paths)
+        others = [each for each in entries if not (isinstance(each, WrittenFile) and each.kind == FileKind.SILVER)]
+        final = _change(record, [*others, *again, *rewritten])
+        change.reporters, change.clusters = final.reporters, final.clusters
+        change.added, change.removed = final.added, old
+        change.oldest = _oldest(change.oldest, *(each.first for each in new))
+        change.rows = report.rows = _counts([*others, *again])
 
-    def _reopened(self, late_frames: DataFrame, record: Record) -> dict[str, dict[str, Any]]:
+    def _reopened(self, late_frames: DataFrame, record: Record, change: Change) -> dict[str, dict[str, Any]]:
         """Return the reporters of late frames by key: the day to reopen, the broker, and the state on that day."""
+        reporters = record.progress.reporters | change.reporters
         brokers = late_frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")))
         reopened: dict[str, dict[str, Any]] = {}
         for cluster, broker_id, first in brokers.collect():
             # Silver does not distinguish the endpoints of unknown brokers: they are reopened together.
-            known = {key: record.reporters[key] for key in _reporters_of(record, cluster, broker_id)}
+            known = {key: reporters[key] for key in _reporters_of(reporters, cluster, broker_id)}
             day = min(_first_day(each, date_of(first)) for each in known.values())
             for key, each in known.items():
                 reopened[key] = {"day": day, "cluster": cluster, "broker": broker_id} | _state_at(each, day)
@@ -329,19 +325,23 @@ class Pipeline:
         plan = self.spark.createDataFrame([(path,) for path in paths], "path string")
         return self._run(plan.mapInArrow(task.rewrite, MANIFEST))
 
-    def _bronze_of(self, reopened: dict[str, dict[str, Any]], entries: list[ManifestEntry]) -> DataFrame:
+    def _bronze_of(
+        self,
+        reopened: dict[str, dict[str, Any]],
+        entries: list[ManifestEntry],
+        record: Record,
+        snapshot: Snapshot,
+    ) -> DataFrame:
         """Return the bronze rows of brokers since their days, from this ingest, earlier ones, and captures."""
         wanted = self.spark.createDataFrame(
             sorted({(each["cluster"], each["broker"], each["day"]) for each in reopened.values()}),
             "cluster_id string, broker_id int, day string",
         )
-        staged = [
-            escape_glob(f"{self.out}/{file.path}") for file in _of(entries, StagedFile) if file.kind == FileKind.BRONZE
-        ]
-        kept = self.table("bronze").drop("date")
-        if staged:
-            kept = kept.unionByName(self.spark.read.schema(DDL).parquet(*staged))
-        for folder, capture in self._store.record.captures.items():
+        first_day = min(each["day"] for each in reopened.values())
+        files = [file for file in snapshot.files("bronze") if file.partition["date"] >= first_day]
+        files += [file.data_file for file in _of(entries, WrittenFile) if file.kind == FileKind.BRONZE]
+        kept = self._read("bronze", files, DDL)
+        for folder, capture in record.progress.captures.items():
             for first, stop in capture["spans"]:
                 rows = self.spark.read.format("kwire").option("fromRow", first).option("toRow", stop).load(folder)
                 kept = kept.unionByName(rows.where("kind != 'carried'"))
@@ -349,37 +349,38 @@ class Pipeline:
         theirs = kept.withColumn("on", date).join(f.broadcast(wanted), ["cluster_id", "broker_id"])
         return theirs.where(f.col("on") >= f.col("day")).drop("on", "day")
 
+    def _read(self, table: str, files: Iterable[DataFile], schema: str) -> DataFrame:
+        return read_files(self.spark, self._store.location, table, files, f"{schema}, date string").drop("date")
+
     # Gold
 
-    def gold(self) -> None:
-        """Bring gold up to date with silver (docs/gold.md)."""
+    def gold(self, hours: Iterable[datetime] | None = None) -> None:
+        """Bring gold up to date with silver (docs/gold.md).
+
+        Args:
+            hours: the beginnings of the hours to build again, in UTC, with the hours after them; by default, those
+                with frames that are not in gold.
+
+        Raises:
+            ValueError: the session's time zone is not UTC.
+            StoreInUse: other processes build gold all the time.
+        """
         from kwire.spark.gold import build
 
-        with sized_shuffles(self.spark, _largest_day(self.out)):
-            build(self.spark, self.out)
+        with sized_shuffles(self.spark, _largest_day(self._store.snapshot())):
+            build(self.spark, self._store, hours)
 
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
         """Return all partitions at a point in time; see `kwire.spark.gold.cluster_at`."""
-        from kwire.spark.gold import cluster_at
-
-        return cluster_at(self.spark, self.out, at, broker_id, cluster_id)
-
-    def _gold_table(self, name: str) -> DataFrame:
-        from kwire.spark.gold import TABLES
-
-        for table in TABLES:
-            if table.name == name:
-                return table.read(self.spark, self.out)
-        raise KeyError(name)
+        return self.snapshot().cluster_at(at, broker_id, cluster_id)
 
 
-def _largest_day(out: str) -> int:
+def _largest_day(snapshot: Snapshot) -> int:
     """Return the bytes of silver's files in the day with the most; builds read a day at a time."""
-    system, root = open_file_system(out)
     sizes: Counter[str] = Counter()
-    for table in ("partitions", "polls"):
-        for path in parquet_files(system, root, f"silver/{table}"):
-            sizes[path.partition("date=")[2].partition("/")[0]] += system.get_file_info(f"{root}/{path}").size
+    for table in ("silver/partitions", "silver/polls"):
+        for file in snapshot.files(table):
+            sizes[file.partition["date"]] += file.size
     return max(sizes.values(), default=0)
 
 
@@ -387,36 +388,37 @@ def _of(entries: Iterable[ManifestEntry], cls: type[T]) -> Iterable[T]:
     return (entry for entry in entries if isinstance(entry, cls))
 
 
-def _moves(entries: Iterable[ManifestEntry], number: int) -> list[tuple[str, str]]:
-    """Return the staged path and the final place of each file."""
-    moves = []
+def _change(record: Record, entries: Iterable[ManifestEntry]) -> Change:
+    """Return the change that a manifest describes."""
+    change = Change("ingest", record.number, rows=_counts(entries))
     for entry in entries:
         match entry:
-            case StagedState(path, place):
-                moves.append((path, place))
-            case StagedFile(kind, table, date, path) if kind != FileKind.LATE:
-                folder = "bronze" if kind == FileKind.BRONZE else f"silver/{table}"
-                name = path.rpartition("/")[2]
-                moves.append((path, f"{folder}/date={date}/{number:012}-{name}"))
-    return moves
+            case ReporterProgress():
+                change.reporters[entry.key] = {"state": entry.state, "last": entry.last, "days": entry.days}
+                if entry.cluster:
+                    change.clusters[entry.address] = entry.cluster
+            case WrittenFile() if entry.kind != FileKind.LATE:
+                change.added.setdefault(entry.table, []).append(entry.data_file)
+                if entry.table == "silver/polls" and entry.kind == FileKind.SILVER:
+                    change.oldest = _oldest(change.oldest, entry.first)
+    return change
+
+
+def _oldest(*times: int | None) -> int | None:
+    return min((at for at in times if at is not None), default=None)
 
 
 def _counts(entries: Iterable[ManifestEntry]) -> dict[str, int]:
     counts: Counter[str] = Counter()
-    for file in _of(entries, StagedFile):
+    for file in _of(entries, WrittenFile):
         if file.kind in {FileKind.SILVER, FileKind.BRONZE}:
-            counts[file.table] += file.rows
+            counts[file.table.removeprefix("silver/")] += file.rows
     return dict(counts)
 
 
-def _known(reporter: ReporterProgress) -> dict[str, Any]:
-    """Return what a record keeps of a reporter."""
-    return {"state": reporter.state, "last": reporter.last, "days": reporter.days}
-
-
-def _record_progress(record: Record, capture: CaptureProgress) -> None:
+def _record_progress(record: Record, change: Change, capture: CaptureProgress) -> None:
     """Record how far a capture is ingested."""
-    before = record.captures.get(capture.folder, {})
+    before = record.progress.captures.get(capture.folder, {})
     continued = capture.first == before.get("row")
     spans = [list(span) for span in before.get("spans", [])] if continued else []
     if capture.in_place and capture.stop > capture.first:
@@ -424,7 +426,7 @@ def _record_progress(record: Record, capture: CaptureProgress) -> None:
             spans[-1][1] = capture.stop
         else:
             spans.append([capture.first, capture.stop])
-    record.captures[capture.folder] = {"row": capture.stop, "fingerprint": capture.fingerprint, "spans": spans}
+    change.captures[capture.folder] = {"row": capture.stop, "fingerprint": capture.fingerprint, "spans": spans}
 
 
 def _share_a_reporter(entries: Iterable[ManifestEntry]) -> bool:
@@ -433,23 +435,12 @@ def _share_a_reporter(entries: Iterable[ManifestEntry]) -> bool:
     return max(keys.values(), default=0) > 1
 
 
-def _is_state(place: str) -> bool:
-    return place.startswith("_state/")
-
-
-def _states(record: Record) -> set[str]:
-    """Return the files of states that a record refers to."""
-    used = {known["state"] for known in record.reporters.values()}
-    used.update(state for known in record.reporters.values() for state in known["days"].values())
-    return used - {""}
-
-
-def _reporters_of(record: Record, cluster: str, broker_id: int) -> list[str]:
+def _reporters_of(reporters: Iterable[str], cluster: str, broker_id: int) -> list[str]:
     """Return the key of a broker; for unknown brokers, the keys of all their endpoints."""
     if broker_id >= 0:
         return [reporter_key(cluster, broker_id, "")]
     prefix = reporter_key(cluster, broker_id, "")
-    return [key for key in record.reporters if key.startswith(prefix) and not key.removeprefix(prefix).isdigit()]
+    return [key for key in reporters if key.startswith(prefix) and not key.removeprefix(prefix).isdigit()]
 
 
 def _first_day(known: dict[str, Any], day: str) -> str:

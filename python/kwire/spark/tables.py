@@ -71,6 +71,9 @@ def _arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
         "array<string>": pa.list_(pa.field("element", pa.string())),
         "map<string,string>": pa.map_(pa.string(), pa.string()),
         "map<string,timestamp>": pa.map_(pa.string(), timestamp),
+        "array<struct<broker_id:int,at:timestamp>>": pa.list_(
+            pa.field("element", pa.struct([("broker_id", pa.int32()), ("at", timestamp)]))
+        ),
     }
     return pa.schema([pa.field(column.name, types[column.type]) for column in columns])
 

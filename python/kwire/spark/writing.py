@@ -1,8 +1,8 @@
-"""Files that executors write into the staging folder, and the manifest that lists them.
+"""Files that executors write into the folders of tables, and the manifest that lists them.
 
 A file is complete when the manifest entry that names it leaves the task. Names are random, so a task that Spark retries
-or runs twice does no harm: the driver uses only the files in the manifest that it receives. Rows are written in
-groups, so memory is bounded by one group per table.
+or runs twice does no harm: the driver commits only the files in the manifest that it receives, and `vacuum` deletes the
+others. Rows are written in groups, so memory is bounded by one group per table.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import uuid
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.spark.record import LATE, DataFile
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row as SparkRow
 
     from kwire.capture import Row
+    from kwire.spark.location import Location
 
 GROUP_ROWS = 100_000
 GROUP_BYTES = 16 << 20
@@ -31,9 +33,10 @@ _DAY = 86_400_000_000
 
 
 class FileKind(StrEnum):
-    """What a staged file holds."""
+    """What a written file holds."""
 
     SILVER = "silver"
+    GOLD = "gold"
     REWRITTEN = "rewritten"
     """The rows of a file of silver that stay when late frames replace the others."""
     BRONZE = "bronze"
@@ -42,22 +45,27 @@ class FileKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StagedFile:
-    """A file with rows of a table; `path` is relative to the store."""
+class WrittenFile:
+    """A file with rows of a table.
+
+    `table` is the folder of the table, and `path` relative to it. `partition` has the values of the partition columns,
+    `first` and `last` are the range of the table's time column in microseconds, if it has one.
+    """
 
     kind: FileKind
     table: str
-    date: str
+    partition: dict[str, str]
     path: str
     rows: int
+    size: int
+    time: str | None
+    first: int | None
+    last: int | None
 
-
-@dataclass(frozen=True, slots=True)
-class StagedState:
-    """A file with the state of a broker, and its final place."""
-
-    path: str
-    place: str
+    @property
+    def data_file(self) -> DataFile:
+        """The file as Delta lists it."""
+        return DataFile(self.path, self.partition, self.rows, self.size, self.time, self.first, self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +115,16 @@ class UntimedRows:
     rows: int
 
 
-ManifestEntry = StagedFile | StagedState | ReporterProgress | CaptureProgress | UntimedRows
+ManifestEntry = WrittenFile | ReporterProgress | CaptureProgress | UntimedRows
 
 _COLUMNS: dict[type[ManifestEntry], tuple[str, str]] = {
-    StagedFile: ("file", "struct<kind:string,table:string,date:string,path:string,rows:bigint>"),
-    StagedState: ("state", "struct<path:string,place:string>"),
+    WrittenFile: (
+        "file",
+        (
+            "struct<kind:string,table:string,partition:map<string,string>,path:string,rows:bigint,size:bigint,"
+            "time:string,first:bigint,last:bigint>"
+        ),
+    ),
     ReporterProgress: (
         "reporter",
         "struct<key:string,state:string,last:bigint,days:map<string,string>,address:string,cluster:string>",
@@ -137,8 +150,19 @@ def manifest(entries: list[ManifestEntry]) -> pa.RecordBatch:
     text, number = pa.string(), pa.int64()
     damaged = pa.list_(pa.struct([("first_row", number), ("reason", text)]))
     types: dict[type[ManifestEntry], pa.DataType] = {
-        StagedFile: pa.struct([("kind", text), ("table", text), ("date", text), ("path", text), ("rows", number)]),
-        StagedState: pa.struct([("path", text), ("place", text)]),
+        WrittenFile: pa.struct(
+            [
+                ("kind", text),
+                ("table", text),
+                ("partition", pa.map_(text, text)),
+                ("path", text),
+                ("rows", number),
+                ("size", number),
+                ("time", text),
+                ("first", number),
+                ("last", number),
+            ]
+        ),
         ReporterProgress: pa.struct(
             [
                 ("key", text),
@@ -173,7 +197,7 @@ def entries_of(rows: Iterable[SparkRow]) -> list[ManifestEntry]:
 def _entry(row: dict[str, Any]) -> ManifestEntry:
     for cls, (name, _) in _COLUMNS.items():
         if (values := row[name]) is not None:
-            if cls is StagedFile:
+            if cls is WrittenFile:
                 values["kind"] = FileKind(values["kind"])
             elif cls is CaptureProgress:
                 values["damaged"] = [DamagedSegment(**each) for each in values["damaged"]]
@@ -186,36 +210,75 @@ def date_of(at: int) -> str:
     return datetime.fromtimestamp(at // 1_000_000, UTC).strftime("%Y-%m-%d")
 
 
-class _File:
-    def __init__(self, system: FileSystem, root: str, path: str, schema: pa.Schema) -> None:
+class Output:
+    """Where a task writes: the store's folder, opened once."""
+
+    def __init__(self, location: Location) -> None:
+        self.files: FileSystem = location.files()
+        self._makes_folders = location.is_path
+
+    def open(self, path: str, schema: pa.Schema) -> pq.ParquetWriter:
+        """Create a Parquet file."""
         import pyarrow.parquet as pq
 
-        self.path = path
-        self.rows = 0
-        system.create_dir(f"{root}/{path}".rpartition("/")[0])
-        self._writer: pq.ParquetWriter = pq.ParquetWriter(
-            f"{root}/{path}", schema, filesystem=system, compression="zstd", compression_level=1
-        )
+        if self._makes_folders:
+            self.files.create_dir(path.rpartition("/")[0])
+        return pq.ParquetWriter(path, schema, filesystem=self.files, compression="zstd", compression_level=1)
 
-    def write(self, table: pa.Table) -> None:
-        self.rows += table.num_rows
-        self._writer.write_table(table)
+    def write_rows(self, path: str, rows: list[Row]) -> None:
+        """Write a file with rows of bronze."""
+        import pyarrow as pa
 
-    def close(self) -> None:
+        from kwire.capture.rows import SCHEMA, to_batch
+
+        with self.open(path, SCHEMA) as writer:
+            writer.write_table(pa.Table.from_batches([to_batch(rows)]))
+
+
+class TableFile:
+    """A file of a table, for one partition. `time` names the time column of the table, if it has one."""
+
+    def __init__(
+        self, output: Output, kind: FileKind, table: str, partition: dict[str, str], schema: pa.Schema, time: str | None
+    ) -> None:
+        self._output, self._kind, self._table, self._partition, self._time = output, kind, table, partition, time
+        folder = "".join(f"{name}={value}/" for name, value in partition.items())
+        self._path = f"{folder}{uuid.uuid4().hex}.parquet"
+        self._rows = 0
+        self._times: list[int] = []
+        self._writer = output.open(f"{table}/{self._path}", schema)
+
+    def write(self, rows: pa.Table) -> None:
+        """Add a group of rows."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self._time is not None:
+            found = pc.min_max(rows[self._time].cast(pa.int64())).as_py().values()
+            self._times += [each for each in found if each is not None]
+        self._rows += rows.num_rows
+        self._writer.write_table(rows)
+
+    def close(self) -> WrittenFile:
+        """Complete the file."""
         self._writer.close()
+        size = self._output.files.get_file_info(f"{self._table}/{self._path}").size
+        first, last = min(self._times, default=None), max(self._times, default=None)
+        return WrittenFile(
+            self._kind, self._table, self._partition, self._path, self._rows, size, self._time, first, last
+        )
 
 
 class SilverFiles:
     """Files with rows of silver, one per table and date."""
 
-    def __init__(self, system: FileSystem, root: str, staging: str) -> None:
-        self._system, self._root, self._staging = system, root, staging
-        self._files: dict[tuple[str, str], _File] = {}
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._files: dict[tuple[str, str], TableFile] = {}
         self._waiting: dict[str, list[tuple[Any, ...]]] = {name: [] for name in SILVER_SCHEMAS}
         self._times = {
             name: [c.name for c in table.columns].index(table.time) for name, table in SILVER_SCHEMAS.items()
         }
-        self._name = uuid.uuid4().hex
 
     def add(self, rows: dict[str, list[tuple[Any, ...]]]) -> None:
         """Add rows as `StateBuilder.take` returns them."""
@@ -225,13 +288,12 @@ class SilverFiles:
             if len(waiting) >= GROUP_ROWS:
                 self._write(table)
 
-    def close(self) -> Iterator[StagedFile]:
+    def close(self) -> Iterator[WrittenFile]:
         """Write the remaining rows and return the files."""
         for table in self._waiting:
             self._write(table)
-        for (table, date), file in self._files.items():
-            file.close()
-            yield StagedFile(FileKind.SILVER, table, date, file.path, file.rows)
+        for file in self._files.values():
+            yield file.close()
 
     def _write(self, table: str) -> None:
         import pyarrow as pa
@@ -243,29 +305,29 @@ class SilverFiles:
         by_day: dict[int, list[tuple[Any, ...]]] = {}
         for row in rows:
             by_day.setdefault(row[place] // _DAY, []).append(row)
-        schema = SILVER_SCHEMAS[table].arrow
+        declared = SILVER_SCHEMAS[table]
         for day, some in by_day.items():
-            columns = [pa.array(column, f.type) for column, f in zip(zip(*some, strict=True), schema, strict=True)]
-            self._file(table, date_of(day * _DAY), schema).write(pa.table(columns, schema=schema))
+            date = date_of(day * _DAY)
+            columns = [
+                pa.array(column, f.type) for column, f in zip(zip(*some, strict=True), declared.arrow, strict=True)
+            ]
+            if (table, date) not in self._files:
+                self._files[table, date] = TableFile(
+                    self._output, FileKind.SILVER, f"silver/{table}", {"date": date}, declared.arrow, declared.time
+                )
+            self._files[table, date].write(pa.table(columns, schema=declared.arrow))
         rows.clear()
-
-    def _file(self, table: str, date: str, schema: pa.Schema) -> _File:
-        file = self._files.get((table, date))
-        if file is None:
-            path = f"{self._staging}/silver/{table}/date={date}/{self._name}.parquet"
-            file = self._files[table, date] = _File(self._system, self._root, path, schema)
-        return file
 
 
 class BronzeFiles:
-    """Files with rows of bronze, one per date."""
+    """Files with rows of bronze, one per date. Late rows are written to a folder of their own."""
 
-    def __init__(self, system: FileSystem, root: str, staging: str, kind: FileKind) -> None:
-        self._system, self._root, self._staging, self._kind = system, root, staging, kind
-        self._files: dict[str, _File] = {}
+    def __init__(self, output: Output, kind: FileKind) -> None:
+        self._output, self._kind = output, kind
+        self._folder = "bronze" if kind == FileKind.BRONZE else LATE
+        self._files: dict[str, TableFile] = {}
         self._waiting: list[Row] = []
         self._bytes = 0
-        self._name = uuid.uuid4().hex
 
     def add(self, row: Row) -> None:
         """Add a row."""
@@ -274,12 +336,11 @@ class BronzeFiles:
         if self._bytes >= GROUP_BYTES:
             self._write()
 
-    def close(self) -> Iterator[StagedFile]:
+    def close(self) -> Iterator[WrittenFile]:
         """Write the remaining rows and return the files."""
         self._write()
-        for date, file in self._files.items():
-            file.close()
-            yield StagedFile(self._kind, "bronze", date, file.path, file.rows)
+        for file in self._files.values():
+            yield file.close()
 
     def _write(self) -> None:
         import pyarrow as pa
@@ -290,21 +351,41 @@ class BronzeFiles:
         for row in self._waiting:
             by_date.setdefault(f"{row.polled_at.astimezone(UTC):%Y-%m-%d}", []).append(row)
         for date, rows in by_date.items():
-            file = self._files.get(date)
-            if file is None:
-                path = f"{self._staging}/{self._kind}/date={date}/{self._name}.parquet"
-                file = self._files[date] = _File(self._system, self._root, path, SCHEMA)
-            file.write(pa.Table.from_batches([to_batch(rows)]))
+            if date not in self._files:
+                self._files[date] = TableFile(
+                    self._output, self._kind, self._folder, {"date": date}, SCHEMA, "polled_at"
+                )
+            self._files[date].write(pa.Table.from_batches([to_batch(rows)]))
         self._waiting.clear()
         self._bytes = 0
 
 
-def write_rows(system: FileSystem, root: str, path: str, rows: list[Row]) -> None:
-    """Write a file with rows of bronze."""
-    import pyarrow as pa
+class PartitionWriter(NamedTuple):
+    """Writes rows to files of a table, one per partition and task. `partition_by` are the last columns of the input."""
 
-    from kwire.capture.rows import SCHEMA, to_batch
+    location: Location
+    folder: str
+    schema: pa.Schema
+    partition_by: tuple[str, ...]
+    time: str | None
 
-    file = _File(system, root, path, SCHEMA)
-    file.write(pa.Table.from_batches([to_batch(rows)]))
-    file.close()
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the rows. For `mapInArrow`."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        output = Output(self.location)
+        files: dict[tuple[str, ...], TableFile] = {}
+        for batch in batches:
+            rows = pa.table(batch)
+            keys = rows.select(list(self.partition_by)).group_by(list(self.partition_by)).aggregate([]).to_pylist()
+            for key in keys:
+                own = rows
+                for name, value in key.items():
+                    own = own.filter(pc.equal(own[name], value)) if len(keys) > 1 else own
+                partition = {name: str(value) for name, value in key.items()}
+                place = tuple(partition.values())
+                if place not in files:
+                    files[place] = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema, self.time)
+                files[place].write(own.select(self.schema.names).cast(self.schema))
+        yield manifest([file.close() for file in files.values()])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -28,6 +30,24 @@ _POLL_SECONDS = 10.0
 """How long a cluster is polled without `--stream` and `--seconds`."""
 
 
+_ACTIONS = ("optimize", "vacuum", "expire", "migrate")
+
+
+class _Age(click.ParamType[timedelta]):
+    """A number of days or hours."""
+
+    name = "age"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        match = re.fullmatch(r"(\d+)([dh])", value) if isinstance(value, str) else None
+        if match is None or int(match[1]) == 0:
+            self.fail(f"expected a number of days or hours such as 90d or 12h, got {value!r}", param, ctx)
+        return timedelta(days=int(match[1])) if match[2] == "d" else timedelta(hours=int(match[1]))
+
+
+_AGE = _Age()
+
+
 class _Streaming(NamedTuple):
     every: float
     seconds: float | None
@@ -46,6 +66,7 @@ class _Sinks(NamedTuple):
 
 
 @click.command()
+@click.argument("action", type=click.Choice(_ACTIONS), required=False)
 @click.option("--out", required=True, metavar="OUT", help="Write the tables to this folder or URI.")
 @click.option(
     "--recording", "recordings", multiple=True, metavar="FILE", help="Ingest a Parquet file of frames; repeatable."
@@ -92,7 +113,9 @@ class _Sinks(NamedTuple):
 @click.option("--notify-topic", "topic", metavar="TOPIC", help="Produce incidents to this topic of --notify-bootstrap.")
 @click.option("--notify-bootstrap", "kafka", metavar="HOST:PORT,...", help="The cluster of --notify-topic.")
 @click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the job at this address.")
+@click.option("--keep", type=_AGE, metavar="AGE", help="Keep what is not older than this, such as 90d or 12h.")
 def pipeline(
+    action: str | None,
     out: str,
     recordings: tuple[str, ...],
     captures: tuple[str, ...],
@@ -109,6 +132,7 @@ def pipeline(
     topic: str | None,
     kafka: str | None,
     metrics: str | None,
+    keep: timedelta | None,
 ) -> int:
     """Turn polled metadata into tables, on Spark.
 
@@ -117,12 +141,26 @@ def pipeline(
     `kwire.spark.pipeline` with the same options.
 
     \b
+    Without Spark, an ACTION maintains the tables:
+      optimize  merge small files
+      vacuum    delete files that were replaced or removed more than --keep ago [default: 7d]
+      expire    remove days that ended more than --keep ago
+      migrate   turn a store of kwire before Delta tables into Delta tables
+
+    \b
     Examples:
       kwire pipeline --capture /captures/prod --out /data/kafka --gold
       kwire pipeline --bootstrap broker-1:9092 --out /data/kafka --stream
       kwire pipeline --recording frames.parquet --out /data/kafka
       kwire pipeline --capture prod --out /data/kafka --stream --gold-every 1m --notify http://host/
+      kwire pipeline expire --out /data/kafka --keep 90d
     """
+    if action is not None:
+        if recordings or captures or bootstrap or stream or gold:
+            raise click.UsageError(f"{action} does not ingest: expected --out and --keep only")
+        return _maintain(action, out, keep)
+    if keep is not None:
+        raise click.UsageError("--keep needs vacuum or expire")
     if sum(map(bool, (recordings, captures, bootstrap))) != 1:
         raise click.UsageError("expected one of --recording, --capture, and --bootstrap")
     if recordings and stream:
@@ -166,6 +204,35 @@ def pipeline(
         _print("done", f"{time.monotonic() - started:.1f} s in total")
     finally:
         spark.stop()
+    return 0
+
+
+def _maintain(action: str, out: str, keep: timedelta | None) -> int:
+    """Run an action on the tables and print what it did."""
+    if action in {"optimize", "migrate"} and keep is not None:
+        raise click.UsageError(f"{action} has no --keep")
+    if action == "expire" and keep is None:
+        raise click.UsageError("expire needs --keep, such as --keep 90d")
+    require("deltalake", "spark")
+    from kwire.spark import maintenance, migration
+    from kwire.spark.location import UnsupportedLocation
+    from kwire.spark.store import NotAStore, Store
+
+    try:
+        if action == "migrate":
+            _print(action, f"{migration.migrate(out).newest().number} commit")
+            return 0
+        store = Store(out, create=False)
+    except (NotAStore, UnsupportedLocation, migration.NothingToMigrate) as error:
+        raise click.BadParameter(str(error), param_hint="--out") from None
+    match action:
+        case "optimize":
+            _print(action, f"{maintenance.optimize(store):,} files fewer")
+        case "vacuum":
+            _print(action, f"{maintenance.vacuum(store, keep or timedelta(days=7)):,} files deleted")
+        case _:
+            assert keep is not None
+            _print(action, f"{maintenance.expire(store, keep):,} files removed")
     return 0
 
 

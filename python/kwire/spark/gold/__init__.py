@@ -9,5 +9,6 @@ from __future__ import annotations
 from kwire.spark.gold.build import TABLES, build
 from kwire.spark.gold.cluster_at import cluster_at
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.gold.view import GoldView
 
-__all__ = ["TABLES", "GoldTable", "build", "cluster_at"]
+__all__ = ["TABLES", "GoldTable", "GoldView", "build", "cluster_at"]

@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from kwire.spark.gold import days, intervals, state, transitions, voting_periods
+from kwire.spark.gold import days, intervals, transitions, voting_periods
 from kwire.spark.session import require_utc
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
+
+    from kwire.spark.gold.view import GoldView
 
 COLUMNS = ["topic", "partition", "leader", "leader_epoch", "replicas", "isr", "offline", "error_code"]
 
 
-def cluster_at(
-    spark: SparkSession, out: str, ts: datetime, broker_id: int | None = None, cluster_id: str | None = None
-) -> DataFrame:
+def cluster_at(view: GoldView, ts: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
     """Return all partitions at a point in time, one row each, with the columns `COLUMNS`.
 
     Args:
-        spark: the session.
-        out: the folder of the pipeline.
+        view: the tables.
         ts: the time, up to the last poll; UTC if it has no zone.
         broker_id: return what this broker reported: its last Metadata response at or before `ts`, nothing before its
             first. This needs silver only. None returns the agreed state (`intervals`); this needs gold up to `ts`.
@@ -32,17 +31,17 @@ def cluster_at(
     Raises:
         ValueError: the session's time zone is not UTC.
     """
-    require_utc(spark)
+    require_utc(view.spark)
     as_of = ts.replace(tzinfo=UTC) if ts.tzinfo is None else ts.astimezone(UTC)
-    rows = _agreed(spark, out, as_of) if broker_id is None else _reported(spark, out, as_of, broker_id)
+    rows = _agreed(view, as_of) if broker_id is None else _reported(view, as_of, broker_id)
     if cluster_id is not None:
         rows = rows.where(f.col("cluster_id") == cluster_id)
     return rows.select(*COLUMNS)
 
 
-def _agreed(spark: SparkSession, out: str, as_of: datetime) -> DataFrame:
+def _agreed(view: GoldView, as_of: datetime) -> DataFrame:
     # States of that time ended in its hour or later, or still last: no older folders are read.
-    states = intervals.TABLE.read(spark, out, since=as_of)
+    states = view.table(intervals.TABLE, since=as_of)
     states = states.where((f.col("date") != f"{as_of:%Y-%m-%d}") | (f.col("hour") >= as_of.hour))
     states = states.where(
         (f.col("valid_from") <= f.lit(as_of)) & (f.col("valid_to").isNull() | (f.col("valid_to") > f.lit(as_of)))
@@ -50,17 +49,17 @@ def _agreed(spark: SparkSession, out: str, as_of: datetime) -> DataFrame:
     return states.withColumnRenamed("offline", "without_leader").withColumnRenamed("offline_replicas", "offline")
 
 
-def _reported(spark: SparkSession, out: str, as_of: datetime, broker_id: int) -> DataFrame:
-    kept = state.newest(spark, out, as_of)
-    partitions = days.silver(spark, out, "partitions", kept, as_of).where(f.col("broker_id") == broker_id)
+def _reported(view: GoldView, as_of: datetime, broker_id: int) -> DataFrame:
+    kept = max((hour for hour in view.states() if hour <= as_of), default=None)
+    partitions = view.silver("partitions", kept, as_of).where(f.col("broker_id") == broker_id)
     before, exactly = days.between(partitions, "at", kept, as_of), partitions.where(f.col("at") == f.lit(as_of))
     observations = transitions.observations(before.unionByName(exactly))
     if kept is not None:
-        last_reports = state.recall(spark, out, kept, "last_reports")
+        last_reports = view.state("last_reports", kept)
         observations = last_reports.where(f.col("broker_id") == broker_id).unionByName(observations)
     rows = transitions.last_reports(observations).where("present")
     # Silver ignores a first empty response, but it is what the broker reported.
-    polls = days.silver(spark, out, "polls", None, as_of).where(
+    polls = view.silver("polls", None, as_of).where(
         (f.col("broker_id") == broker_id)
         & (f.col("api_key") == voting_periods.METADATA)
         & (f.col("kind") != "error")

@@ -12,8 +12,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.spark.location import Location
 from kwire.spark.sinks.notice import OUTAGE_KINDS, IncidentNotice, NoticeStatus
-from kwire.spark.store import open_file_system
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,9 +45,8 @@ class Ledger:
     """
 
     def __init__(self, out: str, sink: str) -> None:
-        self._system, root = open_file_system(out)
-        self._folder = f"{root}/{FOLDER}"
-        self._path = f"{self._folder}/{sink}.json"
+        self._system = Location.parse(out).files()
+        self._path = f"{FOLDER}/{sink}.json"
         self.is_new = True
         self._entries: dict[str, Entry] = {}
         self._ended_until: datetime | None = None
@@ -124,7 +123,7 @@ class Ledger:
         """Write a new file and move it into place: a crash leaves the old or the new one."""
         until = None if self._ended_until is None else self._ended_until.isoformat()
         content = json.dumps({"ended_until": until, "incidents": self._entries}).encode()
-        self._system.create_dir(self._folder)
+        self._system.create_dir(FOLDER)
         with self._system.open_output_stream(f"{self._path}.new") as stream:
             stream.write(content)
         self._system.move(f"{self._path}.new", self._path)

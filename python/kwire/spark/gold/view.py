@@ -1,0 +1,149 @@
+"""What gold reads and writes: the tables of one commit, and on top of them the files of a build that is not committed.
+
+A build reads one snapshot from its first query to its last, whatever other processes commit meanwhile. Workers write
+its files; they become visible with its commit, all at once.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from kwire.spark.delta_table import open_table
+from kwire.spark.gold import days
+from kwire.spark.record import Change, DataFile, Layout, Record
+from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.snapshot import Snapshot, read_files
+from kwire.spark.writing import MANIFEST, PartitionWriter, WrittenFile, entries_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kwire.spark.gold.tables import GoldTable
+    from kwire.spark.store import Store
+
+AS_OF = "as_of"
+"""The partition column of the tables with the state of gold at the beginning of an hour."""
+
+STAMP = "%Y-%m-%dT%H"
+
+
+class GoldView:
+    """The tables of a snapshot."""
+
+    def __init__(self, spark: SparkSession, snapshot: Snapshot) -> None:
+        self.spark = spark
+        self.snapshot = snapshot
+
+    def files(self, table: str) -> list[DataFile]:
+        """Return the files of a table, which is named by its folder."""
+        return self.snapshot.files(table)
+
+    def silver(self, name: str, start: datetime | None = None, stop: datetime | None = None) -> DataFrame:
+        """Read a table of silver with its column `date`, from the day of `start` to that of `stop`, inclusive.
+
+        None means the first or the last day.
+        """
+        schema = f"{SILVER_SCHEMAS[name].ddl}, `date` string"
+        return self._read(f"silver/{name}", schema, lambda file: days.is_between(file.partition["date"], start, stop))
+
+    def table(self, table: GoldTable, since: datetime | None = None) -> DataFrame:
+        """Read a table of gold with its columns `date` and `hour`; it is empty before the first build.
+
+        Args:
+            table: the table.
+            since: read the days from this one on, and rows without an end; None reads all days.
+        """
+        schema = f"{table.ddl}, date string, hour int"
+        return self._read(table.folder, schema, lambda file: days.is_between(file.partition["date"], since, None))
+
+    def states(self) -> list[datetime]:
+        """Return the hours of which the state of gold is kept, ascending."""
+        stamps = {file.partition[AS_OF] for file in self.files("gold/_config_polls")}
+        return sorted(datetime.strptime(stamp, STAMP).replace(tzinfo=UTC) for stamp in stamps)
+
+    def state(self, part: str, as_of: datetime) -> DataFrame:
+        """Read a part of the state at the beginning of an hour."""
+        folder, stamp = f"gold/_{part}", as_of.strftime(STAMP)
+        table = open_table(self.snapshot.location.child(folder).native)
+        assert table is not None
+        schema = StructType.fromJson(json.loads(table.schema().to_json()))
+        files = [file for file in self.files(folder) if file.partition[AS_OF] == stamp]
+        if not files:
+            return self.spark.createDataFrame([], schema).drop(AS_OF)
+        return read_files(self.spark, self.snapshot.location, folder, files, schema).drop(AS_OF)
+
+    def _read(self, table: str, schema: str, wanted: Callable[[DataFile], bool]) -> DataFrame:
+        files = filter(wanted, self.files(table))
+        return read_files(self.spark, self.snapshot.location, table, files, schema)
+
+
+class GoldBuild(GoldView):
+    """A build that continues a record. `commit` makes its files visible."""
+
+    def __init__(self, spark: SparkSession, store: Store, record: Record) -> None:
+        super().__init__(spark, Snapshot(store.location, record.number, record.progress.versions))
+        self._store = store
+        self._current: dict[str, list[DataFile]] = {}
+
+    def files(self, table: str) -> list[DataFile]:
+        """Return the files of a table as the build has changed it."""
+        return self._current.get(table, self.snapshot.files(table))
+
+    def replace(self, table: GoldTable, rows: DataFrame, since: datetime | None) -> None:
+        """Replace everything from the hour `since` on (None: everything), and the rows without an end, by `rows`."""
+        dated = rows.select(
+            *table.names,
+            f.coalesce(f.date_format(f.col(table.time), "yyyy-MM-dd"), f.lit(days.OPEN)).alias("date"),
+            f.coalesce(f.hour(f.col(table.time)), f.lit(0)).alias("hour"),
+        )
+        kept = [] if since is None else [file for file in self.files(table.folder) if days.is_before(file, since)]
+        # One file per hour, whatever the parallelism was: each file costs readers time.
+        task = PartitionWriter(self.snapshot.location, table.folder, table.arrow, ("date", "hour"), table.time)
+        self._current[table.folder] = [*kept, *_run(dated.repartition("date", "hour"), task)]
+
+    def keep_state(self, part: str, as_of: datetime, rows: DataFrame) -> None:
+        """Write a part of the state at the beginning of an hour."""
+        folder, stamp = f"gold/_{part}", as_of.strftime(STAMP)
+        schema = to_arrow_schema(rows.schema, timezone="UTC")
+        stored = to_arrow_schema(rows.withColumn(AS_OF, f.lit(stamp)).schema, timezone="UTC")
+        self._store.create({folder: Layout(stored, (AS_OF,))})
+        task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,), None)
+        kept = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
+        self._current[folder] = [*kept, *_run(rows.withColumn(AS_OF, f.lit(stamp)), task)]
+
+    def forget_states(self, hours: set[datetime]) -> None:
+        """Delete the states at the beginning of some hours."""
+        stamps = {hour.strftime(STAMP) for hour in hours}
+        for folder in STATE_FOLDERS:
+            self._current[folder] = [file for file in self.files(folder) if file.partition[AS_OF] not in stamps]
+
+    def commit(self, gold: dict[str, object]) -> None:
+        """Commit the build. `gold` is its `Progress.gold`.
+
+        Raises:
+            ConcurrentCommit: another process has built gold.
+        """
+        change = Change("gold", self.snapshot.number, gold=gold)
+        for table, files in self._current.items():
+            before = self.snapshot.files(table)
+            known, now = {file.path for file in before}, {file.path for file in files}
+            change.added[table] = [file for file in files if file.path not in known]
+            change.removed[table] = [file for file in before if file.path not in now]
+            change.rows[table.removeprefix("gold/")] = sum(file.rows for file in change.added[table])
+        self._store.commit(change)
+
+
+STATE_FOLDERS = ("gold/_last_reports", "gold/_agreed", "gold/_config_polls")
+
+
+def _run(rows: DataFrame, task: PartitionWriter) -> list[DataFile]:
+    written = rows.mapInArrow(task.run, MANIFEST).collect()
+    return [entry.data_file for entry in entries_of(written) if isinstance(entry, WrittenFile)]

@@ -1,0 +1,100 @@
+"""Places that driver, executors, Spark, and delta-rs share: one folder, as each of them spells it.
+
+| given | Spark reads | delta-rs and Arrow read |
+|---|---|---|
+| `/x`, `x`, `file:/x`, `file:///x` | `/x` | `/x` |
+| `s3:`, `s3a:`, `s3n:` | `s3a:` | `s3:` |
+| `hdfs:`, `abfss:`, `abfs:`, `gs:` | as given | as given |
+| `dbfs:/x` | `dbfs:/x` | `/dbfs/x` |
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):(.*)", re.DOTALL)
+_S3 = frozenset({"s3", "s3a", "s3n"})
+_AS_GIVEN = frozenset({"hdfs", "abfs", "abfss", "gs"})
+
+
+class UnsupportedLocation(KwireError, ValueError):
+    """kwire cannot keep tables at `place`."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(place, reason)
+        self.place = place
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A folder.
+
+    Attributes:
+        given: as the user wrote it, for messages.
+        spark: as Spark reads it.
+        native: as delta-rs and Arrow read it: an absolute path, or a URI.
+    """
+
+    given: str
+    spark: str
+    native: str
+
+    @classmethod
+    def parse(cls, place: object) -> Location:
+        """Resolve a path or URI.
+
+        Raises:
+            UnsupportedLocation: the scheme is not supported, or the path contains escapes such as %20.
+        """
+        given = str(place)
+        match = _SCHEME.fullmatch(given)
+        scheme = match[1].lower() if match else "file"
+        rest = given if match is None else match[2]
+        trimmed = given.rstrip("/")
+        if scheme == "file":
+            uri_path = "/" + unquote(re.sub(r"^//[^/]*", "", rest)).lstrip("/")
+            path = str(Path(given).absolute() if match is None else Path(uri_path))
+            if re.search("%[0-9a-fA-F]{2}", path):
+                raise UnsupportedLocation(given, "delta-rs cannot open a folder with a percent escape in its name")
+            return cls(given, path, path)
+        if scheme in _S3:
+            tail = trimmed.partition(":")[2]
+            return cls(given, f"s3a:{tail}", f"s3:{tail}")
+        if scheme in _AS_GIVEN:
+            return cls(given, trimmed, trimmed)
+        if scheme == "dbfs":
+            path = "/" + rest.strip("/")
+            return cls(given, f"dbfs:{path}", f"/dbfs{path}")
+        raise UnsupportedLocation(given, f"expected a path or file:, s3a:, hdfs:, abfss:, gs:, or dbfs:, got {scheme}:")
+
+    @property
+    def is_path(self) -> bool:
+        """Whether the folder is a path of the operating system, also one of a mounted or shared file system."""
+        return self.native.startswith("/")
+
+    def child(self, name: str) -> Location:
+        """Return a folder or file below this one."""
+        return Location(f"{self.given.rstrip('/')}/{name}", f"{self.spark}/{name}", f"{self.native}/{name}")
+
+    def files(self) -> FileSystem:
+        """Return the file system of Arrow with this folder as its root; a path is created."""
+        from pyarrow.fs import LocalFileSystem, PyFileSystem, SubTreeFileSystem
+
+        if self.is_path:
+            return SubTreeFileSystem(self.native, LocalFileSystem())
+        from deltalake.fs import DeltaStorageHandler
+
+        return PyFileSystem(DeltaStorageHandler(self.native))
