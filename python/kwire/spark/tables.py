@@ -58,24 +58,48 @@ class Table:
 def _arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
     import pyarrow as pa
 
-    timestamp = pa.timestamp("us", tz="UTC")
-    types = {
+    return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns])
+
+
+def arrow_type(type: str) -> pa.DataType:
+    """Return the Arrow type of a type in Spark's DDL.
+
+    Raises:
+        KeyError: the type is not used by tables of kwire.
+    """
+    import pyarrow as pa
+
+    kind, _, inner = type.removesuffix(">").partition("<")
+    match kind:
+        case "array":
+            return pa.list_(pa.field("element", arrow_type(inner)))
+        case "map":
+            key, value = _split(inner)
+            return pa.map_(arrow_type(key), arrow_type(value))
+        case "struct":
+            fields = (field.partition(":") for field in _split(inner))
+            return pa.struct([(name, arrow_type(of)) for name, _, of in fields])
+    return {
         "string": pa.string(),
         "int": pa.int32(),
         "bigint": pa.int64(),
         "double": pa.float64(),
         "boolean": pa.bool_(),
-        "timestamp": timestamp,
+        "timestamp": pa.timestamp("us", tz="UTC"),
         "binary": pa.binary(),
-        "array<int>": pa.list_(pa.field("element", pa.int32())),
-        "array<string>": pa.list_(pa.field("element", pa.string())),
-        "map<string,string>": pa.map_(pa.string(), pa.string()),
-        "map<string,timestamp>": pa.map_(pa.string(), timestamp),
-        "array<struct<broker_id:int,at:timestamp>>": pa.list_(
-            pa.field("element", pa.struct([("broker_id", pa.int32()), ("at", timestamp)]))
-        ),
-    }
-    return pa.schema([pa.field(column.name, types[column.type]) for column in columns])
+    }[kind]
+
+
+def _split(types: str) -> list[str]:
+    """Return the parts between commas outside of brackets."""
+    parts, depth = [""], 0
+    for character in types:
+        depth += {"<": 1, ">": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
 def as_markdown(tables: Iterable[Table]) -> str:
