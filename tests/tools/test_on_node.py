@@ -46,7 +46,7 @@ async def test_node_runs_tools_on_its_own_cluster(server: EmbeddedZooKeeper, tmp
         assert (tmp_path / "inside" / "offsets").read_text() == f"{PATH}:42\n"
         outside = await run(node, "export-zk-offsets", "--output-file", f"{tmp_path}/offsets")
         assert outside.exit_status == 1
-        assert b"is outside of the folders that tools may use (tools.folders:" in outside.output
+        assert b"is outside of the folders that tools may use here: " in outside.output
         assert not (tmp_path / "offsets").exists()
 
         listed = (await run(node, "help")).output.decode()

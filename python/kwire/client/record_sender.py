@@ -68,7 +68,9 @@ class RecordSender:
     async def _send(self, batches: Mapping[TopicPartition, bytes]) -> dict[TopicPartition, int | AdminError]:
         async def send(leader: Broker, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
             request = self._request(partitions, batches)
-            response = (await self._router.command(request, leader, repeatable=True, highest=HIGHEST_VERSION)).response
+            response = (
+                await self._router.command(request, leader, repeatable=True, highest=HIGHEST_VERSION, is_recorded=False)
+            ).response
             return {
                 TopicPartition(topic.name, each.index): each
                 for topic in response.responses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from kwire.tools.environment import Environment
 
 __all__ = ["ToolRun"]
+
+logging.getLogger("kazoo").addHandler(logging.NullHandler())  # otherwise, each failed attempt would go to stderr
 
 
 class ToolRun:
@@ -145,6 +148,6 @@ class ToolRun:
         resolved = path.resolve()
         folders = self._environment.folders
         if folders is not None and not any(resolved.is_relative_to(folder.resolve()) for folder in folders):
-            allowed = ", ".join(map(str, folders)) or "no folder is configured"
-            raise ToolFailed(f"{path} is outside of the folders that tools may use (tools.folders: {allowed})")
+            allowed = ", ".join(map(str, folders)) or "none"
+            raise ToolFailed(f"{path} is outside of the folders that tools may use here: {allowed}")
         return resolved

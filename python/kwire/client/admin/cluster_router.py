@@ -11,7 +11,6 @@ is OutcomeUnknown.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from random import uniform
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -39,9 +38,6 @@ T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds between two attempts: exponential backoff with jitter."""
-
-MAX_COMMANDS = 1000
-"""Commands that are kept; a client may send batches of records for hours."""
 
 MISDIRECTED = frozenset(
     {
@@ -175,8 +171,8 @@ class ClusterRouter:
         self.timeout = timeout
         self.metadata = MetadataCache()
         """What the responses so far report about the cluster."""
-        self.commands: deque[SentCommand] = deque(maxlen=MAX_COMMANDS)
-        """The last commands, for a caller that is interrupted."""
+        self.commands: list[SentCommand] = []
+        """The commands since the start, for a caller that is interrupted."""
         self._failed: dict[Endpoint, int] = {}
         """Brokers by when they failed last, as a running number."""
         self._failures = 0
@@ -223,6 +219,7 @@ class ClusterRouter:
         repeatable: bool = False,
         adapt: Callable[[Any, int], Request[R]] | None = None,
         highest: int | None = None,
+        is_recorded: bool = True,
     ) -> Answer[R]:
         """Send a request that changes something, and repeat it only where that is harmless.
 
@@ -231,13 +228,15 @@ class ClusterRouter:
             repeatable: whether a second execution has the same effect and the same response as the first one.
             adapt: returns the request as a version of the API needs it.
             highest: the highest version to send.
+            is_recorded: whether `commands` lists it; records may be sent for hours.
 
         Raises:
             OutcomeUnknown: the response was lost, so that the command may have taken effect.
             ConnectionFault: see `read`. This applies to the other errors, too.
         """
         sent = SentCommand(type(request).__name__)
-        self.commands.append(sent)
+        if is_recorded:
+            self.commands.append(sent)
         answer = await self._attempt(request, target, error_code, adapt, highest, repeatable=repeatable)
         sent.answered = True
         return answer
