@@ -113,12 +113,17 @@ def lose_power(server: EmbeddedZooKeeper, last_zxid: int) -> int:
 class PartitioningProxy:
     """A proxy with connections that can go silent: nothing is forwarded or closed, as if packets were lost.
 
+    Args:
+        port: the port of the server on this machine.
+        counts_transactions: whether the server is ZooKeeper, so that `last_zxid` can be read from its responses.
+
     Attributes:
         last_zxid: the highest transaction id in a response to any client. ZooKeeper responds only after fsync.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, counts_transactions: bool = True) -> None:
         self._target = port
+        self._counts_transactions = counts_transactions
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listening, selectors.EVENT_READ)
@@ -181,7 +186,8 @@ class PartitioningProxy:
             for one, other in ((client, server), (server, client)):
                 self._peers[one] = other
                 self._selector.register(one, selectors.EVENT_READ)
-            self._responses[server] = ResponseStream()
+            if self._counts_transactions:
+                self._responses[server] = ResponseStream()
             return
         assert isinstance(ready, socket.socket)
         if ready not in self._peers:  # dropped in this round

@@ -64,6 +64,7 @@ class LocalCluster:
         nodes: the number of nodes.
         data: the folder of the cluster, which is kept; the default is a temporary folder.
         settings: settings of every node, with the names of `server.properties`.
+        node_settings: settings of single nodes, by id; they override all others.
         racks: the rack of each node, by id.
         zookeeper: the `zookeeper.connect` of a running ZooKeeper; None starts one.
         session_timeout: seconds after which a killed node counts as dead.
@@ -82,6 +83,7 @@ class LocalCluster:
         *,
         data: str | os.PathLike[str] | None = None,
         settings: Mapping[str, str] | None = None,
+        node_settings: Mapping[int, Mapping[str, str]] | None = None,
         racks: Mapping[int, str] | None = None,
         zookeeper: str | None = None,
         session_timeout: float = 6.0,
@@ -93,6 +95,7 @@ class LocalCluster:
         self.data = Path(tempfile.mkdtemp(prefix="kwire-cluster-") if data is None else data).resolve()
         self.node_ids = tuple(range(1, nodes + 1))
         self._settings = {"zookeeper.session.timeout.ms": str(round(session_timeout * 1000)), **(settings or {})}
+        self._node_settings = dict(node_settings or {})
         self._racks = dict(racks or {})
         self._environment = dict(environment or {})
         self.zookeeper = EmbeddedZooKeeper(
@@ -329,7 +332,7 @@ class LocalCluster:
         }
         if node_id in self._racks:
             properties["broker.rack"] = self._racks[node_id]
-        return properties | self._settings
+        return properties | self._settings | dict(self._node_settings.get(node_id, {}))
 
     def _previous_port(self, node_id: int) -> int:
         """Return the port that the node had before, in this or an earlier run; 0 for a free port."""

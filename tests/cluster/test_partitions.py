@@ -1,0 +1,108 @@
+"""Partitions of a single node: from ZooKeeper, from its peers and all clients, and from both.
+
+Every node has two proxies: one that it reaches ZooKeeper through, and one at its advertised address. So a node that is
+cut off from ZooKeeper can still be asked, and an unreachable node keeps its session.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from kwire.client.admin import BlockingAdminClient
+from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+from kwire.testing.local_cluster import LocalCluster
+from tests.cluster.faults import (
+    SCENARIOS,
+    SESSION_SECONDS,
+    check,
+    check_new_work,
+    controller_id,
+    create_topics,
+    request,
+)
+from tests.cluster.repetitions import random_times, rounds
+from tests.cluster.zookeeper_servers import PartitioningProxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NODES = (1, 2, 3)
+
+
+class Proxies(NamedTuple):
+    """The proxies of one node."""
+
+    zookeeper: PartitioningProxy
+    peers: PartitioningProxy
+
+
+class SeparableCluster(NamedTuple):
+    """A cluster, and the proxies by node."""
+
+    cluster: LocalCluster
+    proxies: dict[int, Proxies]
+
+
+@pytest.fixture(scope="module")
+def separable() -> Iterator[SeparableCluster]:
+    with ExitStack() as stack:
+        server = stack.enter_context(EmbeddedZooKeeper(tick=0.25))
+        proxies = {}
+        settings = {}
+        reservations = [socket.create_server(("127.0.0.1", 0)) for _ in NODES]
+        for node, reserved in zip(NODES, reservations, strict=True):
+            port = reserved.getsockname()[1]
+            zookeeper = stack.enter_context(PartitioningProxy(server.port))
+            peers = stack.enter_context(PartitioningProxy(port, counts_transactions=False))
+            proxies[node] = Proxies(zookeeper, peers)
+            settings[node] = {
+                "zookeeper.connect": zookeeper.hosts,
+                "listeners": f"ADMIN://127.0.0.1:{port}",
+                "advertised.listeners": f"ADMIN://{peers.hosts}",
+            }
+        for reserved in reservations:
+            reserved.close()
+        cluster = LocalCluster(
+            len(NODES),
+            session_timeout=SESSION_SECONDS,
+            zookeeper=f"127.0.0.1:{server.port}",
+            node_settings=settings,
+        )
+        yield SeparableCluster(stack.enter_context(cluster), proxies)
+
+
+@pytest.mark.parametrize("who", ["the controller", "another node"])
+@pytest.mark.parametrize("lost", ["zookeeper", "peers", "both"])
+def test_one_node_is_partitioned_during_a_batch(lost: str, who: str, separable: SeparableCluster) -> None:
+    cluster, proxies = separable
+    chance = random_times(f"{lost} {who}")
+    with BlockingAdminClient(cluster.bootstrap) as admin:
+        for _ in rounds(1):
+            scenario = SCENARIOS[chance.choice(list(SCENARIOS))]
+            topics = create_topics(admin)
+            controller = controller_id(admin)
+            node = controller if who == "the controller" else next(each for each in NODES if each != controller)
+            cut = list(proxies[node]) if lost == "both" else [getattr(proxies[node], lost)]
+
+            def separate(cut: list[PartitioningProxy] = cut) -> None:
+                for proxy in cut:
+                    proxy.partition()
+
+            separating = threading.Timer(chance.uniform(0, 0.02), separate)
+            separating.start()
+            with ThreadPoolExecutor() as pool:
+                requesting = pool.submit(request, scenario, admin, topics)
+                separating.join()
+                time.sleep(SESSION_SECONDS * chance.choice((0.4, 2)))  # the session survives, or ends
+                for proxy in cut:
+                    proxy.heal()
+                responses = requesting.result()
+            check(f"{who} partitioned from {lost}", cluster, scenario, topics, responses)
+        check_new_work(cluster, admin)
