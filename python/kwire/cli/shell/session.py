@@ -14,10 +14,12 @@ from click.core import ParameterSource
 
 from kwire.cli.shell.error_position import StatementErrors
 from kwire.cli.shell.live_names import LiveNames
+from kwire.cli.suggestions import with_suggestion
 from kwire.cli.verb_session import VerbSession, current_session, open_admin
+from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
     from types import TracebackType
 
     from kwire.cli.cluster_choice import ClusterChoice
@@ -130,6 +132,24 @@ class ShellSession(VerbSession):
                 return await function(admin)
 
         return self.run(call())
+
+    def have_topics(self, names: Iterable[str]) -> bool:
+        """Return whether the cluster has topics, and report those that it does not have with the nearest names.
+
+        Raises:
+            KwireError: the cluster cannot be reached.
+        """
+        from kwire.client.admin import AdminError
+
+        async def find(admin: AdminClient) -> list[Any]:
+            found = await admin.describe_topics(names)
+            missing = [Failure(name, error) for name, error in found.items() if isinstance(error, AdminError)]
+            return [await with_suggestion(admin, each) for each in missing]
+
+        missing = self.ask(find)
+        for each in missing:
+            self.report(str(each.error), each.name)
+        return not missing
 
     @asynccontextmanager
     async def admin(self, cluster: ClusterChoice) -> AsyncIterator[AdminClient]:

@@ -6,9 +6,7 @@ import click
 
 from kwire.cli.parameter_types import Named
 from kwire.cli.shell.session import shell_session
-from kwire.cli.suggestions import with_suggestion
-from kwire.client.admin import AdminClient, AdminError
-from kwire.verbs.verb import Failure
+from kwire.cli.verb_errors import REFUSED
 
 
 @click.group(invoke_without_command=True)
@@ -30,16 +28,8 @@ def use(context: click.Context) -> None:
 def topic(name: str | None) -> int:
     """Use a topic; without a name, no topic."""
     session = shell_session()
-    if name is not None:
-
-        async def find(admin: AdminClient) -> object:
-            found = (await admin.describe_topics([name]))[name]
-            return await with_suggestion(admin, Failure(name, found)) if isinstance(found, AdminError) else found
-
-        found = session.ask(find)
-        if isinstance(found, Failure):
-            session.report(str(found.error), name)
-            return 1
+    if name is not None and not session.have_topics([name]):
+        return REFUSED
     session.topic = name
     return 0
 

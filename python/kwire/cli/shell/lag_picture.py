@@ -1,0 +1,95 @@
+"""The lag of groups as text: a line for each partition with its trend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.cli.shell.lag_history import STEADY
+from kwire.cli.tables import TableColumn, plain_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.cli.shell.lag_history import LagTrend
+
+__all__ = ["BARS", "PLAIN_BARS", "lag_lines", "readable_time", "trend_bars"]
+
+BARS = "▁▂▃▄▅▆▇█"
+PLAIN_BARS = "_.-=+*#@"
+"""Bars for terminals without Unicode."""
+WIDTH = 16
+"""Characters of a trend."""
+
+COLUMNS = (
+    TableColumn("GROUP"),
+    TableColumn("TOPIC"),
+    TableColumn("PART", number=True),
+    TableColumn("COMMITTED", number=True),
+    TableColumn("LOG END", number=True),
+    TableColumn("LAG", number=True),
+    TableColumn("TREND"),
+    TableColumn("LAG/S", number=True),
+    TableColumn("CAUGHT UP IN"),
+    TableColumn("STORE"),
+)
+
+
+def lag_lines(trends: Sequence[LagTrend], bars: str) -> list[str]:
+    """Return a table of the lag of partitions, and the sum if there are several.
+
+    The last column is shown if offsets are not only in brokers.
+
+    Args:
+        trends: the partitions.
+        bars: characters from low to high.
+    """
+    rows = [
+        [
+            each.group,
+            each.topic,
+            str(each.partition),
+            _number(each.committed),
+            _number(each.end),
+            _number(each.lag),
+            trend_bars(each.lags, bars),
+            "-" if each.change is None else f"{each.change:+.1f}",
+            _caught_up(each),
+            each.store,
+        ]
+        for each in trends
+    ]
+    shown = len(COLUMNS) if any(each.store != "brokers" for each in trends) else len(COLUMNS) - 1
+    lines = list(plain_lines(COLUMNS[:shown], [row[:shown] for row in rows]))
+    known = [each.lag for each in trends if each.lag is not None]
+    if len(known) > 1:
+        lines += ["", f"{sum(known):,} messages behind in {len(known)} partitions"]
+    return lines
+
+
+def trend_bars(lags: Sequence[int], bars: str) -> str:
+    """Return the last lags as bars from 0 to the largest of them."""
+    shown = lags[-WIDTH:]
+    largest = max(shown, default=0)
+    if largest == 0:
+        return bars[0] * len(shown)
+    return "".join(bars[lag * (len(bars) - 1) // largest] for lag in shown)
+
+
+def readable_time(seconds: float) -> str:
+    """Return a time in the largest unit that it fills, such as `12 min`."""
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _caught_up(trend: LagTrend) -> str:
+    if trend.catch_up is not None:
+        return "now" if trend.lag == 0 else readable_time(trend.catch_up)
+    if trend.change is None:
+        return "-"
+    return "grows" if trend.change > STEADY else "steady"
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"

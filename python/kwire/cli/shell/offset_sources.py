@@ -1,0 +1,118 @@
+"""Committed offsets and ends of logs: from brokers, and from ZooKeeper, where consumers of Kafka 0.8 keep offsets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.cli.shell.lag_history import CommittedPartition, Offsets
+from kwire.client.admin import LATEST, AdminError, ConfigResource, ConfigResourceType, PartitionOffset, TopicPartition
+from kwire.cluster.zookeeper.consumers import ConsumerOffset
+from kwire.cluster.zookeeper.errors import NoNode, ZnodeError
+from kwire.cluster.zookeeper.operations import Znode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kwire.client.admin import AdminClient
+    from kwire.cluster.zookeeper.store import Store
+
+__all__ = ["NO_LOG", "committed_in_brokers", "committed_in_zookeeper", "with_log_ends", "zookeeper_of_nodes"]
+
+NO_LOG = "the nodes of this cluster hold no log, so the log end is -"
+
+
+async def committed_in_brokers(
+    admin: AdminClient, topics: Sequence[str], groups: Sequence[str]
+) -> dict[CommittedPartition, Offsets]:
+    """Return the offsets that groups have committed to brokers, with the ends of the logs.
+
+    Args:
+        topics: only these topics; empty for all.
+        groups: only these groups; empty for all.
+
+    Raises:
+        KwireError: a broker does not answer.
+    """
+    found = {}
+    for group, lag in (await admin.group_lags(groups or None)).items():
+        if not isinstance(lag, AdminError):
+            for each in lag.partitions:
+                if not topics or each.topic in topics:
+                    key = CommittedPartition(group, each.topic, each.partition, "brokers")
+                    found[key] = Offsets(each.committed, each.end)
+    return found
+
+
+async def committed_in_zookeeper(
+    store: Store, topics: Sequence[str], groups: Sequence[str]
+) -> dict[CommittedPartition, Offsets]:
+    """Return the offsets that consumers of Kafka 0.8 have committed: `/consumers/<group>/offsets/<topic>/<partition>`.
+
+    Offsets that are not numbers are left out.
+
+    Raises:
+        StoreError: ZooKeeper does not answer.
+    """
+    keys: dict[str, CommittedPartition] = {}
+    for group in groups or await _children(store, "/consumers"):
+        for topic in topics or await _children(store, f"/consumers/{group}/offsets"):
+            for partition in await _children(store, f"/consumers/{group}/offsets/{topic}"):
+                if partition.isdecimal():
+                    key = CommittedPartition(group, topic, int(partition), "zookeeper")
+                    keys[ConsumerOffset.path(*key[:3])] = key
+    found = {}
+    for path, znode in zip(keys, await store.get_many(keys), strict=True):
+        offset = _decoded(znode, path)
+        if offset is not None:
+            found[keys[path]] = Offsets(offset, None)
+    return found
+
+
+async def with_log_ends(
+    admin: AdminClient, found: dict[CommittedPartition, Offsets]
+) -> dict[CommittedPartition, Offsets]:
+    """Return offsets of ZooKeeper with the ends of the logs, as far as the brokers have logs.
+
+    Raises:
+        KwireError: a broker does not answer.
+    """
+    if admin.dialect != "kafka" or not found:
+        return found
+    partitions = {TopicPartition(key.topic, key.partition) for key in found}
+    ends = await admin.list_offsets(dict.fromkeys(sorted(partitions), LATEST))
+    completed = {}
+    for key, offsets in found.items():
+        end = ends[TopicPartition(key.topic, key.partition)]
+        completed[key] = Offsets(offsets.committed, end.offset if isinstance(end, PartitionOffset) else None)
+    return completed
+
+
+async def zookeeper_of_nodes(admin: AdminClient) -> str | None:
+    """Return the ZooKeeper of a cluster of kwire's nodes; None if a node does not report it.
+
+    Raises:
+        KwireError: a node does not answer.
+    """
+    brokers = (await admin.describe_cluster()).brokers
+    if not brokers:
+        return None
+    resource = ConfigResource(ConfigResourceType.BROKER, str(brokers[0].id))
+    configs = (await admin.describe_configs([resource]))[resource]
+    found = None if isinstance(configs, AdminError) else configs.get("zookeeper.connect")
+    return None if found is None else found.value
+
+
+async def _children(store: Store, path: str) -> Iterable[str]:
+    try:
+        return await store.children(path)
+    except NoNode:
+        return ()
+
+
+def _decoded(znode: object, path: str) -> int | None:
+    if not isinstance(znode, Znode):
+        return None
+    try:
+        return ConsumerOffset.decode(znode.data, path).offset
+    except ZnodeError:
+        return None

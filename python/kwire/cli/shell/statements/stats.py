@@ -1,0 +1,77 @@
+"""`stats;`: the lag of groups, drawn again and again."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kwire.cli.cluster_options import OUTPUTS
+from kwire.cli.colors import Paint
+from kwire.cli.parameter_types import FiniteRange, Named
+from kwire.cli.row_output import print_rows
+from kwire.cli.shell.lag_history import LagTrend
+from kwire.cli.shell.lag_monitor import LagMonitor
+from kwire.cli.shell.screen import Screen
+from kwire.cli.shell.session import shell_session
+from kwire.cli.verb_errors import REFUSED
+
+SAMPLES = 2
+"""The number of samples without a terminal: the least that show a trend."""
+
+
+@click.command
+@click.argument("topics", nargs=-1, type=Named("topics"), metavar="[TOPIC]...")
+@click.option("--group", "groups", multiple=True, type=Named("groups"), metavar="GROUP", help="Only these groups.")
+@click.option(
+    "--interval",
+    type=FiniteRange(min=0.1),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two samples.",
+)
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Stop after N samples  [default: at ^C; 2 without a terminal]",
+)
+@click.option("--zookeeper", metavar="HOST:PORT", help="Also read the offsets that consumers of Kafka 0.8 keep there.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(OUTPUTS),
+    help="Output format without a terminal  [default: table]",
+)
+@click.pass_obj
+def stats(
+    defaults: dict[str, str | None],
+    /,
+    topics: tuple[str, ...],
+    groups: tuple[str, ...],
+    interval: float,
+    count: int | None,
+    zookeeper: str | None,
+    output: str | None,
+) -> int:
+    """Draw how far groups are behind: committed offset, log end, lag, its trend, and when it is caught up.
+
+    Without TOPIC, it is about the topic in use, or all topics. On a terminal, the picture is drawn again until Ctrl-C.
+    """
+    session = shell_session()
+    chosen = topics or ((session.topic,) if session.topic is not None else ())
+    if chosen and not session.have_topics(chosen):
+        return REFUSED
+    monitor = LagMonitor(session, chosen, groups or ((session.group,) if session.group is not None else ()), zookeeper)
+    output = output or defaults.get("output") or "table"
+    if session.terminal.isatty() and output == "table":
+        title = f"stats {' '.join(chosen)}".rstrip()
+        with Screen(session.terminal, interval, title) as screen:
+            session.run(monitor.draw(screen, interval, count))
+        return 0
+    session.run(monitor.sample(interval, count or SAMPLES))
+    print_rows(output, LagTrend, monitor.history.trends(), Paint(on=False))
+    for note in monitor.notes():
+        print(note, file=sys.stderr)
+    return 0
