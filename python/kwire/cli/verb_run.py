@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kwire.cli.cluster_choice import ClusterChoice
     from kwire.cli.verb_session import VerbSession
     from kwire.client.admin import AdminClient, Progress
+    from kwire.client.admin.cluster_router import SentCommand
     from kwire.protocol.negotiated_versions import Dialect
     from kwire.verbs.verb import Verb
 
@@ -66,7 +67,8 @@ class VerbRun:
         self._write = write
         self._admin: AdminClient | None = None
         self._current: Run | None = None
-        self._commands_before = 0
+        self._earlier: tuple[SentCommand, ...] = ()
+        """The commands of earlier statements."""
 
     @property
     def changes_something(self) -> bool:
@@ -86,7 +88,7 @@ class VerbRun:
         """Return a sentence that says what an interrupted run has done."""
         if self._current is not None and self._current.interruption is not None:
             return self._current.interruption
-        commands = () if self._admin is None else self._admin.commands[self._commands_before :]
+        commands = [] if self._admin is None else [each for each in self._admin.commands if each not in self._earlier]
         if not self.changes_something or not commands:
             return "Interrupted: nothing was changed."
         unanswered = [each.request for each in commands if not each.answered]
@@ -104,7 +106,7 @@ class VerbRun:
         try:
             async with self._session.admin(cluster) as admin:
                 self._admin = admin
-                self._commands_before = len(admin.commands)
+                self._earlier = tuple(admin.commands)
                 self._check_dialect(admin.dialect)
                 if self.changes_something:
                     await _check_allowed(admin, cluster)

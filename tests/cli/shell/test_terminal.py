@@ -38,7 +38,8 @@ def test_tab_completes_statements_options_and_live_names(bootstrap: str, tmp_pat
             terminal.wait_for(f"  {completed}")  # in the menu
             terminal.press("Tab")
         terminal.type("off")
-        terminal.press("Tab", "Escape")
+        terminal.wait_for("  offline")
+        terminal.press("Tab")
         terminal.wait_for("kafka>topics describe payments --only offline")
 
 
