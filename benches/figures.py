@@ -38,6 +38,7 @@ TOPICS = (
     "cluster",
     "changes",
     "command_line",
+    "shell",
     "administration",
     "mirror",
 )

@@ -46,7 +46,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except ModuleNotFoundError as error:
-        if error.name not in ("click", "rich"):
+        if error.name not in ("click", "prompt_toolkit", "rich"):
             raise
         print(f"Error: the command line needs {error.name}: pip install 'kwire[cli]'", file=sys.stderr)
         code = 2

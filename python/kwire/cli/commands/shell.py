@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from kwire.cli.cluster_options import cluster_options, merge
-from kwire.cli.options import require
 
 
 @click.command(params=[*cluster_options()])
@@ -35,8 +34,6 @@ def shell(context: click.Context, /, keep_going: bool, **values: Any) -> int:
     chosen = merge(context.obj or {}, values)
     defaults = {name: chosen.pop(name) for name in ("output", "debug")}
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
-    if interactive:
-        require("prompt_toolkit", "cli")
     with ShellSession(chosen, interactive=interactive) as session:
         if interactive:
             from kwire.cli.shell.prompt import run_prompt
