@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import re
 import signal
-import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import confluent_kafka
 import pytest
 
 from kwire.cluster.zookeeper import ConsumerOffset, connect, make_path
+from scripts.record_shell_session import RECORDING, recorded
 from tests.cli.administration import Operator
 from tests.cli.shell.tmux import Terminal
 from tests.eventually import eventually_sync
+from tests.kafka.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,54 +38,12 @@ def topic(cluster: Cluster) -> Iterator[Operator]:
         operator.json("topics", "delete", TOPIC, "--yes")
 
 
-class Traffic:
-    """A producer and a consumer of one partition, each with a speed that the test sets.
-
-    Attributes:
-        produced: records in each round of the producer.
-        consumed: records in each round of the consumer, which commits after them.
-    """
-
-    ROUND = 0.1
-    """Seconds between two rounds."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.produced = 0
-        self.consumed = 0
-        self._ended = threading.Event()
-        self._producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
-        self._consumer = confluent_kafka.Consumer(
-            {"bootstrap.servers": cluster.bootstrap, "group.id": GROUP, "enable.auto.commit": False}
-        )
-        self._consumer.assign([confluent_kafka.TopicPartition(TOPIC, 0, 0)])
-        self._threads = [threading.Thread(target=each) for each in (self._produce, self._consume)]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join()
-        self._consumer.close()
-
-    def _produce(self) -> None:
-        while not self._ended.wait(self.ROUND):
-            for _ in range(self.produced):
-                self._producer.produce(TOPIC, b"record", partition=0)
-            self._producer.flush(10)
-
-    def _consume(self) -> None:
-        while not self._ended.wait(self.ROUND):
-            records: list[Any] = self._consumer.consume(self.consumed, timeout=0.5) if self.consumed else []
-            if records:
-                self._consumer.commit(message=records[-1], asynchronous=False)
-
-
 def test_stats_draws_the_lag_of_a_slow_consumer_until_it_has_caught_up(kafka44: Kafka44, tmp_path: Path) -> None:
-    with topic(kafka44), Traffic(kafka44) as traffic, Terminal(tmp_path, "shell", "-b", kafka44.bootstrap) as terminal:
+    with (
+        topic(kafka44),
+        Traffic(kafka44, TOPIC, GROUP) as traffic,
+        Terminal(tmp_path, "shell", "-b", kafka44.bootstrap) as terminal,
+    ):
         terminal.wait_for_prompt()
         terminal.run(f"use topic {TOPIC};")
         traffic.produced, traffic.consumed = 20, 5
@@ -175,3 +134,13 @@ def test_names_are_fetched_again_after_a_change(kafka44: Kafka44, tmp_path: Path
         terminal.wait_for_prompt()
         terminal.run(f"topics delete {TOPIC} --yes;")
         terminal.wait_for("deleted")
+
+
+def test_the_recording_in_the_documentation_is_what_the_shell_does(kafka44: Kafka44, tmp_path: Path) -> None:
+    """Its numbers differ from run to run; statements, questions, errors, and headings do not."""
+    assert outline(recorded(kafka44, tmp_path)) == outline(RECORDING.read_text(encoding="utf-8"))
+
+
+def outline(recording: str) -> list[str]:
+    kept = ("kafka>", "    ->", "Error:", "  ^", "Reset", "Delete", "GROUP", "NAME")
+    return [" ".join(line.split()) for line in recording.splitlines() if line.startswith(kept)]
