@@ -41,6 +41,7 @@ TOPICS = (
     "shell",
     "administration",
     "mirror",
+    "reassignment",
 )
 LIMIT = 3 * 3600
 """Time limit of a topic in seconds."""

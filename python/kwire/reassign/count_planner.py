@@ -64,7 +64,7 @@ class _Effort:
     destinations: int | None
 
 
-EFFORTS = (_Effort(3, 3), _Effort(20, 6), _Effort(None, None))
+EFFORTS = (_Effort(1, 2), _Effort(3, 3), _Effort(20, 6), _Effort(None, None))
 
 
 def plan_counts(placement: Placement, *, balanced: bool) -> CountResult:
