@@ -165,7 +165,8 @@ def generated(found: ClusterSnapshot) -> AssignmentFile:
     ):
         json.dump({"version": 1, "topics": [{"topic": each} for each in topics]}, file)
         file.flush()
-        arguments = ["--generate", "--topics-to-move-json-file", file.name, "--broker-list", ",".join(map(str, ids))]
+        arguments = ["--bootstrap-server", cluster.bootstrap, "--broker-list", ",".join(map(str, ids))]
+        arguments += ["--generate", "--topics-to-move-json-file", file.name]
         ran = subprocess.run(
             [
                 "java",
