@@ -14,7 +14,7 @@ from kwire.reassign.journal import started_details
 from kwire.reassign.plan import Plan, moves_of
 from kwire.reassign.schedule import BatchLimits, batches
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.reassignments import RunSummary, executor, parse_size, runs_of, summary
+from kwire.verbs.reassignments import RunSummary, follow, parse_size, runs_of, summary
 
 if TYPE_CHECKING:
     from kwire.reassign.assignment_file import AssignmentFile
@@ -29,7 +29,7 @@ class ExecutionRequest(NamedTuple):
     """The options of an execution, as texts of the command line."""
 
     throttle: str | None
-    batch_size: str
+    batch_size: str | None
     moves_per_broker: int
     elections: bool
     force: bool
@@ -56,7 +56,7 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
     if run.admin.dialect == "kip4":
         run.note("a cluster of kwire's nodes has no data to copy: no throttle is set, and one batch runs at a time")
     limits = BatchLimits(
-        data=parse_size(request.batch_size),
+        data=0 if request.batch_size is None else parse_size(request.batch_size),
         moves_per_broker=request.moves_per_broker,
         free={each.id: each.free_bytes for each in snapshot.brokers if each.free_bytes is not None},
     )
@@ -72,7 +72,7 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
     details = started_details(snapshot.cluster_id, planned, rate, elections=request.elections)
     with RunFolder.create(folder, files, details, run.note) as started:
         run.note(f"journal and rollback file: {started.path}")
-        await executor(run, started).run()
+        await follow(run, started)
         return [summary(started.path, read_run(started.path))]
 
 

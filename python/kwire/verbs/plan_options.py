@@ -40,10 +40,11 @@ def parse_balance(texts: Sequence[str]) -> dict[Balance, float]:
 
 
 async def snapshot_of(run: Run, path: Path | None) -> ClusterSnapshot:
-    """Return the snapshot in a file, or of the cluster.
+    """Return the snapshot in a file or a capture, or of the cluster.
 
     Raises:
-        InvalidArgument: the file cannot be read, or is not a snapshot.
+        InvalidArgument: the file cannot be read, or is not a snapshot; or neither a file nor a cluster was named.
+        CaptureError: the folder is not a capture.
     """
     if path is None:
         return await read_snapshot(run.admin)
@@ -52,9 +53,15 @@ async def snapshot_of(run: Run, path: Path | None) -> ClusterSnapshot:
 
 def _snapshot_in(path: Path) -> ClusterSnapshot:
     try:
+        if path.is_dir():
+            from kwire.client.reassignment.capture_snapshot import snapshot_of_capture
+
+            return snapshot_of_capture(path)
         return ClusterSnapshot.from_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, InvalidSnapshot) as error:
         raise InvalidArgument(f"{path}: {error}") from None
+    except ImportError as error:
+        raise InvalidArgument(f"reading a capture needs {error.name}: install kwire[capture]") from None
 
 
 def make_plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:

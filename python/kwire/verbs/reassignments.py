@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.client.reassignment import Executor, cluster_folder, newest_run, read_run
+from kwire.errors import KwireError
 from kwire.readable import bar, size_text
 from kwire.reassign.assignment_file import AssignmentFile
 from kwire.reassign.errors import InvalidAssignment
@@ -124,6 +125,7 @@ def parse_size(text: str) -> int:
 
 def executor(run: Run, folder: RunFolder) -> Executor:
     """Return an executor that reports its progress to the user."""
+    run.interruption = f"Interrupted: {_left(folder)}"
 
     def report(measured: Measured) -> None:
         data = f" {size_text(measured.done)} of {size_text(measured.total)}" if measured.total else ""
@@ -131,6 +133,26 @@ def executor(run: Run, folder: RunFolder) -> Executor:
         run.show(f"batch {measured.batch} of {measured.batches}: {measured.moving} moving {bar(share)}{data}")
 
     return Executor(run.admin, folder, on_progress=report)
+
+
+async def follow(run: Run, folder: RunFolder) -> None:
+    """Execute a run to its end. After an error, say how it can be continued.
+
+    Raises:
+        KwireError: the cluster cannot be reached, or refused a request.
+    """
+    try:
+        await executor(run, folder).run()
+    except KwireError:
+        run.note(f"not complete: {_left(folder)}")
+        raise
+
+
+def _left(folder: RunFolder) -> str:
+    return (
+        f"moves in progress continue on the brokers. `status` explains run {folder.path.name}, `resume` continues it, "
+        "and `cancel` ends it."
+    )
 
 
 def explain(state: RunState, path: Path, process: str | None) -> str:
@@ -152,6 +174,7 @@ __all__ = [
     "RunSummary",
     "executor",
     "explain",
+    "follow",
     "newest_run_of",
     "parse_size",
     "read_file",

@@ -56,7 +56,8 @@ class PlanReport:
         "reassign-partitions plan --balance count --balance leaders --exclude '__*'",
         "reassign-partitions plan --balance size=2 --balance count --throttle 50M --file rebalance.json",
         "reassign-partitions plan --replication-factor 3 --topic 'orders-*'",
-    )
+    ),
+    connects=False,
 )
 async def plan(
     run: Run,
@@ -73,7 +74,7 @@ async def plan(
     throttle: Annotated[
         str | None, Option("Estimate the time at this rate for each broker, such as 50M.", "RATE")
     ] = None,
-    snapshot: Annotated[Path | None, Option("Plan for a snapshot in a file instead of the cluster.", "FILE")] = None,
+    snapshot: Annotated[Path | None, Option("Plan for a snapshot or a capture instead of the cluster.", "PATH")] = None,
     file: Annotated[Path, Option("Where to write the plan [default: reassignment.json].", "FILE")] = Path(
         "reassignment.json"
     ),

@@ -9,7 +9,7 @@ from kwire.client.reassignment import RunFolder
 from kwire.client.reassignment.run_folder import is_over, read_run
 from kwire.reassign.journal import EventKind, Phase
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.reassignments import RunSummary, executor, explain, newest_run_of, summary
+from kwire.verbs.reassignments import RunSummary, explain, follow, newest_run_of, summary
 from kwire.verbs.verb import Danger, Option, Rows, Run, verb
 
 
@@ -33,5 +33,5 @@ async def resume(
     with RunFolder.take_over(path, run.note) as taken:
         if not taken.state.phase.is_final:
             taken.record(EventKind.TAKEN_OVER)
-        await executor(run, taken).run()
+        await follow(run, taken)
         return [summary(path, read_run(path))]

@@ -21,7 +21,9 @@ async def rollback(
     throttle: Annotated[
         str | None, Option("Bytes a second that a broker may send and receive, such as 50M.", "RATE")
     ] = None,
-    batch_size: Annotated[str, Option("Bytes that a batch copies [default: 50G].", "SIZE")] = "50G",
+    batch_size: Annotated[
+        str | None, Option("Bytes that a batch copies [default: 10G for each broker].", "SIZE")
+    ] = None,
     moves_per_broker: Annotated[
         int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N")
     ] = 5,

@@ -42,18 +42,22 @@ class SimulatedBroker:
     examples=(
         "reassign-partitions simulate reassignment.json --throttle 50M",
         "reassign-partitions simulate reassignment.json --snapshot cluster.json",
-    )
+    ),
+    connects=False,
 )
 async def simulate(
     run: Run,
     file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE", document=True)],
     throttle: Annotated[str, Option("Bytes a second of each broker [default: 50M].", "RATE")] = "50M",
-    batch_size: Annotated[str, Option("Bytes that a batch copies [default: 50G].", "SIZE")] = "50G",
+    batch_size: Annotated[
+        str | None, Option("Bytes that a batch copies [default: 10G for each broker].", "SIZE")
+    ] = None,
     moves_per_broker: Annotated[
         int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N")
     ] = 5,
     snapshot: Annotated[
-        Path | None, Option("Take sizes from a snapshot instead of the cluster.", "FILE", document=True)
+        Path | None,
+        Option("Take sizes from a snapshot or a capture instead of the cluster.", "PATH", document=True),
     ] = None,
 ) -> Rows[SimulatedBroker]:
     """Simulate a plan: how long it takes, and the load of each broker meanwhile."""
@@ -62,7 +66,7 @@ async def simulate(
     rate = parse_size(throttle)
     found = await snapshot_of(run, snapshot)
     moves = moves_of(found, read_file(file).targets)
-    limits = BatchLimits(data=parse_size(batch_size), moves_per_broker=moves_per_broker)
+    limits = BatchLimits(data=0 if batch_size is None else parse_size(batch_size), moves_per_broker=moves_per_broker)
     course = course_of(batches(moves, limits), rate)
     run.note(f"{len(moves)} partitions in {len(course.batch_seconds)} batches: {duration_text(course.seconds)}")
     if not found.has_sizes:
