@@ -133,12 +133,12 @@ def against_generate() -> Figure:
     ratios = {}
     for case, empty in (("6 of 30 brokers added", 6), ("30 uneven brokers", 0)):
         found = snapshot(10_000, 30, empty=empty, racks=0)
-        ours = plan(found, PlanRequest(balance={Balance.COUNT: 1, Balance.LEADERS: 1}))
-        theirs = Plan(found, moves_of(found, generated(found).targets))
-        spread = [max(each) - min(each) for each in (_counts(ours), _counts(theirs))]
+        made = plan(found, PlanRequest(balance={Balance.COUNT: 1, Balance.LEADERS: 1}))
+        proposed = Plan(found, moves_of(found, generated(found).targets))
+        spread = [max(each) - min(each) for each in (_counts(made), _counts(proposed))]
         if spread[0] > spread[1]:
             sys.exit(f"the plan is less even than Kafka's: {spread}")
-        ratios[f"{case}: {ours.data / GIB:.0f} of {theirs.data / GIB:.0f} GiB"] = ours.data / theirs.data
+        ratios[f"{case}: {made.data / GIB:.0f} of {proposed.data / GIB:.0f} GiB"] = made.data / proposed.data
     worst = max(ratios, key=lambda each: ratios[each])
     return Figure(
         "bytes moved, plan over kafka-reassign-partitions --generate",

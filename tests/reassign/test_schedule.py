@@ -68,6 +68,24 @@ def test_simulation_uses_lower_limits_of_single_brokers() -> None:
         simulate([[move(0, (1,), (2,), 100)]], 0.0)
 
 
+def test_large_cluster_is_planned_and_simulated() -> None:
+    """100 brokers and 200,000 partitions, to drain two of them; planning takes a few seconds."""
+    snapshot = random_snapshot(200_000, 100, racks=5)
+    made = plan(snapshot, PlanRequest(drain=frozenset({3, 50})))
+    assert made.proof is not None
+    assert made.proof.is_optimal
+
+    rate = 100 * 2**20
+    course = simulate(batches(made.moves, BatchLimits()), rate)
+    by_broker = {each.broker: each for each in course.brokers}
+    assert sum(each.received for each in course.brokers) == made.data
+    assert {each.broker: each.incoming for each in made.loads if each.incoming} == {
+        broker: each.received for broker, each in by_broker.items() if each.received
+    }
+    assert max(max(each.peak_in, each.peak_out) for each in course.brokers) <= rate * 1.001
+    assert course.seconds >= max(each.received for each in course.brokers) / rate
+
+
 def test_old_replica_takes_space_until_its_batch_is_complete() -> None:
     course = simulate([[move(0, (1,), (2,), 100), move(1, (2,), (1,), 60)]], 100.0)
     assert {each.broker: each.peak_extra for each in course.brokers} == {1: 60, 2: 100}

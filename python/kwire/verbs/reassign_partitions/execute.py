@@ -19,7 +19,7 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 )
 async def execute(
     run: Run,
-    file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE")],
+    file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE", document=True)],
     throttle: Annotated[
         str | None, Option("Bytes a second that a broker may send and receive, such as 50M.", "RATE")
     ] = None,

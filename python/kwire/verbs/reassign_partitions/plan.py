@@ -23,7 +23,7 @@ class PlanReport:
 
     Attributes:
         text: the plan as text.
-        file: the file of the plan, in Kafka's JSON form; None if nothing moves.
+        file: the file of the plan; None if none was written, or if nothing moves.
         moves: partitions that change.
         new_replicas: replicas that are copied.
         new_bytes: bytes that are copied; None if sizes are unknown.
@@ -34,6 +34,7 @@ class PlanReport:
         seconds: how long it takes at the throttle, by simulation; None without throttle or sizes.
         notes: what the goals could not reach.
         brokers: the loads of brokers before and after.
+        assignment: the plan in Kafka's JSON form, as `execute` reads it.
     """
 
     text: str = field(metadata=column(unit="text"))
@@ -48,11 +49,13 @@ class PlanReport:
     seconds: float | None = field(metadata=column(table=False))
     notes: tuple[str, ...] = field(metadata=column(table=False))
     brokers: tuple[BrokerLoad, ...] = field(metadata=column(table=False))
+    assignment: str = field(metadata=column(table=False))
 
 
 @verb(
     examples=(
         "reassign-partitions plan --drain 3",
+        "reassign-partitions plan --drain 3 --file drain.json",
         "reassign-partitions plan --balance count --balance leaders --exclude '__*'",
         "reassign-partitions plan --balance size=2 --balance count --throttle 50M --file rebalance.json",
         "reassign-partitions plan --replication-factor 3 --topic 'orders-*'",
@@ -74,12 +77,12 @@ async def plan(
     throttle: Annotated[
         str | None, Option("Estimate the time at this rate for each broker, such as 50M.", "RATE")
     ] = None,
-    snapshot: Annotated[Path | None, Option("Plan for a snapshot or a capture instead of the cluster.", "PATH")] = None,
-    file: Annotated[Path, Option("Where to write the plan [default: reassignment.json].", "FILE")] = Path(
-        "reassignment.json"
-    ),
+    snapshot: Annotated[
+        Path | None, Option("Plan for a snapshot or a capture instead of the cluster.", "PATH", document=True)
+    ] = None,
+    file: Annotated[Path | None, Option("Write the plan to this file, for `execute`.", "FILE")] = None,
 ) -> Rows[PlanReport]:
-    """Plan a reassignment with the least data to move, and write it to a file in Kafka's JSON form.
+    """Plan a reassignment with the least data to move, in Kafka's JSON form.
 
     Replicas that are well placed stay. Without --balance, only what must move is moved. New brokers receive their share
     when something is balanced. The spread of partitions over racks never becomes worse.
@@ -96,15 +99,18 @@ async def plan(
         rack_aware=not ignore_racks,
     )
     made = make_plan(await snapshot_of(run, snapshot), request)
-    if made.moves:
-        write_file(file, made.file().to_json())
-    return [_report(made, rate, file if made.moves else None)]
+    written = file if made.moves else None
+    if written is not None:
+        write_file(written, made.file().to_json())
+    return [_report(made, rate, written)]
 
 
 def _report(made: Plan, rate: int | None, file: Path | None) -> PlanReport:
     sized = made.snapshot.has_sizes
     course = simulate(batches(made.moves, BatchLimits()), rate) if sized and rate is not None else None
     text = summary_text(made, course, rate)
+    if made.moves and file is None:
+        text += "\nNo file was written: name one with --file, and execute it with: reassign-partitions execute FILE\n"
     proof = made.proof
     return PlanReport(
         f"{text}\nThe plan is in {file}. Execute it with: reassign-partitions execute {file}\n" if file else text,
@@ -119,4 +125,5 @@ def _report(made: Plan, rate: int | None, file: Path | None) -> PlanReport:
         None if course is None else course.seconds,
         made.notes,
         made.loads,
+        made.file().to_json(),
     )
