@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from kwire.spark.pipeline import IngestReport
+    from kwire.spark.ingest_report import IngestReport
 
 ROWS = bronze(RECORDING)[:600]
 STATE = [name for name in TABLES if name != "polls"]  # a capture has 'same' rows where a recording repeats frames
@@ -191,3 +193,26 @@ def test_missing_folder_is_rejected_before_spark_job(spark: SparkSession, tmp_pa
         pipeline.ingest_capture(str(tmp_path / "none"))
     with pytest.raises(ValueError, match="needs the folder"):
         pipeline.ingest_capture()
+
+
+def test_late_frame_is_refused_when_old_parts_of_capture_are_deleted(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "capture"
+    for number in range(3):
+        captured(folder, 200 * number, 200 * (number + 1))
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    pipeline.ingest_capture(str(folder))
+    for segment in segments(str(folder))[:-1]:
+        segment.path.unlink()
+    late = ROWS[300]._replace(polled_at=ROWS[300].polled_at + timedelta(milliseconds=1))
+    other = late._replace(broker_id=9, endpoint="other:1", polled_at=ROWS[-1].polled_at)
+
+    report = pipeline.ingest(bronze_rows.table(spark, tmp_path / "late", late, other))
+    again = pipeline.ingest(bronze_rows.table(spark, tmp_path / "late", other))
+
+    assert (report.late, report.repeated, again.repeated) == (0, 0, 1)
+    [refused] = report.refused
+    assert re.fullmatch(
+        rf"1 late frames of broker {late.broker_id} of .*: bronze has \d+ of \d+ polls since .*", refused
+    )
+    assert "refused: 1 late frames" in str(report)
+    assert sum(silver(tmp_path / "out")["polls"].values()) == len(ROWS) + 1

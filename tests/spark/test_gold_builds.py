@@ -9,6 +9,7 @@ from pyspark.errors.exceptions.captured import SparkRuntimeException
 
 from kwire.spark import gold
 from kwire.spark.gold import incidents
+from kwire.spark.gold.view import GoldBuild
 from kwire.spark.paths import escape_glob
 from kwire.spark.pipeline import Pipeline
 from tests.spark.bronze_rows import failed_poll, response, table, topic
@@ -72,6 +73,26 @@ def test_open_incident_survives_failed_build(
 
     assert before == [("broker_lost", 3, None)]
     assert _incidents(pipeline) == before
+
+
+def test_two_builds_at_once_give_tables_of_one(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (Pipeline(spark, str(tmp_path / "out")) for _ in range(2))
+    first.ingest(table(spark, tmp_path / "bronze", *_polls_with_outage_of_broker_3(range(40))))
+    commit = GoldBuild.commit
+
+    def commit_after_other(build: GoldBuild, gold: dict[str, object]) -> None:
+        monkeypatch.setattr(GoldBuild, "commit", commit)
+        second.gold()
+        commit(build, gold)
+
+    monkeypatch.setattr(GoldBuild, "commit", commit_after_other)
+    first.gold()
+
+    assert first.snapshot().number == 2
+    assert _incidents(first) == [("broker_lost", 3, None)]
+    assert first.table("intervals").count() == 1
 
 
 def test_failed_polls_are_attributed_to_cluster_that_endpoint_reports_later(

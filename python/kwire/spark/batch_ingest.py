@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from kwire.spark.pipeline import IngestReport, Pipeline
+    from kwire.spark.ingest_report import IngestReport
+    from kwire.spark.pipeline import Pipeline
 
 
 class BatchIngest:

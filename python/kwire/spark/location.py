@@ -95,6 +95,6 @@ class Location:
 
         if self.is_path:
             return SubTreeFileSystem(self.native, LocalFileSystem())
-        from deltalake.fs import DeltaStorageHandler
+        from kwire.spark.object_storage import StorageHandler
 
-        return PyFileSystem(DeltaStorageHandler(self.native))
+        return PyFileSystem(StorageHandler(self.native))

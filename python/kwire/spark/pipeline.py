@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import functions as f
@@ -20,6 +19,7 @@ from kwire.spark.batch_ingest import BatchIngest
 from kwire.spark.bronze import DDL, MissingPollTime, normalize, partition_by_broker, partition_by_reporter
 from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
 from kwire.spark.datasource import register
+from kwire.spark.ingest_report import IngestReport
 from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.paths import capture_path
 from kwire.spark.record import LATE, Change, DataFile, Record, reporter_key
@@ -49,43 +49,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FIRST_DATE = "1970-01-01"
+FIRST_DATE, NEVER = "1970-01-01", "9999"
 
-
-@dataclass
-class IngestReport:
-    """What an ingest did.
-
-    Attributes:
-        rows: added rows by table.
-        late: frames that reopened the day that they belong to.
-        repeated: frames that were ingested before.
-        damaged: segments of captures that cannot be read, and why.
-        seconds: duration.
-    """
-
-    rows: dict[str, int] = field(default_factory=dict)
-    late: int = 0
-    repeated: int = 0
-    damaged: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def __str__(self) -> str:
-        counts = [f"{name} {self.rows.get(name, 0):,}" for name in ("bronze", *SILVER_SCHEMAS) if self.rows.get(name)]
-        bad = self.rows.get("bad_frames", 0)
-        return (
-            f"{', '.join(counts) or 'nothing new'} rows; {bad:,} bad frames, {self.late:,} late, "
-            f"{self.repeated:,} repeated; {self.seconds:.1f} s"
-            + "".join(f"\n  damaged: {each}" for each in self.damaged)
-        )
-
-    def add(self, other: IngestReport) -> None:
-        """Add the counts of another report."""
-        for name, rows in other.rows.items():
-            self.rows[name] = self.rows.get(name, 0) + rows
-        self.late += other.late
-        self.repeated += other.repeated
-        self.damaged += other.damaged
+POLLS = "cluster_id string, broker_id int, date string"
+"""The columns of silver's `polls` with which bronze is compared."""
 
 
 class Pipeline:
@@ -279,6 +246,11 @@ class Pipeline:
         snapshot = Snapshot(self._store.location, record.number, record.progress.versions)
         reopened = self._reopened(frames, record, change)
         kept_frames = self._bronze_of(reopened, entries, record, snapshot)
+        lacking = self._lacking_bronze(kept_frames, reopened, entries, snapshot)
+        refused_rows = 0
+        if lacking:
+            frames, refused_rows = self._refuse(frames, lacking, report)
+            reopened = {key: each for key, each in reopened.items() if (each["cluster"], each["broker"]) not in lacking}
         both = kept_frames.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
         clusters = record.progress.clusters | change.clusters
         task = IngestTask(self._store.location, reopened, clusters, self.reference_codec)
@@ -286,7 +258,7 @@ class Pipeline:
         progress = list(_of(again, ReporterProgress))
         new = [file for file in _of(again, WrittenFile) if file.kind == FileKind.BRONZE]
         report.late = sum(file.rows for file in new)
-        report.repeated = sum(file.rows for file in late) - report.late
+        report.repeated = sum(file.rows for file in late) - report.late - refused_rows
         if not progress:
             return
         # Both the files of earlier ingests and those of this one have rows that are now written again.
@@ -318,6 +290,49 @@ class Pipeline:
             for key, each in known.items():
                 reopened[key] = {"day": day, "cluster": cluster, "broker": broker_id} | _state_at(each, day)
         return reopened
+
+    def _lacking_bronze(
+        self,
+        kept_frames: DataFrame,
+        reopened: dict[str, dict[str, Any]],
+        entries: list[ManifestEntry],
+        snapshot: Snapshot,
+    ) -> dict[tuple[str, int], str]:
+        """Return the brokers of which bronze has fewer polls since their day than silver, and how many it has.
+
+        Old segments of a capture may have been deleted, or old days of bronze have expired: what a broker reported then
+        cannot be computed again.
+        """
+        days = {(each["cluster"], each["broker"]): each["day"] for each in reopened.values()}
+        files = [file for file in snapshot.files("silver/polls") if file.partition["date"] >= min(days.values())]
+        files += [file.data_file for file in _of(entries, WrittenFile) if file.table == "silver/polls"]
+        polls = read_files(self.spark, self._store.location, "silver/polls", files, POLLS)
+        in_silver: Counter[tuple[str, int]] = Counter()
+        for cluster, broker_id, date, count in polls.groupBy("cluster_id", "broker_id", "date").count().collect():
+            if date >= days.get((cluster, broker_id), NEVER):
+                in_silver[cluster, broker_id] += count
+        in_bronze = {row[:2]: row[2] for row in kept_frames.groupBy("cluster_id", "broker_id").count().collect()}
+        return {
+            broker: f"bronze has {in_bronze.get(broker, 0):,} of {count:,} polls since {days[broker]}"
+            for broker, count in in_silver.items()
+            if in_bronze.get(broker, 0) < count
+        }
+
+    def _refuse(
+        self, frames: DataFrame, lacking: dict[tuple[str, int], str], report: IngestReport
+    ) -> tuple[DataFrame, int]:
+        """Leave out the late frames of brokers, and report them. Returns the others, and how many are left out."""
+        refused = 0
+        for cluster, broker_id, count in frames.groupBy("cluster_id", "broker_id").count().collect():
+            if (cluster, broker_id) in lacking:
+                refused += count
+                report.refused.append(
+                    f"{count:,} late frames of broker {broker_id} of cluster {cluster!r}: {lacking[cluster, broker_id]}"
+                )
+        brokers = self.spark.createDataFrame(list(lacking), "cluster_id string, broker_id int")
+        return frames.join(f.broadcast(brokers), ["cluster_id", "broker_id"], "left_anti").select(
+            frames.columns
+        ), refused
 
     def _rewrite(self, task: IngestTask, paths: list[str]) -> list[ManifestEntry]:
         if not paths:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from kwire.spark.pipeline import IngestReport, Pipeline
+    from kwire.spark.ingest_report import IngestReport
+    from kwire.spark.pipeline import Pipeline
 
 
 _PAUSE = 0.2

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kwire.client import ConnectionConfig
+    from kwire.spark.ingest_report import IngestReport
     from kwire.spark.live_gold import LiveGold
     from kwire.spark.live_source import BackgroundPolling
-    from kwire.spark.pipeline import IngestReport, Pipeline
+    from kwire.spark.pipeline import Pipeline
     from kwire.spark.sinks.job_metrics import JobMetrics
 
 _SECONDS = FiniteRange(min=0, min_open=True)

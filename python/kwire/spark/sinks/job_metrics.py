@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_serv
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from kwire.spark.pipeline import IngestReport
+    from kwire.spark.ingest_report import IngestReport
 
 
 class JobMetrics:

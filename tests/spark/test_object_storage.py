@@ -1,0 +1,119 @@
+"""Tables on S3, served by moto, and how places are spelled."""
+
+from __future__ import annotations
+
+import multiprocessing
+import socket
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.fs
+import pytest
+
+from kwire.spark import maintenance
+from kwire.spark.location import Location, UnsupportedLocation
+from kwire.spark.store import Store
+from tests.eventually import eventually_sync
+from tests.spark.test_store import clusters, commit, everywhere
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COMMITS = 2
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Return the URI of an empty bucket.
+
+    The server is a process of its own, since delta-rs holds the GIL while it waits for a response.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def answers() -> bool:
+        with socket.socket() as client:
+            return client.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        eventually_sync(answers, "the S3 server", within=120)
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "id",
+            "AWS_SECRET_ACCESS_KEY": "key",
+            "AWS_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }.items():
+            monkeypatch.setenv(name, value)
+        endpoint = pyarrow.fs.S3FileSystem(
+            endpoint_override=f"127.0.0.1:{port}", scheme="http", allow_bucket_creation=True, region="us-east-1"
+        )
+        endpoint.create_dir("tables")
+        yield "s3a://tables/kafka"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _commit_all(out: str, name: str) -> None:
+    store = Store(out)
+    for number in range(COMMITS):
+        commit(store, f"{name}{number}")
+
+
+def test_two_processes_write_to_object_store(s3: str) -> None:
+    store = Store(s3)
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_commit_all, args=(s3, name)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(120)
+    names = [f"{name}{number}" for name in "ab" for number in range(COMMITS)]
+
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    assert clusters(store) == everywhere(*names)
+    assert maintenance.optimize(store) > 0
+    assert maintenance.vacuum(store, timedelta(0)) > 0
+    assert clusters(Store(s3.replace("s3a:", "s3:"))) == everywhere(*names)
+
+
+@pytest.mark.parametrize(
+    ("given", "spark", "native"),
+    [
+        ("/data/x", "/data/x", "/data/x"),
+        ("file:/data/a%20b", "/data/a b", "/data/a b"),
+        ("file:///data/x/", "/data/x", "/data/x"),
+        ("s3a://bucket/x/", "s3a://bucket/x", "s3://bucket/x"),
+        ("s3://bucket/x", "s3a://bucket/x", "s3://bucket/x"),
+        ("hdfs://host:9000/x", "hdfs://host:9000/x", "hdfs://host:9000/x"),
+        (
+            "abfss://c@a.dfs.core.windows.net/x",
+            "abfss://c@a.dfs.core.windows.net/x",
+            "abfss://c@a.dfs.core.windows.net/x",
+        ),
+        ("gs://bucket/x", "gs://bucket/x", "gs://bucket/x"),
+        ("dbfs:/x", "dbfs:/x", "/dbfs/x"),
+    ],
+)
+def test_place_is_spelled_for_spark_and_delta(given: str, spark: str, native: str) -> None:
+    assert (Location.parse(given).spark, Location.parse(given).native) == (spark, native)
+
+
+def test_relative_path_is_that_of_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert Location.parse("out").native == str(tmp_path / "out")
+
+
+@pytest.mark.parametrize("given", ["http://host/x", "hive:x", "/data/a%20b"])
+def test_unsupported_place_is_rejected(given: str) -> None:
+    with pytest.raises(UnsupportedLocation, match=given):
+        Location.parse(given)
