@@ -92,7 +92,8 @@ def anonymous(text: str, bootstrap: str) -> str:
     tmux keeps a copy of a screen that is cleared, which ends with many empty lines.
     """
     lines = "\n".join(line.rstrip() for line in text.replace(bootstrap, "localhost:9092").splitlines()).strip("\n")
-    return re.split(r"\n{6,}", lines)[-1] + "\n"
+    last = re.split(r"\n{6,}", lines)[-1]
+    return last[last.index("kafka>") :] + "\n"
 
 
 if __name__ == "__main__":

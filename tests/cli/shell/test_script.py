@@ -159,3 +159,12 @@ def test_help_lists_every_noun_and_explains_every_verb(bootstrap: str) -> None:
     run = script(bootstrap, "help topics crate;")
     assert run.code == 2
     assert "did you mean create or alter?" in run.err
+
+
+def test_a_closed_stdout_ends_the_script_like_a_command(bootstrap: str) -> None:
+    with Running("shell", "-b", bootstrap) as run:
+        run.stdout.close()
+        run.stdin.write(b"topics list;\n")
+        run.stdin.close()
+        assert run.process.wait(timeout=60) == 141
+        assert run.stderr.read() == b""

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.shell.parser import StatementError
-
 if TYPE_CHECKING:
     from kwire.cli.shell.parser import Statement, Word
 
@@ -44,11 +42,8 @@ class StatementErrors:
         word = None if self._statement is None else find_word(self._statement, sentence, item)
         self._print(sentence, None if word is None else (word.start, word.end))
 
-    def report_usage(self, error: click.ClickException | StatementError) -> None:
+    def report_usage(self, error: click.ClickException) -> None:
         """Print an error of the statement itself."""
-        if isinstance(error, StatementError):
-            self._print(str(error), (error.start, error.end))
-            return
         sentence = error.format_message()
         if self._statement is not None and isinstance(error, click.MissingParameter):
             end = self._statement.words[-1].end

@@ -31,8 +31,8 @@ def contains_secret(text: str) -> bool:
 
 
 def _sets_secret(statement: Statement) -> bool:
-    keys = (word.text.removeprefix("--config=").partition("=")[0].partition("[")[0] for word in statement.words[1:])
-    return any(map(is_secret_config, keys))
+    keys = [word.text.removeprefix("--config=").partition("=")[0] for word in statement.words[1:]]
+    return any(is_secret_config(key) or is_secret_config(key.partition("[")[0]) for key in keys)
 
 
 class StatementHistory(FileHistory):

@@ -18,25 +18,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Script", "Statement", "StatementError", "Word", "parse", "quote"]
+__all__ = ["Script", "Statement", "Word", "parse", "quote"]
 
 SET = "set"
 """The statement with a grammar of its own."""
 SAFE = re.compile(r"""[^\s;'"\\#][^\s;'"\\]*""")
 """A text that is one word without quotes."""
-
-
-class StatementError(ValueError):
-    """A statement is wrong at a position.
-
-    Attributes:
-        start, end: the offsets of the wrong words in the source. They are equal if something is missing there.
-    """
-
-    def __init__(self, message: str, start: int, end: int) -> None:
-        super().__init__(message)
-        self.start = start
-        self.end = end
 
 
 class Word(NamedTuple):

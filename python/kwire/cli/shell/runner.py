@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from kwire.cli.shell.error_position import StatementErrors
+from kwire.cli.shell.leave import Leave
 from kwire.cli.shell.pager import PagedOutput
-from kwire.cli.shell.parser import StatementError, parse
+from kwire.cli.shell.parser import parse
 from kwire.cli.shell.statement_group import STATEMENTS
-from kwire.cli.verb_errors import INTERRUPTED, USAGE, exit_code
+from kwire.cli.verb_errors import INTERRUPTED, REFUSED, USAGE, exit_code
 from kwire.cli.verb_session import KEY
 from kwire.errors import KwireError
 from kwire.verbs.changes import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import TracebackType
 
     from kwire.cli.shell.parser import Statement
     from kwire.cli.shell.session import ShellSession
@@ -44,11 +46,28 @@ def run_statement(
     if not session.interactive:
         return _run(session, statement, defaults)
     output = PagedOutput(session.terminal)
-    with redirect_stdout(output.text()):
+    code = REFUSED
+    with _UnexpectedErrors(), redirect_stdout(output.text()):
         try:
-            return _run(session, statement, defaults)
+            code = _run(session, statement, defaults)
         finally:
             output.finish()
+    return code
+
+
+class _UnexpectedErrors:
+    """Prints errors that are bugs as the command does when it ends because of them, so that the shell goes on."""
+
+    def __enter__(self) -> None:
+        """Begin a statement."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if kind is None or not isinstance(error, Exception) or isinstance(error, Leave):
+            return False
+        sys.excepthook(kind, error, traceback)
+        return True
 
 
 def _run(session: ShellSession, statement: Statement, defaults: Mapping[str, Any]) -> int:
@@ -61,9 +80,11 @@ def _run(session: ShellSession, statement: Statement, defaults: Mapping[str, Any
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return error.exit_code
-    except (click.ClickException, StatementError) as error:
+    except click.ClickException as error:
         session.errors.report_usage(error)
         return USAGE
+    except BrokenPipeError:  # stdout of a script was closed
+        raise
     except (KwireError, InvalidArgument, OSError) as error:
         if defaults.get("debug"):
             traceback.print_exc()
