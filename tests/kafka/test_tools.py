@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,14 @@ import pytest
 
 from kwire import records
 from kwire.client import Connection
-from kwire.client.admin import AdminClient, NewTopic
+from kwire.client.admin import AdminClient, NewTopic, TopicPartition
+from kwire.testing.kafka.jars import jars
 from tests.kafka.test_records import RECORDS, produce
 from tests.tools.running import output, run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kwire.testing.kafka import Cluster, Kafka39, Kafka44
 
 VALUES = ["null" if record.value is None else record.value.decode() for record in RECORDS]
@@ -134,19 +138,13 @@ async def test_mirror_maker_continues_where_it_stopped(kafka39: Kafka39, kafka44
 
 async def test_mirror_maker_copies_neither_aborted_records_nor_markers(kafka39: Kafka39, kafka44: Kafka44) -> None:
     topic = await topic_with_records(kafka44)
-    producer: Any = confluent_kafka.Producer({"bootstrap.servers": kafka44.bootstrap, "transactional.id": topic})
-    producer.init_transactions(30)
-    for commits in (False, True, False):
-        producer.begin_transaction()
-        producer.produce(topic, f"commits: {commits}", partition=1)
-        producer.flush(30)
-        (producer.commit_transaction if commits else producer.abort_transaction)(30)
+    end_transactions(kafka44, topic, 1, False, True, False)
     clusters = ("--source", kafka44.bootstrap, "--target", kafka39.bootstrap)
     assert (await output("mirror-maker", *clusters, "--include", topic, "--until-caught-up"))[
         -1
     ] == "301 records copied"
     shown = ("--broker-list", kafka39.bootstrap, "--topic", topic, "--partition", "1", "--no-wait-at-logend")
-    assert await output("simple-consumer-shell", *shown) == ["commits: True"]
+    assert await output("simple-consumer-shell", *shown) == ["committed: True"]
 
 
 async def test_mirror_maker_commits_when_it_is_canceled(kafka39: Kafka39, kafka44: Kafka44) -> None:
@@ -156,3 +154,49 @@ async def test_mirror_maker_commits_when_it_is_canceled(kafka39: Kafka39, kafka4
     assert ended.exit_status == 3
     assert "300 records copied" in ended.output.splitlines()
     assert (await output("mirror-maker", *clusters, "--until-caught-up"))[-1] == "0 records copied"
+
+
+async def test_consumer_groups(cluster: Cluster, topic: str) -> None:
+    brokers = ("--bootstrap-server", cluster.bootstrap)
+    async with await AdminClient.open(cluster.bootstrap) as admin:
+        (await admin.alter_group_offsets(topic, {TopicPartition(topic, 0): 100})).raise_first()
+    assert topic in await output("consumer-groups", *brokers, "--list")
+    described = await output("consumer-groups", *brokers, "--describe", "--group", topic)
+    assert [line.split() for line in described] == [
+        ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"],
+        [topic, topic, "0", "100", "300", "200", "-", "-", "-"],
+    ]
+    states = await output("consumer-groups", *brokers, "--describe", "--state", "--group", topic)
+    assert states[1].split() == [topic, "1", "-", "Empty", "0"]
+    assert await output("consumer-groups", *brokers, "--delete", "--group", topic) == [f"{topic}: deleted"]
+    gone = await run("consumer-groups", *brokers, "--delete", "--group", topic)
+    assert gone.error == "consumer-groups: 1 of 1 groups were not deleted"
+    assert (await run("consumer-groups", *brokers, "--describe")).exit_status == 2
+
+
+async def test_dump_log_segments_prints_what_kafka_prints(kafka39: Kafka39) -> None:
+    topic = await topic_with_records(kafka39)
+    async with await Connection.open(kafka39.bootstrap) as connection:
+        assert await produce(connection, topic, records.encode(RECORDS[:3], compression="zstd")) == 0
+    end_transactions(kafka39, topic, 1, False, True)
+    for partition in (0, 1):
+        [log] = (kafka39.folder / "broker-1" / "data" / f"{topic}-{partition}").glob("*.log")
+        found = await run("dump-log-segments", "--files", log, "--print-data-log")
+        assert found.output.splitlines() == dumped_by_kafka(log)
+
+
+def dumped_by_kafka(log: Path) -> list[str]:
+    java = ("java", "-Xmx128m", "-cp", f"{jars('kafka39')}/*", "kafka.tools.DumpLogSegments")
+    dump = [*java, "--files", str(log), "--print-data-log"]
+    return subprocess.run(dump, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def end_transactions(cluster: Cluster, topic: str, partition: int, *commits: bool) -> None:
+    """Run transactions of one record, and commit or abort each of them."""
+    producer: Any = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": topic})
+    producer.init_transactions(30)
+    for is_committed in commits:
+        producer.begin_transaction()
+        producer.produce(topic, f"committed: {is_committed}", partition=partition)
+        producer.flush(30)
+        (producer.commit_transaction if is_committed else producer.abort_transaction)(30)

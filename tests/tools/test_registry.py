@@ -8,6 +8,7 @@ import pytest
 
 from kwire.tools import BrokenTool, find_tool, find_tools, tool_names
 from kwire.tools.registry import GROUP, own_names
+from tests.docs.pages import DOCS
 
 
 def install(monkeypatch: pytest.MonkeyPatch, **tools: str) -> None:
@@ -68,3 +69,10 @@ def test_tool_of_a_package_does_not_replace_one_of_kwire(monkeypatch: pytest.Mon
     found = find_tool("get-offset-shell")
     assert found is not None
     assert found.name == "get-offset-shell"
+
+
+@pytest.mark.parametrize("name", own_names())
+def test_tool_is_documented_with_its_output(name: str) -> None:
+    page = (DOCS / "how-to" / "tools.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in page
+    assert f"\n$ kafka tools run {name}" in page

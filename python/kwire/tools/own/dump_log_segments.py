@@ -6,7 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from kwire.errors import RecordsDecodeError
+from kwire.errors import KwireError, RecordsDecodeError
+from kwire.messages.kafka.end_txn_marker import EndTxnMarker
 from kwire.parameters import Option
 from kwire.records import Record, control_record, decode
 from kwire.tools.log_segment import DamagedSegment, IndexEntry, SegmentBatch, batches_of, index_entries, open_segment
@@ -109,13 +110,22 @@ def _record_line(record: Record, batch: SegmentBatch, decoders: tuple[RecordDeco
         sequence = header.base_sequence + record.offset - header.base_offset if header.base_sequence >= 0 else -1
         line += f" sequence: {sequence} headerKeys: [{','.join(each.key for each in record.headers)}]"
     if header.is_control:
-        control = control_record(record)
-        return f"{line} controlType: {control.type}"
+        return f"{line} {_control_text(record)}"
     if decoders is not None:
         key, value = decoders
         line += f" key: {key(record.key)}" if record.key is not None else ""
         line += f" payload: {value(record.value)}" if record.value is not None else ""
     return line
+
+
+def _control_text(record: Record) -> str:
+    try:
+        control = control_record(record)
+    except (KwireError, ValueError) as error:
+        raise ToolFailed(f"the control record at offset {record.offset} cannot be decoded: {error}") from None
+    if isinstance(control.value, EndTxnMarker):
+        return f"endTxnMarker: {control.type.name} coordinatorEpoch: {control.value.coordinator_epoch}"
+    return f"controlType: {control.type.name}({control.type.value})"
 
 
 def _dump_index(run: ToolRun, path: Path, verify_only: bool) -> None:

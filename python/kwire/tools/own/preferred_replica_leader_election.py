@@ -33,5 +33,7 @@ async def preferred_replica_leader_election(
     outcomes = await (await run.admin()).elect_leaders(by_topic if chosen is not None else None)
     for item, error in sorted(outcomes.items()):
         run.print(f"{item}: {'preferred replica elected' if error is None else error.text}")
+    if not outcomes:
+        run.print("no partition needs an election")
     if outcomes.errors:
         raise ToolFailed(f"the election failed for {len(outcomes.errors)} of {len(outcomes)} items")
