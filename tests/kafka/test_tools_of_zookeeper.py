@@ -92,8 +92,14 @@ async def test_broker_is_relieved_and_replicas_are_compared(pair: Kafka39) -> No
     assert await output(*verify) == ["1 partitions, 50 records compared on 2 replicas, 0 differences"]
 
     assert await output("shutdown-broker", *zookeeper, "--broker", "2") == ["shutdown status: complete"]
-    described = await output("topics", *zookeeper, "--describe", "--topic", "relieved")
-    assert described[1].split("\t")[3] == "Leader: 1"
+
+    async def leader() -> str | None:
+        described = await output("topics", *zookeeper, "--describe", "--topic", "relieved")
+        found = described[1].split("\t")[3]
+        return found if found == "Leader: 1" else None
+
+    moved: Any = await eventually(leader, "the leader has moved")
+    assert moved == "Leader: 1"
 
     pair.brokers[1].stop()
     [log] = (pair.folder / "broker-2" / "data" / "verified-0").glob("*.log")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -161,8 +162,14 @@ async def test_broker_is_relieved_of_its_leaders(zookeeper: tuple[str, str]) -> 
     result = await run(
         "shutdown-broker", *zookeeper, "--broker", "2", "--num.retries", "2", "--retry.interval.ms", "10"
     )
-    described = await output("list-topic", *zookeeper, "--topic", "relieved")
-    assert described[1].split("\t")[3] == "Leader: 1"
+
+    async def leader() -> str | None:
+        described = await output("list-topic", *zookeeper, "--topic", "relieved")
+        found = described[1].split("\t")[3]
+        return found if found == "Leader: 1" else None
+
+    moved: Any = await eventually(leader, "the leader has moved")
+    assert moved == "Leader: 1"
     assert "shutdown status: " in result.output
     unknown = await run("shutdown-broker", *zookeeper, "--broker", "7")
     assert unknown.error == "shutdown-broker: broker 7 is not registered in ZooKeeper"
@@ -197,13 +204,20 @@ async def test_configs_are_described_and_changed(cluster: LocalCluster) -> None:
     assert await output("configs", *brokers, "--alter", *entity, *changed) == [
         "Completed updating config for topic configured."
     ]
-    assert await output("configs", *brokers, "--describe", *entity) == [
+
+    async def described(lines: int) -> list[str] | None:  # nodes learn about the change one after the other
+        found = await output("configs", *brokers, "--describe", *entity)
+        return found if len(found) == lines else None
+
+    after: Any = await eventually(partial(described, 3), "the configs are set")
+    assert after == [
         "Dynamic configs for topic configured are:",
         "  cleanup.policy=compact,delete sensitive=false",
         "  retention.ms=5 sensitive=false",
     ]
     await output("configs", *brokers, "--alter", *entity, "--delete-config", "retention.ms,cleanup.policy")
-    assert len(await output("configs", *brokers, "--describe", *entity)) == 1
+    cleared: Any = await eventually(partial(described, 1), "the configs are deleted")
+    assert cleared == after[:1]
     assert (await run("configs", *brokers, "--describe", "--entity-type", "topics")).exit_status == 2
     assert (await run("configs", *brokers, "--alter", *entity)).exit_status == 2
 

@@ -10,6 +10,9 @@ from kwire.parameters import Argument, Danger, InvalidArgument, Option, parse_co
 from kwire.tools.tool import Need, ToolFailed, tool
 from kwire.tools.tool_run import ToolRun
 
+WAIT_SECONDS = 30.0
+"""Time to wait until every broker reports a level."""
+
 
 class Action(StrEnum):
     """What to do with features."""
@@ -66,6 +69,8 @@ async def features(
 async def _update(admin: AdminClient, name: str, level: int, *, downgrade: bool, unsafe: bool) -> str | None:
     """Update one feature, and return the reason of a failure."""
     outcomes = await admin.update_features({name: level}, downgrade=downgrade, unsafe=unsafe)
+    if not outcomes.errors:
+        await admin.wait_until_features({name: level}, timeout=WAIT_SECONDS)
     return next((error.text for error in outcomes.errors.values()), None)
 
 
