@@ -13,6 +13,7 @@ import pytest
 from kwire.report import write_report
 from kwire.report.history_reader import MissingGold, read_histories
 from kwire.report.phrasing import format_duration
+from kwire.report.stories import stories
 from kwire.report.summary import ClusterSummary, Level, summarize
 from tests.report.cases import after, incident, polls, state, write
 
@@ -278,3 +279,29 @@ def test_unanswered_polls_without_cluster_id_are_not_a_cluster(tmp_path: Path) -
 )
 def test_durations_have_at_most_two_units(seconds: float, text: str) -> None:
     assert format_duration(seconds * 1e6) == text
+
+
+def test_dead_cluster_has_no_current_leaders(tmp_path: Path) -> None:
+    tables = {
+        "silver/polls": polls([1, 2], failing={1: range(40, 60), 2: range(40, 60)}),
+        "gold/intervals": [state("orders", 0, 1, (1, 2)), state("orders", 1, 2, (2, 1), under_replicated=True)],
+        "gold/incidents": [incident(1, "cluster_unreachable", 40, None)],
+    }
+    page, summary = report(write(tmp_path / "out", tables), tmp_path)
+
+    assert summary.level is Level.CRITICAL
+    assert summary.headline == "No broker has answered since 14:00:40."
+    assert "Leaders, ISRs, and counts on this page are those of that time" in page.text
+    assert "0 of 2 brokers answer" in page.text
+    assert "unknown partitions without a leader" in page.text
+    assert "leaders before no broker answered" in page.text
+    assert "leaders now" not in page.text
+
+
+def test_stories_tell_what_happened_to_a_topic_and_a_broker(down: Path, tmp_path: Path) -> None:
+    found = {story.subject: story for history in read_histories(down) for story in stories(history)}
+    page, _ = report(down, tmp_path)
+
+    assert any("killed" in text for _, text in found["broker 2"].events)
+    assert "broker 2" in page.text
+    assert page.source.count('class="story"') == len(found)

@@ -28,6 +28,7 @@ from kwire.testing import FakeCluster
 from tests.eventually import eventually_sync
 from tests.spark.recorded import RECORDINGS, bronze
 from tests.spark.test_pipeline import RECORDING, TABLES, expected, silver
+from tests.spark.webhook import Webhook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,20 +94,35 @@ def test_spark_submit_runs_pipeline_in_executors(tmp_path: Path, environment: di
     assert set(SCHEMA.names) <= set(pq.read_table(out / "bronze").schema.names)
 
 
-def test_live_cluster_is_streamed_to_gold(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_live_cluster_is_streamed_to_gold_and_sinks(tmp_path: Path, environment: dict[str, str]) -> None:
     out = tmp_path / "out"
+    webhook = Webhook()
     with FakeCluster(brokers=2, topics=30, partitions=4) as cluster:
-        how = ["--stream", "--every", "0.5", "--interval", "0.2", "--seconds", "6", "--gold"]
-        done = finished(
+        how = ["--stream", "--every", "0.5", "--interval", "0.2", "--gold-every", "1s", "--notify", webhook.url]
+        running = subprocess.Popen(
             [*COMMAND, "--bootstrap", cluster.bootstrap, "--out", str(out), *how],
-            environment,
-            tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=tmp_path,
         )
+        try:
+            eventually_sync(lambda: any((out / "gold" / "intervals").rglob("*.parquet")), "a build of gold", within=200)
+            cluster.stop_broker(2)
+            eventually_sync(lambda: webhook.bodies, "an incident in the webhook", within=200)
+            running.send_signal(signal.SIGINT)
+            printed, _ = running.communicate(timeout=200)
+        finally:
+            running.kill()
+            webhook.close()
 
-    assert "gold: up to date" in done.stdout
-    assert stored(out, "partitions").num_rows == 2 * 30 * 4  # reported once by each broker, not with each poll
-    assert stored(out, "polls").num_rows > 10
-    assert stored(out, "intervals").num_rows > 0
+    assert running.returncode == 0, printed
+    [body] = webhook.bodies
+    assert (body["status"], body["alerts"][0]["labels"]["broker_id"]) == ("firing", "2")
+    assert (
+        pq.read_table(out / "silver" / "partitions").num_rows == 2 * 30 * 4
+    )  # reported once by each broker, not with each poll
+    assert pq.read_table(out / "silver" / "polls").num_rows > 10
 
 
 def test_several_captures_are_streamed_completely(tmp_path: Path, environment: dict[str, str]) -> None:

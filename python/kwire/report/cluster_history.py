@@ -130,6 +130,16 @@ class ClusterHistory:
     unreadable_responses: int = 0
 
     @property
+    def unreachable_since(self) -> int | None:
+        """Since when no polled broker has answered, so that the last known state may no longer hold."""
+        for incident in self.incidents:
+            if incident.kind == "cluster_unreachable" and incident.ended is None:
+                return incident.began
+        polled = [broker.unreachable_since for broker in self.brokers if broker.polls]
+        since = [at for at in polled if at is not None]
+        return max(since) if since and len(since) == len(polled) else None
+
+    @property
     def bucket(self) -> int:
         """Microseconds between two points of the time axis; whole seconds."""
         return max(1, -(-(self.ended - self.began) // (POINTS * 1_000_000))) * 1_000_000

@@ -33,6 +33,7 @@ from kwire.report.phrasing import (
     pluralize,
     utc_time,
 )
+from kwire.report.stories import Story, stories
 from kwire.report.summary import Level, summarize
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class ShownCluster(NamedTuple):
     brokers: list[BrokerHistory]
     most_leaders: float
     leaders_fair: float
+    stories: list[Story]
+    now: str
 
 
 def render_page(histories: Sequence[ClusterHistory]) -> str:
@@ -101,7 +104,7 @@ def render_page(histories: Sequence[ClusterHistory]) -> str:
             title=title,
             clusters=clusters,
             hidden_clusters=len(histories) - len(clusters),
-            scripts=_scripts() if any(each.chart for each in clusters) else [],
+            scripts=_scripts() if any(each.chart or each.stories for each in clusters) else [],
         )
     )
 
@@ -165,6 +168,8 @@ def _shown_cluster(history: ClusterHistory) -> ShownCluster:
         sorted(sorted(history.brokers, key=lambda each: -_priority(each))[:BROKERS_SHOWN], key=lambda each: each.id),
         max((max(each.leaders, each.leaders_fair) for each in history.brokers), default=0) or 1,
         next((each.leaders_fair for each in history.brokers if each.leaders_fair), 0),
+        stories(history),
+        "now" if history.unreachable_since is None else "before no broker answered",
     )
 
 
@@ -172,6 +177,15 @@ def _tiles(history: ClusterHistory) -> list[Tile]:
     polled = sum(1 for each in history.brokers if each.polls)
     answering = sum(1 for each in history.brokers if each.polls and each.unreachable_since is None)
     offline, under_replicated = history.now["offline"], history.now["under_replicated"]
+    if history.unreachable_since is not None:
+        outages = sum(1 for each in history.incidents if incident_group(each) is IncidentGroup.OUTAGE)
+        return [
+            Tile(f"0 of {polled}" if polled else "0", "brokers answer", is_bad=True),
+            Tile("unknown", "partitions without a leader", f"{format_number(offline)} before", is_bad=True),
+            Tile("unknown", "partitions under-replicated", f"{format_number(under_replicated)} before"),
+            Tile(format_number(history.partitions), f"partitions of {pluralize(history.topics, 'topic')}", "before"),
+            Tile(format_number(outages), "outages"),
+        ]
     preferred = history.partitions - history.now["not_preferred"]
     outages = sum(1 for each in history.incidents if incident_group(each) is IncidentGroup.OUTAGE)
     ongoing = sum(1 for each in history.incidents if each.ended is None)

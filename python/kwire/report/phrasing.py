@@ -21,6 +21,7 @@ OUTAGES = {
     "broker_lost": "was lost",
     "controlled_shutdown": "was shut down cleanly",
 }
+CLUSTER_UNREACHABLE = "cluster_unreachable"
 RECOVERIES = {
     "broker_restarted": "was restarted",
     "broker_resumed": "resumed",
@@ -51,7 +52,7 @@ class IncidentGroup(Enum):
 
 def incident_group(incident: ReportedIncident) -> IncidentGroup:
     """Return the category of an incident."""
-    if incident.kind in OUTAGES or incident.kind == "replica_lagging":
+    if incident.kind in OUTAGES or incident.kind in {CLUSTER_UNREACHABLE, "replica_lagging"}:
         return IncidentGroup.OUTAGE
     if incident.kind in RECOVERIES:
         return IncidentGroup.RECOVERY
@@ -65,6 +66,8 @@ def incident_title(incident: ReportedIncident) -> str:
         return f"Broker {incident.broker} {(OUTAGES | RECOVERIES)[kind].partition(':')[0]}"
     topics = _topics(incident)
     match kind:
+        case "cluster_unreachable":
+            return "No broker answered"
         case "topic_created":
             return f"{topics} created"
         case "topic_deleted":

@@ -51,6 +51,8 @@ class ClusterSummary(NamedTuple):
 
 def summarize(history: ClusterHistory) -> ClusterSummary:
     """Summarize the state of a cluster at its last poll."""
+    if history.unreachable_since is not None:
+        return _unreachable_cluster(history, history.unreachable_since)
     notes = _notes(history)
     open_outages = [each for each in history.incidents if each.ended is None and _is_outage(each)]
     broker_outages = [each for each in open_outages if each.kind in OUTAGES]
@@ -65,6 +67,20 @@ def summarize(history: ClusterHistory) -> ClusterSummary:
     if not history.partitions:
         return ClusterSummary(Level.WARNING, "No partition was reported.", notes)
     return ClusterSummary(Level.OK, "Nothing is wrong now.", (_all_in_sync(history), *_last_outage(history), *notes))
+
+
+def _unreachable_cluster(history: ClusterHistory, since: int) -> ClusterSummary:
+    """Say that nothing is known now, instead of repeating the last known state as the current one."""
+    headline = f"No broker has answered since {format_time(since, history)}."
+    cause = "The whole cluster is down, or the poller cannot reach it."
+    if not history.partitions:
+        return ClusterSummary(Level.CRITICAL, headline, (cause,))
+    known = (
+        f"{format_number(history.partitions)} partitions of {pluralize(history.topics, 'topic')} were reported before"
+    )
+    return ClusterSummary(
+        Level.CRITICAL, headline, (cause, f"{known}. Leaders, ISRs, and counts on this page are those of that time.")
+    )
 
 
 def _critical_headline(history: ClusterHistory, broker_outages: list[ReportedIncident]) -> str:
