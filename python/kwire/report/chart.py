@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from kwire.report.phrasing import (
+    CLUSTER_UNREACHABLE,
     LEADER_AND_REPLICA_MOVES,
     LEADER_MOVE_REASONS,
     TOPIC_CHANGES,
@@ -65,7 +66,7 @@ NUMBERED_INCIDENTS = 60
 BROKER_LANES = 12
 BROKER_LINES = 7
 OTHER_BROKERS = "more brokers"
-OTHER_LANES = ("controller", "topics", "moves", "configs")
+OTHER_LANES = ("cluster", "controller", "topics", "moves", "configs")
 
 GAP = 46
 """Pixels between two rows of the chart."""
@@ -169,6 +170,8 @@ def _lanes(history: ClusterHistory) -> list[str]:
 
 def _lane(incident: ReportedIncident) -> str:
     """Return the lane of an incident."""
+    if incident.kind == CLUSTER_UNREACHABLE:
+        return "cluster"
     if incident.kind == "controller_moved":
         return "controller"
     if incident.broker is not None:

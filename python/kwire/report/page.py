@@ -169,7 +169,7 @@ def _shown_cluster(history: ClusterHistory) -> ShownCluster:
         max((max(each.leaders, each.leaders_fair) for each in history.brokers), default=0) or 1,
         next((each.leaders_fair for each in history.brokers if each.leaders_fair), 0),
         stories(history),
-        "now" if history.unreachable_since is None else "before no broker answered",
+        "now" if history.unreachable_since is None else "before",
     )
 
 

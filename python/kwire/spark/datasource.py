@@ -282,7 +282,7 @@ class PushdownCaptureReader(CaptureReader):
         return filters
 
 
-class CaptureStreamReader(DataSourceStreamReader):
+class BaseCaptureStreamReader(DataSourceStreamReader):
     """Reads a capture as it grows.
 
     An offset is `{"row": ..., "fingerprint": ...}`: the number of the next row, and the fingerprint of the capture.
@@ -307,11 +307,6 @@ class CaptureStreamReader(DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name
         return {"row": self._start, "fingerprint": ""}
-
-    # The signature of Spark 4.0 and 4.1, which later versions accept too.
-    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  # Spark's name
-        self.poll()
-        return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
 
     def poll(self) -> None:
         """Start to poll the cluster of the stream, if it has one, and check that polling continues."""
@@ -339,6 +334,15 @@ class CaptureStreamReader(DataSourceStreamReader):
 
     def commit(self, end: dict[str, Any]) -> None:
         """Keep the capture: others may read it."""
+
+
+class CaptureStreamReader(BaseCaptureStreamReader):
+    """Reads all new rows in each micro-batch."""
+
+    # The signature of Spark 4.0 and 4.1, which later versions accept too.
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  # Spark's name
+        self.poll()
+        return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
 
 
 def _limited(option: str, limit_class: str, value: int) -> tuple[type[LimitedCaptureStreamReader], ReadLimit]:

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import (
 
 from kwire.capture.folder import segments
 from kwire.spark.capture_fingerprint import fingerprint_of
-from kwire.spark.datasource import CaptureStreamReader, rows_in_capture
+from kwire.spark.datasource import BaseCaptureStreamReader, rows_in_capture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kwire.spark.row_selection import RowSelection
 
 
-class LimitedCaptureStreamReader(CaptureStreamReader, SupportsTriggerAvailableNow):
+class LimitedCaptureStreamReader(BaseCaptureStreamReader, SupportsTriggerAvailableNow):
     """Reads at most some segments, or segments of some bytes, in a micro-batch; at least one segment.
 
     A batch ends with a segment, so the limits hold for what is behind; new rows of the open tail are one batch.
@@ -50,9 +50,7 @@ class LimitedCaptureStreamReader(CaptureStreamReader, SupportsTriggerAvailableNo
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
         self._target = rows_in_capture(self._folder)
 
-    def latestOffset(  # type: ignore[override]  # noqa: N802  # of Spark 4.1, and Spark's name
-        self, start: dict[str, Any], limit: ReadLimit
-    ) -> dict[str, Any]:
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802  # Spark's name
         self.poll()
         found = segments(self._folder)
         first = self.first_row(start)
