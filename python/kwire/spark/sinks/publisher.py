@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire.errors import KwireError
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.sinks.job_metrics import JobMetrics
     from kwire.spark.sinks.notice import IncidentNotice
+
+SETTLING = timedelta(seconds=5)
+"""How old the first sign of an incident must be: by then, an outage has explained the leaders that moved with it."""
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +77,8 @@ class IncidentPublisher:
         A sink that fails keeps neither the others nor the pipeline waiting: the failure is logged, and the rest of its
         notices are sent by the next call.
         """
-        incidents = self._incidents()
+        settled = datetime.now(UTC) - SETTLING
+        incidents = [row for row in self._incidents() if row["first_sign_at"] <= settled]
         if self._metrics is not None:
             self._metrics.set_incidents(incidents)
         sent = 0
