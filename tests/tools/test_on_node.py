@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.client import Connection, Endpoint
+from kwire.cluster.config.node_settings import ACL_AUTHORIZER
 from kwire.cluster.node.node import Node
 from kwire.cluster.node.tools import ALTER, DESCRIBE
 from kwire.cluster.zookeeper import ConsumerOffset, make_path
 from kwire.messages.kip4.admin import AdminRequest
+from kwire.tools import ToolRun, tool
 from kwire.tools.on_node import ToolOnNode, node_tools
+from tests.cluster.node.access_control import allow, change_acls
 from tests.cluster.node.nodes import new_root, send, session, settings
+from tests.cluster.node.test_secured_nodes import ALICE_PASSWORD, NODE_PASSWORD, PLAIN, node_settings, plain
+from tests.eventually import eventually
 from tests.tools import scripted
 
 if TYPE_CHECKING:
@@ -80,3 +88,51 @@ async def test_node_runs_tools_on_its_own_cluster(server: EmbeddedZooKeeper, tmp
 def test_permission_depends_on_what_a_run_does(name: str, arguments: list[str], permission: object) -> None:
     [tool] = [each for each in node_tools() if each.name == name]
     assert tool.requirement(arguments).permission == permission
+
+
+async def test_tool_is_canceled_when_its_client_leaves(server: EmbeddedZooKeeper) -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    @tool(time_limit=None)
+    async def waiting(run: ToolRun) -> None:
+        """Wait until it is canceled."""
+        run.print("started")
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    node = Node(settings(await new_root(server)), [ToolOnNode(waiting)])
+    await node.start()
+    try:
+        asking = asyncio.create_task(send(node, AdminRequest(tool="waiting", arguments=())))
+        assert await asyncio.to_thread(started.wait, 20)
+        assert not ended.is_set()
+        asking.cancel()
+        assert await asyncio.to_thread(ended.wait, 20)
+    finally:
+        await node.stop(grace=0.5)
+
+
+async def test_authorizer_decides_who_runs_what(server: EmbeddedZooKeeper) -> None:
+    zookeeper = await new_root(server)
+    properties = PLAIN | {"authorizer.class.name": ACL_AUTHORIZER, "super.users": "User:node"}
+    node = Node(node_settings(zookeeper, 1, properties), node_tools())
+    await node.start()
+    try:
+        await eventually(lambda: node.metadata.controller_id == 1)
+        await change_acls(node, zookeeper, "Cluster", "kafka-cluster", allow("Describe", "User:alice"))
+        create = ("--create", "--topic", "orders", "--partitions", "1", "--replication-factor", "1")
+        for user, password, codes, printed in (
+            ("alice", ALICE_PASSWORD, (0, 31), b""),
+            ("node", NODE_PASSWORD, (0, 0), b'Created topic "orders".\n'),
+        ):
+            async with await Connection.open(Endpoint(node.host, node.port), config=plain(user, password)) as client:
+                listed = await client.send(AdminRequest(tool="topics", arguments=("--list",)))
+                created = await client.send(AdminRequest(tool="topics", arguments=create))
+            assert (listed.error_code, created.error_code) == codes, (listed, created)
+            assert listed.exit_status == 0, listed.output
+            assert created.output == printed
+    finally:
+        await node.stop(grace=0.5)

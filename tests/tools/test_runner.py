@@ -108,3 +108,14 @@ async def test_files_outside_of_the_folders_are_refused(tmp_path: Path) -> None:
         result = await run("dump-log-segments", "--files", path, environment=environment)
         assert result.exit_status == 1
         assert "is outside of the folders that tools may use" in str(result.error)
+
+
+async def test_options_of_kafkas_tool_without_effect_are_accepted() -> None:
+    from tests.tools.running import run
+
+    words = ("--socket.timeout.ms", "6000", "--retry.backoff.ms", "1", "--group", "app", "--time-limit", "0.2")
+    accepted = await run("consumer-offset-checker", "--zookeeper", "127.0.0.1:1", *words)
+    assert accepted.exit_status == 3
+    helped = await run("consumer-offset-checker", "--help")
+    assert "--socket.timeout.ms MS" in helped.output
+    assert "Accepted for the sake of old scripts, without effect." in helped.output

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["HelpRequested", "danger_of_words", "parse_words", "usage"]
 
 
+WITHOUT_EFFECT = "Accepted for the sake of old scripts, without effect."
+"""The help of an option that only Kafka's tool needs."""
+
+
+IGNORED = "without_effect"
+"""Where the parser puts the values of such options."""
+
+
 class HelpRequested(Exception):
     """The words ask for the help of the tool."""
 
@@ -32,7 +40,7 @@ def parse_words(tool: Tool, words: Sequence[str]) -> dict[str, Any]:
     """
     parser = _parser(tool)
     found = vars(parser.parse_known_args([*words])[0] if tool.ignores_arguments else parser.parse_args([*words]))
-    return {name: value for name, value in found.items() if value is not inspect.Parameter.empty}
+    return {name: value for name, value in found.items() if value is not inspect.Parameter.empty and name != IGNORED}
 
 
 def danger_of_words(tool: Tool, words: Sequence[str]) -> Danger:
@@ -74,6 +82,10 @@ def _parser(tool: Tool) -> argparse.ArgumentParser:
     taken: set[str] = set()
     for parameter in (*tool.parameters, *tool.common_parameters):
         _add(parser, parameter, taken)
+    for declared in tool.without_effect:
+        name, _, metavar = declared.partition(" ")
+        nothing: dict[str, Any] = {"metavar": metavar} if metavar else {"action": "store_true"}
+        parser.add_argument(name, dest=IGNORED, default=argparse.SUPPRESS, help=WITHOUT_EFFECT, **nothing)
     return parser
 
 

@@ -104,6 +104,7 @@ class Tool:
         function: what it does.
         needs: what it uses.
         danger: what it does to a cluster, whatever its arguments are.
+        without_effect: options of Kafka's tool that are accepted without effect, such as `--threads N` and `--sync`.
         ignores_arguments: whether it ignores unknown arguments.
         dangers: what it does with a flag, or with a value of a positional parameter, by its name.
         time_limit: seconds that it may take; None for no limit.
@@ -119,6 +120,7 @@ class Tool:
     examples: tuple[str, ...] = ()
     dangers: Mapping[str, Danger] = field(default_factory=dict)
     ignores_arguments: bool = False
+    without_effect: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -175,11 +177,21 @@ def tool(
     examples: tuple[str, ...] = (),
     dangers: Mapping[str, Danger] | None = None,
     ignores_arguments: bool = False,
+    without_effect: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Awaitable[None]]], Tool]:
     """Declare a function as a tool. See the attributes of Tool."""
 
     def declare(function: Callable[..., Awaitable[None]]) -> Tool:
-        names = (replaces,) if isinstance(replaces, str) else replaces
-        return Tool(function, frozenset(needs), danger, time_limit, names, examples, dangers or {}, ignores_arguments)
+        return Tool(
+            function,
+            frozenset(needs),
+            danger,
+            time_limit,
+            (replaces,) if isinstance(replaces, str) else replaces,
+            examples,
+            dangers or {},
+            ignores_arguments,
+            without_effect,
+        )
 
     return declare

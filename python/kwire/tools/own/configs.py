@@ -39,6 +39,7 @@ DYNAMIC = {
 @tool(
     needs={Need.BROKERS, Need.ZOOKEEPER},
     dangers={"alter": Danger.CHANGES},
+    without_effect=("--force",),
     replaces="kafka.admin.ConfigCommand",
     examples=(
         "--describe --entity-type topics --entity-name orders",

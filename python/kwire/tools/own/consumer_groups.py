@@ -18,6 +18,7 @@ OFFSETS = (
 @tool(
     needs={Need.BROKERS, Need.ZOOKEEPER},
     dangers={"delete": Danger.DESTROYS},
+    without_effect=("--timeout MS",),
     replaces=("kafka.admin.ConsumerGroupCommand", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"),
     examples=("--list", "--describe --group app", "--delete --group app"),
 )

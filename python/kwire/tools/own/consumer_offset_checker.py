@@ -18,6 +18,7 @@ FORMAT = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
 
 @tool(
     needs={Need.ZOOKEEPER, Need.BROKERS},
+    without_effect=("--socket.timeout.ms MS", "--retry.backoff.ms MS"),
     replaces="kafka.tools.ConsumerOffsetChecker",
     examples=("--zookeeper localhost:2181 --group app", "--zookeeper localhost:2181 --group app --topic orders,audit"),
 )

@@ -14,6 +14,7 @@ from kwire.tools.tool_run import ToolRun
 
 @tool(
     needs={Need.BROKERS},
+    without_effect=("--offsets N", "--max-wait-ms MS"),
     replaces=("kafka.tools.GetOffsetShell", "org.apache.kafka.tools.GetOffsetShell"),
     examples=("--bootstrap-server localhost:9092 --topic orders", "--topic orders --partitions 0,1 --time earliest"),
 )

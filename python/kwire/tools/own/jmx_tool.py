@@ -18,6 +18,7 @@ NO_AGENT = (
 
 
 @tool(
+    without_effect=("--date-format FORMAT",),
     replaces=("kafka.tools.JmxTool", "org.apache.kafka.tools.JmxTool"),
     time_limit=None,
     examples=("--jmx-url http://localhost:8778/jolokia --object-name java.lang:type=Memory --one-time",),

@@ -7,16 +7,22 @@ from typing import Annotated
 
 from kwire.client.admin import EARLIEST, LATEST, AdminClient, AdminError, TopicPartition
 from kwire.parameters import Danger, InvalidArgument, Option
+from kwire.properties import parse_properties
 from kwire.tools.mirror import Mirror
-from kwire.tools.tool import Need, tool
+from kwire.tools.tool import Need, ToolFailed, tool
 from kwire.tools.tool_run import ToolRun
 from kwire.tools.topic_filter import TopicFilter
+
+DEFAULT_GROUP = "kwire-mirror-maker"
+START = {"earliest": EARLIEST, "latest": LATEST, "smallest": EARLIEST, "largest": LATEST}
+"""The values of `auto.offset.reset`, also those of Kafka 0.8."""
 
 
 @tool(
     Danger.CHANGES,
     needs={Need.BROKERS, Need.FILES},
     time_limit=None,
+    without_effect=("--new.producer", "--new.consumer", "--num.producers N", "--num.streams N", "--queue.size N"),
     replaces="kafka.tools.MirrorMaker",
     examples=(
         "--consumer-config source.properties --producer-config target.properties --whitelist 'orders|audit'",
@@ -44,11 +50,13 @@ async def mirror_maker(
         str | None, Option("A regular expression for topics not to copy.", "REGEX", also=("--exclude",))
     ] = None,
     group: Annotated[
-        str, Option("The consumer group in the source that keeps the progress.", "GROUP")
-    ] = "kwire-mirror-maker",
+        str | None,
+        Option("The group in the source that keeps the progress [default: group.id, or kwire-mirror-maker].", "GROUP"),
+    ] = None,
     offset_reset: Annotated[
-        str, Option("Where a partition without progress begins: earliest or latest.", "WHERE")
-    ] = "earliest",
+        str | None,
+        Option("Where a partition without progress begins [default: auto.offset.reset, or earliest].", "WHERE"),
+    ] = None,
     commit_interval: Annotated[float, Option("Seconds between two commits of the progress.", "SECONDS")] = 5.0,
     until_caught_up: Annotated[bool, Option("End at the ends of the partitions at the start.")] = False,
 ) -> None:
@@ -58,22 +66,30 @@ async def mirror_maker(
     the same number of partitions. The progress is committed after the target has acknowledged the records, also when
     the tool is canceled. Topics that are created later are copied by the next run.
     """
-    if offset_reset not in {"earliest", "latest"}:
-        raise InvalidArgument(f"--offset-reset: expected earliest or latest, found {offset_reset!r}")
+    settings = {} if consumer_config is None else _settings(run.file(consumer_config))
+    group = group or settings.get("group.id", DEFAULT_GROUP)
+    start = START.get(offset_reset or settings.get("auto.offset.reset", "earliest"))
+    if start is None:
+        raise InvalidArgument(f"--offset-reset: expected {', '.join(START)}, found {offset_reset!r}")
     topics = TopicFilter(whitelist, blacklist)
     async with (
         await run.connect_to("source", source, consumer_config) as from_cluster,
         await run.connect_to("target", target, producer_config) as to_cluster,
     ):
-        mirror = await Mirror.prepare(
-            from_cluster, to_cluster, topics, group, EARLIEST if offset_reset == "earliest" else LATEST
-        )
+        mirror = await Mirror.prepare(from_cluster, to_cluster, topics, group, start)
         run.print(f"copying {len(mirror.routes)} partitions of {len(mirror.topics)} topics")
         until = await _ends(from_cluster, list(mirror.routes)) if until_caught_up else None
         try:
             await mirror.run(until, commit_interval, run.print)
         finally:
             run.print(f"{mirror.copied} records copied")
+
+
+def _settings(path: Path) -> dict[str, str]:
+    try:
+        return parse_properties(path.read_text(encoding="latin-1"))
+    except OSError as error:
+        raise ToolFailed(f"cannot read {path}: {error.strerror}") from None
 
 
 async def _ends(admin: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:

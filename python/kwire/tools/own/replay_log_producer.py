@@ -15,8 +15,9 @@ from kwire.tools.tool_run import ToolRun
 
 @tool(
     Danger.CHANGES,
-    needs={Need.BROKERS},
+    needs={Need.BROKERS, Need.ZOOKEEPER},
     time_limit=None,
+    without_effect=("--threads N", "--reporting-interval MS", "--property KEY=VALUE", "--sync"),
     replaces="kafka.tools.ReplayLogProducer",
     examples=("--broker-list localhost:9092 --inputtopic orders --outputtopic orders-replayed --messages 1000",),
 )

@@ -16,6 +16,7 @@ from kwire.tools.topic_filter import TopicFilter
 @tool(
     needs={Need.BROKERS},
     time_limit=3600,
+    without_effect=("--report-interval-ms MS",),
     replaces=("kafka.tools.ReplicaVerificationTool", "org.apache.kafka.tools.ReplicaVerificationTool"),
     examples=("--broker-list localhost:9092 --topic-white-list 'orders.*'",),
 )

@@ -17,6 +17,7 @@ from kwire.tools.tool_run import ToolRun
 
 @tool(
     needs={Need.BROKERS},
+    without_effect=("--clientId ID", "--formatter CLASS", "--property KEY=VALUE"),
     replaces="kafka.tools.SimpleConsumerShell",
     time_limit=None,
     examples=("--broker-list localhost:9092 --topic orders --partition 0 --no-wait-at-logend",),

@@ -23,6 +23,7 @@ from kwire.tools.topic_command import (
 @tool(
     needs={Need.BROKERS, Need.ZOOKEEPER},
     dangers={"create": Danger.CHANGES, "alter": Danger.CHANGES, "delete": Danger.DESTROYS},
+    without_effect=("--force",),
     replaces=("kafka.admin.TopicCommand", "org.apache.kafka.tools.TopicCommand"),
     examples=(
         "--bootstrap-server localhost:9092 --list",
