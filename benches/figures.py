@@ -40,6 +40,8 @@ TOPICS = (
     "command_line",
     "shell",
     "administration",
+    "http_server",
+    "scripts",
     "mirror",
     "reassignment",
 )

@@ -15,6 +15,7 @@ from kwire.client.admin.acls import AclOperations
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ClusterRouter
 from kwire.client.admin.configs import ConfigOperations
+from kwire.client.admin.eligible_leaders import EligibleLeaderOperations
 from kwire.client.admin.features import FeatureOperations
 from kwire.client.admin.groups import GroupOperations
 from kwire.client.admin.hanging_transactions import HangingTransactionOperations
@@ -51,6 +52,7 @@ class AdminClient(
     ConfigOperations,
     LogDirOperations,
     FeatureOperations,
+    EligibleLeaderOperations,
     QuorumOperations,
     HangingTransactionOperations,
     QuotaOperations,

@@ -69,6 +69,14 @@ class ConfigSource(IntEnum):
         return cls(code) if code in cls._value2member_map_ else cls.UNKNOWN
 
 
+class ConfigSynonym(NamedTuple):
+    """A place that a config has a value in: its name there, the value, and the source."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
 class ConfigValue(NamedTuple):
     """The value of a config.
 
@@ -78,6 +86,7 @@ class ConfigValue(NamedTuple):
         is_sensitive: whether it is a secret, which brokers never return.
         is_read_only: whether it cannot be changed while the broker runs.
         documentation: a description; None if it was not requested.
+        synonyms: where the value comes from and what it overrides, first the source in use; empty if not requested.
     """
 
     value: str | None
@@ -85,12 +94,14 @@ class ConfigValue(NamedTuple):
     is_sensitive: bool
     is_read_only: bool
     documentation: str | None = None
+    synonyms: tuple[ConfigSynonym, ...] = ()
 
     @classmethod
     def of_result(cls, config: DescribeConfigsResourceResult) -> Self:
         """Return the value that a DescribeConfigs response reports."""
         source = ConfigSource.of(config.config_source)
-        return cls(config.value, source, config.is_sensitive, config.read_only, config.documentation or None)
+        synonyms = tuple(ConfigSynonym(each.name, each.value, ConfigSource.of(each.source)) for each in config.synonyms)
+        return cls(config.value, source, config.is_sensitive, config.read_only, config.documentation or None, synonyms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

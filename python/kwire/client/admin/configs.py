@@ -40,7 +40,9 @@ class ConfigOperations:
     _router: ClusterRouter
     _backend: Backend
 
-    async def describe_configs(self, resources: Iterable[ConfigResource], *, documentation: bool = False) -> Described:
+    async def describe_configs(
+        self, resources: Iterable[ConfigResource], *, documentation: bool = False, synonyms: bool = False
+    ) -> Described:
         """Return the configs of resources by name. A broker reports its own configs.
 
         A cluster of the drafts reports what topics override, and the settings of its nodes.
@@ -50,6 +52,7 @@ class ConfigOperations:
 
         Args:
             documentation: include a description of each config.
+            synonyms: include what each value overrides.
         """
         from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigValue
         from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -68,6 +71,7 @@ class ConfigOperations:
                     DescribeConfigsResource(resource_type=type, resource_name=name, configuration_keys=None)
                     for type, name in of_target
                 ),
+                include_synonyms=synonyms,
                 include_documentation=documentation,
             )
             answer = await self._router.read(request, target)

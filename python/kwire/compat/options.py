@@ -1,0 +1,157 @@
+"""Options of Kafka's scripts: one declaration gives the parser and the help.
+
+As in Kafka's parser (jopt-simple), a value follows its option or `=`, an unambiguous beginning of a name is enough, and
+one dash is as good as two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ScriptOption", "UsageError", "Values", "format_help", "parse"]
+
+LEFT, RIGHT = 39, 39
+"""Widths of the columns of a help."""
+
+
+class UsageError(Exception):
+    """The arguments of a script are invalid. The text is the sentence that Kafka's script prints."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptOption:
+    """An option of a script.
+
+    Attributes:
+        name: its name without dashes.
+        help: what it is for.
+        value: the placeholder of its value; None for a flag.
+        kind: the type of the value in Kafka's help: `String`, `Integer`, or `Long`.
+        optional: whether the value may be missing.
+    """
+
+    name: str
+    help: str
+    value: str | None = None
+    kind: str = "String"
+    optional: bool = False
+
+
+class Values:
+    """The arguments of a run.
+
+    Attributes:
+        words: the arguments that are not options.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[str]] = {}
+        self.words: list[str] = []
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def add(self, name: str, value: str | None) -> None:
+        """Add an option, and its value if it has one."""
+        self._values.setdefault(name, []).extend([] if value is None else [value])
+
+    def get(self, name: str) -> str | None:
+        """Return the last value of an option; None if it is not given."""
+        return self._values[name][-1] if self._values.get(name) else None
+
+    def all(self, name: str) -> list[str]:
+        """Return all values of an option."""
+        return self._values.get(name, [])
+
+    def need(self, *names: str) -> None:
+        """Check that options are given.
+
+        Raises:
+            UsageError: one is missing.
+        """
+        for name in names:
+            if name not in self:
+                raise UsageError(f'Missing required argument "[{name}]"')
+
+    def forbid(self, with_: str, *names: str) -> None:
+        """Check that options are not given beside another one.
+
+        Raises:
+            UsageError: one of them is given.
+        """
+        for name in names:
+            if with_ in self and name in self:
+                raise UsageError(f'Option "[{name}]" can\'t be used with option "[{with_}]"')
+
+    def number(self, name: str) -> int | None:
+        """Return the value of an option as an integer.
+
+        Raises:
+            UsageError: it is not an integer.
+        """
+        text = self.get(name)
+        if text is None:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            raise UsageError(f"Cannot parse argument '{text}' of option {name}") from None
+
+
+def parse(options: Sequence[ScriptOption], arguments: Sequence[str]) -> Values:
+    """Parse the arguments of a script.
+
+    Raises:
+        UsageError: an option is unknown or ambiguous, or its value is missing.
+    """
+    values = Values()
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if not argument.startswith("-") or argument == "-":
+            values.words.append(argument)
+            continue
+        name, equals, text = argument.lstrip("-").partition("=")
+        option = _find(options, name)
+        if option.value is None:
+            if equals:
+                raise UsageError(f"Option {option.name} has no value, got {text!r}")
+            values.add(option.name, None)
+        elif equals:
+            values.add(option.name, text)
+        elif rest and not (rest[0].startswith("--") and len(rest[0]) > 2):
+            values.add(option.name, rest.pop(0))
+        elif option.optional:
+            values.add(option.name, None)
+        else:
+            raise UsageError(f"Option {option.name} requires an argument")
+    return values
+
+
+def _find(options: Sequence[ScriptOption], name: str) -> ScriptOption:
+    exact = [option for option in options if option.name == name]
+    found = exact or [option for option in options if name and option.name.startswith(name)]
+    if len(found) != 1:
+        hint = f" ({', '.join(option.name for option in found)})" if found else ""
+        raise UsageError(f"{name} is not a recognized option{hint}")
+    return found[0]
+
+
+def format_help(options: Sequence[ScriptOption]) -> str:
+    """Return the options in two columns, in alphabetical order."""
+    lines = [f"{'Option':{LEFT}}  Description", f"{'------':{LEFT}}  -----------"]
+    for option in sorted(options, key=lambda each: each.name):
+        value = "" if option.value is None else f" <{option.kind}: {option.value}>"
+        value = f" [{value[2:-1]}]" if option.optional else value
+        left = wrap(f"--{option.name}{value}", LEFT, subsequent_indent="  ")
+        right = wrap(option.help, RIGHT, subsequent_indent="  ")
+        for index in range(max(len(left), len(right))):
+            one = left[index] if index < len(left) else ""
+            other = right[index] if index < len(right) else ""
+            lines.append(f"{one:{LEFT}}  {other}".rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,178 @@
+"""Scripts: a declaration, and one run with its output, its client, and its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kwire.compat.options import ScriptOption, UsageError, Values, format_help, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from kwire.client.admin import AdminClient
+
+__all__ = ["BOOTSTRAP", "COMMAND_CONFIG", "ZOOKEEPER", "Script", "ScriptFailed", "ScriptRun", "read_json", "run_tool"]
+
+BOOTSTRAP = ScriptOption("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to")
+COMMAND_CONFIG = ScriptOption(
+    "command-config", "Property file containing configs to be passed to Admin Client.", "command config property file"
+)
+ZOOKEEPER = ScriptOption(
+    "zookeeper", "The ZooKeeper of the cluster, with the options and the output of Kafka 0.8.2.", "urls"
+)
+HELP = ScriptOption("help", "Print usage information.")
+VERSION = ScriptOption("version", "Display Kafka version.")
+
+
+class ScriptFailed(Exception):
+    """A script could not do its work. The text is what Kafka's script prints.
+
+    Attributes:
+        on_stdout: whether the text goes to stdout, where some of Kafka's scripts print their errors.
+    """
+
+    def __init__(self, text: str, *, on_stdout: bool = False) -> None:
+        super().__init__(text)
+        self.on_stdout = on_stdout
+
+
+class ScriptRun:
+    """One run of a script.
+
+    Attributes:
+        values: its arguments.
+    """
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self._admin: AdminClient | None = None
+
+    def print(self, line: str = "") -> None:
+        """Print a line of output."""
+        print(line)
+
+    async def admin(self) -> AdminClient:
+        """Return a client of the cluster that `--bootstrap-server` names.
+
+        Raises:
+            ConnectionFault: no broker responds.
+            UsageError: the option is missing, or an address is invalid.
+        """
+        if self._admin is None:
+            from kwire.client.admin import AdminClient
+
+            bootstrap, file = self.values.get("bootstrap-server"), self.values.get("command-config")
+            if bootstrap is None:
+                raise UsageError("--bootstrap-server must be specified")
+            config = None
+            if file is not None:
+                from kwire.client.security.client_properties import ClientProperties
+
+                config = ClientProperties.load(file).connection
+            try:
+                self._admin = await AdminClient.open(bootstrap, client_id="kwire-compat", config=config)
+            except ValueError as error:
+                raise UsageError(str(error)) from None
+        return self._admin
+
+    async def close(self) -> None:
+        """Close the client."""
+        if self._admin is not None:
+            await self._admin.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One of Kafka's scripts.
+
+    Attributes:
+        name: its name without `.sh`.
+        classes: the classes of Kafka behind it, for `kafka-run-class`.
+        options: its options.
+        function: what it does. It raises UsageError and ScriptFailed.
+        failure: what precedes the text of an error of the cluster; `{arguments}` stands for the arguments.
+        fails_on_stdout: whether such an error goes to stdout.
+        tool: the tool that takes its place with `--zookeeper`; None if the script never had that option.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    options: tuple[ScriptOption, ...]
+    function: Callable[[ScriptRun], Awaitable[None]]
+    failure: str = "Error: "
+    tool: str | None = None
+    fails_on_stdout: bool = True
+
+    def run(self, arguments: Sequence[str]) -> int:
+        """Run the script, and return its exit code: 0, or 1 for any error, as in Kafka.
+
+        Args:
+            arguments: the arguments without the name of the script.
+        """
+        from kwire import __version__
+        from kwire.errors import KwireError
+
+        options = (*self.options, HELP, VERSION)
+        try:
+            if self.tool is not None and any(each.partition("=")[0] == "--zookeeper" for each in arguments):
+                return run_tool(self.tool, arguments)
+            values = parse(options, arguments)
+            if not arguments or "help" in values:
+                print(format_help(options), file=sys.stderr)
+                return 0 if "help" in values else 1
+            if "version" in values:
+                print(f"{__version__} (kwire)")
+                return 0
+            return asyncio.run(self._run(values))
+        except UsageError as error:
+            print(f"{error}\n{format_help(options)}", file=sys.stderr)
+        except ScriptFailed as error:
+            print(error, file=sys.stdout if error.on_stdout else sys.stderr)
+        except (KwireError, OSError) as error:
+            text = getattr(error, "text", None) or str(error)
+            failure = self.failure.replace("{arguments}", " ".join(arguments))
+            print(f"{failure}{text}", file=sys.stdout if self.fails_on_stdout else sys.stderr)
+        return 1
+
+    async def _run(self, values: Values) -> int:
+        run = ScriptRun(values)
+        try:
+            await self.function(run)
+        finally:
+            await run.close()
+        return 0
+
+
+def run_tool(name: str, arguments: Sequence[str]) -> int:
+    """Run a tool with the output of Kafka 0.8.2, and return the exit code."""
+    from kwire.tools import Environment, find_tool, run_tool_words
+
+    tool = find_tool(name)
+    assert tool is not None
+    result = asyncio.run(run_tool_words(tool, [*arguments], Environment(), _write))
+    if result.error is not None:
+        print(result.error, file=sys.stderr)
+    return 0 if result.exit_status == 0 else 1
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+
+
+def read_json(path: str) -> Any:
+    """Return the content of a JSON file.
+
+    Raises:
+        ScriptFailed: the file cannot be read, or is not JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScriptFailed(f"Error: cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ScriptFailed(f"Error: {path} is not JSON: {error}") from None

@@ -1,0 +1,228 @@
+"""`kafka-acls`, with `--bootstrap-server`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kwire.client.admin import AclBinding, AclBindingFilter, AdminClient, PatternType, ResourceType
+    from kwire.compat.options import Values
+    from kwire.compat.script import ScriptRun
+
+ACTIONS = ("list", "add", "remove")
+RESOURCES = {
+    "topic": "TOPIC",
+    "group": "GROUP",
+    "transactional-id": "TRANSACTIONAL_ID",
+    "delegation-token": "DELEGATION_TOKEN",
+    "user-principal": "USER",
+}
+FAILURE = "Error while executing ACL command: "
+
+
+async def run(run: ScriptRun) -> None:
+    """Run the action.
+
+    Raises:
+        UsageError: the options do not fit together.
+        ScriptFailed: the cluster refused an ACL.
+    """
+    values = run.values
+    if "bootstrap-server" not in values:
+        raise UsageError("One of --bootstrap-server or --bootstrap-controller must be specified")
+    if sum(action in values for action in ACTIONS) != 1:
+        raise UsageError("Command must include exactly one action: --list, --add, --remove. ")
+    if "add" in values or "remove" in values:
+        _check(values)
+    admin = await run.admin()
+    if "add" in values:
+        bindings = list(_bindings(values))
+        _print(run, "Adding", bindings)
+        (await admin.create_acls(bindings)).raise_first()
+        _print(run, "Current", await _listed(admin, values))
+    elif "remove" in values:
+        await _remove(run, admin)
+    else:
+        _print(run, "Current", await _listed(admin, values))
+
+
+def _check(values: Values) -> None:
+    named = any(name in values for name in RESOURCES) or "cluster" in values
+    if not named:
+        raise UsageError(
+            "You must specify at least one resource: --topic <topic> or --cluster or --group <group> or "
+            "--delegation-token <Delegation Token ID>"
+        )
+    if "add" in values and not values.all("allow-principal") and not values.all("deny-principal"):
+        raise UsageError("You must specify one of: --allow-principal, --deny-principal when trying to add ACLs.")
+
+
+def _pattern(values: Values) -> PatternType:
+    from kwire.client.admin import PatternType
+
+    text = (values.get("resource-pattern-type") or "literal").upper()
+    try:
+        return PatternType[text]
+    except KeyError:
+        raise UsageError(f"Invalid resource-pattern-type: {text.lower()}") from None
+
+
+def _resources(values: Values) -> list[tuple[ResourceType, str]]:
+    from kwire.client.admin import ResourceType
+
+    found = [(ResourceType[type], text.strip()) for option, type in RESOURCES.items() for text in values.all(option)]
+    if "cluster" in values or "idempotent" in values:
+        found.append((ResourceType.CLUSTER, "kafka-cluster"))
+    return found
+
+
+def _operations(values: Values, type: ResourceType) -> list[str]:
+    from kwire.client.admin import ResourceType
+
+    operations: list[str] = []
+    if "producer" in values:
+        operations += {
+            ResourceType.TOPIC: ["WRITE", "DESCRIBE", "CREATE"],
+            ResourceType.TRANSACTIONAL_ID: ["WRITE", "DESCRIBE"],
+            ResourceType.CLUSTER: ["IDEMPOTENT_WRITE"] if "idempotent" in values else [],
+        }.get(type, [])
+    if "consumer" in values:
+        operations += {ResourceType.TOPIC: ["READ", "DESCRIBE"], ResourceType.GROUP: ["READ"]}.get(type, [])
+    if "producer" in values or "consumer" in values:
+        return list(dict.fromkeys(operations))
+    return [_operation(text) for text in values.all("operation")] or ["ALL"]
+
+
+def _operation(text: str) -> str:
+    from kwire.client.admin import AclOperation
+
+    names = {each.value.replace("_", ""): each.value for each in AclOperation}
+    try:
+        return names[text.replace("_", "").upper()]
+    except KeyError:
+        raise UsageError(f"ResourceType or operation {text} is unknown") from None
+
+
+def _bindings(values: Values) -> Iterable[AclBinding]:
+    from kwire.client.admin import AclBinding, AclOperation, AclPermissionType
+
+    pattern = _pattern(values)
+    for type, name in _resources(values):
+        for permission, word in ((AclPermissionType.ALLOW, "allow"), (AclPermissionType.DENY, "deny")):
+            for principal in values.all(f"{word}-principal"):
+                for host in values.all(f"{word}-host") or ["*"]:
+                    for operation in _operations(values, type):
+                        yield AclBinding(
+                            resource_type=type,
+                            resource_name=name,
+                            pattern_type=pattern,
+                            principal=principal,
+                            host=host,
+                            operation=AclOperation[operation],
+                            permission_type=permission,
+                        )
+
+
+def _filters(values: Values) -> list[AclBindingFilter]:
+    """Return the filters of the resources, for `--list`."""
+    from kwire.client.admin import AclBindingFilter
+
+    resources = _resources(values)
+    if not resources:
+        return [AclBindingFilter()]
+    return [
+        AclBindingFilter(resource_type=type, resource_name=name, pattern_type=_pattern(values))
+        for type, name in resources
+    ]
+
+
+async def _listed(admin: AdminClient, values: Values) -> list[AclBinding]:
+    found: list[AclBinding] = []
+    for filter in _filters(values):
+        found += [each for each in await admin.describe_acls(filter) if each not in found]
+    principals = values.all("principal")
+    return [each for each in found if not principals or each.principal in principals]
+
+
+async def _remove(run: ScriptRun, admin: AdminClient) -> None:
+    values = run.values
+    exact = values.all("allow-principal") or values.all("deny-principal") or values.all("operation")
+    filters: Sequence[AclBindingFilter] = (
+        [each.exact_filter() for each in _bindings(values)] if exact else _filters(values)
+    )
+    if "force" not in values:
+        print("Are you sure you want to delete the ACLs of the resources? (y/n)")
+        if sys.stdin.readline().strip().lower() != "y":
+            return
+    for deleted in (await admin.delete_acls(filters)).values():
+        if isinstance(deleted, Exception):
+            raise deleted
+    _print(run, "Current", await _listed(admin, values))
+
+
+def _print(run: ScriptRun, title: str, bindings: Iterable[AclBinding]) -> None:
+    """Print ACLs by resource, in the form of Kafka's classes."""
+    by_resource: dict[str, list[str]] = {}
+    for each in bindings:
+        resource = (
+            f"ResourcePattern(resourceType={each.resource_type.value}, name={each.resource_name}, "
+            f"patternType={each.pattern_type.value})"
+        )
+        entry = (
+            f"\t(principal={each.principal}, host={each.host}, operation={each.operation.value}, "
+            f"permissionType={each.permission_type.value})"
+        )
+        by_resource.setdefault(resource, []).append(entry)
+    for resource, entries in by_resource.items():
+        listed = "\n".join(entries)
+        run.print(f"{title} ACLs for resource `{resource}`: \n {listed} \n")
+
+
+acls = Script(
+    "kafka-acls",
+    ("kafka.admin.AclCommand", "org.apache.kafka.tools.AclCommand"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ScriptOption(
+            "list", "List ACLs for the specified resource, use --topic <topic> or --group <group> or --cluster."
+        ),
+        ScriptOption("add", "Indicates you are trying to add ACLs."),
+        ScriptOption("remove", "Indicates you are trying to remove ACLs."),
+        ScriptOption("force", "Assume Yes to all queries and do not prompt."),
+        ScriptOption("topic", "Topic to which ACLs should be added or removed.", "topic"),
+        ScriptOption("group", "Consumer Group to which the ACLs should be added or removed.", "group"),
+        ScriptOption("cluster", "Add/Remove cluster ACLs."),
+        ScriptOption(
+            "transactional-id", "The transactionalId to which ACLs should be added or removed.", "transactional-id"
+        ),
+        ScriptOption(
+            "delegation-token", "Delegation token to which ACLs should be added or removed.", "delegation-token"
+        ),
+        ScriptOption("user-principal", "Specifies a user principal as a resource.", "user-principal"),
+        ScriptOption(
+            "resource-pattern-type", "The type of the resource pattern or pattern filter.", "ANY|MATCH|LITERAL|PREFIXED"
+        ),
+        ScriptOption("operation", "Operation that is being allowed or denied.", "operation"),
+        ScriptOption("allow-principal", "Principal is in principalType:name format.", "allow-principal"),
+        ScriptOption("deny-principal", "Principal is in principalType:name format.", "deny-principal"),
+        ScriptOption(
+            "allow-host", "Host from which principals listed in --allow-principal will have access.", "allow-host"
+        ),
+        ScriptOption(
+            "deny-host", "Host from which principals listed in --deny-principal will be denied access.", "deny-host"
+        ),
+        ScriptOption("principal", "List ACLs for the specified principal.", "principal"),
+        ScriptOption("producer", "Convenience option to add/remove ACLs for producer role."),
+        ScriptOption("consumer", "Convenience option to add/remove ACLs for consumer role."),
+        ScriptOption("idempotent", "Enable idempotence for the producer."),
+    ),
+    run,
+    FAILURE,
+)

@@ -1,0 +1,440 @@
+"""`kafka-consumer-groups`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kwire.client.admin import AdminClient, GroupDescription, GroupMember, TopicPartition
+    from kwire.compat.options import Values
+    from kwire.compat.script import ScriptRun
+
+ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
+SCOPES = ("to-offset", "to-earliest", "to-latest", "to-current", "to-datetime", "by-duration", "shift-by", "from-file")
+NO_EXECUTE = (
+    "WARN: No action will be performed as the --execute option is missing.In a future major release, the default "
+    "behavior of this command will be to prompt the user before executing the reset rather than doing a dry run. You "
+    "should add the --dry-run option explicitly if you are scripting this command and want to keep the current default "
+    "behavior without prompting."
+)
+FAILURE = "Error: Executing consumer group command failed due to "
+
+
+async def run(run: ScriptRun) -> None:
+    """Run the action.
+
+    Raises:
+        UsageError: the options do not fit together.
+    """
+    values = run.values
+    chosen = [action for action in ACTIONS if action in values]
+    if len(chosen) != 1:
+        raise UsageError(
+            "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, --delete-offsets"
+        )
+    values.need("bootstrap-server")
+    [action] = chosen
+    if action in ("describe", "delete", "reset-offsets") and "group" not in values and "all-groups" not in values:
+        raise UsageError(f"Option [{action}] takes one of these options: [group], [all-groups]")
+    if action == "delete-offsets":
+        values.need("group", "topic")
+    admin = await run.admin()
+    if action == "list":
+        await _list(run, admin)
+    elif action == "describe":
+        await _describe(run, admin)
+    elif action == "delete":
+        await _delete(run, admin)
+    elif action == "reset-offsets":
+        await _reset(run, admin)
+    else:
+        await _delete_offsets(run, admin)
+
+
+async def _list(run: ScriptRun, admin: AdminClient) -> None:
+    values = run.values
+    wanted = {text.strip().lower() for text in (values.get("state") or "").split(",") if text.strip()}
+    groups = [each for each in await admin.list_groups() if each.type.value in ("classic", "consumer", "unknown")]
+    groups = [each for each in groups if not wanted or (each.state or "").lower() in wanted]
+    if "state" not in values:
+        for each in groups:
+            run.print(each.group_id)
+        return
+    width = max([25, *(len(each.group_id) for each in groups)])
+    run.print(f"{'GROUP':<{width}} {'STATE':<20}")
+    for each in groups:
+        run.print(f"{each.group_id:<{width}} {each.state or '':<20}")
+
+
+async def _groups(admin: AdminClient, values: Values) -> list[str]:
+    if "all-groups" not in values:
+        return values.all("group")
+    return [
+        each.group_id for each in await admin.list_groups() if each.type.value in ("classic", "consumer", "unknown")
+    ]
+
+
+async def _describe(run: ScriptRun, admin: AdminClient) -> None:
+    import sys
+
+    from kwire.client.admin import AdminError
+
+    names = await _groups(admin, run.values)
+    described = await admin.describe_groups(names)
+    committed = await admin.list_group_offsets(names)
+    for name in names:
+        group, offsets = described[name], committed[name]
+        if isinstance(group, AdminError) or (
+            group.state == "Dead" and (isinstance(offsets, AdminError) or not offsets)
+        ):
+            run.print(f"\nError: Consumer group '{name}' does not exist.")
+            continue
+        if not group.members:
+            print(f"\nConsumer group '{name}' has no active members.", file=sys.stderr)
+        if "state" in run.values:
+            await _print_state(run, admin, group)
+        elif "members" in run.values:
+            _print_members(run, group)
+        else:
+            await _print_offsets(run, admin, group)
+
+
+async def _print_state(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> None:
+    brokers = {broker.id: broker for broker in (await admin.describe_cluster()).brokers}
+    broker = brokers.get(group.coordinator)
+    address = "-" if broker is None else f"{broker.host}:{broker.port}  ({broker.id})"
+    width = max(25, len(address))
+    columns = max(25, len(group.group_id))
+    for row in (
+        ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"),
+        (group.group_id, address, group.assignor, group.state, len(group.members)),
+    ):
+        name, coordinator, assignor, state, members = row
+        start = "\n" if name == "GROUP" else ""
+        run.print(f"{start}{name:<{columns}} {coordinator:<{width}} {assignor:<20} {state:<15} {members}")
+
+
+def _print_members(run: ScriptRun, group: GroupDescription) -> None:
+    rows = [
+        (
+            group.group_id,
+            each.member_id,
+            each.host,
+            each.client_id,
+            str(sum(map(len, (each.assignment or {}).values()))),
+        )
+        for each in group.members
+    ]
+    widths = [max([15, *(len(row[index]) for row in rows)]) for index in range(4)]
+    titles = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
+    for number, row in enumerate((titles, *rows)):
+        line = " ".join(f"{cell:<{width}}" for cell, width in zip(row, [*widths, 15], strict=True))
+        run.print(("" if number else "\n") + line + " ")
+
+
+async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> None:
+    from kwire.client.admin import AdminError
+
+    lag = (await admin.group_lags([group.group_id]))[group.group_id]
+    if isinstance(lag, AdminError):
+        raise lag
+    owners = _owners(group.members)
+    rows = []
+    for each in sorted(lag.partitions, key=lambda one: (one.topic, one.partition)):
+        owner = owners.get((each.topic, each.partition))
+        consumer = ("-", "-", "-") if owner is None else (owner.member_id, owner.host, owner.client_id)
+        numbers = (_text(each.committed), _text(each.end), _text(each.lag))
+        rows.append((group.group_id, each.topic, str(each.partition), *numbers, *consumer))
+    titles = (
+        "GROUP",
+        "TOPIC",
+        "PARTITION",
+        "CURRENT-OFFSET",
+        "LOG-END-OFFSET",
+        "LAG",
+        "CONSUMER-ID",
+        "HOST",
+        "CLIENT-ID",
+    )
+    widths = [15, 15, 10, 15, 15, 15, 15, 15, 0]
+    for index in (0, 1, 6, 7):
+        widths[index] = max([15, *(len(row[index]) for row in rows)])
+    for number, row in enumerate((titles, *rows)):
+        line = " ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        run.print(("" if number else "\n") + line)
+
+
+def _owners(members: Iterable[GroupMember]) -> Mapping[tuple[str, int], GroupMember]:
+    return {
+        (topic, index): member
+        for member in members
+        for topic, indexes in (member.assignment or {}).items()
+        for index in indexes
+    }
+
+
+def _text(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+async def _delete(run: ScriptRun, admin: AdminClient) -> None:
+    names = await _groups(admin, run.values)
+    if not names:
+        return
+    outcomes = await admin.delete_groups(names)
+    done = [name for name in names if outcomes[name] is None]
+    if not outcomes.errors:
+        run.print(f"Deletion of requested consumer groups ({_quoted(done)}) was successful.")
+        return
+    run.print("\nError: Deletion of some consumer groups failed:")
+    for name, error in outcomes.errors.items():
+        java = "".join(word.title() for word in error.name.split("_"))
+        run.print(
+            f"* Group '{name}' could not be deleted due to: java.util.concurrent.ExecutionException: "
+            f"org.apache.kafka.common.errors.{java}Exception: {error.text}"
+        )
+    if done:
+        run.print(f"\nThese consumer groups were deleted successfully: {_quoted(done)}")
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+async def _partitions(admin: AdminClient, values: Values, group: str) -> list[TopicPartition]:
+    """Return the partitions that `--topic` or `--all-topics` chooses."""
+    from kwire.client.admin import AdminError, TopicPartition
+
+    if "all-topics" in values:
+        committed = (await admin.list_group_offsets([group]))[group]
+        if isinstance(committed, AdminError):
+            raise committed
+        return sorted(committed)
+    chosen: list[TopicPartition] = []
+    for text in values.all("topic"):
+        topic, colon, indexes = text.partition(":")
+        described = (await admin.describe_topics([topic]))[topic]
+        if isinstance(described, AdminError):
+            raise described
+        try:
+            wanted = {int(each) for each in indexes.split(",")} if colon else None
+        except ValueError:
+            raise ScriptFailed(f"{FAILURE}Invalid partition '{indexes}' specified in topic arg '{text}''") from None
+        chosen += [
+            TopicPartition(topic, each.partition)
+            for each in described.partitions
+            if wanted is None or each.partition in wanted
+        ]
+    if not chosen:
+        raise UsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics], [from-file]")
+    return chosen
+
+
+async def _reset(run: ScriptRun, admin: AdminClient) -> None:
+    import sys
+
+    values = run.values
+    if sum(scope in values for scope in SCOPES) != 1:
+        raise UsageError(
+            "Option [reset-offsets] takes one of these options: " + ", ".join(f"[{scope}]" for scope in SCOPES)
+        )
+    if "execute" in values and "dry-run" in values:
+        raise UsageError("Option [reset-offsets] only accepts one of [execute], [dry-run]")
+    if "execute" not in values and "dry-run" not in values:
+        print(NO_EXECUTE, file=sys.stderr)
+    rows = []
+    for group in await _groups(admin, values):
+        targets = await _targets(run, admin, group)
+        if "execute" in values:
+            (await admin.alter_group_offsets(group, targets)).raise_first()
+        rows += [(group, each.topic, each.partition, offset) for each, offset in targets.items()]
+    if "export" in values:
+        for group, topic, index, offset in rows:
+            one = len(values.all("group")) == 1
+            run.print(f'"{topic}",{index},{offset}' if one else f'"{group}","{topic}",{index},{offset}')
+        return
+    run.print(f"\n{'GROUP':<30} {'TOPIC':<30} {'PARTITION':<10} {'NEW-OFFSET':<15}")
+    for group, topic, index, offset in rows:
+        run.print(f"{group:<30} {topic:<30} {index:<10} {offset:<15}")
+
+
+async def _targets(run: ScriptRun, admin: AdminClient, group: str) -> dict[TopicPartition, int]:
+    """Return the new offset of each partition."""
+    from kwire.client.admin import AdminError
+
+    values = run.values
+    file = values.get("from-file")
+    if file is not None:
+        return _read_targets(file)
+    partitions = await _partitions(admin, values, group)
+    low, high = await _edges(admin, partitions)
+    if "to-earliest" in values:
+        return low
+    if "to-latest" in values:
+        return high
+    to = values.number("to-offset")
+    if to is not None:
+        return {each: min(max(to, low[each]), high[each]) for each in partitions}
+    committed = (await admin.list_group_offsets([group]))[group]
+    if isinstance(committed, AdminError):
+        raise committed
+    shift = values.number("shift-by")
+    if shift is not None or "to-current" in values:
+        by = shift or 0
+        current = {each: committed[each].offset if each in committed else high[each] for each in partitions}
+        return {each: min(max(current[each] + by, low[each]), high[each]) for each in partitions}
+    from kwire.client.admin import OffsetSpec
+
+    found = await admin.list_offsets(dict.fromkeys(partitions, OffsetSpec(_timestamp(values))))
+    targets = {}
+    for each in partitions:
+        offset = found[each]
+        if isinstance(offset, AdminError):
+            raise offset
+        targets[each] = high[each] if offset.offset is None else offset.offset
+    return targets
+
+
+def _read_targets(file: str) -> dict[TopicPartition, int]:
+    """Return the offsets of a CSV file, as `--export` prints them.
+
+    Raises:
+        ScriptFailed: a line is invalid.
+    """
+    import csv
+    from pathlib import Path
+
+    from kwire.client.admin import TopicPartition
+
+    lines = [line[-3:] for line in csv.reader(Path(file).read_text(encoding="utf-8").splitlines()) if line]
+    try:
+        return {TopicPartition(topic, int(index)): int(offset) for topic, index, offset in lines}
+    except ValueError:
+        raise ScriptFailed(f"{FAILURE}Invalid line in {file}: expected topic,partition,offset") from None
+
+
+async def _edges(
+    admin: AdminClient, partitions: list[TopicPartition]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    from kwire.client.admin import EARLIEST, LATEST, AdminError
+
+    edges: list[dict[TopicPartition, int]] = []
+    for spec in (EARLIEST, LATEST):
+        found = {}
+        for each, offset in (await admin.list_offsets(dict.fromkeys(partitions, spec))).items():
+            if isinstance(offset, AdminError):
+                raise offset
+            found[each] = offset.offset or 0
+        edges.append(found)
+    return edges[0], edges[1]
+
+
+def _timestamp(values: Values) -> int:
+    import re
+    from datetime import timedelta
+
+    text = values.get("to-datetime")
+    if text is not None:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise ScriptFailed(f"{FAILURE}Unparseable date: {text}") from None
+        return int((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    duration = values.get("by-duration") or ""
+    parts = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", duration)
+    if parts is None:
+        raise ScriptFailed(f"{FAILURE}Text cannot be parsed to a Duration: {duration}")
+    days, hours, minutes, seconds = (float(part or 0) for part in parts.groups())
+    ago = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    return int((datetime.now(UTC) - ago).timestamp() * 1000)
+
+
+async def _delete_offsets(run: ScriptRun, admin: AdminClient) -> None:
+    values = run.values
+    [group] = values.all("group")[:1]
+    partitions = await _partitions(admin, values, group)
+    outcomes = await admin.delete_group_offsets(group, partitions)
+    what = ",".join(values.all("topic"))
+    if outcomes.errors:
+        run.print("Encountered some partition level error, see the follow-up details:")
+    else:
+        run.print(f"Request succeed for deleting offsets with topic {what} group {group}")
+    run.print(f"\n{'TOPIC':<30} {'PARTITION':<15} {'STATUS':<15}")
+    for each in partitions:
+        error = outcomes.get(str(each))
+        run.print(
+            f"{each.topic:<30} {each.partition:<15} {'Successful' if error is None else f'Error: {error.text}':<15}"
+        )
+
+
+consumer_groups = Script(
+    "kafka-consumer-groups",
+    ("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "kafka.admin.ConsumerGroupCommand"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ZOOKEEPER,
+        ScriptOption("list", "List all consumer groups."),
+        ScriptOption(
+            "describe",
+            "Describe consumer group and list offset lag related to given group.",
+        ),
+        ScriptOption(
+            "delete",
+            "Pass in groups to delete topic partition offsets and ownership information.",
+        ),
+        ScriptOption("reset-offsets", "Reset offsets of consumer group."),
+        ScriptOption("delete-offsets", "Delete offsets of consumer group."),
+        ScriptOption("group", "The consumer group we wish to act on.", "consumer group"),
+        ScriptOption("all-groups", "Apply to all consumer groups."),
+        ScriptOption(
+            "topic",
+            "The topics with the offsets to delete or to reset, each with partitions such as orders:0,1.",
+            "topic",
+        ),
+        ScriptOption("all-topics", "Consider all topics assigned to a group in the `reset-offsets` process."),
+        ScriptOption(
+            "state",
+            "With '--describe', print the state of the group; with '--list', the states of all groups.",
+            "String",
+            optional=True,
+        ),
+        ScriptOption("members", "Describe members of the group."),
+        ScriptOption(
+            "offsets", "Describe the group and list all topic partitions in the group along with their offset lag."
+        ),
+        ScriptOption("verbose", "Provide additional information, if any, when describing the group."),
+        ScriptOption("timeout", "The timeout that can be set for some use cases.", "timeout (ms)", "Long"),
+        ScriptOption("dry-run", "Only show results without executing changes on Consumer Groups."),
+        ScriptOption("execute", "Execute operation."),
+        ScriptOption("export", "Export operation execution to a CSV file."),
+        ScriptOption("to-offset", "Reset offsets to a specific offset.", "offset", "Long"),
+        ScriptOption("to-earliest", "Reset offsets to earliest offset."),
+        ScriptOption("to-latest", "Reset offsets to latest offset."),
+        ScriptOption("to-current", "Reset offsets to current offset."),
+        ScriptOption(
+            "to-datetime", "Reset offsets to offset from datetime. Format: 'YYYY-MM-DDThh:mm:ss.sss'", "datetime"
+        ),
+        ScriptOption(
+            "by-duration",
+            "Reset offsets to offset by duration from current timestamp. Format: 'PnDTnHnMnS'",
+            "duration",
+        ),
+        ScriptOption(
+            "shift-by",
+            "Reset offsets shifting current offset by 'n', where 'n' can be positive or negative.",
+            "number-of-offsets",
+            "Long",
+        ),
+        ScriptOption("from-file", "Reset offsets to values defined in CSV file.", "path to CSV file"),
+    ),
+    run,
+    FAILURE,
+    "consumer-groups",
+)

@@ -1,0 +1,117 @@
+"""`kafka-features`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
+
+if TYPE_CHECKING:
+    from kwire.compat.script import ScriptRun
+
+METADATA = "metadata.version"
+METADATA_VERSIONS = (
+    *("3.0-IV1", "3.1-IV0", "3.2-IV0", "3.3-IV0", "3.3-IV1", "3.3-IV2", "3.3-IV3", "3.4-IV0"),
+    *("3.5-IV0", "3.5-IV1", "3.5-IV2", "3.6-IV0", "3.6-IV1", "3.6-IV2", "3.7-IV0", "3.7-IV1"),
+    *("3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0"),
+)
+"""The names of the levels of metadata.version from 1 on, as Kafka 3.9.1 knows them (`MetadataVersion.java`)."""
+
+
+async def run(run: ScriptRun) -> None:
+    """Describe or change the features of a cluster.
+
+    Raises:
+        UsageError: the arguments do not fit together.
+        ScriptFailed: a feature was refused.
+    """
+    if len(run.values.words) != 1:
+        raise UsageError("kafka-features: error: too few arguments")
+    [command] = run.values.words
+    if command == "describe":
+        await _describe(run)
+    elif command in ("upgrade", "downgrade", "disable"):
+        await _update(run, command)
+    else:
+        raise UsageError(
+            f"kafka-features: error: invalid choice: '{command}' (choose from 'describe', 'upgrade', 'downgrade', "
+            "'disable')"
+        )
+
+
+async def _describe(run: ScriptRun) -> None:
+    found = await (await run.admin()).describe_features()
+    epoch = found.epoch if found.epoch >= 0 else "-"
+    for name, supported in sorted(found.supported_features.items()):
+        finalized = found.finalized_features.get(name)
+        run.print(
+            f"Feature: {name}\tSupportedMinVersion: {_level(name, supported.min_version)}"
+            f"\tSupportedMaxVersion: {_level(name, supported.max_version)}"
+            f"\tFinalizedVersionLevel: {_level(name, 0 if finalized is None else finalized.max_version_level)}"
+            f"\tEpoch: {epoch}"
+        )
+
+
+def _level(feature: str, level: int) -> str:
+    if feature != METADATA:
+        return str(level)
+    return METADATA_VERSIONS[level - 1] if 1 <= level <= len(METADATA_VERSIONS) else f"UNKNOWN {level}"
+
+
+async def _update(run: ScriptRun, command: str) -> None:
+    values = run.values
+    levels: dict[str, int] = {}
+    for text in values.all("feature"):
+        name, _, level = text.partition("=")
+        if command == "disable":
+            levels[name] = 0
+            continue
+        if not level.isdigit():
+            raise UsageError(f"Can't parse feature=level string {text}: equals sign not found.")
+        levels[name] = int(level)
+    metadata = values.get("metadata") or values.get("release-version")
+    if metadata is not None:
+        levels[METADATA] = _metadata_level(metadata)
+    if not levels:
+        raise UsageError(f"You must specify at least one feature to {command}")
+    dry_run = "dry-run" in values
+    admin = await run.admin()
+    outcomes = await admin.update_features(
+        levels, downgrade=command != "upgrade", unsafe="unsafe" in values, validate_only=dry_run
+    )
+    could = "can be" if dry_run else "was"
+    done = {"upgrade": "upgraded", "downgrade": "downgraded", "disable": "disabled"}[command]
+    for name, error in sorted(outcomes.items()):
+        target = "" if command == "disable" else f" to {_level(name, levels[name])}"
+        if error is None:
+            run.print(f"{name} {could} {done}{target}.")
+        else:
+            run.print(f"{'Can not' if dry_run else 'Could not'} {command} {name}{target}. {error.text}")
+    if outcomes.errors:
+        raise ScriptFailed(f"{len(outcomes.errors)} out of {len(outcomes)} operation(s) failed.")
+
+
+def _metadata_level(text: str) -> int:
+    names = [name for name in METADATA_VERSIONS if name == text or name.startswith(f"{text}-")]
+    if names:
+        return METADATA_VERSIONS.index(names[-1]) + 1
+    raise UsageError(f"Unknown metadata.version '{text}'")
+
+
+features = Script(
+    "kafka-features",
+    ("org.apache.kafka.tools.FeatureCommand", "kafka.admin.FeatureCommand"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ScriptOption("feature", "A feature upgrade, downgrade, or the name of one to disable.", "feature=level"),
+        ScriptOption("metadata", "The level to which we should upgrade or downgrade the metadata.", "version"),
+        ScriptOption("release-version", "The release version of the metadata to upgrade to.", "version"),
+        ScriptOption("unsafe", "Perform this downgrade even if it may irreversibly destroy metadata."),
+        ScriptOption("dry-run", "Validate this operation, but do not perform it."),
+    ),
+    run,
+    "",
+    fails_on_stdout=False,
+)

@@ -1,0 +1,115 @@
+"""`kafka-get-offsets`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kwire.compat.options import ScriptOption
+from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kwire.compat.script import ScriptRun
+
+FAILURE = "Error occurred: "
+TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
+RULE = re.compile(r"([^:,]*)(?::(?:(\d+)|(?:(\d+)?-(\d+)?)))?")
+
+
+async def run(run: ScriptRun) -> None:
+    """Print `topic:partition:offset` for each partition.
+
+    Raises:
+        ScriptFailed: no partition matches, or an argument is invalid.
+    """
+    from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
+
+    values = run.values
+    spec = OffsetSpec(_time(values.get("time") or "latest"))
+    matches = _filter(values.get("topic-partitions"), values.get("topic"), values.get("partitions"))
+    admin = await run.admin()
+    described = await admin.describe_topics()
+    wanted = [
+        TopicPartition(name, each.partition)
+        for name, topic in sorted(described.items())
+        if not isinstance(topic, AdminError) and not ("exclude-internal-topics" in values and topic.is_internal)
+        for each in topic.partitions
+        if matches(name, each.partition)
+    ]
+    if not wanted:
+        raise ScriptFailed(f"{FAILURE}Could not match any topic-partitions with the specified filters")
+    found = await admin.list_offsets(dict.fromkeys(wanted, spec))
+    for partition in wanted:
+        offset = found[partition]
+        if isinstance(offset, AdminError):
+            raise ScriptFailed(f"Skip getting offsets for topic-partition {partition} due to error: {offset.text}")
+        if offset.offset is not None:
+            run.print(f"{partition.topic}:{partition.partition}:{offset.offset}")
+
+
+def _time(text: str) -> int:
+    if text in TIMES:
+        return TIMES[text]
+    try:
+        return int(text)
+    except ValueError:
+        raise ScriptFailed(
+            f"{FAILURE}Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or max-timestamp "
+            "/ -4 or earliest-local / -5 or latest-tiered, or a specified long format timestamp"
+        ) from None
+
+
+def _filter(rules: str | None, topic: str | None, partitions: str | None) -> Callable[[str, int], bool]:
+    """Return a function that chooses partitions by `--topic-partitions`, or by `--topic` and `--partitions`."""
+    try:
+        if rules is not None:
+            chosen = [_rule(text) for text in rules.split(",")]
+            return lambda name, index: any(each(name, index) for each in chosen)
+        wanted = re.compile(topic or ".*")
+        numbers = None if partitions is None else {int(text) for text in partitions.split(",")}
+    except ValueError:
+        raise ScriptFailed(
+            f"{FAILURE}--partitions expects a comma separated list of numeric partition ids, but received: {partitions}"
+        ) from None
+    except re.error as error:
+        raise ScriptFailed(f"{FAILURE}{error}") from None
+    return lambda name, index: wanted.fullmatch(name) is not None and (numbers is None or index in numbers)
+
+
+def _rule(text: str) -> Callable[[str, int], bool]:
+    """Return a function for a rule such as `orders:2` or `orders:1-4`."""
+    parts = RULE.fullmatch(text)
+    if parts is None:
+        raise ScriptFailed(f"{FAILURE}Invalid rule specification: {text}")
+    name, one, first, end = parts.groups()
+    wanted = re.compile(name or ".*")
+    low = int(one or first or 0)
+    high = low + 1 if one is not None else None if end is None else int(end)
+    return lambda topic, index: wanted.fullmatch(topic) is not None and low <= index and (high is None or index < high)
+
+
+get_offsets = Script(
+    "kafka-get-offsets",
+    ("org.apache.kafka.tools.GetOffsetShell", "kafka.tools.GetOffsetShell"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ScriptOption(
+            "topic-partitions",
+            "Comma separated list of topic-partition patterns.",
+            "topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3",
+        ),
+        ScriptOption("topic", "The topic to get the offsets for. It also accepts a regular expression.", "topic"),
+        ScriptOption("partitions", "Comma separated list of partition ids to get the offsets for.", "partition ids"),
+        ScriptOption(
+            "time",
+            "Timestamp of the offsets before that.",
+            "<timestamp> / -1 or latest / -2 or earliest / -3 or max-timestamp",
+        ),
+        ScriptOption("exclude-internal-topics", "By default, internal topics are included."),
+    ),
+    run,
+    FAILURE,
+)

@@ -1,0 +1,348 @@
+"""`kafka-reassign-partitions`."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kwire.client.admin import AdminClient, TopicDescription
+    from kwire.compat.script import ScriptRun
+
+    Targets = dict[str, dict[int, tuple[int, ...]]]
+
+ACTIONS = ("generate", "execute", "verify", "cancel", "list")
+FAILURE = "Error: "
+BROKER_THROTTLES = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+TOPIC_THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+
+
+async def run(run: ScriptRun) -> None:
+    """Run the action.
+
+    Raises:
+        UsageError: the options do not fit together.
+        ScriptFailed: a file is invalid, or the cluster refused something.
+    """
+    values = run.values
+    chosen = [action for action in ACTIONS if action in values]
+    if len(chosen) != 1:
+        raise UsageError("Command must include exactly one action: --generate, --execute, --verify, --cancel, --list")
+    if chosen[0] not in {"generate", "list"}:
+        values.need("reassignment-json-file")
+    if "bootstrap-server" not in values:
+        raise UsageError("Please specify --bootstrap-server")
+    if chosen == ["generate"]:
+        values.need("broker-list", "topics-to-move-json-file")
+        await _generate(run, await run.admin())
+        return
+    if chosen == ["list"]:
+        await _list(run, await run.admin())
+        return
+    targets = read_targets(values.get("reassignment-json-file") or "")
+    admin = await run.admin()
+    if chosen == ["execute"]:
+        await _execute(run, admin, targets)
+    elif chosen == ["verify"]:
+        await _verify(run, admin, targets)
+    else:
+        await _cancel(run, admin, targets)
+
+
+def _read(path: str) -> Any:
+    try:
+        return read_json(path)
+    except ScriptFailed as error:
+        if "cannot read" in str(error):
+            raise ScriptFailed(f"{FAILURE}Unable to read file {path}", on_stdout=True) from None
+        raise
+
+
+def read_targets(path: str) -> Targets:
+    """Return the replicas of partitions in a file, by topic and partition.
+
+    Raises:
+        ScriptFailed: the file is invalid.
+    """
+    document = _read(path)
+    try:
+        entries = [(each["topic"], each["partition"], tuple(each["replicas"])) for each in document["partitions"]]
+    except (KeyError, TypeError):
+        raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas") from None
+    if not entries:
+        raise ScriptFailed(f"{FAILURE}Partition reassignment list cannot be empty", on_stdout=True)
+    names = [f"{topic}-{index}" for topic, index, _ in entries]
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
+        raise ScriptFailed(
+            f"{FAILURE}Partition reassignment contains duplicate topic partitions: {','.join(duplicates)}",
+            on_stdout=True,
+        )
+    targets: Targets = defaultdict(dict)
+    for topic, index, replicas in entries:
+        if not isinstance(topic, str) or type(index) is not int or not all(type(each) is int for each in replicas):
+            raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas")
+        if not replicas:
+            raise ScriptFailed(f"{FAILURE}Partition {topic}-{index} has an empty replica list", on_stdout=True)
+        repeated = sorted({str(each) for each in replicas if replicas.count(each) > 1})
+        if repeated:
+            raise ScriptFailed(
+                f"{FAILURE}Partition replica lists may not contain duplicate entries: {topic}-{index} contains "
+                f"multiple entries for {','.join(repeated)}",
+                on_stdout=True,
+            )
+        targets[topic][index] = replicas
+    return dict(targets)
+
+
+def _document(partitions: list[tuple[str, int, tuple[int, ...]]]) -> str:
+    entries = [
+        {"topic": topic, "partition": index, "replicas": list(replicas), "log_dirs": ["any"] * len(replicas)}
+        for topic, index, replicas in partitions
+    ]
+    return json.dumps({"version": 1, "partitions": entries}, separators=(",", ":"))
+
+
+async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescription]:
+    from kwire.client.admin import AdminError
+
+    described = {}
+    for name, topic in sorted((await admin.describe_topics(names)).items()):
+        if isinstance(topic, AdminError):
+            raise ScriptFailed(f"{FAILURE}Topic {name} not found.", on_stdout=True)
+        described[name] = topic
+    return described
+
+
+async def _generate(run: ScriptRun, admin: AdminClient) -> None:
+    from kwire.cluster.controller.assignment import assign_replicas
+    from kwire.cluster.controller.errors import AdminError as InvalidAssignment
+
+    values = run.values
+    try:
+        brokers = [int(text) for text in (values.get("broker-list") or "").split(",")]
+        names = [each["topic"] for each in _read(values.get("topics-to-move-json-file") or "")["topics"]]
+    except (KeyError, TypeError, ValueError):
+        raise ScriptFailed(f"{FAILURE}Broker list or topics to move contains invalid entries", on_stdout=True) from None
+    if len(set(brokers)) < len(brokers):
+        raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries", on_stdout=True)
+    racks = {each.id: each.rack for each in (await admin.describe_cluster()).brokers}
+    chosen = {id: None if "disable-rack-aware" in values else racks.get(id) for id in brokers}
+    current, proposed = [], []
+    for name, topic in (await _topics(admin, names)).items():
+        factor = len(topic.partitions[0].replicas)
+        try:
+            assigned = assign_replicas(chosen, len(topic.partitions), factor, Random())
+        except InvalidAssignment as error:
+            raise ScriptFailed(f"{FAILURE}{error.reason}", on_stdout=True) from None
+        for each, replicas in zip(topic.partitions, assigned, strict=True):
+            current.append((name, each.partition, each.replicas))
+            proposed.append((name, each.partition, replicas))
+    run.print(f"Current partition replica assignment\n{_document(current)}\n")
+    run.print(f"Proposed partition reassignment configuration\n{_document(proposed)}")
+
+
+async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets) -> None:
+    described = await _topics(admin, sorted(targets))
+    brokers = {each.id for each in (await admin.describe_cluster()).brokers}
+    unknown = sorted({id for of in targets.values() for replicas in of.values() for id in replicas} - brokers)
+    if unknown:
+        raise ScriptFailed(f"{FAILURE}Unknown broker id {unknown[0]}", on_stdout=True)
+    moving = await admin.list_reassignments()
+    if any(status.moves for status in moving) and "additional" not in run.values:
+        raise ScriptFailed(
+            f"{FAILURE}Cannot execute because there is an existing partition assignment.  Use --additional to override "
+            "this and create a new partition assignment in addition to the existing one. The --additional flag can "
+            "also be used to change the throttle by resubmitting the current reassignment.",
+            on_stdout=True,
+        )
+    rate = run.values.number("throttle")
+    current = [
+        (name, each.partition, each.replicas)
+        for name, topic in described.items()
+        for each in topic.partitions
+        if each.partition in targets[name]
+    ]
+    run.print(f"Current partition replica assignment\n\n{_document(current)}\n")
+    run.print("Save this to use as the --reassignment-json-file option during rollback")
+    if rate is not None:
+        await _throttle(run, admin, described, targets, rate)
+    outcomes = await admin.reassign_partitions(targets)
+    if outcomes.errors:
+        lines = [f"{item}: {error.text}" for item, error in sorted(outcomes.errors.items())]
+        raise ScriptFailed("\n".join(["Error reassigning partition(s):", *lines]), on_stdout=True)
+    names = sorted(f"{topic}-{index}" for topic, indexes in targets.items() for index in indexes)
+    run.print(f"Successfully started partition reassignment{'s' if len(names) > 1 else ''} for {','.join(names)}")
+
+
+async def _throttle(
+    run: ScriptRun, admin: AdminClient, described: Mapping[str, TopicDescription], targets: Targets, rate: int
+) -> None:
+    """Limit the rate of the brokers and partitions that take part."""
+    from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
+
+    run.print(
+        "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is "
+        "removed."
+    )
+    leaders: dict[str, list[str]] = defaultdict(list)
+    followers: dict[str, list[str]] = defaultdict(list)
+    brokers: set[int] = set()
+    for name, topic in described.items():
+        for each in topic.partitions:
+            if each.partition in targets[name]:
+                added = [id for id in targets[name][each.partition] if id not in each.replicas]
+                leaders[name] += [f"{each.partition}:{id}" for id in each.replicas]
+                followers[name] += [f"{each.partition}:{id}" for id in added]
+                brokers |= {*each.replicas, *added}
+    changes = {
+        ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(
+            set=dict(zip(TOPIC_THROTTLES, (",".join(leaders[name]), ",".join(followers[name])), strict=True))
+        )
+        for name in described
+    }
+    changes |= {
+        ConfigResource(ConfigResourceType.BROKER, str(id)): ConfigChange(
+            set=dict.fromkeys(BROKER_THROTTLES[:2], str(rate))
+        )
+        for id in brokers
+    }
+    (await admin.alter_configs(changes)).raise_first()
+    run.print(f"The inter-broker throttle limit was set to {rate} B/s")
+
+
+async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]) -> None:
+    from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
+
+    if "preserve-throttles" in run.values:
+        return
+    brokers = sorted(each.id for each in (await admin.describe_cluster()).brokers)
+    changes = {
+        ConfigResource(ConfigResourceType.BROKER, str(id)): ConfigChange(delete=BROKER_THROTTLES) for id in brokers
+    } | {ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(delete=TOPIC_THROTTLES) for name in topics}
+    ids, names = ",".join(map(str, brokers)), ",".join(topics)
+    run.print(f"Clearing broker-level throttles on broker{'s' if len(brokers) > 1 else ''} {ids}")
+    run.print(f"Clearing topic-level throttles on topic{'s' if len(topics) > 1 else ''} {names}")
+    (await admin.alter_configs(changes)).raise_first()
+
+
+async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets) -> None:
+    from kwire.client.admin import AdminError
+
+    moves = {status.topic: status.moves for status in await admin.list_reassignments()}
+    described = await admin.describe_topics(sorted(targets))
+    run.print("Status of partition reassignment:")
+    moving = False
+    for name, indexes in sorted(targets.items()):
+        topic = described[name]
+        partitions = {} if isinstance(topic, AdminError) else {each.partition: each for each in topic.partitions}
+        for index, replicas in sorted(indexes.items()):
+            partition = partitions.get(index)
+            if index in moves.get(name, {}):
+                moving = True
+                run.print(f"Reassignment of partition {name}-{index} is still in progress.")
+            elif partition is None:
+                run.print(
+                    f"There is no active reassignment of partition {name}-{index}, but replica set is  rather than "
+                    f"{','.join(map(str, replicas))}."
+                )
+            elif partition.replicas == replicas:
+                run.print(f"Reassignment of partition {name}-{index} is completed.")
+            else:
+                run.print(
+                    f"There is no active reassignment of partition {name}-{index}, but replica set is "
+                    f"{','.join(map(str, partition.replicas))} rather than {','.join(map(str, replicas))}."
+                )
+    run.print()
+    if not moving and not any(moves.values()):
+        known = [name for name in sorted(targets) if not isinstance(described[name], AdminError)]
+        await _clear_throttles(run, admin, known)
+
+
+async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets) -> None:
+    moves = {status.topic: status.moves for status in await admin.list_reassignments()}
+    active = {
+        name: [index for index in indexes if index in moves.get(name, {})] for name, indexes in sorted(targets.items())
+    }
+    active = {name: indexes for name, indexes in active.items() if indexes}
+    if active:
+        (await admin.cancel_reassignments(active)).raise_first()
+        names = [f"{name}-{index}" for name, indexes in active.items() for index in sorted(indexes)]
+        run.print(
+            f"Successfully cancelled partition reassignment{'s' if len(names) > 1 else ''} for: {','.join(names)}"
+        )
+    else:
+        run.print("None of the specified partition reassignments are active.")
+    run.print("None of the specified partition moves are active.")
+    await _clear_throttles(run, admin, sorted(targets))
+
+
+async def _list(run: ScriptRun, admin: AdminClient) -> None:
+    lines = []
+    for status in sorted(await admin.list_reassignments(), key=lambda each: each.topic):
+        for index, move in sorted(status.moves.items()):
+            line = f"{status.topic}-{index}: replicas: {','.join(map(str, move.replicas))}."
+            if move.adding:
+                line += f" adding: {','.join(map(str, move.adding))}."
+            if move.removing:
+                line += f" removing: {','.join(map(str, move.removing))}."
+            lines.append(line)
+    run.print("Current partition reassignments:" if lines else "No partition reassignments found.")
+    for line in lines:
+        run.print(line)
+
+
+reassign_partitions = Script(
+    "kafka-reassign-partitions",
+    ("org.apache.kafka.tools.reassign.ReassignPartitionsCommand", "kafka.admin.ReassignPartitionsCommand"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ZOOKEEPER,
+        ScriptOption("generate", "Generate a candidate partition reassignment configuration."),
+        ScriptOption("execute", "Kick off the reassignment as specified by the --reassignment-json-file option."),
+        ScriptOption(
+            "verify", "Verify if the reassignment completed as specified by the --reassignment-json-file option."
+        ),
+        ScriptOption("cancel", "Cancel an active reassignment."),
+        ScriptOption("list", "List all active partition reassignments."),
+        ScriptOption(
+            "reassignment-json-file",
+            "The JSON file with the partition reassignment configuration.",
+            "manual assignment json file path",
+        ),
+        ScriptOption(
+            "topics-to-move-json-file",
+            "Generate a reassignment configuration to move the partitions of the specified topics.",
+            "topics to reassign json file path",
+        ),
+        ScriptOption(
+            "broker-list",
+            'The list of brokers to which the partitions need to be reassigned in the form "0,1,2".',
+            "brokerlist",
+        ),
+        ScriptOption("disable-rack-aware", "Disable rack aware replica assignment."),
+        ScriptOption(
+            "throttle",
+            "The movement of partitions between brokers will be throttled to this value (bytes/sec).",
+            "throttle",
+            "Long",
+        ),
+        ScriptOption("additional", "Execute this reassignment in addition to any other ongoing ones."),
+        ScriptOption("preserve-throttles", "Do not modify broker or topic throttles."),
+    ),
+    run,
+    FAILURE,
+    "reassign-partitions",
+)

@@ -1,0 +1,298 @@
+"""`kafka-topics`, as Kafka 3.9 has it with `--bootstrap-server`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
+from kwire.verbs.rows import topic_id_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kwire.client.admin import AdminClient, Outcomes, PartitionDescription, PartitionMove, TopicDescription
+    from kwire.client.admin.eligible_leaders import EligibleLeaders
+    from kwire.compat.options import Values
+    from kwire.compat.script import ScriptRun
+
+ACTIONS = ("list", "describe", "create", "alter", "delete")
+FILTERS = (
+    "under-replicated-partitions",
+    "unavailable-partitions",
+    "under-min-isr-partitions",
+    "at-min-isr-partitions",
+    "topics-with-overrides",
+)
+COLLISION = (
+    "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
+    "To avoid issues it is best to use either, but not both."
+)
+FAILURE = "Error while executing topic command : "
+
+
+async def run(run: ScriptRun) -> None:
+    """Run the action.
+
+    Raises:
+        UsageError: the options do not fit together.
+        ScriptFailed: an item was refused.
+    """
+    values = run.values
+    _check(values)
+    admin = await run.admin()
+    if "create" in values:
+        await _create(run, admin)
+        return
+    if values.get("topic-id") is not None:
+        raise UsageError("--topic-id is not supported: name the topic with --topic")
+    found = await _find(admin, values)
+    if "list" in values:
+        for name in found:
+            run.print(name)
+    elif "describe" in values:
+        await _describe(run, admin, found)
+    elif "alter" in values:
+        await _alter(admin, values, found)
+    else:
+        _raise_first(await admin.delete_topics(list(found)) if found else {})
+
+
+def _check(values: Values) -> None:
+    if sum(action in values for action in ACTIONS) != 1:
+        raise UsageError("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
+    if "bootstrap-server" not in values:
+        raise UsageError("--bootstrap-server must be specified")
+    if "create" in values or "delete" in values or "alter" in values:
+        values.need("topic")
+    if "alter" in values:
+        values.need("partitions")
+    if "create" in values:
+        values.forbid("replica-assignment", "partitions", "replication-factor")
+    for action in ACTIONS:
+        if action not in ("create", "alter"):
+            values.forbid(action, "partitions", "replica-assignment")
+        if action != "create":
+            values.forbid(action, "replication-factor", "config", "if-not-exists")
+        if action != "describe":
+            values.forbid(action, *FILTERS)
+    values.forbid("create", "if-exists")
+    values.forbid("list", "if-exists")
+    given = [name for name in FILTERS if name in values]
+    if len(given) > 1:
+        raise UsageError(f'Option "[{given[1]}]" can\'t be used with option "[{given[0]}]"')
+
+
+async def _find(admin: AdminClient, values: Values) -> list[str]:
+    """Return the topics that `--topic` names, a comma-separated list of regular expressions."""
+    pattern = values.get("topic")
+    names = await admin.list_topics()
+    if "exclude-internal" in values:
+        names = [name for name in names if not name.startswith("__")]
+    if pattern is None:
+        return names
+    try:
+        wanted = re.compile("|".join(f"(?:{part.strip()})" for part in pattern.split(",")))
+    except re.error as error:
+        raise ScriptFailed(f"{FAILURE}{pattern} is an invalid regex: {error}", on_stdout=True) from None
+    found = [name for name in names if wanted.fullmatch(name)]
+    if not found and "list" not in values and "if-exists" not in values:
+        raise ScriptFailed(f"{FAILURE}Topic 'Optional[{pattern}]' does not exist as expected", on_stdout=True)
+    return found
+
+
+async def _create(run: ScriptRun, admin: AdminClient) -> None:
+    from kwire.client.admin import NewTopic
+    from kwire.verbs.changes import InvalidArgument, parse_assignment, parse_configs
+
+    values = run.values
+    name = values.get("topic") or ""
+    try:
+        configs = parse_configs(values.all("config"))
+        assignment = parse_assignment(values.get("replica-assignment"))
+    except InvalidArgument as error:
+        raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
+    if "." in name or "_" in name:
+        run.print(COLLISION)
+    topic = NewTopic(
+        partitions=values.number("partitions"),
+        replication_factor=values.number("replication-factor"),
+        assignment=assignment,
+        configs=configs,
+    )
+    from kwire.messages.kafka.error_codes import ErrorCode
+
+    refused = (await admin.create_topics({name: topic}))[name]
+    if refused is not None and refused.code == ErrorCode.TOPIC_ALREADY_EXISTS and "if-not-exists" in values:
+        return
+    if refused is not None:
+        raise refused
+    run.print(f"Created topic {name}.")
+
+
+async def _alter(admin: AdminClient, values: Values, names: list[str]) -> None:
+    from kwire.client.admin import TopicChange
+
+    count = values.number("partitions")
+    if "replica-assignment" in values:
+        raise UsageError("--replica-assignment of --alter is not supported: use kafka-reassign-partitions")
+    if names:
+        described = await admin.describe_topics(names)
+        if any(len(getattr(topic, "partitions", ())) == count for topic in described.values()):
+            raise ScriptFailed(f"{FAILURE}Topic already has {count} partitions.", on_stdout=True)
+        _raise_first(await admin.alter_topics(dict.fromkeys(names, TopicChange(partitions=count))))
+
+
+def _raise_first(outcomes: Outcomes | Mapping[str, None]) -> None:
+    for error in outcomes.values():
+        if error is not None:
+            raise error
+
+
+async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
+    from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource
+
+    if not names:
+        return
+    values = run.values
+    described = await admin.describe_topics(names)
+    resources = {name: ConfigResource(ConfigResourceType.TOPIC, name) for name in names}
+    configs = await admin.describe_configs(resources.values())
+    moves = {status.topic: status.moves for status in await admin.list_reassignments()}
+    eligible = await admin.describe_eligible_leaders(names)
+    only = next((name for name in FILTERS if name in values), None)
+    for name in names:
+        topic = described[name]
+        if isinstance(topic, AdminError):
+            raise topic
+        found = configs[resources[name]]
+        if isinstance(found, AdminError):
+            raise found
+        overridden = [
+            f"{key}={config.value}" for key, config in found.items() if config.source is not ConfigSource.DEFAULT
+        ]
+        moving = moves.get(name, {})
+        if only is None or (only == "topics-with-overrides" and overridden):
+            factor = len(topic.partitions[0].replicas) - len(moving[0].adding if 0 in moving else ())
+            run.print(
+                f"Topic: {name}\tTopicId: {'-' if topic.topic_id is None else topic_id_text(topic.topic_id)}"
+                f"\tPartitionCount: {len(topic.partitions)}\tReplicationFactor: {factor}"
+                f"\tConfigs: {','.join(overridden)}"
+            )
+        if only != "topics-with-overrides":
+            least = int(found["min.insync.replicas"].value or 1) if "min.insync.replicas" in found else 1
+            for each in topic.partitions:
+                if only is None or _matches(only, each, least):
+                    leaders = eligible.get(name, {}).get(each.partition)
+                    run.print(_partition_line(topic, each, leaders, moving if only is None else {}))
+
+
+def _matches(only: str, partition: PartitionDescription, least: int) -> bool:
+    in_sync = len(partition.isr)
+    return {
+        "under-replicated-partitions": in_sync < len(partition.replicas),
+        "unavailable-partitions": partition.leader is None,
+        "under-min-isr-partitions": in_sync < least,
+        "at-min-isr-partitions": in_sync == least,
+    }[only]
+
+
+def _partition_line(
+    topic: TopicDescription,
+    partition: PartitionDescription,
+    eligible: EligibleLeaders | None,
+    moving: Mapping[int, PartitionMove],
+) -> str:
+    leader = "none" if partition.leader is None else partition.leader
+    line = (
+        f"\tTopic: {topic.name}\tPartition: {partition.partition}\tLeader: {leader}"
+        f"\tReplicas: {_ids(partition.replicas)}\tIsr: {_ids(partition.isr)}"
+        f"\tElr: {_ids(None if eligible is None else eligible.eligible)}"
+        f"\tLastKnownElr: {_ids(None if eligible is None else eligible.last_known)}"
+    )
+    move = moving.get(partition.partition)
+    if move is not None:
+        line += f"\tAdding Replicas: {_ids(move.adding)}\tRemoving Replicas: {_ids(move.removing)}"
+    return line
+
+
+def _ids(brokers: tuple[int, ...] | None) -> str:
+    return "N/A" if brokers is None else ",".join(map(str, brokers))
+
+
+topics = Script(
+    "kafka-topics",
+    ("org.apache.kafka.tools.TopicCommand", "kafka.admin.TopicCommand"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ZOOKEEPER,
+        ScriptOption("list", "List all available topics."),
+        ScriptOption("describe", "List details for the given topics."),
+        ScriptOption("create", "Create a new topic."),
+        ScriptOption("alter", "Alter the number of partitions."),
+        ScriptOption("delete", "Delete a topic."),
+        ScriptOption(
+            "topic",
+            "The topic to create, alter, describe or delete. It also accepts a regular expression, except for --create "
+            "option.",
+            "topic",
+        ),
+        ScriptOption("topic-id", "The topic-id to describe.", "topic-id"),
+        ScriptOption("config", "A topic configuration override for the topic being created.", "name=value"),
+        ScriptOption(
+            "partitions",
+            "The number of partitions for the topic being created or altered.",
+            "# of partitions",
+            "Integer",
+        ),
+        ScriptOption(
+            "replication-factor",
+            "The replication factor for each partition in the topic being created.",
+            "replication factor",
+            "Integer",
+        ),
+        ScriptOption(
+            "replica-assignment",
+            "A list of manual partition-to-broker assignments for the topic being created.",
+            "broker_id_for_part1_replica1:broker_id_for_part1_replica2,...",
+        ),
+        ScriptOption(
+            "under-replicated-partitions", "If set when describing topics, only show under-replicated partitions."
+        ),
+        ScriptOption(
+            "unavailable-partitions",
+            "If set when describing topics, only show partitions whose leader is not available.",
+        ),
+        ScriptOption(
+            "under-min-isr-partitions",
+            "If set when describing topics, only show partitions whose isr count is less than the configured minimum.",
+        ),
+        ScriptOption(
+            "at-min-isr-partitions",
+            "If set when describing topics, only show partitions whose isr count is equal to the configured minimum.",
+        ),
+        ScriptOption(
+            "topics-with-overrides", "If set when describing topics, only show topics that have overridden configs."
+        ),
+        ScriptOption(
+            "if-exists",
+            "If set when altering, deleting or describing topics, the action will only execute if the topic exists.",
+        ),
+        ScriptOption(
+            "if-not-exists",
+            "If set when creating topics, the action will only execute if the topic does not already exist.",
+        ),
+        ScriptOption("exclude-internal", "Exclude internal topics when running list or describe command."),
+        ScriptOption(
+            "partition-size-limit-per-response",
+            "Accepted and ignored.",
+            "maximum number of partitions in the response",
+            "Integer",
+        ),
+    ),
+    run,
+    FAILURE,
+    "topics",
+)

@@ -1,0 +1,135 @@
+"""The installed scripts: programs with and without `.sh`, functions of Python, and classes of Kafka."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire import compat
+from kwire.compat import SCRIPTS, install, run_script
+from kwire.compat.registry import MODULES, find_script
+from kwire.testing import FakeCluster
+from kwire.tools import find_tools
+from tests.cli.running import environment, kwire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[FakeCluster]:
+    with FakeCluster(1, topics=["audit", "orders"], partitions=2) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scripts")
+    run = kwire("compat", "install", folder)
+    assert run.code == 0, run.err
+    assert run.out.startswith(f"{len(SCRIPTS)} scripts in {folder}: kafka-acls, ")
+    return folder
+
+
+def run_program(folder: Path, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [name, *arguments], capture_output=True, text=True, check=False, env=environment(PATH=path), timeout=60
+    )
+
+
+def test_every_script_is_installed_with_and_without_suffix(folder: Path) -> None:
+    assert {path.name for path in folder.iterdir()} == {*SCRIPTS, *(f"{name}.sh" for name in SCRIPTS)}
+
+
+@pytest.mark.parametrize("suffix", ["", ".sh"])
+def test_installed_script_lists_topics(folder: Path, cluster: FakeCluster, suffix: str) -> None:
+    done = run_program(folder, f"kafka-topics{suffix}", "--bootstrap-server", cluster.bootstrap, "--list")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "audit\norders\n", "")
+
+
+def test_installing_again_replaces_own_scripts_and_no_other_programs(tmp_path: Path) -> None:
+    install(tmp_path)
+    install(tmp_path)
+    (tmp_path / "kafka-topics.sh").write_text("#!/bin/bash\nexec kafka-run-class.sh ...\n")
+    (tmp_path / "kafka-acls").unlink()
+    run = kwire("compat", "install", tmp_path)
+    assert run.code == 1
+    assert "kafka-topics.sh exists already, and is not one of kwire's scripts" in run.err
+    assert not (tmp_path / "kafka-acls").exists()
+
+
+def test_every_script_is_a_function(cluster: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in SCRIPTS:
+        assert callable(getattr(compat, name.replace("-", "_")))
+    assert compat.kafka_get_offsets("--bootstrap-server", cluster.bootstrap, "--topic", "nosuch") == 1
+    assert (
+        capsys.readouterr().err == "Error occurred: Could not match any topic-partitions with the specified filters\n"
+    )
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_help_and_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_script(name, ["--help"]) == 0
+    shown = capsys.readouterr().err
+    assert all(f"--{option.name}" in shown for option in find_script(name).options)
+    assert run_script(name, ["--version"]) == 0
+    assert re.fullmatch(r"\S+ \(kwire\)\n", capsys.readouterr().out)
+    assert run_script(name, []) == 1
+    assert capsys.readouterr().err == shown
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_unreachable_cluster_and_wrong_file_are_one_sentence(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.client.admin.AdminClient.open", _open_briefly(compat))
+    command = {
+        "kafka-features": ["describe"],
+        "kafka-leader-election": ["--election-type", "preferred", "--all-topic-partitions"],
+        "kafka-log-dirs": ["--describe"],
+        "kafka-metadata-quorum": ["describe", "--status"],
+        "kafka-configs": ["--describe", "--topic", "orders"],
+        "kafka-get-offsets": [],
+        "kafka-preferred-replica-election": [],
+    }.get(name, ["--list"])
+    assert run_script(name, ["--bootstrap-server", "127.0.0.1:1", *command]) == 1
+    printed = capsys.readouterr()
+    assert "cannot connect" in printed.out + printed.err
+    assert "Traceback" not in printed.err
+
+
+def _open_briefly(_: object) -> object:
+    """Return AdminClient.open with a short timeout, since nothing will respond."""
+    from functools import partial
+
+    from kwire.client.admin import AdminClient
+
+    return partial(AdminClient.open, timeout=0.3)
+
+
+def test_run_class_finds_scripts_and_tools(cluster: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--bootstrap-server", cluster.bootstrap, "--list"]
+    for name in ("kafka.admin.TopicCommand", "org.apache.kafka.tools.TopicCommand"):
+        assert run_script("kafka-run-class", [name, *arguments]) == 0
+        assert capsys.readouterr().out == "audit\norders\n"
+    assert run_script("kafka-run-class", ["kafka.tools.DumpLogSegments", "--files", "/nosuch.log"]) == 1
+    assert "/nosuch.log" in capsys.readouterr().err
+
+
+def test_run_class_explains_unknown_classes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_script("kafka-run-class", ["kafka.tools.GetOffsetShel"]) == 1
+    assert "nothing in place of the class kafka.tools.GetOffsetShel: did you mean" in capsys.readouterr().err
+    assert run_script("kafka-run-class", []) == 1
+    assert capsys.readouterr().err == "USAGE: kafka-run-class classname [opts]\n"
+
+
+def test_no_class_belongs_to_two_scripts() -> None:
+    classes = [each for name in MODULES for each in find_script(name).classes]
+    assert len(classes) == len(set(classes))
+    assert any("kafka.tools.ConsumerOffsetChecker" in tool.replaces for tool in find_tools().tools.values())

@@ -1,0 +1,43 @@
+"""Write what Kafka's own scripts print: `python -m tests.kafka.write_script_goldens`.
+
+The scripts are those of Kafka 3.9.1, on a broker of each version; Maven Central has no kafka-tools 4.4.0.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from kwire.compat.registry import MODULES, find_script
+from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from tests.kafka.kafka_scripts import run_kafkas_own
+from tests.kafka.script_cases import CASES, Outcome, words, write_files
+
+FOLDER = Path(__file__).parent.parent / "data" / "scripts"
+OF_CORE = ("kafka-acls", "kafka-configs")
+"""Their classes are in `kafka.admin`, all others in `org.apache.kafka.tools`."""
+
+
+def main() -> None:
+    """Write a file for each version of the broker."""
+    FOLDER.mkdir(exist_ok=True)
+    for version, kind in (("3.9.1", Kafka39), ("4.4.0", Kafka44)):
+        with kind() as cluster, tempfile.TemporaryDirectory() as files:
+            write_files(Path(files))
+            outcomes = [_run(cluster, case, Path(files)) for case in CASES]
+        lines = [json.dumps([case, *outcome]) for case, outcome in zip(CASES, outcomes, strict=True)]
+        (FOLDER / f"{version}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _run(cluster: Cluster, case: str, files: Path) -> Outcome:
+    name, *arguments = words(case, cluster.bootstrap, files)
+    assert name in MODULES
+    [main, *_] = find_script(name).classes
+    assert main.startswith("kafka.admin") == (name in OF_CORE)
+    done = run_kafkas_own(main, *arguments)
+    return Outcome.of(done.returncode, done.stdout, done.stderr)
+
+
+if __name__ == "__main__":
+    main()
