@@ -263,15 +263,15 @@ topics = Script(
         ),
         ScriptOption(
             "unavailable-partitions",
-            "If set when describing topics, only show partitions whose leader is not available.",
+            "If set when describing topics, only show partitions without an available leader.",
         ),
         ScriptOption(
             "under-min-isr-partitions",
-            "If set when describing topics, only show partitions whose isr count is less than the configured minimum.",
+            "If set when describing topics, only show partitions with an isr below the configured minimum.",
         ),
         ScriptOption(
             "at-min-isr-partitions",
-            "If set when describing topics, only show partitions whose isr count is equal to the configured minimum.",
+            "If set when describing topics, only show partitions with an isr at the configured minimum.",
         ),
         ScriptOption(
             "topics-with-overrides", "If set when describing topics, only show topics that have overridden configs."
