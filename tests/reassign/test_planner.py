@@ -201,6 +201,20 @@ def test_disk_limit_is_hard() -> None:
         plan(full, PlanRequest(drain=frozenset({1})))
 
 
+def test_replicas_are_exchanged_where_a_disk_would_be_too_full() -> None:
+    sizes = [40, 40, 1, 1, 1, 1]
+    crowded = ClusterSnapshot(
+        (
+            BrokerState(1, None, True, 100 * GIB, 16 * GIB),
+            BrokerState(2, None, True, 50 * GIB, 50 * GIB),
+        ),
+        tuple(PartitionState("orders", index, (1,), size * GIB) for index, size in enumerate(sizes)),
+    )
+    made = plan(crowded, COUNT)
+    assert [each.replicas_after for each in made.loads] == [3, 3]
+    assert (made.loads[1].size_after or 0) <= 0.85 * 50 * GIB
+
+
 def test_plan_that_would_break_the_spread_over_racks_is_explained() -> None:
     with pytest.raises(InfeasiblePlan, match="would be in fewer racks than now"):
         plan(random_snapshot(30, 6, racks=3), PlanRequest(drain=frozenset({0, 3})))
@@ -260,6 +274,7 @@ def test_no_plan_breaks_a_hard_constraint(drawn: tuple[ClusterSnapshot, PlanRequ
     check_hard_constraints(made if not request.exclude else _limited(made, in_scope), request)
     assert made.proof is not None
     assert made.proof.bound <= made.proof.moved
+    assert made.proof.moved == (made.data if made.proof.measure == "bytes" else made.replicas_added)
 
 
 def _limited(made: Plan, partitions: tuple[PartitionState, ...]) -> Plan:

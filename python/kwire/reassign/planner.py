@@ -36,18 +36,21 @@ def plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
     sizes = request.balance.get(Balance.SIZE, 0.0)
     if sizes > counts:
         by_size = plan_sizes(placement, request, with_counts=bool(counts))
-        replicas = by_size.replicas
-        proof = Proof("bytes", by_size.moved, by_size.bound, by_size.within_bounds)
+        replicas, measure, bound = by_size.replicas, "bytes", by_size.bound
+        balanced = by_size.within_bounds
     else:
         by_count = plan_counts(placement, balanced=counts > 0)
-        replicas = by_count.replicas
-        proof = Proof("replicas", by_count.added, by_count.bound, by_count.within_bounds or counts == 0)
-        if sizes:
+        replicas, measure, bound = by_count.replicas, "replicas", by_count.bound
+        balanced = by_count.within_bounds or counts == 0
+        too_full = snapshot.has_sizes and _first_full_disk(placement, request, snapshot, replicas) is not None
+        if sizes or too_full:
             exchanged = even_out_sizes(placement, replicas, request)
             replicas = exchanged.replicas
-            if not exchanged.within_bounds:
+            if sizes and not exchanged.within_bounds:
                 notes.append(f"bytes are not within {request.tolerance:.0%} of their shares on all brokers")
-    if not proof.balanced:
+            if too_full:
+                notes.append("replicas were exchanged, because a disk would be too full")
+    if not balanced:
         notes.append("the hard constraints leave some brokers outside of their share")
     if Balance.LEADERS in request.balance:
         ordered = plan_leaders(placement, replicas)
@@ -55,7 +58,9 @@ def plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
         if not ordered.balanced:
             notes.append("leaders cannot be spread evenly over the brokers that have the replicas")
     _check(placement, request, snapshot, replicas)
-    return Plan(snapshot, _moves(placement, replicas), proof, tuple(notes))
+    moves = _moves(placement, replicas)
+    moved = sum(move.data if measure == "bytes" else len(move.added) for move in moves)
+    return Plan(snapshot, moves, Proof(measure, moved, bound, balanced), tuple(notes))
 
 
 def _moves(placement: Placement, replicas: Ints) -> tuple[Move, ...]:
@@ -90,15 +95,21 @@ def _check(placement: Placement, request: PlanRequest, snapshot: ClusterSnapshot
             f"partition {worse.key} would be in fewer racks than now, because brokers of a rack are missing: add "
             "brokers to the rack, or plan without racks"
         )
+    if full := _first_full_disk(placement, request, snapshot, replicas):
+        raise InfeasiblePlan(full)
+
+
+def _first_full_disk(
+    placement: Placement, request: PlanRequest, snapshot: ClusterSnapshot, replicas: Ints
+) -> str | None:
+    """Return a sentence about a broker that would exceed the limit of its disk because of a plan; None if none does."""
     used = placement.base_bytes + counts_of(replicas, placement.brokers, placement.sizes)
     before = placement.base_bytes + counts_of(placement.replicas, placement.brokers, placement.sizes)
     for position, broker in enumerate(snapshot.brokers):
         if broker.disk_bytes is None or broker.free_bytes is None or used[position] <= before[position]:
             continue
-        other = broker.disk_bytes - broker.free_bytes - int(before[position])
-        limit = request.disk_limit * broker.disk_bytes
-        if used[position] + max(other, 0) > limit:
-            raise InfeasiblePlan(
-                f"broker {broker.id} would use {(used[position] + max(other, 0)) / broker.disk_bytes:.0%} of its disk: "
-                f"the limit is {request.disk_limit:.0%}"
-            )
+        other = max(broker.disk_bytes - broker.free_bytes - int(before[position]), 0)
+        share = (int(used[position]) + other) / broker.disk_bytes
+        if share > request.disk_limit:
+            return f"broker {broker.id} would use {share:.0%} of its disk: the limit is {request.disk_limit:.0%}"
+    return None

@@ -19,6 +19,7 @@ from kwire.client.reassignment.throttles import Throttles
 from kwire.reassign.health import LatencyWatch, listed, unexplained_partitions
 from kwire.reassign.journal import EventKind, Phase
 from kwire.reassign.plan import partitions_by_topic
+from kwire.reassign.snapshot import PartitionKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.admin_client import AdminClient
     from kwire.client.reassignment.run_folder import RunFolder
     from kwire.reassign.plan import Move
-    from kwire.reassign.snapshot import ClusterSnapshot, PartitionKey
+    from kwire.reassign.snapshot import ClusterSnapshot
 
 __all__ = ["ExecutionOptions", "Executor", "Measured"]
 
@@ -133,25 +134,22 @@ class Executor:
 
     async def _cancel_moves(self, moves: Sequence[Move]) -> list[PartitionKey]:
         """Cancel moves until none of them is in progress."""
-        wanted = {move.key: move for move in moves}
+        wanted = {move.key for move in moves}
         cancelled: dict[PartitionKey, None] = {}
         while True:
-            ongoing = [
-                key
-                for key in wanted
-                for topic in await self._ongoing()
-                if topic[0] == key.topic and key.partition in topic[1]
-            ]
+            ongoing = [key for key in await self._ongoing() if key in wanted]
             if not ongoing:
                 return list(cancelled)
             cancelled |= dict.fromkeys(ongoing)
             await self._admin.cancel_reassignments(partitions_by_topic(ongoing))
             await asyncio.sleep(self._options.poll_seconds)
 
-    async def _ongoing(self) -> list[tuple[str, Collection[int]]]:
+    async def _ongoing(self) -> list[PartitionKey]:
         return [
-            (each.topic, [index for index, state in each.partitions.items() if state == ReassignmentState.MOVING])
+            PartitionKey(each.topic, index)
             for each in await self._admin.list_reassignments()
+            for index, state in each.partitions.items()
+            if state == ReassignmentState.MOVING
         ]
 
     async def _execute(self, number: int, rate: int | None) -> None:

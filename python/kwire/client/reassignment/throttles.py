@@ -108,16 +108,17 @@ class Throttles:
 
     async def _set(self, values: Mapping[ConfigResource, Mapping[str, str]]) -> None:
         """Write what is there to the journal, then change it, and wait until brokers report it."""
-        previous = await self._previous(list(values))
+        present = await self._own_values(list(values))
         changes = {}
         for resource, wanted in values.items():
-            if resource not in previous:  # deleted
+            if resource not in present:  # deleted
                 continue
             known = self._run.state.throttles.get(str(resource), {})
-            before = {name: previous[resource].get(name) for name in wanted if name not in known}
+            before = {name: present[resource].get(name) for name in wanted if name not in known}
             if before:
                 self._run.record(EventKind.THROTTLING, resource=str(resource), previous=before)
-            changes[resource] = ConfigChange(set=dict(wanted))
+            if any(present[resource].get(name) != value for name, value in wanted.items()):
+                changes[resource] = ConfigChange(set=dict(wanted))
         for resource, change in changes.items():
             await self._alter(resource, change)
 
