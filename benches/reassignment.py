@@ -174,8 +174,6 @@ def generated(found: ClusterSnapshot) -> AssignmentFile:
                 "-cp",
                 f"{jars_of(TOOLS)}/*",
                 COMMAND,
-                "--bootstrap-server",
-                cluster.bootstrap,
                 *arguments,
             ],
             capture_output=True,

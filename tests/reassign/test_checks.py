@@ -40,6 +40,8 @@ def test_old_plan_is_recognized() -> None:
     assert stale_parts(missing, cluster()) == ["the plan moves partitions that do not exist any more: deleted-4"]
     changed = AssignmentFile({KEY: (1, 3)}, {KEY: (3, 2)})
     assert stale_parts(changed, cluster()) == ["replicas have changed since the plan was made: orders-0"]
+    reordered = AssignmentFile({KEY: (1, 3)}, {KEY: (2, 1)})
+    assert stale_parts(reordered, cluster()) == [], "a reassignment that was cancelled leaves another order"
     done = AssignmentFile({KEY: (1, 2)}, {KEY: (3, 2)})
     assert stale_parts(done, cluster()) == [], "a plan that was executed already is not old"
 

@@ -36,10 +36,12 @@ def stale_parts(file: AssignmentFile, snapshot: ClusterSnapshot) -> list[str]:
     problems = []
     if missing := [key for key in file.targets if key not in snapshot.by_key]:
         problems.append(f"the plan moves partitions that do not exist any more: {listed(missing)}")
+    # Another order is no reason to stop: a reassignment that was cancelled leaves its partitions in another order.
     changed = [
         key
         for key, before in file.previous.items()
-        if (state := snapshot.by_key.get(key)) is not None and state.replicas not in (before, file.targets.get(key))
+        if (state := snapshot.by_key.get(key)) is not None
+        and set(state.replicas) not in (set(before), set(file.targets.get(key, ())))
     ]
     if changed:
         problems.append(f"replicas have changed since the plan was made: {listed(changed)}")
