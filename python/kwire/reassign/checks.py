@@ -36,7 +36,7 @@ def stale_parts(file: AssignmentFile, snapshot: ClusterSnapshot) -> list[str]:
     problems = []
     if missing := [key for key in file.targets if key not in snapshot.by_key]:
         problems.append(f"the plan moves partitions that do not exist any more: {listed(missing)}")
-    # Another order is no reason to stop: a reassignment that was cancelled leaves its partitions in another order.
+    # Another order is accepted: a cancelled reassignment leaves its partitions in another order.
     changed = [
         key
         for key, before in file.previous.items()
