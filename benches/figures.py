@@ -37,6 +37,7 @@ TOPICS = (
     "node",
     "cluster",
     "changes",
+    "fairness",
     "command_line",
     "shell",
     "administration",

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire import frame
+from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
+from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from tests.cluster.node.nodes import new_root, nodes, send
@@ -67,6 +69,38 @@ async def test_others_are_answered_while_many_topics_are_created(server: Embedde
         )
         work = send(node, CreateTopicRequest_V2(topics=creations))
         assert await responses_meanwhile(node, work) >= 100
+
+
+LONG_BATCHES = {
+    "alterations": AlterTopicRequest_V2(
+        topics=tuple(TopicAlteration(topic_name=f"unknown-{number}", partitions=2) for number in range(5_000))
+    ),
+    "deletions": DeleteTopicRequest_V2(topic_names=tuple(f"unknown-{number}" for number in range(5_000))),
+    "refused creations": CreateTopicRequest_V2(
+        topics=tuple(
+            TopicCreation(topic_name=f"t{number}", partitions=1, replication_factor=9) for number in range(5_000)
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("batch", LONG_BATCHES)
+async def test_others_are_answered_while_long_batches_are_refused(batch: str, server: EmbeddedZooKeeper) -> None:
+    async with nodes(await new_root(server), 1) as [node]:
+        work = asyncio.gather(*(send(node, LONG_BATCHES[batch]) for _ in range(4)))
+        assert await responses_meanwhile(node, work) >= 50
+
+
+async def test_others_are_answered_while_one_client_repeats_invalid_requests(server: EmbeddedZooKeeper) -> None:
+    async def repeat(request: Message, times: int) -> None:
+        for _ in range(times):
+            with pytest.raises(asyncio.IncompleteReadError):
+                await send(node, request)
+
+    async with nodes(await new_root(server), 1, max_request_items=1_000) as [node]:
+        invalid = unknown_names(TopicMetadataRequest_V1, 10_000)
+        work = asyncio.gather(*(repeat(invalid, 5) for _ in range(8)))
+        assert await responses_meanwhile(node, work) >= 200
 
 
 async def test_a_small_command_does_not_wait_for_a_large_batch(server: EmbeddedZooKeeper) -> None:

@@ -24,6 +24,7 @@ from kwire.cluster.controller.errors import AdminError, NotController
 from kwire.cluster.controller.events import EventQueue, ReloadEvent, RequestEvent
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
 from kwire.cluster.controller.partition_limits import PartitionBudget
+from kwire.cluster.time_slice import TimeSlice
 from kwire.cluster.zookeeper.controllers import ActiveController
 from kwire.cluster.zookeeper.errors import (
     ConnectionLost,
@@ -182,6 +183,8 @@ class Controller:
         settings = self._config.current
         budget = PartitionBudget(settings)
         outcomes: list[Outcome] = []
+        time_slice = TimeSlice()
+        time_slice.suspend()
         for commands in topic_commands.creation_commands(creations, settings):
             outcomes += await self._request(
                 partial(
@@ -190,6 +193,7 @@ class Controller:
                     client_id=client_id,
                     budget=budget,
                     rng=self._rng,
+                    time_slice=time_slice,
                 ),
                 is_continued=bool(outcomes),
             )

@@ -66,9 +66,16 @@ async def create_topics(
     client_id: str | None,
     budget: PartitionBudget,
     rng: random.Random,
+    time_slice: TimeSlice,
 ) -> list[Outcome]:
-    """Create topics with leaders."""
-    topics, errors = await _plan_creations(context, commands, client_id, budget, rng)
+    """Create topics with leaders.
+
+    Args:
+        time_slice: the slice of the whole request, suspended.
+    """
+    time_slice.resume()
+    topics, errors = await _plan_creations(context, commands, client_id, budget, rng, time_slice)
+    time_slice.suspend()
     written, failed = await _write_new_topics(context, topics)
     for name, error in failed.items():
         errors[name] = _creation_error(name, error)
@@ -84,12 +91,12 @@ async def _plan_creations(
     client_id: str | None,
     budget: PartitionBudget,
     rng: random.Random,
+    time_slice: TimeSlice,
 ) -> tuple[list[Topic], dict[str, AdminError]]:
     """Return the valid new topics, and the errors of the other commands by topic."""
     topics: list[Topic] = []
     errors: dict[str, AdminError] = {}
     cluster = context.cluster
-    time_slice = TimeSlice()
     for name, command in commands.items():
         await time_slice.step()
         try:
@@ -160,7 +167,9 @@ async def alter_topics(
     errors: dict[str, AdminError] = {}
     topics: dict[str, Topic] = {}
     budget = PartitionBudget(context.settings)
+    time_slice = TimeSlice()
     for name, command in commands.items():
+        await time_slice.step()
         try:
             alteration = _raise_error(command)
             if strict:
@@ -195,7 +204,9 @@ async def delete_topics(context: ControllerContext, names: Sequence[str]) -> lis
     cluster = context.cluster
     errors: dict[str, AdminError] = {}
     pending: dict[str, Coroutine[Any, Any, None]] = {}
+    time_slice = TimeSlice()
     for name, command in commands.items():
+        await time_slice.step()
         if isinstance(command, AdminError):
             errors[name] = command
         elif name not in cluster.topics and name not in cluster.malformed_topics:

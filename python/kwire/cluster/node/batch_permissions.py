@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kwire.cluster.controller.backend import Outcome
 from kwire.cluster.node.topic_responses import result_of_each
+from kwire.cluster.time_slice import in_slices
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -33,7 +34,7 @@ async def outcomes_of_allowed(
         An outcome for each distinct topic, in the order in which the request first names the topics.
     """
     denied: dict[str, AdminError] = {}
-    for item in items:
+    async for item in in_slices(items):
         error = denial_of(item)
         if error is not None:
             denied.setdefault(name_of(item), error)

@@ -21,6 +21,7 @@ from kwire.cluster.node.connection_limits import CloseReason, InvalidRequest
 from kwire.cluster.node.logs import bound, logger
 from kwire.cluster.node.request_context import RequestContext
 from kwire.cluster.security.subjects import ANONYMOUS, Subject
+from kwire.cluster.time_slice import TimeSlice
 from kwire.codec import encode
 from kwire.declare import Message, introspect
 from kwire.declare.wire_types import ArrayType
@@ -111,6 +112,7 @@ class RequestDispatcher:
         Raises:
             InvalidRequest: the request cannot be answered.
         """
+        received_at = perf_counter()
         try:
             request = frame.decode_request(payload, DIALECT)
         except frame.UnsupportedRequest as error:
@@ -136,7 +138,7 @@ class RequestDispatcher:
             message, RequestContext(self._node, header.request_api_version, header.client_id, subject, client)
         )
         if not isinstance(response, bytes | Message):
-            return self._complete(message, header, client, response)
+            return self._complete(message, header, client, response, received_at)
         body = response if isinstance(response, bytes) else encode(response, version=header.request_api_version)
         self._from_memory[type(message).__name__] += 1
         if subject is not UNKNOWN:
@@ -166,7 +168,12 @@ class RequestDispatcher:
         raise InvalidRequest(detail)
 
     async def _complete(
-        self, request: Message, header: RequestHeader, client: ConnectedClient, response: Awaitable[Response]
+        self,
+        request: Message,
+        header: RequestHeader,
+        client: ConnectedClient,
+        response: Awaitable[Response],
+        received_at: float,
     ) -> Frame:
         """Wait for the response of a handler, and log and measure the request."""
         started = perf_counter()
@@ -179,7 +186,11 @@ class RequestDispatcher:
             request=name,
         ):
             try:
-                encoded = self._encode(name, header, await response)
+                await TimeSlice(received_at).step()  # decoding a long request takes longer than a slice
+                answer = await response
+                encoding = TimeSlice()
+                encoded = self._encode(name, header, answer)
+                await encoding.step()
             except Exception as error:
                 self._metrics.faults += 1
                 log.exception("request failed", exc_info=error)

@@ -23,7 +23,7 @@ from kwire.cluster.node.connection_limits import (
     InvalidRequest,
 )
 from kwire.cluster.security.subjects import normalized_host
-from kwire.cluster.time_slice import SLICE_SECONDS
+from kwire.cluster.time_slice import SLICE_SECONDS, SharedTime
 from kwire.frame import other_protocol
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 
@@ -104,7 +104,9 @@ class ServerConnection(asyncio.Protocol):
         "_pending_bytes",
         "_pending_sizes",
         "_received_at",
+        "_refused",
         "_rest",
+        "_shared_time",
         "_transport",
         "_unread_since",
         "_yielded",
@@ -118,6 +120,7 @@ class ServerConnection(asyncio.Protocol):
         self._cached_responses = listener.cached_responses
         self._limits = listener.limits
         self._loop = asyncio.get_running_loop()
+        self._shared_time = SharedTime.of_loop()
         self._transport: asyncio.Transport | None = None
         self._rest = bytearray()
         """Received bytes that are not processed: an incomplete frame, or frames that arrived while reading paused."""
@@ -136,6 +139,8 @@ class ServerConnection(asyncio.Protocol):
         self._paused = False
         self._yielded = False
         """Whether other connections have their turn."""
+        self._refused = False
+        """Whether an invalid request was received, because of which the connection is going to be closed."""
         self._finishing = False
         self._close_reason: CloseReason | None = None
         self._close_detail = ""
@@ -176,6 +181,7 @@ class ServerConnection(asyncio.Protocol):
         self._listener.observer.closed(self.client, self._close_reason, self._close_detail)
 
     def data_received(self, data: bytes) -> None:
+        self._shared_time.arrivals += 1
         self._received_at = self._loop.time()
         if self._rest or self._paused:
             self._keep(data)
@@ -241,7 +247,8 @@ class ServerConnection(asyncio.Protocol):
     def _process(self, data: bytes) -> int:
         """Answer complete frames until a limit pauses reading, and return the number of bytes processed."""
         position = 0
-        turn_ends = self._loop.time() + SLICE_SECONDS
+        started = self._loop.time()
+        turn_ends = started + SLICE_SECONDS
         try:
             while not self._paused and not self._finishing:
                 if self._listener.is_adding_up:
@@ -255,7 +262,7 @@ class ServerConnection(asyncio.Protocol):
                     self._yield_turn()
         except InvalidRequest as error:
             self._flush()
-            self.close(error.reason, error.detail)
+            self._refuse(error, self._loop.time() - started)
             return len(data)
         except Exception as error:  # noqa: BLE001  # a fault in one response must not affect other connections
             self._flush()
@@ -396,7 +403,7 @@ class ServerConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _resume_reading(self) -> None:
-        if not self._paused or self._yielded or self._unread_since is not None:
+        if not self._paused or self._yielded or self._refused or self._unread_since is not None:
             return
         if self._has_too_many_pending():
             return
@@ -436,6 +443,12 @@ class ServerConnection(asyncio.Protocol):
     def _close_when_finished(self) -> None:
         if self._finishing and not self._pending:
             self.close()
+
+    def _refuse(self, error: InvalidRequest, used: float) -> None:
+        """Close the connection because of an invalid request, after a delay, and read nothing until then."""
+        self._refused = True
+        self._pause_reading()
+        self._loop.call_later(self._shared_time.refusal_delay(used), self.close, error.reason, error.detail)
 
     def _fail(self, error: BaseException) -> None:
         self._listener.observer.failed(self.client, error)
