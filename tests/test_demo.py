@@ -46,6 +46,11 @@ EXPECTED_OUTPUT = {
         r"1% of topics changed: +[\d.]+ ms, \d+% of that",
         r"events of a poll after a change: 50 LeaderMoved",
     ),
+    "live": (
+        r"broker 2 stopped",
+        r"the webhook got an alert, firing:",
+        r"Kafka cluster \S+: broker (killed|lost) \(broker 2\): ",
+    ),
     "cluster": (
         r"20 topics of 6 partitions created in one batch",
         r"leaders: 44 at node 1, 44 at node 2, 44 at node 3",
@@ -70,10 +75,11 @@ REPORTS: dict[str, list[str]] = {
     "recording": ["recorded-cluster.html"],
     "polls": [],
     "cluster": ["live-cluster.html"],
+    "live": [],
 }
 
 
-RUNS = (("frames",), ("polls",), ("recording", "cluster"))
+RUNS = (("frames",), ("polls",), ("recording", "cluster", "live"))
 """The parts that run in one process; parts with Spark share a session, which takes long to start."""
 
 

@@ -21,6 +21,7 @@ PARTS = {
     "recording": ("recorded_cluster", "a recorded cluster, analyzed by the Spark pipeline"),
     "polls": ("large_cluster", "the cost of polling 100,000 partitions"),
     "cluster": ("live_cluster", "a cluster on this machine that is changed, broken, polled, and analyzed"),
+    "live": ("live_incident", "a live pipeline: a broker is stopped, and its incident arrives in a webhook"),
 }
 """The module of each part, and its description."""
 

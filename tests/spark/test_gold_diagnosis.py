@@ -110,6 +110,13 @@ def test_broker_is_paused_if_polls_time_out() -> None:
     assert kinds(diagnosed(*stopped, *woken)) == [("broker_paused", 2), ("broker_resumed", 2)]
 
 
+def test_lasting_outage_that_no_broker_reports_says_so() -> None:
+    (loss,) = diagnosed(*failed(10, 9.5))
+
+    assert (loss.kind, loss.ended_at) == ("broker_killed", None)
+    assert loss.cause == "its process ended, and no other broker has reported its loss yet"
+
+
 def test_one_failed_poll_gives_no_incident() -> None:
     first, _ = failed(10, 9.5)
     assert diagnosed(first, signal(SignalKind.POLL_RECOVERED, 10.5, 2, reported_by=2)) == []

@@ -365,6 +365,8 @@ def _classify_polled(polls: FailedPolls, noticed: Signal | None, isr_shrunk_at: 
     if noticed is None:
         if polls.first_failure - last_response > SHORTEST_SESSION:
             return IncidentKind.BROKER_LOST, _AMBIGUOUS
+        if polls.recovered_at is None:
+            return IncidentKind.BROKER_KILLED, "its process ended, and no other broker has reported its loss yet"
         return IncidentKind.BROKER_KILLED, "its process ended, and it was back before another broker noticed"
     return _kill_or_shutdown(polls.first_failure, last_response, noticed, isr_shrunk_at)
 
