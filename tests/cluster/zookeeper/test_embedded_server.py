@@ -16,7 +16,7 @@ import pytest
 
 from kwire.child_process import is_running
 from kwire.cluster.zookeeper import Stat, WatchEvent, WatchEventKind, connect
-from kwire.cluster.zookeeper.embedded_server import KEPT_SNAPSHOTS, CannotStart, EmbeddedZooKeeper
+from kwire.cluster.zookeeper.embedded_server import KEPT_SNAPSHOTS, LARGE_LOG, CannotStart, EmbeddedZooKeeper
 from kwire.cluster.zookeeper.errors import ConnectionLost, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
 from kwire.folder_lock import FolderInUse
@@ -178,6 +178,22 @@ def test_server_ends_with_the_process_that_started_it(end: signal.Signals) -> No
             if is_running(pid):
                 os.kill(pid, signal.SIGKILL)
             subprocess.run(["rm", "-r", data], check=True)
+
+
+def test_large_log_is_moved_aside_when_the_server_starts(tmp_path: Path) -> None:
+    server = EmbeddedZooKeeper(tmp_path, force_sync=False)
+    old = tmp_path / "zookeeper.log.1"
+    old.write_text("older")
+
+    server.log.write_bytes(bytes(LARGE_LOG))
+    with server:
+        assert server.log.stat().st_size >= LARGE_LOG, "it is not larger than the limit yet"
+    assert old.read_text() == "older"
+
+    server.log.write_bytes(bytes(LARGE_LOG + 1))
+    with server:
+        assert server.log.stat().st_size < LARGE_LOG
+    assert old.stat().st_size == LARGE_LOG + 1
 
 
 def test_port_in_use_is_an_error_with_the_server_log(tmp_path: Path) -> None:

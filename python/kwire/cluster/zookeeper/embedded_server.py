@@ -39,6 +39,8 @@ _JAR_PATTERNS = ("zookeeper-*", "slf4j-api-*", "log4j-*", "netty-*", "metrics-co
 
 DEFAULT_PARTITIONS = 200_000
 """The partitions that the default heap has room for."""
+LARGE_LOG = 1 << 20
+"""Bytes of a log that is moved to `zookeeper.log.1` when the server starts. The server logs errors only."""
 KEPT_SNAPSHOTS = 3
 """Snapshots that are kept, with the transaction logs since; older ones are deleted at the start and every hour."""
 # Measured: 2.2 KB of live heap for each partition with three replicas. The last 500 transactions are in memory as well.
@@ -229,6 +231,7 @@ class EmbeddedZooKeeper:
         if not self.port:
             self.port = _free_port()
         self._write_settings()
+        self._rotate_log()
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         self._process = ChildProcess(arguments, self.log, descriptors=(lock.descriptor,))
         try:
@@ -239,6 +242,11 @@ class EmbeddedZooKeeper:
                 return False
             raise
         return True
+
+    def _rotate_log(self) -> None:
+        """Start a new log if the old one is large, and keep one old log."""
+        if self.log.exists() and self.log.stat().st_size > LARGE_LOG:
+            self.log.replace(self.log.with_name(f"{self.log.name}.1"))
 
     def _write_settings(self) -> None:
         settings = {
