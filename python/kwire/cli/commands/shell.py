@@ -28,7 +28,6 @@ def shell(context: click.Context, /, keep_going: bool, **values: Any) -> int:
       echo 'topics list;' | kafka shell -b localhost:9092
     """
     from kwire.cli.shell.leave import Leave
-    from kwire.cli.shell.runner import run_script
     from kwire.cli.shell.session import ShellSession
 
     chosen = merge(context.obj or {}, values)
@@ -39,6 +38,8 @@ def shell(context: click.Context, /, keep_going: bool, **values: Any) -> int:
             from kwire.cli.shell.prompt import run_prompt
 
             return run_prompt(session, defaults)
+        from kwire.cli.shell.runner import run_script
+
         script = sys.stdin
         with Path(os.devnull).open(encoding="utf-8") as sys.stdin:  # no statement reads the rest of the script
             try:

@@ -13,8 +13,6 @@ from kwire.cli.shell.completer import StatementCompleter
 from kwire.cli.shell.history import StatementHistory, history_file
 from kwire.cli.shell.leave import Leave
 from kwire.cli.shell.parser import parse
-from kwire.cli.shell.runner import run_statement
-from kwire.cli.verb_errors import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +61,9 @@ def run_prompt(session: ShellSession, defaults: Mapping[str, Any]) -> int:
             continue
         except EOFError:
             return 0
+        from kwire.cli.shell.runner import run_statement  # imports what a prompt does not need
+        from kwire.cli.verb_errors import INTERRUPTED
+
         try:
             for statement in parse(f"{source}\n").statements:
                 if run_statement(session, source, statement, defaults) == INTERRUPTED:

@@ -14,9 +14,7 @@ from click.core import ParameterSource
 
 from kwire.cli.shell.error_position import StatementErrors
 from kwire.cli.shell.live_names import LiveNames
-from kwire.cli.suggestions import with_suggestion
 from kwire.cli.verb_session import VerbSession, current_session, open_admin
-from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -139,7 +137,9 @@ class ShellSession(VerbSession):
         Raises:
             KwireError: the cluster cannot be reached.
         """
+        from kwire.cli.suggestions import with_suggestion
         from kwire.client.admin import AdminError
+        from kwire.verbs.verb import Failure
 
         async def find(admin: AdminClient) -> list[Any]:
             found = await admin.describe_topics(names)
