@@ -76,6 +76,7 @@ def test_ctrl_c_ends_the_statement_and_not_the_shell(bootstrap: str, tmp_path: P
         assert "LEADER EPOCH" in screen, "the last picture stays"
         terminal.type("topics delete orders")
         terminal.press("C-c")
+        terminal.wait_for_prompt()
         terminal.run("topics list orders;")
         terminal.wait_for("REPLICATION FACTOR")
         terminal.wait_for_prompt()
@@ -90,6 +91,7 @@ def test_questions_are_asked_in_the_shell(tmp_path: Path) -> None:
         terminal.wait_for("Delete old and all records? [y/N]")
         terminal.press("C-c")
         terminal.wait_for("nothing was changed.")
+        terminal.wait_for_prompt()
         terminal.run("topics delete old;")
         eventually_sync(lambda: terminal.screen().count("[y/N]") == 2)
         terminal.run("n")
@@ -117,6 +119,7 @@ def test_history_is_kept_without_secrets_and_only_for_its_owner(bootstrap: str, 
         terminal.wait_for("Usage: use")
         terminal.run("set ssl.keystore.password = hunter2")
         terminal.wait_for("Error: ")
+        terminal.wait_for_prompt()
         terminal.press("C-d")
         terminal.wait_for("exit code 0")
     history = tmp_path / ".local/state/kwire/shell_history"

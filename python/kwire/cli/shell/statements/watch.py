@@ -19,9 +19,20 @@ def watch(words: tuple[str, ...]) -> int:
     if not session.terminal.isatty():
         raise click.UsageError("'watch' needs a terminal")
     with Screen(session.terminal, seconds, " ".join(statement)) as screen:
-        while screen.draw(lambda: run_words(statement)) != INTERRUPTED:
+        while True:
+            screen.draw(lambda: _run_once(statement))
             screen.wait()
     return 0
+
+
+def _run_once(statement: tuple[str, ...]) -> None:
+    """Run the statement.
+
+    Raises:
+        KeyboardInterrupt: the statement was interrupted. The picture before it stays.
+    """
+    if run_words(statement) == INTERRUPTED:
+        raise KeyboardInterrupt
 
 
 def _interval(words: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
