@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,10 @@ import pytest
 from kwire import records
 from kwire.client import Connection
 from kwire.client.admin import AdminClient, NewTopic, TopicPartition
+from kwire.client.record_fetcher import FetchedRecords, RecordFetcher
+from kwire.client.record_sender import RecordSender
 from kwire.testing.kafka.jars import jars
+from tests.cli.running import Running
 from tests.kafka.test_records import RECORDS, produce
 from tests.tools.running import output, run
 
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 
     from kwire.testing.kafka import Cluster, Kafka39, Kafka44
 
+NOW = time.time_ns() // 1_000_000
 VALUES = ["null" if record.value is None else record.value.decode() for record in RECORDS]
 
 
@@ -136,13 +141,17 @@ async def test_mirror_maker_continues_where_it_stopped(kafka39: Kafka39, kafka44
     assert nothing.error == "mirror-maker: no topic of the source matches the expression"
 
 
-async def test_mirror_maker_copies_neither_aborted_records_nor_markers(kafka39: Kafka39, kafka44: Kafka44) -> None:
+async def test_mirror_maker_copies_neither_aborted_records_nor_markers(
+    kafka39: Kafka39, kafka44: Kafka44, tmp_path: Path
+) -> None:
     topic = await topic_with_records(kafka44)
     end_transactions(kafka44, topic, 1, False, True, False)
-    clusters = ("--source", kafka44.bootstrap, "--target", kafka39.bootstrap)
-    assert (await output("mirror-maker", *clusters, "--include", topic, "--until-caught-up"))[
-        -1
-    ] == "301 records copied"
+    source, target = tmp_path / "source.properties", tmp_path / "target.properties"
+    source.write_text(f"bootstrap.servers={kafka44.bootstrap}\ngroup.id={topic}\n")
+    target.write_text(f"bootstrap.servers={kafka39.bootstrap}\n")
+    mirror = ("mirror-maker", "--consumer.config", source, "--producer.config", target, "--num.streams", "2")
+    assert (await output(*mirror, "--include", topic, "--until-caught-up"))[-1] == "301 records copied"
+    assert topic in await output("consumer-groups", "--command-config", source, "--list")
     shown = ("--broker-list", kafka39.bootstrap, "--topic", topic, "--partition", "1", "--no-wait-at-logend")
     assert await output("simple-consumer-shell", *shown) == ["committed: True"]
 
@@ -172,6 +181,33 @@ async def test_consumer_groups(cluster: Cluster, topic: str) -> None:
     gone = await run("consumer-groups", *brokers, "--delete", "--group", topic)
     assert gone.error == "consumer-groups: 1 of 1 groups were not deleted"
     assert (await run("consumer-groups", *brokers, "--describe")).exit_status == 2
+
+
+async def test_killed_mirror_maker_loses_no_record(kafka39: Kafka39, kafka44: Kafka44) -> None:
+    topic = f"killed-{uuid.uuid4().hex[:8]}"
+    partition = TopicPartition(topic, 0)
+    values = [b"value %d" % number for number in range(60_000)]
+    async with await AdminClient.open(kafka39.bootstrap) as admin:
+        (await admin.create_topics({topic: NewTopic(partitions=1)})).raise_first()
+        await admin.wait_until_created([topic])
+        for start in range(0, len(values), 100):  # many small batches
+            batch = [(at, NOW, None, value) for at, value in enumerate(values[start : start + 100])]
+            await RecordSender(admin).send({partition: records.encode(batch)})
+    clusters = ("--source", kafka39.bootstrap, "--target", kafka44.bootstrap, "--include", topic, "--group", topic)
+    with Running("tools", "run", "mirror-maker", *clusters, "--commit-interval", "0.01") as running:
+        assert running.stdout.readline().startswith(b"copying 1 partitions")
+        assert b"records copied, progress committed" in running.stdout.readline()
+    assert (await run("mirror-maker", *clusters, "--until-caught-up")).error is None
+    found: list[bytes | None] = []
+    async with await AdminClient.open(kafka44.bootstrap) as admin:
+        fetcher = RecordFetcher(admin, max_wait_ms=100)
+        while True:
+            fetched = (await fetcher.fetch({partition: len(found)}))[partition]
+            assert isinstance(fetched, FetchedRecords)
+            found += [each.value for each in records.decode(fetched.records).records() if each.offset >= len(found)]
+            if len(found) >= fetched.high_watermark:
+                break
+    assert list(dict.fromkeys(found)) == values, "every record is there, in the order of the source"
 
 
 async def test_dump_log_segments_prints_what_kafka_prints(kafka39: Kafka39) -> None:

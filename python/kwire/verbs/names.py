@@ -44,8 +44,13 @@ async def _tokens(admin: AdminClient) -> Iterable[str]:
 
 
 async def _tools(admin: AdminClient) -> Iterable[str]:
-    output = (await admin.run_tool("help")).output
-    return [line.partition("\t")[0] for line in output.splitlines()]
+    from kwire.tools import tool_names
+
+    names = set(tool_names())
+    if admin.dialect == "kip4":
+        output = (await admin.run_tool("help")).output
+        names.update(line.partition("\t")[0] for line in output.splitlines())
+    return sorted(names)
 
 
 async def _topic_configs(admin: AdminClient) -> Iterable[str]:
