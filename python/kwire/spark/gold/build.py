@@ -37,7 +37,7 @@ from kwire.spark.session import require_utc
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from kwire.spark.gold.tables import GoldTable
     from kwire.spark.record import Record
@@ -95,9 +95,9 @@ def _build(spark: SparkSession, store: Store, record: Record, wanted: datetime |
     since = max((hour for hour in incidents_since if hour <= state.hour_of(first)), default=None)
     incidents_since = {hour: at for hour, at in incidents_since.items() if since is not None and hour <= since}
     oldest = since or state.hour_of(_first_poll(build))
+    build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
     for start, stop in _windows(since, oldest, end):
         _build_window(build, start, stop, _state_time(oldest, stop, end), incidents_since)
-    build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
     for hour in state.superfluous(incidents_since):
         del incidents_since[hour]
     build.forget_states(set(build.states()) - incidents_since.keys())
@@ -172,10 +172,13 @@ def _build_window(
         (config_changes.CHANGES, days.between(changed, "at", start, stop)),
     ):
         build.replace(table, rows if start is None else rows.where(f.col("at") >= f.lit(start)), start)
-    seen = signals.signals(agreed, metadata, brokers, changed, first_window=start is None)
-    build.replace(signals.TABLE, days.between(seen, "at", start, stop), start)
-    diagnosed_since = _diagnose(build, start, incidents_since)
-
+    seen = days.between(
+        signals.signals(agreed, metadata, brokers, changed, first_window=start is None), "at", start, stop
+    )
+    seen = seen.select(*(f.col(column.name).cast(column.type) for column in signals.TABLE.columns))
+    seen = seen.persist(StorageLevel.MEMORY_AND_DISK)
+    build.replace(signals.TABLE, seen, start)
+    diagnosed_since = _diagnose(build, start, seen, incidents_since)
     if as_of is not None and (start is None or as_of > start):
         state.keep(
             build,
@@ -184,20 +187,34 @@ def _build_window(
             agreed=agreed,
             config_polls=config_polls,
         )
+    agreed.count()  # the tables are written from it at once, and none of their tasks shall compute it again
+    build.write()
+    if as_of is not None and (start is None or as_of > start):
         incidents_since[as_of] = _oldest_open_incident(build, diagnosed_since, as_of)
-    for persisted in (metadata, periods, agreed, changed):
+    for persisted in (metadata, periods, agreed, changed, seen):
         persisted.unpersist()
 
 
-def _diagnose(build: GoldBuild, start: datetime | None, incidents_since: dict[datetime, datetime]) -> datetime | None:
+def _diagnose(
+    build: GoldBuild, start: datetime | None, seen: DataFrame, incidents_since: dict[datetime, datetime]
+) -> datetime | None:
     """Diagnose everything since the beginning of the oldest incident that had not ended at `start`.
+
+    Args:
+        build: the build.
+        start: the beginning of the window.
+        seen: the signals of the window.
+        incidents_since: for each hour with a state, from when on incidents are diagnosed again.
 
     Returns:
         That beginning; None is the beginning of the history.
     """
-    since = None if start is None else min(incidents_since.get(start, start), start)
-    seen = days.between(build.table(signals.TABLE, since), "at", since, None)
-    build.replace(incidents.TABLE, incidents.incidents(seen.drop("date", "hour")), since)
+    if start is None:
+        build.replace(incidents.TABLE, incidents.incidents(seen), None)
+        return None
+    since = min(incidents_since.get(start, start), start)
+    earlier = days.between(build.table(signals.TABLE, since), "at", since, start).drop("date", "hour")
+    build.replace(incidents.TABLE, incidents.incidents(earlier.unionByName(seen)), since)
     return since
 
 

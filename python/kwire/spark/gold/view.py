@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -24,7 +26,7 @@ from kwire.spark.writing import MANIFEST, PartitionWriter, WrittenFile, entries_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from kwire.spark.gold.tables import GoldTable
     from kwire.spark.store import Store
@@ -86,12 +88,16 @@ class GoldView:
 
 
 class GoldBuild(GoldView):
-    """A build that continues a record. `commit` makes its files visible."""
+    """A build that continues a record.
+
+    `replace` and `keep_state` plan what is written, `write` writes it in one job, and `commit` makes it visible.
+    """
 
     def __init__(self, spark: SparkSession, store: Store, record: Record) -> None:
         super().__init__(spark, Snapshot(store.location, record.number, record.progress.versions))
         self._store = store
         self._current: dict[str, list[DataFile]] = {}
+        self._planned: list[_Planned] = []
 
     def files(self, table: str) -> list[DataFile]:
         """Return the files of a table as the build has changed it."""
@@ -107,7 +113,7 @@ class GoldBuild(GoldView):
         kept = [] if since is None else [file for file in self.files(table.folder) if days.is_before(file, since)]
         # One file per hour, whatever the parallelism was: each file costs readers time.
         task = PartitionWriter(self.snapshot.location, table.folder, table.arrow, ("date", "hour"), table.time)
-        self._current[table.folder] = [*kept, *_run(dated.repartition("date", "hour"), task)]
+        self._planned.append(_Planned(kept, dated.repartition("date", "hour"), task))
 
     def keep_state(self, part: str, as_of: datetime, rows: DataFrame) -> None:
         """Write a part of the state at the beginning of an hour."""
@@ -117,7 +123,17 @@ class GoldBuild(GoldView):
         self._store.create({folder: Layout(stored, (AS_OF,))})
         task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,), None)
         kept = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
-        self._current[folder] = [*kept, *_run(rows.withColumn(AS_OF, f.lit(stamp)), task)]
+        self._planned.append(_Planned(kept, rows.withColumn(AS_OF, f.lit(stamp)), task))
+
+    def write(self) -> None:
+        """Write all tables that are planned."""
+        manifests = [each.rows.mapInArrow(each.task.run, MANIFEST) for each in self._planned]
+        entries = entries_of(reduce(DataFrame.union, manifests).collect()) if manifests else []
+        for each in self._planned:
+            folder = each.task.folder
+            new = [file.data_file for file in entries if isinstance(file, WrittenFile) and file.table == folder]
+            self._current[folder] = [*each.kept, *new]
+        self._planned.clear()
 
     def forget_states(self, hours: set[datetime]) -> None:
         """Delete the states at the beginning of some hours."""
@@ -144,6 +160,9 @@ class GoldBuild(GoldView):
 STATE_FOLDERS = ("gold/_last_reports", "gold/_agreed", "gold/_config_polls")
 
 
-def _run(rows: DataFrame, task: PartitionWriter) -> list[DataFile]:
-    written = rows.mapInArrow(task.run, MANIFEST).collect()
-    return [entry.data_file for entry in entries_of(written) if isinstance(entry, WrittenFile)]
+class _Planned(NamedTuple):
+    """What becomes of a table: the files that it keeps, and the rows that are added."""
+
+    kept: list[DataFile]
+    rows: DataFrame
+    task: PartitionWriter
