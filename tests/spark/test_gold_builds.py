@@ -38,7 +38,9 @@ def test_small_build_runs_few_tasks_in_default_session(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str | None] = []
-    monkeypatch.setattr(gold, "build", lambda session, _: seen.append(session.conf.get("spark.sql.shuffle.partitions")))
+    monkeypatch.setattr(
+        gold, "build", lambda session, *_: seen.append(session.conf.get("spark.sql.shuffle.partitions"))
+    )
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     for setting in ("200", "2"):
         spark.conf.set("spark.sql.shuffle.partitions", setting)  # the fixture restores it
