@@ -187,7 +187,7 @@ def _build_window(
             agreed=agreed,
             config_polls=config_polls,
         )
-    agreed.count()  # the tables are written from it at once, and none of their tasks shall compute it again
+    agreed.count()  # computed once, before the tasks that write tables from it run side by side
     build.write()
     if as_of is not None and (start is None or as_of > start):
         incidents_since[as_of] = _oldest_open_incident(build, diagnosed_since, as_of)
