@@ -136,7 +136,8 @@ class ChangeFeed:
             await self._add("broker-reachable", reported | {"text": f"broker {poll.broker_id} responds again"})
         for event in poll.events:
             await self._add(_name(type(event)), reported | {"text": str(event), "event": json_value(event)})
-        self._polled.set()
+        if not poll.suspect:  # what a suspect response lists is not compared with later ones
+            self._polled.set()
 
     async def _add(self, name: str, data: dict[str, Any]) -> None:
         async with self._changed:
