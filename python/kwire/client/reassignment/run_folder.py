@@ -49,9 +49,12 @@ def cluster_folder(state: Path | None, cluster_id: str | None) -> Path:
 
 
 def newest_run(folder: Path) -> Path | None:
-    """Return the folder of the newest run of a cluster; None if there is none."""
-    runs = sorted(each.parent for each in folder.glob(f"*/{JOURNAL}"))
-    return runs[-1] if runs else None
+    """Return the folder of the newest run of a cluster; None if there is none.
+
+    A run without a complete event was killed before it began, and does not count.
+    """
+    runs = sorted((each.parent for each in folder.glob(f"*/{JOURNAL}")), reverse=True)
+    return next((run for run in runs if _has_events(run)), None)
 
 
 def read_run(run: Path) -> RunState:
@@ -173,6 +176,11 @@ def _append(path: Path, line: str) -> None:
         file.write(line)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _has_events(run: Path) -> bool:
+    with (run / JOURNAL).open("rb") as file:
+        return file.readline().endswith(b"\n")
 
 
 def _remove_cut_off_line(path: Path) -> None:
