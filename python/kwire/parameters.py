@@ -9,6 +9,7 @@ an option named after it; `bool` makes a flag, `list[...]` an option that can be
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
@@ -26,6 +27,10 @@ __all__ = [
     "parse_assignment",
     "parse_configs",
 ]
+
+
+MAP_ENTRY = re.compile(r"([^=\[]+\[.*?\])\s*(=)(.*)", re.DOTALL)
+"""A config that is an entry of a map, with words between brackets that may contain `=`."""
 
 
 class Danger(IntEnum):
@@ -136,14 +141,15 @@ def _without_none(kind: Any) -> Any:
 
 
 def parse_configs(texts: Sequence[str]) -> Mapping[str, str]:
-    """Return configs from texts such as `retention.ms=1000`.
+    """Return configs from texts such as `retention.ms=1000` or `topic_security['pci']=true`.
 
     Raises:
         InvalidArgument: a text has no `=`, or a key is given twice.
     """
     configs: dict[str, str] = {}
     for text in texts:
-        key, equals, value = text.partition("=")
+        entry = MAP_ENTRY.fullmatch(text)
+        key, equals, value = entry.groups() if entry is not None else text.partition("=")
         if not key or not equals:
             raise InvalidArgument(f"{text!r} is not a config: write KEY=VALUE")
         if key in configs:

@@ -9,6 +9,7 @@ from kwire.verbs.changes import InvalidArgument, parse_assignment, parse_configs
 
 def test_configs_are_keys_and_values() -> None:
     assert parse_configs(["a=1", "b=x=y", "c="]) == {"a": "1", "b": "x=y", "c": ""}
+    assert parse_configs(["a['x=y','z']=1=2", "b=[c]=d"]) == {"a['x=y','z']": "1=2", "b": "[c]=d"}
 
 
 @pytest.mark.parametrize(
