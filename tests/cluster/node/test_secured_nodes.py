@@ -375,6 +375,32 @@ async def test_nodes_with_mutual_tls(
             await brokers_seen(controller, ConnectionConfig(tls=TlsConfig(ca=foreign.certificate)))
 
 
+async def test_certificates_are_mapped_to_principals(
+    server: EmbeddedZooKeeper, authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    """KIP-371: by the first rule that matches; a client without a matching rule is not connected."""
+    properties = tls_properties(tmp_path / "node", authority) | {
+        "listener.security.protocol.map": "ADMIN:SSL",
+        "security.inter.broker.protocol": "SSL",
+        "ssl.client.auth": "required",
+        "ssl.principal.mapping.rules": "RULE:^CN=(node|alice)$/$1/U",
+        "authorizer.class.name": ACL_AUTHORIZER,
+        "super.users": "User:NODE",
+    }
+
+    def client(name: str) -> ConnectionConfig:
+        issued = certificate(authority.issue(name))
+        return ConnectionConfig(tls=TlsConfig(ca=authority.certificate, certificate=issued))
+
+    async with secured(await new_root(server), properties, 1) as (node,):
+        endpoint = Endpoint(node.host, node.port)
+        for name, code in (("alice", 29), ("node", 0)):
+            async with await Connection.open(endpoint, config=client(name)) as connection:
+                assert (await connection.send(creation("orders"))).topics[0].error_code == code
+        with pytest.raises(ConnectionFault):
+            await brokers_seen(node, client("eve"))
+
+
 async def test_nodes_with_sasl_over_tls(
     server: EmbeddedZooKeeper, authority: CertificateAuthority, tmp_path: Path
 ) -> None:

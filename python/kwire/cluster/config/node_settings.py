@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire.cluster.config.principal_mapping import DEFAULT_RULES, PrincipalRule
 from kwire.cluster.config.setting import Level, SettingError, setting, settings_of
 from kwire.cluster.config.value_types import (
     ADDRESS,
@@ -21,6 +22,7 @@ from kwire.cluster.config.value_types import (
     FEATURES,
     LISTENER_PROTOCOLS,
     MECHANISMS,
+    PRINCIPAL_RULES,
     PRINCIPALS,
     PROTOCOL_VERSION,
     SASL_MECHANISMS,
@@ -198,6 +200,11 @@ class NodeSettings:
     """The password of the file."""
     ssl_client_auth: str = setting("ssl.client.auth", one_of("none", "requested", "required"), "none")
     """Whether clients with TLS must have a certificate. Their principal is its subject, such as `User:CN=alice,O=x`."""
+    ssl_principal_rules: tuple[PrincipalRule, ...] = setting(
+        "ssl.principal.mapping.rules", PRINCIPAL_RULES, DEFAULT_RULES
+    )
+    """How the subject of a certificate becomes the name of a principal: by the first rule that matches (KIP-371). The
+    connection of a client without a matching rule is closed."""
     ssl_identification: str | None = setting("ssl.endpoint.identification.algorithm", TEXT)
     """`https`, the default: the certificates of other nodes must have their host name. Empty: they need not."""
     sasl_mechanisms: tuple[str, ...] = setting("sasl.enabled.mechanisms", SASL_MECHANISMS, ())

@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.cluster.config.principal_mapping import parse_rules
 from kwire.cluster.zookeeper.brokers import SECURITY_PROTOCOLS
 from kwire.cluster.zookeeper.features import MAX_LEVEL
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
@@ -220,6 +221,7 @@ ADVERTISED_ADDRESS = ValueType("an address that others can connect to, not 0.0.0
 ENSEMBLE = ValueType("host:port,host:port/chroot", _ensemble)
 FEATURES = ValueType("name:min-max or name:min-max:safe, separated by commas", _features)
 CREDENTIALS = ValueType("user:password", _credentials)
+PRINCIPAL_RULES = ValueType("DEFAULT or RULE:pattern/replacement/[LU], separated by commas", parse_rules)
 SECRET = ValueType("a secret", Secret)
 LISTENER_PROTOCOLS = ValueType("LISTENER:PROTOCOL, separated by commas", _listener_protocols)
 SASL_MECHANISMS = ValueType(f"a list of {', '.join(MECHANISMS)}", _list_of(MECHANISMS))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import AsyncExitStack
+from functools import partial
 from random import uniform
 from typing import TYPE_CHECKING
 
@@ -105,7 +106,8 @@ class Node:
 
     def _make_listener(self, protocol: str) -> Listener:
         security, dispatcher = self._security, self._dispatcher
-        identify = identify_by_sasl(security.mechanisms) if has_sasl(protocol) else identify_by_connection
+        by_certificate = partial(identify_by_connection, rules=self.settings.ssl_principal_rules)
+        identify = identify_by_sasl(security.mechanisms) if has_sasl(protocol) else by_certificate
         return Listener(
             dispatcher.dispatch,
             self,
