@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.spark import ingest_task
+from kwire.spark import ingest_task, pipeline
 from kwire.spark.bronze import MissingPollTime
 from kwire.spark.ingest_task import _with_cluster
 from kwire.spark.pipeline import Pipeline
@@ -139,3 +139,13 @@ def test_frames_without_poll_time_are_rejected_and_nothing_is_ingested(ingest: I
     assert refused.value.rows == 1
     assert ingest.polled() == []
     assert ingest.pipeline.snapshot().number == 0
+
+
+def test_files_of_stream_are_merged(ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "BATCHES_MERGED", 3)
+    for number in range(4):
+        frames = table(ingest.spark, ingest.folder / "tables", response(number, topic("x")))
+        ingest.pipeline.ingest(frames, batch=("query", number))
+
+    assert [len(ingest.pipeline.snapshot().paths(name)) for name in ("polls", "bronze", "topics")] == [2, 2, 1]
+    assert len(ingest.polled()) == 4

@@ -21,6 +21,7 @@ from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, r
 from kwire.spark.datasource import register
 from kwire.spark.ingest_report import IngestReport
 from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
+from kwire.spark.maintenance import optimize
 from kwire.spark.paths import capture_path
 from kwire.spark.record import LATE, Change, DataFile, Record, reporter_key
 from kwire.spark.session import sized_shuffles
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+BATCHES_MERGED = 64
+"""After how many batches of a stream the small files of the tables are merged."""
 
 FIRST_DATE, NEVER = "1970-01-01", "9999"
 
@@ -83,7 +87,7 @@ class Pipeline:
         """Ingest frames in any order: each becomes a row of bronze, and each change in it a row of silver.
 
         Frames that were ingested before change nothing. Frames older than the last ones of their broker reopen the day
-        that they belong to.
+        that they belong to. Every 64 batches of a stream, small files are merged.
 
         Args:
             frames: rows of bronze; missing columns are null, and other columns are ignored (`normalize`).
@@ -100,6 +104,8 @@ class Pipeline:
             return self._ingest(frames, record, lambda change: change.streams.update([batch] if batch else []))
 
         report = self._store.transact(run)
+        if batch is not None and (batch[1] + 1) % BATCHES_MERGED == 0:
+            optimize(self._store)
         report.seconds = time.monotonic() - started
         return report
 
