@@ -108,22 +108,32 @@ def test_import_takes_at_most_20_ms() -> None:
 LIST_TOPICS = """
 import sys
 from kwire.cli.program import run
-assert run(["-b", {bootstrap!r}, "topics", "list"]) == 0
+assert run(["-b", {bootstrap!r}, *{words!r}]) == 0
 print(*sorted(sys.modules), file=sys.stderr)
 """
 
 
 def test_command_imports_the_messages_that_it_sends() -> None:
     with FakeCluster(topics=3, partitions=1) as cluster:
-        program = LIST_TOPICS.format(bootstrap=cluster.bootstrap)
+        program = LIST_TOPICS.format(bootstrap=cluster.bootstrap, words=["topics", "list"])
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     loaded = set(done.stderr.split())
     messages = {module.rpartition(".")[2] for module in loaded if module.startswith("kwire.messages.kafka.")}
     assert messages == {"api_versions", "error_codes", "metadata"}
-    assert not loaded & {"kwire.client.security", "rich", "yaml"}
+    assert not loaded & {"kwire.client.security", "prompt_toolkit", "rich", "yaml"}
     values = {module for module in loaded if module.startswith("kwire.client.admin.") and module.endswith("_values")}
     assert not values
+
+
+def test_scripts_of_the_shell_do_without_a_prompt() -> None:
+    with FakeCluster(topics=3, partitions=1) as cluster:
+        program = LIST_TOPICS.format(bootstrap=cluster.bootstrap, words=["shell"])
+        arguments = [sys.executable, "-c", program]
+        done = subprocess.run(arguments, input="topics list;", capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("NAME")
+    assert not set(done.stderr.split()) & {"prompt_toolkit", "rich", "yaml"}
 
 
 def test_public_names_of_the_admin_client_exist() -> None:
