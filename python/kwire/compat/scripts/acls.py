@@ -9,7 +9,7 @@ from kwire.compat.options import ScriptOption, UsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from kwire.client.admin import AclBinding, AclBindingFilter, AdminClient, PatternType, ResourceType
     from kwire.compat.options import Values
@@ -151,11 +151,21 @@ async def _listed(admin: AdminClient, values: Values) -> list[AclBinding]:
 
 
 async def _remove(run: ScriptRun, admin: AdminClient) -> None:
+    from dataclasses import replace
+
+    from kwire.client.admin import AclOperation
+
     values = run.values
-    exact = values.all("allow-principal") or values.all("deny-principal") or values.all("operation")
-    filters: Sequence[AclBindingFilter] = (
-        [each.exact_filter() for each in _bindings(values)] if exact else _filters(values)
-    )
+    if values.all("allow-principal") or values.all("deny-principal"):
+        filters = [each.exact_filter() for each in _bindings(values)]
+    elif "operation" in values:
+        filters = [
+            replace(filter, operation=AclOperation[operation])
+            for filter in _filters(values)
+            for operation in _operations(values, filter.resource_type)
+        ]
+    else:
+        filters = _filters(values)
     if "force" not in values:
         print("Are you sure you want to delete the ACLs of the resources? (y/n)")
         if sys.stdin.readline().strip().lower() != "y":
