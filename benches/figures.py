@@ -32,6 +32,7 @@ TOPICS = (
     "polling",
     "capture",
     "spark",
+    "live",
     "zookeeper",
     "controller",
     "node",
