@@ -117,6 +117,10 @@ VARYING = (
 """What differs between runs, as regular expressions with replacements."""
 
 
+JAVA_LOG = ("SLF4J", "log4j:", "[2", " (", "\tat ")
+"""Beginnings of lines of stderr that belong to the log of Java."""
+
+
 class Outcome(NamedTuple):
     """What a run of a script printed.
 
@@ -133,9 +137,7 @@ class Outcome(NamedTuple):
     @classmethod
     def of(cls, code: int, out: str, err: str) -> Outcome:
         """Return an outcome without what varies."""
-        lines = [
-            line for line in err.splitlines() if line.strip() and not line.startswith(("SLF4J", "[2", " (", "\tat "))
-        ]
+        lines = [line for line in err.splitlines() if line.strip() and not line.startswith(JAVA_LOG)]
         return cls(code, _normal(out), _normal(lines[0]) if lines else "")
 
 
