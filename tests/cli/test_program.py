@@ -76,10 +76,10 @@ def test_every_option_has_help(name: str) -> None:
 @each_command
 def test_examples_in_help_are_valid(name: str) -> None:
     """Examples are parsed but not run, because some name files."""
-    examples = re.findall(r"^ +(?:.*\| )?kwire (\w+) (.*)$", command(name).help or "", re.MULTILINE)
+    examples = re.findall(r"^ +(?:.*\| )?(?:kwire|kafka) (\w+) (.*)$", command(name).help or "", re.MULTILINE)
     assert examples
     for named, words in examples:
-        arguments = shlex.split(re.split(r" \| | && |\)", words)[0])
+        arguments = shlex.split(re.split(r" \| | < | && |\)", words)[0])
         called = command(named)
         if isinstance(called, click.Group):
             called = called.commands[arguments.pop(0)]
