@@ -160,8 +160,14 @@ def test_live_source_of_a_stream_connects_with_client_properties(
     secured44: Kafka44, security: ClusterSecurity, tmp_path: Path
 ) -> None:
     """Spark pickles the source for its own process, which reads the file and polls."""
+    from pyspark.sql.types import BinaryType, StructType
+
+    from kwire.spark.bronze import COLUMNS
     from kwire.spark.datasource import KwireSource
 
+    schema = StructType()
+    for column in COLUMNS:
+        schema.add(column, BinaryType())  # a stream that only looks for new rows needs the names
     properties = security.write_properties(tmp_path / "client.properties", "SCRAM-SHA-512")
     options = {
         "path": str(tmp_path / "capture"),
@@ -170,7 +176,7 @@ def test_live_source_of_a_stream_connects_with_client_properties(
         "interval": "0.1",
     }
     source = KwireSource(options)
-    pickled = pickle.dumps(source.streamReader(source.schema()))  # type: ignore[arg-type]  # it is not looked at
+    pickled = pickle.dumps(source.streamReader(schema))
     program = (
         "import pickle, sys, time; reader = pickle.load(sys.stdin.buffer)\n"
         "while not reader.latestOffset()['row']: time.sleep(0.05)\n"
