@@ -50,8 +50,10 @@ def test_one_of_three_servers_is_lost_during_a_batch(
                 requesting = pool.submit(request, scenario, admin, topics)
                 killing.join()
                 responses = requesting.result()
-            check(f"ZooKeeper {lost} of three lost during a batch", cluster, scenario, topics, responses)
-            victim.start(60)
+            try:
+                check(f"ZooKeeper {lost} of three lost during a batch", cluster, scenario, topics, responses)
+            finally:
+                victim.start(60)
         check_new_work(cluster, admin)
 
 

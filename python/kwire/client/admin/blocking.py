@@ -61,6 +61,7 @@ class BlockingAdminClient:
     reassign_partitions = _blocking(AdminClient.reassign_partitions)
     cancel_reassignments = _blocking(AdminClient.cancel_reassignments)
     list_reassignments = _blocking(AdminClient.list_reassignments)
+    describe_eligible_leaders = _blocking(AdminClient.describe_eligible_leaders)
     elect_leaders = _blocking(AdminClient.elect_leaders)
     list_offsets = _blocking(AdminClient.list_offsets)
     delete_records = _blocking(AdminClient.delete_records)
