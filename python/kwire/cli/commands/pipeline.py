@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import time
 import warnings
 from datetime import timedelta
@@ -269,6 +270,9 @@ def _stream(
 ) -> None:
     """Ingest captures until interrupted or for some seconds, and then everything that is captured by then."""
     from kwire.spark.streaming import CaptureStreams
+
+    # Spark's handler cancels all jobs, so the batch in progress would fail instead of being finished.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def report(added: IngestReport) -> None:
         if streaming.metrics is not None:
