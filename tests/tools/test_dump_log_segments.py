@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ TIME = 1_700_000_000_000
 NAME = "00000000000000000005.log"
 
 
-def batch(offset: int, count: int, **fields: object) -> bytes:
+def batch(offset: int, count: int, **fields: Any) -> bytes:
     made = [
         Record(
             offset=offset + at,
@@ -26,7 +27,7 @@ def batch(offset: int, count: int, **fields: object) -> bytes:
         )
         for at in range(count)
     ]
-    return records.encode(made, base_offset=offset, **fields)  # type: ignore[arg-type]  # any of its options
+    return records.encode(made, base_offset=offset, **fields)
 
 
 @pytest.fixture

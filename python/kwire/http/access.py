@@ -75,7 +75,7 @@ class Token:
     """A token of a file.
 
     Attributes:
-        name: who has it.
+        name: the principal that the token stands for.
         role: what it permits.
         digest: the SHA-256 of its text.
     """

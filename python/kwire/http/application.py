@@ -234,7 +234,7 @@ def _confirm(given: bool | str, typed_name: str | None, question: str) -> None:
 
 
 def _audit(verb: Verb[Any], request: Request, options: Mapping[str, Any], outcome: str, seconds: float) -> None:
-    """Log who has changed something. Arguments are not logged: values of configs may be secrets."""
+    """Log the principal and the verb of a change. Arguments are not logged: values of configs may be secrets."""
     log.info(
         "%s ran %s %s%s from %s: %s (%.3f s)",
         request.state.principal,

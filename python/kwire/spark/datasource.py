@@ -140,7 +140,7 @@ class KwireSource(DataSource):
         columns = tuple(schema.names)
         return reader_class(folder, first, stop, self._selection(), columns, self._flag("ignoreDamaged"))
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         folder, start, cluster = self._folder(), self._row_number("fromRow", 0), self._cluster()
         columns, ignore_damaged = tuple(schema.names), self._flag("ignoreDamaged")
         for option, limit_class in (("maxFilesPerTrigger", "ReadMaxFiles"), ("maxBytesPerTrigger", "ReadMaxBytes")):
@@ -277,7 +277,7 @@ class CaptureReader(DataSourceReader):
 class PushdownCaptureReader(CaptureReader):
     """Applies filters of a query while it reads. Spark rejects such readers where pushdown is disabled."""
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # Spark's name
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         self._selection = self._selection.narrowed(filters)
         return filters
 
@@ -305,7 +305,7 @@ class BaseCaptureStreamReader(DataSourceStreamReader):
         self._columns = columns
         self._ignore_damaged = ignore_damaged
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name
+    def initialOffset(self) -> dict[str, Any]:
         return {"row": self._start, "fingerprint": ""}
 
     def poll(self) -> None:
@@ -340,7 +340,7 @@ class CaptureStreamReader(BaseCaptureStreamReader):
     """Reads all new rows in each micro-batch."""
 
     # The signature of Spark 4.0 and 4.1, which later versions accept too.
-    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  # Spark's name
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # Spark before 4.2 calls it without arguments
         self.poll()
         return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
 

@@ -44,13 +44,13 @@ class LimitedCaptureStreamReader(BaseCaptureStreamReader, SupportsTriggerAvailab
         self._limit = limit
         self._target: int | None = None
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's name
+    def getDefaultReadLimit(self) -> ReadLimit:
         return self._limit
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
+    def prepareForTriggerAvailableNow(self) -> None:
         self._target = rows_in_capture(self._folder)
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802  # Spark's name
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         self.poll()
         found = segments(self._folder)
         first = self.first_row(start)

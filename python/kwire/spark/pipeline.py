@@ -193,7 +193,7 @@ class Pipeline:
         """Return a table of silver or gold, `bronze`, or `ingests`, after the newest commit.
 
         Raises:
-            KeyError: there is no such table.
+            KeyError: the table does not exist.
         """
         return self.snapshot().table(name)
 

@@ -133,7 +133,7 @@ class PipelineSnapshot:
         """Return a table of silver or gold, or `bronze`.
 
         Raises:
-            KeyError: there is no such table.
+            KeyError: the table does not exist.
         """
         if name == "bronze":
             from kwire.spark.bronze import DDL
@@ -147,7 +147,7 @@ class PipelineSnapshot:
         """Return the files of a table, for DuckDB, polars, and other readers of Parquet.
 
         Raises:
-            KeyError: there is no such table.
+            KeyError: the table does not exist.
         """
         if name in SILVER_SCHEMAS:
             return self._snapshot.paths(f"silver/{name}")

@@ -70,7 +70,7 @@ async def describe_topics(
         with_overrides_only: print only topics that override configs, without their partitions.
 
     Raises:
-        ToolFailed: the expression is a name, and there is no topic of this name.
+        ToolFailed: the expression is the name of a topic that does not exist.
     """
     names = sorted(await matching_topics(admin, pattern))
     if pattern is not None and not names and re.fullmatch(r"[\w.-]+", pattern):

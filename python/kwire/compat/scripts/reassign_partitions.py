@@ -252,17 +252,13 @@ async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets) -> None:
             if index in moves.get(name, {}):
                 moving = True
                 run.print(f"Reassignment of partition {name}-{index} is still in progress.")
-            elif partition is None:
-                run.print(
-                    f"There is no active reassignment of partition {name}-{index}, but replica set is  rather than "
-                    f"{','.join(map(str, replicas))}."
-                )
-            elif partition.replicas == replicas:
+            elif partition is not None and partition.replicas == replicas:
                 run.print(f"Reassignment of partition {name}-{index} is completed.")
             else:
-                run.print(
+                found = () if partition is None else partition.replicas
+                run.print(  # the text of Kafka's script, which has two blanks for a partition that does not exist
                     f"There is no active reassignment of partition {name}-{index}, but replica set is "
-                    f"{','.join(map(str, partition.replicas))} rather than {','.join(map(str, replicas))}."
+                    f"{','.join(map(str, found))} rather than {','.join(map(str, replicas))}."
                 )
     run.print()
     if not moving and not any(moves.values()):
