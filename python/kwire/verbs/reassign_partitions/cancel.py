@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 from kwire.client.reassignment import RunFolder
 from kwire.client.reassignment.run_folder import is_over, read_run
 from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.execution_options import JournalFolder
 from kwire.verbs.reassignments import RunSummary, executor, explain, newest_run_of, summary
-from kwire.verbs.verb import Danger, Option, Rows, Run, verb
+from kwire.verbs.verb import Danger, Rows, Run, verb
 
 
 @verb(Danger.CHANGES, examples=("reassign-partitions cancel",))
 async def cancel(
     run: Run,
-    journal: Annotated[
-        Path | None,
-        Option("The folder for journals of all clusters [default: ~/.local/state/kwire/reassign].", "FOLDER"),
-    ] = None,
+    journal: JournalFolder = None,
 ) -> Rows[RunSummary]:
     """Cancel the moves in progress of the newest run, and remove its throttles.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire.verbs.execution import ExecutionRequest, execute_file
+from kwire.verbs.execution_options import BatchSize, JournalFolder, MovesPerBroker, Throttle
 from kwire.verbs.reassignments import RunSummary, read_file
 from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
@@ -20,21 +21,12 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 async def execute(
     run: Run,
     file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE", document=True)],
-    throttle: Annotated[
-        str | None, Option("Bytes a second that a broker may send and receive, such as 50M.", "RATE")
-    ] = None,
-    batch_size: Annotated[
-        str | None, Option("Bytes that a batch copies [default: 10G for each broker].", "SIZE")
-    ] = None,
-    moves_per_broker: Annotated[
-        int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N")
-    ] = 5,
+    throttle: Throttle = None,
+    batch_size: BatchSize = None,
+    moves_per_broker: MovesPerBroker = 5,
     no_elections: Annotated[bool, Option("Leave leaders where they are.")] = False,
     force: Annotated[bool, Option("Start although the plan is old or the cluster is not healthy.")] = False,
-    journal: Annotated[
-        Path | None,
-        Option("The folder for journals of all clusters [default: ~/.local/state/kwire/reassign].", "FOLDER"),
-    ] = None,
+    journal: JournalFolder = None,
 ) -> Rows[RunSummary]:
     """Execute a plan batch by batch, and follow it to its end.
 

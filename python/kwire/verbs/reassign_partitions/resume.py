@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 from kwire.client.reassignment import RunFolder
 from kwire.client.reassignment.run_folder import is_over, read_run
 from kwire.reassign.journal import EventKind, Phase
 from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.execution_options import JournalFolder
 from kwire.verbs.reassignments import RunSummary, explain, follow, newest_run_of, summary
-from kwire.verbs.verb import Danger, Option, Rows, Run, verb
+from kwire.verbs.verb import Danger, Rows, Run, verb
 
 
 @verb(Danger.CHANGES, examples=("reassign-partitions resume",))
 async def resume(
     run: Run,
-    journal: Annotated[
-        Path | None,
-        Option("The folder for journals of all clusters [default: ~/.local/state/kwire/reassign].", "FOLDER"),
-    ] = None,
+    journal: JournalFolder = None,
 ) -> Rows[RunSummary]:
     """Continue the newest run after Ctrl-C or a crash, and remove its throttles at the end."""
     path, state = await newest_run_of(run, journal)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from kwire.client.reassignment.run_folder import ROLLBACK, is_over
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.execution import ExecutionRequest, execute_file
+from kwire.verbs.execution_options import BatchSize, JournalFolder, MovesPerBroker, Throttle
 from kwire.verbs.reassignments import RunSummary, newest_run_of, read_file
 from kwire.verbs.verb import Danger, Option, Rows, Run, verb
 
@@ -18,22 +18,13 @@ from kwire.verbs.verb import Danger, Option, Rows, Run, verb
 )
 async def rollback(
     run: Run,
-    throttle: Annotated[
-        str | None, Option("Bytes a second that a broker may send and receive, such as 50M.", "RATE")
-    ] = None,
-    batch_size: Annotated[
-        str | None, Option("Bytes that a batch copies [default: 10G for each broker].", "SIZE")
-    ] = None,
-    moves_per_broker: Annotated[
-        int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N")
-    ] = 5,
+    throttle: Throttle = None,
+    batch_size: BatchSize = None,
+    moves_per_broker: MovesPerBroker = 5,
     force: Annotated[
         bool, Option("Start although replicas have changed since, or the cluster is not healthy.")
     ] = False,
-    journal: Annotated[
-        Path | None,
-        Option("The folder for journals of all clusters [default: ~/.local/state/kwire/reassign].", "FOLDER"),
-    ] = None,
+    journal: JournalFolder = None,
 ) -> Rows[RunSummary]:
     """Move partitions back to where they were before the newest run, which must be complete or cancelled."""
     path, state = await newest_run_of(run, journal)

@@ -11,6 +11,7 @@ from kwire.reassign.plan import moves_of
 from kwire.reassign.schedule import BatchLimits, batches
 from kwire.reassign.simulator import simulate as course_of
 from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.execution_options import BatchSize, MovesPerBroker
 from kwire.verbs.plan_options import snapshot_of
 from kwire.verbs.reassignments import parse_size, read_file
 from kwire.verbs.rows import column
@@ -49,12 +50,8 @@ async def simulate(
     run: Run,
     file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE", document=True)],
     throttle: Annotated[str, Option("Bytes a second of each broker [default: 50M].", "RATE")] = "50M",
-    batch_size: Annotated[
-        str | None, Option("Bytes that a batch copies [default: 10G for each broker].", "SIZE")
-    ] = None,
-    moves_per_broker: Annotated[
-        int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N")
-    ] = 5,
+    batch_size: BatchSize = None,
+    moves_per_broker: MovesPerBroker = 5,
     snapshot: Annotated[
         Path | None,
         Option("Take sizes from a snapshot or a capture instead of the cluster.", "PATH", document=True),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kwire.client.reassignment import newest_run, read_progress, read_run
 from kwire.client.reassignment.run_folder import running_process
 from kwire.readable import bar
 from kwire.reassign.snapshot import PartitionKey
+from kwire.verbs.execution_options import JournalFolder
 from kwire.verbs.reassignments import explain, runs_of
 from kwire.verbs.rows import column
 from kwire.verbs.verb import Failure, Option, Rows, Run, verb
@@ -53,10 +53,7 @@ class MovingPartition:
 async def status(
     run: Run,
     sample: Annotated[float, Option("Seconds over which the rate is measured [default: 1].", "SECONDS")] = 1.0,
-    journal: Annotated[
-        Path | None,
-        Option("The folder for journals of all clusters [default: ~/.local/state/kwire/reassign].", "FOLDER"),
-    ] = None,
+    journal: JournalFolder = None,
 ) -> Rows[MovingPartition]:
     """List the reassignments in progress, by whichever tool, and explain the newest run of this one."""
     topics = await run.admin.list_reassignments()
