@@ -19,7 +19,7 @@ from kwire.cluster.controller.metadata_broadcast import GAP
 from kwire.cluster.controller.update_position import UpdatePosition
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.metadata_cache import FULL_UPDATE
-from kwire.cluster.zookeeper import ActiveController, ControllerEpoch, SessionState, Znode, ZnodeError
+from kwire.cluster.zookeeper import ActiveController, ControllerEpoch, EntityConfig, SessionState, Znode, ZnodeError
 from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, SessionExpired, StoreClosed
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -79,7 +79,10 @@ class MetadataUpdates:
             if metadata.is_stale(request):
                 log.warning("the controller epoch was lowered", known=metadata.controller_epoch, epoch=epoch)
                 metadata.set_controller(broker_id, epoch)
-            await session.configs.read(metadata.new_topics(request))
+            new_topics = metadata.new_topics(request)
+            if new_topics:  # their creation wrote no notification, so nothing would correct what is read too early
+                await catch_up(session.store, EntityConfig.path("topics", new_topics[0]))
+                await session.configs.read(new_topics)
         except ConnectionLost:
             log.info("cannot apply metadata without a connection to ZooKeeper")
             return ErrorCode.REQUEST_TIMED_OUT
@@ -112,15 +115,24 @@ class MetadataUpdates:
         return code
 
 
+async def catch_up(store: Store, path: str) -> None:
+    """Let the server of this session catch up with the server of the controller: it may lag behind.
+
+    Raises:
+        ConnectionLost: the session is suspended.
+    """
+    if store.state == SessionState.SUSPENDED:
+        raise ConnectionLost(path)
+    await store.sync(path)
+
+
 async def is_current_controller(store: Store, broker_id: int, epoch: int) -> bool:
     """Return whether ZooKeeper names `broker_id` as the controller of `epoch`.
 
     Raises:
         ConnectionLost: the session is suspended.
     """
-    if store.state == SessionState.SUSPENDED:
-        raise ConnectionLost(ControllerEpoch.path())
-    await store.sync(ControllerEpoch.path())  # the server we are connected to may lag behind the election
+    await catch_up(store, ControllerEpoch.path())
     controller, controller_epoch = await store.get_many([ActiveController.path(), ControllerEpoch.path()])
     for znode in (controller, controller_epoch):
         if isinstance(znode, NotAuthorized):
