@@ -12,10 +12,11 @@ import resource
 import statistics
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
-from kwire.client import admin
+from kwire.late_names import module_of_names
 from kwire.testing import FakeCluster
 
 NEVER_LOADED = {
@@ -136,6 +137,27 @@ def test_scripts_of_the_shell_do_without_a_prompt() -> None:
     assert not set(done.stderr.split()) & {"prompt_toolkit", "rich", "yaml"}
 
 
-def test_public_names_of_the_admin_client_exist() -> None:
-    assert [name for name in admin.__all__ if not hasattr(admin, name)] == []
-    assert set(admin.__all__) <= set(dir(admin))
+@pytest.mark.parametrize(
+    "package",
+    [
+        "kwire",
+        "kwire.client",
+        "kwire.client.admin",
+        "kwire.cluster.zookeeper",
+        "kwire.reference",
+        "kwire.spark",
+        "kwire.testing",
+    ],
+)
+def test_packages_have_the_names_of_their_stubs(package: str) -> None:
+    module = import_module(package)
+    names = set(module_of_names(package))
+
+    assert names == set(module.__all__)
+    assert names <= set(dir(module))
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_misspelled_public_name_is_an_error() -> None:
+    with pytest.raises(AttributeError, match=r"module 'kwire.client' has no attribute 'Pollar'"):
+        import_module("kwire.client").__getattr__("Pollar")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kwire.cli.message_names import DIALECTS, find_by_name
-from kwire.cli.parameter_types import Named, Time
+from kwire.cli.parameter_types import FiniteRange, Named, Time
 from kwire.declare.introspect import describe
 from kwire.messages import UnknownMessage
 
@@ -89,12 +89,8 @@ def time_window_options(command: Command) -> Command:
 
 def command_config_option(command: Command) -> Command:
     """Add `--command-config`; `load_command_config` reads the file."""
-    return click.option(
-        "--command-config",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Connect with the TLS and SASL settings of this client.properties.",
-    )(command)
+    description = "Connect with the TLS and SASL settings of this client.properties."
+    return file_option("--command-config", description=description)(command)
 
 
 def load_command_config(
@@ -116,6 +112,38 @@ def load_command_config(
     for warning in properties.warnings:
         print(f"Warning: {warning}", file=sys.stderr)
     return properties
+
+
+def file_option(*names: str, description: str) -> Callable[[Command], Command]:
+    """Add an option with the path of a file."""
+    return click.option(*names, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=description)
+
+
+def ready_file_option(content: str, condition: str) -> Callable[[Command], Command]:
+    """Add `--ready-file`.
+
+    Args:
+        content: what the file contains.
+        condition: when it is written.
+    """
+    return file_option("--ready-file", description=f"Write {content} as JSON once {condition}.")
+
+
+def interval_option(*short: str, description: str, least: float) -> Callable[[Command], Command]:
+    """Add `--interval`: by default 1 second, at least `least` seconds.
+
+    Args:
+        short: short forms of the option.
+    """
+    return click.option(
+        *short,
+        "--interval",
+        type=FiniteRange(min=least),
+        default=1.0,
+        show_default=True,
+        metavar="SECONDS",
+        help=description,
+    )
 
 
 def color_option(command: Command) -> Command:

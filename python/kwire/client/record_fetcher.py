@@ -90,10 +90,7 @@ class RecordFetcher:
                 for each in topic.partitions
             }
 
-        found = await at_leaders(self._router, offsets, send)
-        return {
-            partition: each if isinstance(each, AdminError) else _fetched(each) for partition, each in found.items()
-        }
+        return await at_leaders(self._router, offsets, send, _fetched)
 
     async def fetch_from(
         self, broker_id: int, offsets: Mapping[TopicPartition, int]

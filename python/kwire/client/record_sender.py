@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
@@ -77,10 +78,7 @@ class RecordSender:
                 for each in topic.partition_responses
             }
 
-        found = await at_leaders(self._router, batches, send)
-        return {
-            partition: each if isinstance(each, AdminError) else each.base_offset for partition, each in found.items()
-        }
+        return await at_leaders(self._router, batches, send, attrgetter("base_offset"))
 
     def _request(self, partitions: Sequence[TopicPartition], batches: Mapping[TopicPartition, bytes]) -> ProduceRequest:
         return ProduceRequest(

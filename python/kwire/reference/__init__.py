@@ -11,22 +11,10 @@ mistake. `decode`, `encode`, and `validate` have the results and errors of the f
 
 from __future__ import annotations
 
+from kwire.late_names import late_names
 from kwire.reference.decoder import decode, validate
 from kwire.reference.encoder import encode
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from kwire.reference.value_spans import Span, spans
-
 __all__ = ["Span", "decode", "encode", "spans", "validate"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import `spans` on first use: only tools need it."""
-    if name in ("Span", "spans"):
-        from kwire.reference import value_spans
-
-        return getattr(value_spans, name)
-    raise AttributeError(f"module 'kwire.reference' has no attribute {name!r}")
+__getattr__, __dir__ = late_names(__name__)

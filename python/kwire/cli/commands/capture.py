@@ -11,7 +11,7 @@ import click
 
 from kwire.cli.cluster_choice import choose_cluster
 from kwire.cli.cluster_options import choosing_options, merge
-from kwire.cli.options import require
+from kwire.cli.options import interval_option, require
 from kwire.cli.parameter_types import FiniteRange
 from kwire.cli.verb_errors import exit_code
 
@@ -28,15 +28,7 @@ CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
 
 @click.command(params=[*choosing_options()])
 @click.argument("out", type=click.Path(path_type=Path, file_okay=False), metavar="OUT")
-@click.option(
-    "-i",
-    "--interval",
-    type=FiniteRange(min=0.01),
-    default=1.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Poll each broker at this interval.",
-)
+@interval_option("-i", description="Poll each broker at this interval.", least=0.01)
 @click.option("--duration", type=FiniteRange(min=0), metavar="SECONDS", help="Stop after this time  [default: at ^C]")
 @click.option("-d", "--dialect", type=click.Choice(["kafka", "kip4"]), help="Use this dialect  [default: detect]")
 @click.option("--one", is_flag=True, help="Poll one broker instead of all brokers.")

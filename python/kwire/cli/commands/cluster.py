@@ -15,7 +15,7 @@ import click
 
 from kwire.child_process import is_running
 from kwire.cli.commands.node import parse_assignment
-from kwire.cli.options import require
+from kwire.cli.options import ready_file_option, require
 from kwire.ready_file import prepare, remove, write_atomically
 
 if TYPE_CHECKING:
@@ -75,12 +75,7 @@ def cluster() -> None:
     metavar="HOST:PORT,...[/PATH]",
     help="Use this running ZooKeeper. [default: start one]",
 )
-@click.option(
-    "--ready-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the addresses as JSON once the cluster is ready.",
-)
+@ready_file_option("the addresses", "the cluster is ready")
 def up(
     nodes: int,
     data: Path | None,

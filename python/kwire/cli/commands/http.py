@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kwire.cli.cluster_choice import choose_cluster
 from kwire.cli.cluster_options import cluster_options, merge
-from kwire.cli.options import require
-from kwire.cli.parameter_types import FiniteRange
+from kwire.cli.options import file_option, interval_option, ready_file_option, require
 from kwire.protocol.endpoint import Endpoint
 from kwire.ready_file import prepare
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kwire.cli.cluster_choice import ClusterChoice
     from kwire.http.access import Token
 
@@ -29,12 +29,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Address to listen on; port 0 is a free one. Other addresses than loopback require --tokens.",
 )
-@click.option(
-    "--tokens",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="TOML file with the tokens that requests must have, and their roles.",
-)
+@file_option("--tokens", description="TOML file with the tokens that requests must have, and their roles.")
 @click.option(
     "--anonymous",
     type=click.Choice(["none", "read", "change"]),
@@ -42,32 +37,10 @@ if TYPE_CHECKING:
     show_default=True,
     help="Role of requests from this machine if there are no tokens.",
 )
-@click.option(
-    "--certificate",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Serve HTTPS with this PEM certificate chain.",
-)
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="PEM private key  [default: that in --certificate]",
-)
-@click.option(
-    "--interval",
-    type=FiniteRange(min=0.05),
-    default=1.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time between two polls of a broker while a client reads the changes.",
-)
-@click.option(
-    "--ready-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write url and pid as JSON once the server listens.",
-)
+@file_option("--certificate", description="Serve HTTPS with this PEM certificate chain.")
+@file_option("--key", description="PEM private key  [default: that in --certificate]")
+@interval_option(description="Time between two polls of a broker while a client reads the changes.", least=0.05)
+@ready_file_option("url and pid", "the server listens")
 def http(
     listen: str,
     tokens: Path | None,

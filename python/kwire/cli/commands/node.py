@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kwire.cli.options import require
+from kwire.cli.options import ready_file_option, require
 from kwire.ready_file import prepare
 
 
@@ -32,12 +32,7 @@ from kwire.ready_file import prepare
 @click.option(
     "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Set any property. Can be given several times."
 )
-@click.option(
-    "--ready-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write id, host, port, metrics_port, and pid as JSON once the node has joined the cluster.",
-)
+@ready_file_option("id, host, port, metrics_port, and pid", "the node has joined the cluster")
 @click.option("--end-with", type=int, metavar="PID", help="Stop when this process ends.")
 @click.option(
     "--log-level",

@@ -7,10 +7,11 @@ from the producers of partitions, as Kafka's own tool does, and ended with a mar
 from __future__ import annotations
 
 import time
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin.errors import AdminError
-from kwire.client.admin.leaders import at_leaders
+from kwire.client.admin.leaders import at_leaders, by_partition
 from kwire.client.admin.transactions import ProducerDescription, TransactionDescription, TransactionOperations
 
 if TYPE_CHECKING:
@@ -86,7 +87,6 @@ class HangingTransactionOperations(TransactionOperations):
                 coordinator is.
             OutcomeUnknown: the response was lost.
         """
-        from kwire.client.admin.group_values import TopicPartition
         from kwire.messages.kafka.write_txn_markers import (
             WritableTxnMarker,
             WritableTxnMarkerTopic,
@@ -104,14 +104,9 @@ class HangingTransactionOperations(TransactionOperations):
         async def send(leader: Broker, of_leader: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
             del of_leader  # there is only one
             answer = await self._router.command(WriteTxnMarkersRequest(markers=(marker,)), leader)
-            return {
-                TopicPartition(topic.name, each.partition_index): each
-                for result in answer.response.markers
-                for topic in result.topics
-                for each in topic.partitions
-            }
+            return by_partition(topic for result in answer.response.markers for topic in result.topics)
 
-        _accepted((await at_leaders(self._router, [partition], send))[partition])
+        _accepted((await at_leaders(self._router, [partition], send, attrgetter("error_code")))[partition])
 
 
 def _accepted(result: Any) -> Any:

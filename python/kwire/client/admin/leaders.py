@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.cluster_router import FIRST_PAUSE, Broker, attempt, back_off
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Send: TypeAlias = Callable[[Broker, Sequence[TopicPartition]], Awaitable[Mapping[TopicPartition, Any]]]
 
+Result = TypeVar("Result")
+
 MOVED = frozenset({ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 """Error codes of a partition that has another leader now: the request had no effect on it."""
 LEADERLESS_SECONDS = 5.0
@@ -27,14 +29,15 @@ LEADERLESS_SECONDS = 5.0
 
 
 async def at_leaders(
-    router: ClusterRouter, partitions: Iterable[TopicPartition], send: Send
-) -> dict[TopicPartition, Any]:
+    router: ClusterRouter, partitions: Iterable[TopicPartition], send: Send, result: Callable[[Any], Result]
+) -> dict[TopicPartition, Result | AdminError]:
     """Send requests for partitions to their leaders, and again to the new leader of a partition that has moved.
 
     Leaders that the client knows already are not looked up.
 
     Args:
-        send: sends one request to a broker for some partitions, and returns a result with `error_code` for each.
+        send: sends one request to a broker for some partitions, and returns a part of the response for each.
+        result: converts a part of a response, unless its `error_code` is an error.
 
     Returns:
         The result, or an AdminError, for each partition.
@@ -58,7 +61,8 @@ async def at_leaders(
         unfinished = retried
         if unfinished:  # an old entry of the cache may be the reason, so the first look-up does not wait
             pause = await back_off(pause) if pause else FIRST_PAUSE
-    return {each: _result(each, found.get(each)) for each in wanted}
+    answers = {each: _answer(each, found.get(each)) for each in wanted}
+    return {each: answer if isinstance(answer, AdminError) else result(answer) for each, answer in answers.items()}
 
 
 async def _leaders(
@@ -96,6 +100,13 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return grouped
 
 
+def by_partition(topics: Iterable[Any]) -> dict[TopicPartition, Any]:
+    """Return the partitions of a response. `topics` have `name` and `partitions`, which have `partition_index`."""
+    from kwire.client.admin.group_values import TopicPartition
+
+    return {TopicPartition(topic.name, each.partition_index): each for topic in topics for each in topic.partitions}
+
+
 def _patience(router: ClusterRouter, partition: TopicPartition, result: Any, started: float) -> float:
     """Return the seconds for which a partition with this result is tried again."""
     code = getattr(result, "code", None) if isinstance(result, Exception) else getattr(result, "error_code", None)
@@ -107,8 +118,8 @@ def _patience(router: ClusterRouter, partition: TopicPartition, result: Any, sta
     return router.timeout if isinstance(result, Exception) or code is None or code in MOVED else 0.0
 
 
-def _result(partition: TopicPartition, result: Any) -> Any:
-    """Return the result of a partition, or its error.
+def _answer(partition: TopicPartition, result: Any) -> Any:
+    """Return the part of a response for a partition, or its error.
 
     Raises:
         ConnectionFault: the leader did not respond.

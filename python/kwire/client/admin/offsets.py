@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from kwire.client.admin.errors import AdminError
-from kwire.client.admin.leaders import at_leaders, by_topic
+from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin.cluster_router import Broker, ClusterRouter
+    from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import OffsetSpec, PartitionOffset, TopicPartition
     from kwire.messages.kafka.delete_records import DeleteRecordsRequest
     from kwire.messages.kafka.list_offsets import ListOffsetsRequest
@@ -55,24 +56,16 @@ class OffsetOperations:
             )
 
         async def send(leader: Broker, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
-            response = (await self._router.read(request(partitions), leader)).response
-            return {
-                TopicPartition(topic.name, each.partition_index): each
-                for topic in response.topics
-                for each in topic.partitions
-            }
+            return by_partition((await self._router.read(request(partitions), leader)).response.topics)
 
-        found = await at_leaders(self._router, specs, send)
-        return {
-            partition: each
-            if isinstance(each, AdminError)
-            else PartitionOffset(
-                None if each.offset < 0 else each.offset,
-                None if each.timestamp < 0 else each.timestamp,
-                None if each.leader_epoch < 0 else each.leader_epoch,
+        def result(found: Any) -> PartitionOffset:
+            return PartitionOffset(
+                None if found.offset < 0 else found.offset,
+                None if found.timestamp < 0 else found.timestamp,
+                None if found.leader_epoch < 0 else found.leader_epoch,
             )
-            for partition, each in found.items()
-        }
+
+        return await at_leaders(self._router, specs, send, result)
 
     async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | AdminError]:
         """Delete the records of partitions before an offset. The command is repeated: it has the same effect again.
@@ -105,14 +98,7 @@ class OffsetOperations:
 
         async def send(leader: Broker, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
             # -1 is another offset if records were written meanwhile, but records that exist now go in any case.
-            response = (await self._router.command(request(partitions), leader, repeatable=True)).response
-            return {
-                TopicPartition(topic.name, each.partition_index): each
-                for topic in response.topics
-                for each in topic.partitions
-            }
+            answer = await self._router.command(request(partitions), leader, repeatable=True)
+            return by_partition(answer.response.topics)
 
-        found = await at_leaders(self._router, before, send)
-        return {
-            partition: each if isinstance(each, AdminError) else each.low_watermark for partition, each in found.items()
-        }
+        return await at_leaders(self._router, before, send, attrgetter("low_watermark"))

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.coordinators import KeyType, at_coordinators
-from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
-from kwire.client.admin.leaders import at_leaders, by_topic
+from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.cluster_router import Broker, ClusterRouter
     from kwire.client.admin.coordinators import Result
+    from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import TopicPartition
 
 
@@ -126,7 +126,6 @@ class TransactionOperations:
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, tuple[ProducerDescription, ...] | AdminError]:
         """Return the active producers of partitions, as their leaders report them. Errors: 3 unknown partition."""
-        from kwire.client.admin.group_values import TopicPartition
         from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
 
         async def send(leader: Broker, of_leader: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
@@ -136,18 +135,10 @@ class TransactionOperations:
                     for topic, indexes in by_topic(of_leader).items()
                 )
             )
-            response = (await self._router.read(request, leader)).response
-            return {
-                TopicPartition(topic.name, each.partition_index): each
-                for topic in response.topics
-                for each in topic.partitions
-            }
+            return by_partition((await self._router.read(request, leader)).response.topics)
 
-        found = await at_leaders(self._router, tuple(partitions), send)
-        return {
-            partition: each
-            if isinstance(each, AdminError)
-            else tuple(
+        def result(found: Any) -> tuple[ProducerDescription, ...]:
+            return tuple(
                 ProducerDescription(
                     producer.producer_id,
                     producer.producer_epoch,
@@ -156,7 +147,7 @@ class TransactionOperations:
                     None if producer.current_txn_start_offset < 0 else producer.current_txn_start_offset,
                     None if producer.coordinator_epoch < 0 else producer.coordinator_epoch,
                 )
-                for producer in each.active_producers
+                for producer in found.active_producers
             )
-            for partition, each in found.items()
-        }
+
+        return await at_leaders(self._router, tuple(partitions), send, result)

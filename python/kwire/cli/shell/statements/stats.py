@@ -8,7 +8,8 @@ import click
 
 from kwire.cli.cluster_options import OUTPUTS
 from kwire.cli.colors import Paint
-from kwire.cli.parameter_types import FiniteRange, Named
+from kwire.cli.options import interval_option
+from kwire.cli.parameter_types import Named
 from kwire.cli.row_output import print_rows
 from kwire.cli.shell.lag_history import LagTrend
 from kwire.cli.shell.lag_monitor import LagMonitor
@@ -23,14 +24,7 @@ SAMPLES = 2
 @click.command
 @click.argument("topics", nargs=-1, type=Named("topics"), metavar="[TOPIC]...")
 @click.option("--group", "groups", multiple=True, type=Named("groups"), metavar="GROUP", help="Only these groups.")
-@click.option(
-    "--interval",
-    type=FiniteRange(min=0.1),
-    default=1.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time between two samples.",
-)
+@interval_option(description="Time between two samples.", least=0.1)
 @click.option(
     "--count",
     type=click.IntRange(min=1),

@@ -1,0 +1,17 @@
+from kwire.client.admin import AdminClient as AdminClient
+from kwire.client.admin import BlockingAdminClient as BlockingAdminClient
+from kwire.client.blocking_poller import BlockingPoller as BlockingPoller
+from kwire.client.connection import Connection as Connection
+from kwire.client.connection import TimedResponse as TimedResponse
+from kwire.client.connection_config import ConnectionConfig as ConnectionConfig
+from kwire.client.poll import Poll as Poll
+from kwire.client.poll import Statistics as Statistics
+from kwire.client.polled_requests import PolledRequest as PolledRequest
+from kwire.client.polled_requests import broker_configs as broker_configs
+from kwire.client.polled_requests import topic_configs as topic_configs
+from kwire.client.poller import Poller as Poller
+from kwire.metadata.events import MetadataEvent as MetadataEvent
+from kwire.protocol.endpoint import Endpoint as Endpoint
+from kwire.protocol.errors import AuthenticationFailed as AuthenticationFailed
+from kwire.protocol.errors import ConnectionFault as ConnectionFault
+from kwire.protocol.errors import TlsHandshakeFailed as TlsHandshakeFailed
