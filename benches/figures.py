@@ -33,6 +33,7 @@ TOPICS = (
     "capture",
     "spark",
     "live",
+    "gold_cost",
     "zookeeper",
     "controller",
     "node",

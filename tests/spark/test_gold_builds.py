@@ -55,6 +55,29 @@ def test_small_build_runs_few_tasks_in_default_session(
     assert seen == ["4", "200", "2", "2"]
 
 
+def test_hourly_build_runs_few_jobs_in_default_session(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    pipeline.ingest(table(spark, tmp_path / "bronze", *_polls_with_outage_of_broker_3(range(30))))
+    pipeline.gold()
+    pipeline.ingest(table(spark, tmp_path / "bronze", *_polls_with_outage_of_broker_3(range(30, 60))))
+    default = {"spark.sql.adaptive.enabled": "true", "spark.sql.autoBroadcastJoinThreshold": "10485760b"}
+    before = {name: str(spark.conf.get(name)) for name in default}
+    for name, value in default.items():
+        spark.conf.set(name, value)
+
+    spark.sparkContext.setJobGroup("hourly build", "")
+    try:
+        pipeline.gold()
+        left = {name: spark.conf.get(name) for name in default}
+    finally:
+        spark.sparkContext.setJobGroup("", "")
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("hourly build")) <= 5
+    assert left == default
+
+
 def test_escape_glob_escapes_every_wildcard() -> None:
     assert escape_glob("/a b/[1]{x}*?\\") == "/a b/\\[1\\]\\{x\\}\\*\\?\\\\"
 

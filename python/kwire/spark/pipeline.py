@@ -24,7 +24,7 @@ from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.maintenance import optimize
 from kwire.spark.paths import capture_path
 from kwire.spark.record import LATE, Change, DataFile, Record, reporter_key
-from kwire.spark.session import sized_shuffles
+from kwire.spark.session import sized_queries
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.snapshot import PipelineSnapshot, Snapshot, read_files
 from kwire.spark.store import Store
@@ -388,7 +388,7 @@ class Pipeline:
         """
         from kwire.spark.gold import build
 
-        with sized_shuffles(self.spark, _largest_day(self._store.snapshot())):
+        with sized_queries(self.spark, _largest_day(self._store.snapshot())):
             build(self.spark, self._store, hours)
 
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:

@@ -27,6 +27,9 @@ SPARK_SUBMIT_VARIABLE = "SPARK_ENV_LOADED"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 FEWEST_PARTITIONS = 4
+COMPILED_BYTES = 16 << 20
+"""Compressed silver from which on generated code pays off."""
+
 PARTITION_BYTES = 4 << 20
 """Compressed silver for one shuffle partition: about 50 MB of rows."""
 
@@ -83,23 +86,36 @@ def use_driver_python(spark: SparkSession) -> None:
 
 
 @contextmanager
-def sized_shuffles(spark: SparkSession, size: int) -> Iterator[None]:
-    """Run queries with few shuffle partitions for little data.
+def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
+    """Run queries with the settings that suit the size of their input, and restore those of the session at the end.
 
-    A session has 200 by default, and each costs more than the rows of a small build. The setting of the session is an
-    upper bound, and is restored at the end.
+    - Few shuffle partitions for little data: a session has 200 by default, and each costs more than the rows of a small
+      build. The setting of the session is an upper bound.
+    - No adaptive execution and no broadcasts: each shuffle and each broadcast would be a job of its own, and the sizes
+      are known.
+    - No generated code for little data: compiling it takes longer than running the queries.
 
     Args:
         spark: the session.
         size: bytes of the compressed files that the queries read.
     """
-    before = str(spark.conf.get(SHUFFLE_PARTITIONS))
+    known = str(spark.conf.get(SHUFFLE_PARTITIONS))
     wanted = max(FEWEST_PARTITIONS, -(-size // PARTITION_BYTES))
-    spark.conf.set(SHUFFLE_PARTITIONS, str(min(int(before), wanted)))
+    settings = {
+        SHUFFLE_PARTITIONS: str(min(int(known), wanted)),
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+    }
+    if size < COMPILED_BYTES:
+        settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    before = {name: str(spark.conf.get(name)) for name in settings}
     try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
         yield
     finally:
-        spark.conf.set(SHUFFLE_PARTITIONS, before)
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 def require_utc(spark: SparkSession) -> None:

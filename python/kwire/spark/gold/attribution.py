@@ -38,7 +38,7 @@ def attribute_unanswered(polls: DataFrame, later_polls: DataFrame, brokers: Data
     # Skip endpoints that several clusters or brokers claim.
     owners = owners.where("owner = other_owner and owner_id <=> other_owner_id")
     owners = owners.select("endpoint", "owner", "owner_id")
-    rows = unattributed.join(f.broadcast(owners), "endpoint", "left")
+    rows = unattributed.join(owners, "endpoint", "left")
     same_broker = (f.col("broker_id") < 0) | f.col("broker_id").eqNullSafe(f.col("owner_id"))
     attributed = f.col("owner").isNotNull() & same_broker & (f.col("kind") == "error")
     if brokers.where("cluster_id = ''").isEmpty() and not brokers.isEmpty():

@@ -66,7 +66,7 @@ def broker_load(transitions: DataFrame, periods: DataFrame) -> DataFrame:
         f.sum(f.col("side.sign") * f.col("holds")).alias("holds"),
     )
     bounds = periods.groupBy("cluster_id").agg(f.max("end").alias("end"), f.min("start").alias("start"))
-    return steps.join(f.broadcast(bounds), "cluster_id").groupBy("cluster_id").applyInArrow(_loads, TABLE.ddl)
+    return steps.join(bounds, "cluster_id").groupBy("cluster_id").applyInArrow(_loads, TABLE.ddl)
 
 
 def _loads(steps: pa.Table) -> pa.Table:

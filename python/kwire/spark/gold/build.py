@@ -13,6 +13,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import functions as f
 
@@ -223,9 +225,8 @@ def _oldest_open_incident(build: GoldBuild, since: datetime | None, as_of: datet
 
     An incident that began before `since` has ended, or it would have been diagnosed again.
     """
-    known = build.table(incidents.TABLE, since)
-    lasting = known.where(f.col("ended_at").isNull() | (f.col("ended_at") >= f.lit(as_of - MARGIN)))
-    oldest = lasting.where(f.col("began_at") < f.lit(as_of)).agg(f.min("began_at").alias("at")).first()
-    if oldest is None or oldest["at"] is None:
-        return as_of
-    return state.hour_of(oldest["at"].astimezone(UTC))
+    known = build.arrow(incidents.TABLE, since, ("began_at", "ended_at"))
+    lasting = pc.or_kleene(known["ended_at"].is_null(), pc.greater_equal(known["ended_at"], pa.scalar(as_of - MARGIN)))
+    began = known.filter(lasting)["began_at"]
+    oldest = pc.min(began.filter(pc.less(began, pa.scalar(as_of)))).as_py()
+    return as_of if oldest is None else state.hour_of(oldest.astimezone(UTC))

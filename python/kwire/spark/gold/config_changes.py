@@ -120,7 +120,7 @@ def changes(configs: DataFrame, config_polls: DataFrame) -> DataFrame:
     rows = rows.withColumn("left_at", left)
     incarnation = Window.partitionBy("cluster_id", "broker_id", "resource_type", "resource", "left_at")
     rows = rows.withColumn("known_since", f.min(f.when(~f.col("leaving"), f.col("at"))).over(incarnation))
-    rows = rows.join(f.broadcast(first), ["cluster_id", "broker_id"], "left")
+    rows = rows.join(first, ["cluster_id", "broker_id"], "left")
     settling = f.expr("interval 3 seconds")
     defaults = f.col("resource_type") == "cluster"
     described = f.when(defaults, f.col("at") > f.col("first") + settling).otherwise(f.col("at") > f.col("known_since"))
@@ -188,7 +188,7 @@ def drift(configs: DataFrame) -> DataFrame:
     inherited = counts.groupBy("cluster_id", "key").agg(
         f.max_by("value", f.struct("topics", "value")).alias("inherited_value")
     )
-    rows = own.join(f.broadcast(inherited), ["cluster_id", "key"], "left").where(
+    rows = own.join(inherited, ["cluster_id", "key"], "left").where(
         ~f.col("value").eqNullSafe(f.col("inherited_value"))
     )
     return rows.select(

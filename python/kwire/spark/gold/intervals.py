@@ -60,7 +60,7 @@ def intervals(transitions: DataFrame, configs: DataFrame) -> DataFrame:
     rows = transitions.where("present")
     needed = _min_isr(configs)
     rows = rows.join(
-        f.broadcast(needed),
+        needed,
         (rows["cluster_id"] == needed["of_cluster"])
         & (rows["topic"] == needed["of_topic"])
         & (rows["since"] >= needed["from_us"])

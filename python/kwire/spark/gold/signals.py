@@ -406,7 +406,7 @@ def _controller_signals(metadata: DataFrame) -> DataFrame:
     rows = rows.withColumn("changed", changed)
     share = f.avg(f.col("changed").cast("int"))
     steady = rows.groupBy("cluster_id").agg((share < STEADY_CONTROLLER).alias("steady"))
-    rows = rows.where("changed").join(f.broadcast(steady), "cluster_id").where("steady")
+    rows = rows.where("changed").join(steady, "cluster_id").where("steady")
     return rows.select(
         *_signal(
             SignalKind.CONTROLLER_CHANGED,

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -24,7 +26,7 @@ from kwire.spark.snapshot import Snapshot, read_files
 from kwire.spark.writing import MANIFEST, PartitionWriter, WrittenFile, entries_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -65,6 +67,14 @@ class GoldView:
         """
         schema = f"{table.ddl}, date string, hour int"
         return self._read(table.folder, schema, lambda file: days.is_between(file.partition["date"], since, None))
+
+    def arrow(self, table: GoldTable, since: datetime | None, columns: Sequence[str]) -> pa.Table:
+        """Read columns of a small table in the driver, from the day of `since` on and rows without an end."""
+        folder = self.snapshot.location.child(table.folder).files()
+        schema = pa.schema([table.arrow.field(name) for name in columns])
+        found = (file for file in self.files(table.folder) if days.is_between(file.partition["date"], since, None))
+        rows = (pq.read_table(file.path, columns=list(columns), filesystem=folder, partitioning=None) for file in found)
+        return pa.concat_tables([schema.empty_table(), *(each.cast(schema) for each in rows)])
 
     def states(self) -> list[datetime]:
         """Return the hours of which the state of gold is kept, ascending."""

@@ -70,8 +70,8 @@ def metadata_polls(polls: DataFrame) -> DataFrame:
         f.last(f.when(~failed, f.col("polled_at")), ignorenulls=True).over(earlier).alias("answered_before"),
     )
     gap = f.unix_micros("polled_at") - f.unix_micros("before")
-    usual = rows.groupBy("cluster_id", "broker_id").agg((f.percentile_approx(gap, 0.5) / 1e6).alias("interval"))
-    return rows.join(f.broadcast(usual), ["cluster_id", "broker_id"])
+    of_broker = Window.partitionBy("cluster_id", "broker_id")
+    return rows.withColumn("interval", f.percentile_approx(gap, 0.5).over(of_broker) / 1e6)
 
 
 def _failure() -> Expression:
