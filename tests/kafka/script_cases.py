@@ -6,8 +6,13 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.client.admin import BlockingAdminClient, TopicDescription
+from kwire.verbs.rows import topic_id_text
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kwire.testing.kafka import Cluster
 
 CASES = """
 kafka-topics --create --topic orders --partitions 2 --replication-factor 1 --config retention.ms=1000
@@ -19,6 +24,13 @@ kafka-topics --describe
 kafka-topics --describe --topic nosuch
 kafka-topics --describe --topic orders --under-replicated-partitions
 kafka-topics --describe --topics-with-overrides
+kafka-topics --describe --topic-id {topic_id}
+kafka-topics --describe --topic-id {topic_id} --topic nosuch
+kafka-topics --describe --topic-id AAAAAAAAAAAAAAAAAAAACQ
+kafka-topics --describe --topic-id AAAAAAAAAAAAAAAAAAAACQ --if-exists
+kafka-topics --describe --topic-id rubbish
+kafka-topics --list --topic-id {topic_id}
+kafka-topics --delete --topic-id {topic_id}
 kafka-topics --alter --topic orders --partitions 3
 kafka-topics --alter --topic orders --partitions 3
 kafka-topics --alter --topic nosuch --partitions 3
@@ -69,6 +81,14 @@ kafka-reassign-partitions --reassignment-json-file {files}/plan.json --verify
 kafka-reassign-partitions --reassignment-json-file {files}/plan.json --cancel
 kafka-reassign-partitions --list
 kafka-reassign-partitions --reassignment-json-file {files}/badplan.json --execute
+kafka-reassign-partitions --reassignment-json-file {files}/dirs.json --execute
+kafka-reassign-partitions --reassignment-json-file {files}/dirs.json --execute --replica-alter-log-dirs-throttle 5000
+kafka-reassign-partitions --reassignment-json-file {files}/dirs.json --execute --throttle 6000 --timeout 500
+kafka-reassign-partitions --reassignment-json-file {files}/dirs.json --verify
+kafka-reassign-partitions --reassignment-json-file {files}/dirs.json --cancel
+kafka-reassign-partitions --reassignment-json-file {files}/nodir.json --execute
+kafka-reassign-partitions --reassignment-json-file {files}/nodir.json --verify
+kafka-reassign-partitions --reassignment-json-file {files}/shortdirs.json --execute
 kafka-reassign-partitions
 kafka-reassign-partitions --execute
 kafka-reassign-partitions --reassignment-json-file /nosuch --execute
@@ -80,22 +100,52 @@ kafka-leader-election --election-type preferred
 kafka-leader-election
 kafka-features describe
 kafka-features upgrade --feature nosuch=1
+kafka-features upgrade
+kafka-features upgrade --feature nosuch
+kafka-features upgrade --metadata 2.8
+kafka-features downgrade --feature nosuch=1 --dry-run
+kafka-features disable --feature nosuch
+kafka-features disable
 kafka-log-dirs --describe
 kafka-log-dirs --describe --topic-list orders --broker-list 1
 kafka-log-dirs --describe --broker-list 9
 kafka-log-dirs
 kafka-metadata-quorum describe --status
 kafka-metadata-quorum describe --replication
+kafka-metadata-quorum describe
+kafka-metadata-quorum describe --status --replication
+kafka-metadata-quorum describe --status --human-readable
+kafka-metadata-quorum add-controller
+kafka-metadata-quorum --command-config {files}/controller.properties add-controller --dry-run
+kafka-metadata-quorum --command-config {files}/controller.properties add-controller
+kafka-metadata-quorum --command-config {files}/broker.properties add-controller
+kafka-metadata-quorum --command-config {files}/nofolder.properties add-controller
+kafka-metadata-quorum remove-controller --controller-id 9 --controller-directory-id AAAAAAAAAAAAAAAAAAAACQ --dry-run
+kafka-metadata-quorum remove-controller -i 9 -d AAAAAAAAAAAAAAAAAAAACQ
+kafka-metadata-quorum remove-controller -i 9 -d rubbish
 kafka-acls --list
 kafka-acls
 """.strip().splitlines()
 """Command lines without `--bootstrap-server`."""
 
+CONTROLLER = """\
+node.id=9
+process.roles=controller
+listeners=CONTROLLER://localhost:9999
+controller.listener.names=CONTROLLER
+"""
 FILES = {
     "plan.json": {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1]}]},
     "badplan.json": {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1]}] * 2},
     "move.json": {"version": 1, "topics": [{"topic": "orders"}]},
     "el.json": {"partitions": [{"topic": "orders", "partition": 0}]},
+    "dirs.json": {"partitions": [{"topic": "orders", "partition": 0, "replicas": [1], "log_dirs": ["{log_dir}"]}]},
+    "nodir.json": {"partitions": [{"topic": "orders", "partition": 0, "replicas": [1], "log_dirs": ["/nosuch"]}]},
+    "shortdirs.json": {"partitions": [{"topic": "orders", "partition": 0, "replicas": [1], "log_dirs": []}]},
+    "controller.properties": f"{CONTROLLER}log.dirs={{files}}\n",
+    "broker.properties": CONTROLLER.replace("process.roles=controller", "process.roles=broker"),
+    "nofolder.properties": CONTROLLER,
+    "meta.properties": "version=1\ncluster.id=x\nnode.id=9\ndirectory.id=AAAAAAAAAAAAAAAAAAAACQ\n",
 }
 
 VARYING = (
@@ -105,6 +155,9 @@ VARYING = (
     (r"(?<=HighWatermark:) +\d+", " OFFSET"),
     (r"(?<=AAAAAAAAAAAAAAAAAAAAAA\t)\d+ +", "OFFSET "),
     (r"\d{13}", "MILLISECONDS"),
+    (r"/\S+/broker-1/data", "FOLDER"),
+    (r"/tmp/[^\s:]+", "FILE"),
+    (r"(?<=Invalid UUID string: )\S+", "ID"),
     (r'(?<="logDir":")[^"]+', "FOLDER"),
     (r'(?<="size":)\d+', "0"),
     # Clusters with ZooKeeper and with KRaft have different texts.
@@ -159,13 +212,25 @@ def _normal_json(line: str) -> str:
     return json.dumps(document)
 
 
-def words(case: str, bootstrap: str, files: Path) -> list[str]:
+def words(case: str, cluster: Cluster, files: Path) -> list[str]:
     """Return the name of the script and its arguments."""
-    name, *arguments = case.format(files=files).split()
-    return [name, "--bootstrap-server", bootstrap, *arguments]
+    id = topic_id(cluster) if "{topic_id}" in case else ""
+    name, *arguments = case.format(files=files, topic_id=id).split()
+    return [name, "--bootstrap-server", cluster.bootstrap, *arguments]
 
 
-def write_files(folder: Path) -> None:
+def topic_id(cluster: Cluster) -> str:
+    """Return the id of the topic `orders`."""
+    with BlockingAdminClient(cluster.bootstrap) as admin:
+        described = admin.describe_topics(["orders"])["orders"]
+    assert isinstance(described, TopicDescription)
+    assert described.topic_id is not None
+    return topic_id_text(described.topic_id)
+
+
+def write_files(folder: Path, cluster: Cluster) -> None:
     """Write the files that cases name."""
     for name, content in FILES.items():
-        (folder / name).write_text(json.dumps(content))
+        text = content if isinstance(content, str) else json.dumps(content)
+        log_dir = cluster.folder / "broker-1" / "data"
+        (folder / name).write_text(text.replace("{log_dir}", str(log_dir)).replace("{files}", str(folder)))

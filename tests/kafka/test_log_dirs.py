@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from kwire.client.admin import AdminClient, BrokerNotFound, LogDir, NewTopic, NotSupported, TopicPartition
 from kwire.testing.kafka import Cluster, Kafka39, Kafka44
 from tests.cli.administration import Operator
-from tests.eventually import eventually
+from tests.eventually import eventually, eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +36,7 @@ async def test_rack_of_a_broker_is_described(two_directories: Cluster) -> None:
             await admin.list_topics_marked_for_deletion()
 
 
-async def test_replica_moves_to_another_directory(two_directories: Cluster) -> None:
+async def test_replica_moves_to_another_directory(two_directories: Cluster, tmp_path: Path) -> None:
     async with await AdminClient.open(two_directories.bootstrap) as admin:
         (await admin.create_topics({"orders": NewTopic(partitions=1, replication_factor=1)})).raise_first()
         await admin.wait_until_created(["orders"])
@@ -53,6 +56,12 @@ async def test_replica_moves_to_another_directory(two_directories: Cluster) -> N
             return (await directories())[0].path == target.path
 
         await eventually(moved, "the replica is in the other directory")
+        assert move_with_script(two_directories.bootstrap, before.path, tmp_path) == [
+            f"Successfully started moving log directory to {before.path} for replica orders-0 with broker 1 ",
+            "Reassignment of replica orders-0-1 completed successfully.",
+        ]
+        assert move_with_script(two_directories.bootstrap, target.path, tmp_path)[1].endswith("completed successfully.")
+
         moved_back = Operator(two_directories.bootstrap)
         move = ("log-dirs", "move", "orders", "--broker", "1", "--to", before.path)
         row = {"topic": "orders", "partition": 0, "broker": 1, "before": target.path, "after": before.path}
@@ -70,3 +79,23 @@ async def test_replica_moves_to_another_directory(two_directories: Cluster) -> N
         assert unknown.errors["orders-7"].name == "UNKNOWN_TOPIC_OR_PARTITION"
         with pytest.raises(BrokerNotFound):
             await admin.alter_replica_log_dirs(7, {ORDERS: target.path})
+
+
+def move_with_script(bootstrap: str, path: str, folder: Path) -> list[str]:
+    """Move the replica with `kafka-reassign-partitions`, and return what it prints about the log directory."""
+    plan = folder / "plan.json"
+    entry = {"topic": "orders", "partition": 0, "replicas": [1], "log_dirs": [path]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    script = ("kafka-reassign-partitions", "--bootstrap-server", bootstrap, "--reassignment-json-file", str(plan))
+
+    def printed(action: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "kwire.compat", *script, action], capture_output=True, text=True, check=True
+        )
+        return [line for line in done.stdout.splitlines() if "log directory" in line or "replica orders" in line]
+
+    started = printed("--execute")
+    ended = eventually_sync(
+        lambda: [line for line in printed("--verify") if "completed" in line], "the replica has moved"
+    )
+    return started + ended

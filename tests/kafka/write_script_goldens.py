@@ -24,14 +24,14 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for version, kind in (("3.9.1", Kafka39), ("4.4.0", Kafka44)):
         with kind() as cluster, tempfile.TemporaryDirectory() as files:
-            write_files(Path(files))
+            write_files(Path(files), cluster)
             outcomes = [_run(cluster, case, Path(files)) for case in CASES]
         lines = [json.dumps([case, *outcome]) for case, outcome in zip(CASES, outcomes, strict=True)]
         (FOLDER / f"{version}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _run(cluster: Cluster, case: str, files: Path) -> Outcome:
-    name, *arguments = words(case, cluster.bootstrap, files)
+    name, *arguments = words(case, cluster, files)
     assert name in MODULES
     [main, *_] = find_script(name).classes
     assert main.startswith("kafka.admin") == (name in OF_CORE)

@@ -33,6 +33,7 @@ class ScriptOption:
         value: the placeholder of its value; None for a flag.
         kind: the type of the value in Kafka's help: `String`, `Integer`, or `Long`.
         optional: whether the value may be missing.
+        short: its name after one dash; empty without one.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ScriptOption:
     value: str | None = None
     kind: str = "String"
     optional: bool = False
+    short: str = ""
 
 
 class Values:
@@ -134,7 +136,7 @@ def parse(options: Sequence[ScriptOption], arguments: Sequence[str]) -> Values:
 
 
 def _find(options: Sequence[ScriptOption], name: str) -> ScriptOption:
-    exact = [option for option in options if option.name == name]
+    exact = [option for option in options if name and name in (option.name, option.short)]
     found = exact or [option for option in options if name and option.name.startswith(name)]
     if len(found) != 1:
         hint = f" ({', '.join(option.name for option in found)})" if found else ""

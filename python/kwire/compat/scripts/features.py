@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from kwire.compat.options import ScriptOption, UsageError
@@ -68,13 +69,13 @@ async def _update(run: ScriptRun, command: str) -> None:
             levels[name] = 0
             continue
         if not level.isdigit():
-            raise UsageError(f"Can't parse feature=level string {text}: equals sign not found.")
+            raise ScriptFailed(f"Can't parse feature=level string {text}: equals sign not found.")
         levels[name] = int(level)
     metadata = values.get("metadata") or values.get("release-version")
     if metadata is not None:
         levels[METADATA] = _metadata_level(metadata)
     if not levels:
-        raise UsageError(f"You must specify at least one feature to {command}")
+        raise ScriptFailed(f"You must specify at least one feature to {command}")
     dry_run = "dry-run" in values
     admin = await run.admin()
     outcomes = await admin.update_features(
@@ -93,10 +94,12 @@ async def _update(run: ScriptRun, command: str) -> None:
 
 
 def _metadata_level(text: str) -> int:
+    if re.match(r"[012]\.", text):
+        raise ScriptFailed("Cannot specify a negative version level.")  # metadata.version begins with Kafka 3.0
     names = [name for name in METADATA_VERSIONS if name == text or name.startswith(f"{text}-")]
     if names:
         return METADATA_VERSIONS.index(names[-1]) + 1
-    raise UsageError(f"Unknown metadata.version '{text}'")
+    raise ScriptFailed(f"Unknown metadata.version '{text}'")
 
 
 features = Script(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire.compat.controller_file import read_controller
 from kwire.compat.options import ScriptOption, UsageError
-from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script
+from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed, parse_uuid
 from kwire.verbs.rows import topic_id_text
 
 if TYPE_CHECKING:
@@ -19,16 +21,29 @@ HEADER = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", 
 
 
 async def run(run: ScriptRun) -> None:
-    """Describe the quorum of KRaft controllers.
+    """Describe the quorum of KRaft controllers, or change its voters.
 
     Raises:
-        UsageError: the arguments do not fit together.
+        UsageError: the command is unknown or missing.
+        ScriptFailed: the arguments do not fit together, or the file of a controller is incomplete.
     """
+    if len(run.values.words) != 1:
+        raise UsageError("kafka-metadata-quorum: error: too few arguments")
+    [command] = run.values.words
+    if command not in COMMANDS:
+        choices = ", ".join(map(repr, COMMANDS))
+        raise UsageError(f"kafka-metadata-quorum: error: invalid choice: '{command}' (choose from {choices})")
+    await COMMANDS[command](run)
+
+
+async def _describe(run: ScriptRun) -> None:
     values = run.values
-    if values.words != ["describe"]:
-        raise UsageError("expected describe, which is the only command of this script that is supported")
-    if ("status" in values) == ("replication" in values):
-        raise UsageError("expected either --status or --replication")
+    if "status" in values and "replication" in values:
+        raise ScriptFailed("Only one of --status or --replication should be specified with describe sub-command")
+    if "status" in values and "human-readable" in values:
+        raise ScriptFailed("The option --human-readable is only supported along with --replication")
+    if "status" not in values and "replication" not in values:
+        raise ScriptFailed("One of --status or --replication must be specified with describe sub-command")
     admin = await run.admin()
     quorum = await admin.describe_quorum()
     if "status" in values:
@@ -36,6 +51,49 @@ async def run(run: ScriptRun) -> None:
         _print_status(run, quorum, cluster.cluster_id or "")
     else:
         _print_replication(run, quorum, human="human-readable" in values)
+
+
+async def _add(run: ScriptRun) -> None:
+    """Add the controller of a properties file to the voters."""
+    file = run.values.get("command-config")
+    if file is None:
+        raise ScriptFailed(
+            "You must supply the configuration file of the controller you are adding when using add-controller."
+        )
+    controller = read_controller(Path(file))
+    dry_run = "dry-run" in run.values
+    if not dry_run:
+        admin = await run.admin()
+        await admin.add_raft_voter(controller.id, controller.directory_id, controller.listeners)
+    endpoints = ", ".join(f"{name}://{endpoint}" for name, endpoint in controller.listeners.items())
+    run.print(
+        f"{'DRY RUN of adding' if dry_run else 'Added'} controller {controller.id} with directory id "
+        f"{topic_id_text(controller.directory_id)} and endpoints: {endpoints}"
+    )
+
+
+async def _remove(run: ScriptRun) -> None:
+    """Remove a controller from the voters."""
+    id, directory = run.values.number("controller-id"), run.values.get("controller-directory-id")
+    for name, value in (("--controller-id/-i", id), ("--controller-directory-id/-d", directory)):
+        if value is None:
+            raise UsageError(f"kafka-metadata-quorum: error: argument {name} is required")
+    assert id is not None
+    assert directory is not None
+    if id < 0:
+        raise ScriptFailed(f"Invalid negative --controller-id: {id}")
+    try:
+        directory_id = parse_uuid(directory)
+    except ValueError as error:
+        raise ScriptFailed(f"Failed to parse --controller-directory-id: {error}") from None
+    dry_run = "dry-run" in run.values
+    if not dry_run:
+        await (await run.admin()).remove_raft_voter(id, directory_id)
+    # Kafka's own script has the two blanks as well.
+    run.print(f"{'DRY RUN of removing' if dry_run else 'Removed'}  KRaft controller {id} with directory id {directory}")
+
+
+COMMANDS = {"describe": _describe, "add-controller": _add, "remove-controller": _remove}
 
 
 def _print_status(run: ScriptRun, quorum: QuorumDescription, cluster_id: str) -> None:
@@ -111,6 +169,14 @@ metadata_quorum = Script(
         ScriptOption("status", "A short summary of the quorum status."),
         ScriptOption("replication", "Detailed information about the status of replication."),
         ScriptOption("human-readable", "Print human-readable timestamps."),
+        ScriptOption("controller-id", "The id of the controller to remove.", "CONTROLLER_ID", "Integer", short="i"),
+        ScriptOption(
+            "controller-directory-id",
+            "The directory ID of the controller to remove.",
+            "CONTROLLER_DIRECTORY_ID",
+            short="d",
+        ),
+        ScriptOption("dry-run", "True if we should print what would be done, but not do it."),
     ),
     run,
     "",

@@ -7,11 +7,12 @@ from collections import defaultdict
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from kwire.compat.log_dir_moves import ANY, Replica, active_moves, print_states, start_moves
 from kwire.compat.options import ScriptOption, UsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from kwire.client.admin import AdminClient, TopicDescription
     from kwire.compat.script import ScriptRun
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 ACTIONS = ("generate", "execute", "verify", "cancel", "list")
 FAILURE = "Error: "
+TIMEOUT_MS = 10_000
+"""How long to wait until moves between log directories have started."""
 BROKER_THROTTLES = (
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",
@@ -50,14 +53,14 @@ async def run(run: ScriptRun) -> None:
     if chosen == ["list"]:
         await _list(run, await run.admin())
         return
-    targets = read_targets(values.get("reassignment-json-file") or "")
+    targets, log_dirs = read_targets(values.get("reassignment-json-file") or "")
     admin = await run.admin()
     if chosen == ["execute"]:
-        await _execute(run, admin, targets)
+        await _execute(run, admin, targets, log_dirs)
     elif chosen == ["verify"]:
-        await _verify(run, admin, targets)
+        await _verify(run, admin, targets, log_dirs)
     else:
-        await _cancel(run, admin, targets)
+        await _cancel(run, admin, targets, log_dirs)
 
 
 def _read(path: str) -> Any:
@@ -69,8 +72,8 @@ def _read(path: str) -> Any:
         raise
 
 
-def read_targets(path: str) -> Targets:
-    """Return the replicas of partitions in a file, by topic and partition.
+def read_targets(path: str) -> tuple[Targets, dict[Replica, str]]:
+    """Return the replicas of partitions in a file, by topic and partition, and the log directories of replicas.
 
     Raises:
         ScriptFailed: the file is invalid.
@@ -78,6 +81,7 @@ def read_targets(path: str) -> Targets:
     document = _read(path)
     try:
         entries = [(each["topic"], each["partition"], tuple(each["replicas"])) for each in document["partitions"]]
+        log_dirs = [each.get("log_dirs", [ANY] * len(each["replicas"])) for each in document["partitions"]]
     except (KeyError, TypeError):
         raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas") from None
     if not entries:
@@ -103,7 +107,23 @@ def read_targets(path: str) -> Targets:
                 on_stdout=True,
             )
         targets[topic][index] = replicas
-    return dict(targets)
+    return dict(targets), _log_dirs(entries, log_dirs)
+
+
+def _log_dirs(entries: list[tuple[str, int, tuple[int, ...]]], log_dirs: list[list[str]]) -> dict[Replica, str]:
+    """Return the log directories of the replicas that do not go to any."""
+    found: dict[Replica, str] = {}
+    for (topic, index, replicas), paths in zip(entries, log_dirs, strict=True):
+        if len(replicas) != len(paths):
+            raise ScriptFailed(
+                f"{FAILURE}Size of replicas list {[*replicas]} is different from size of log dirs list "
+                f"[{', '.join(paths)}] for partition {topic}-{index}",
+                on_stdout=True,
+            )
+        found |= {
+            Replica(broker, topic, index): path for broker, path in zip(replicas, paths, strict=True) if path != ANY
+        }
+    return found
 
 
 def _document(partitions: list[tuple[str, int, tuple[int, ...]]]) -> str:
@@ -153,7 +173,7 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
     run.print(f"Proposed partition reassignment configuration\n{_document(proposed)}")
 
 
-async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets) -> None:
+async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[Replica, str]) -> None:
     described = await _topics(admin, sorted(targets))
     brokers = {each.id for each in (await admin.describe_cluster()).brokers}
     unknown = sorted({id for of in targets.values() for replicas in of.values() for id in replicas} - brokers)
@@ -167,7 +187,6 @@ async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets) -> None
             "also be used to change the throttle by resubmitting the current reassignment.",
             on_stdout=True,
         )
-    rate = run.values.number("throttle")
     current = [
         (name, each.partition, each.replicas)
         for name, topic in described.items()
@@ -176,26 +195,57 @@ async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets) -> None
     ]
     run.print(f"Current partition replica assignment\n\n{_document(current)}\n")
     run.print("Save this to use as the --reassignment-json-file option during rollback")
-    if rate is not None:
-        await _throttle(run, admin, described, targets, rate)
+    await _throttle(run, admin, described, targets, log_dirs)
     outcomes = await admin.reassign_partitions(targets)
     if outcomes.errors:
         lines = [f"{item}: {error.text}" for item, error in sorted(outcomes.errors.items())]
         raise ScriptFailed("\n".join(["Error reassigning partition(s):", *lines]), on_stdout=True)
     names = sorted(f"{topic}-{index}" for topic, indexes in targets.items() for index in indexes)
     run.print(f"Successfully started partition reassignment{'s' if len(names) > 1 else ''} for {','.join(names)}")
+    await start_moves(run, admin, log_dirs, _timeout(run))
+
+
+def _timeout(run: ScriptRun) -> int:
+    given = run.values.number("timeout")
+    return TIMEOUT_MS if given is None else given
 
 
 async def _throttle(
+    run: ScriptRun,
+    admin: AdminClient,
+    described: Mapping[str, TopicDescription],
+    targets: Targets,
+    log_dirs: Mapping[Replica, str],
+) -> None:
+    """Limit the rates of moves between brokers and between log directories, as far as the options say so."""
+    rate, log_dir_rate = (run.values.number(each) for each in ("throttle", "replica-alter-log-dirs-throttle"))
+    if rate is not None or log_dir_rate is not None:
+        run.print(
+            "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is "
+            "removed."
+        )
+    if rate is not None:
+        await _throttle_brokers(run, admin, described, targets, rate)
+    if log_dir_rate is not None:
+        await _limit(admin, {replica.broker for replica in log_dirs}, BROKER_THROTTLES[2:], log_dir_rate)
+        run.print(f"The replica-alter-dir throttle limit was set to {log_dir_rate} B/s")
+
+
+async def _limit(admin: AdminClient, brokers: Iterable[int], names: Iterable[str], rate: int) -> None:
+    """Set configs of brokers to a rate in bytes per second."""
+    from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
+
+    change = ConfigChange(set=dict.fromkeys(names, str(rate)))
+    changes = {ConfigResource(ConfigResourceType.BROKER, str(id)): change for id in brokers}
+    (await admin.alter_configs(changes)).raise_first()
+
+
+async def _throttle_brokers(
     run: ScriptRun, admin: AdminClient, described: Mapping[str, TopicDescription], targets: Targets, rate: int
 ) -> None:
     """Limit the rate of the brokers and partitions that take part."""
     from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
 
-    run.print(
-        "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is "
-        "removed."
-    )
     leaders: dict[str, list[str]] = defaultdict(list)
     followers: dict[str, list[str]] = defaultdict(list)
     brokers: set[int] = set()
@@ -212,13 +262,8 @@ async def _throttle(
         )
         for name in described
     }
-    changes |= {
-        ConfigResource(ConfigResourceType.BROKER, str(id)): ConfigChange(
-            set=dict.fromkeys(BROKER_THROTTLES[:2], str(rate))
-        )
-        for id in brokers
-    }
     (await admin.alter_configs(changes)).raise_first()
+    await _limit(admin, brokers, BROKER_THROTTLES[:2], rate)
     run.print(f"The inter-broker throttle limit was set to {rate} B/s")
 
 
@@ -237,7 +282,7 @@ async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]
     (await admin.alter_configs(changes)).raise_first()
 
 
-async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets) -> None:
+async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[Replica, str]) -> None:
     from kwire.client.admin import AdminError
 
     moves = {status.topic: status.moves for status in await admin.list_reassignments()}
@@ -260,13 +305,13 @@ async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets) -> None:
                     f"There is no active reassignment of partition {name}-{index}, but replica set is "
                     f"{','.join(map(str, found))} rather than {','.join(map(str, replicas))}."
                 )
-    run.print()
-    if not moving and not any(moves.values()):
+    between_log_dirs = await print_states(run, admin, log_dirs)
+    if not moving and not between_log_dirs and not any(moves.values()):
         known = [name for name in sorted(targets) if not isinstance(described[name], AdminError)]
         await _clear_throttles(run, admin, known)
 
 
-async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets) -> None:
+async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[Replica, str]) -> None:
     moves = {status.topic: status.moves for status in await admin.list_reassignments()}
     active = {
         name: [index for index in indexes if index in moves.get(name, {})] for name, indexes in sorted(targets.items())
@@ -280,7 +325,11 @@ async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets) -> None:
         )
     else:
         run.print("None of the specified partition reassignments are active.")
-    run.print("None of the specified partition moves are active.")
+    back = await active_moves(admin, log_dirs)
+    if back:
+        await start_moves(run, admin, back, _timeout(run))
+    else:
+        run.print("None of the specified partition moves are active.")
     await _clear_throttles(run, admin, sorted(targets))
 
 
@@ -333,6 +382,19 @@ reassign_partitions = Script(
             "throttle",
             "The movement of partitions between brokers will be throttled to this value (bytes/sec).",
             "throttle",
+            "Long",
+        ),
+        ScriptOption(
+            "replica-alter-log-dirs-throttle",
+            "The movement of replicas between log directories on the same broker will be throttled to this value "
+            "(bytes/sec).",
+            "replicaAlterLogDirsThrottle",
+            "Long",
+        ),
+        ScriptOption(
+            "timeout",
+            "The maximum time in ms to wait for log directory replica assignment to begin.",
+            "timeout",
             "Long",
         ),
         ScriptOption("additional", "Execute this reassignment in addition to any other ongoing ones."),
