@@ -1,8 +1,12 @@
-"""Sizes, durations, and shares as text for people."""
+"""Sizes, durations, shares, and ids as text for people."""
 
 from __future__ import annotations
 
-__all__ = ["bar", "duration_text", "size_text"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from uuid import UUID
+
+__all__ = ["bar", "duration_text", "size_text", "topic_id_text"]
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 WIDTH = 20
@@ -28,3 +32,10 @@ def bar(share: float, width: int = WIDTH) -> str:
     """Return a bar such as `[#####               ]  25%` for a share from 0 to 1."""
     share = min(max(share, 0.0), 1.0)
     return f"[{'#' * int(share * width):{width}}] {int(share * 100):3}%"
+
+
+def topic_id_text(value: UUID) -> str:
+    """Return a topic id as Kafka prints it: URL-safe base64 without padding."""
+    from base64 import urlsafe_b64encode
+
+    return urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")

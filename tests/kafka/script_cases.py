@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin import BlockingAdminClient, TopicDescription
-from kwire.verbs.rows import topic_id_text
+from kwire.readable import topic_id_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ import click
 
 from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
-from kwire.readable import size_text
-from kwire.verbs.rows import cells, columns, json_value, topic_id_text
+from kwire.readable import size_text, topic_id_text
+from kwire.verbs.rows import cells, columns, json_value
 from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:

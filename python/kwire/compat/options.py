@@ -7,7 +7,6 @@ one dash is as good as two.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -146,6 +145,8 @@ def _find(options: Sequence[ScriptOption], name: str) -> ScriptOption:
 
 def format_help(options: Sequence[ScriptOption]) -> str:
     """Return the options in two columns, in alphabetical order."""
+    from textwrap import wrap
+
     lines = [f"{'Option':{LEFT}}  Description", f"{'------':{LEFT}}  -----------"]
     for option in sorted(options, key=lambda each: each.name):
         value = "" if option.value is None else f" <{option.kind}: {option.value}>"

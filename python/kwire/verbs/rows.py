@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from kwire.client.admin import AdminError
+from kwire.readable import topic_id_text
 from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from kwire.verbs.verb import Rows
 
-__all__ = ["Column", "cells", "column", "columns", "json_value", "rows_of", "topic_id_text"]
+__all__ = ["Column", "cells", "column", "columns", "json_value", "rows_of"]
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -129,13 +130,6 @@ def json_value(value: Any) -> Any:
 @cache
 def _field_names(row_class: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(row_class))
-
-
-def topic_id_text(value: UUID) -> str:
-    """Return a topic id as Kafka prints it: URL-safe base64 without padding."""
-    from base64 import urlsafe_b64encode
-
-    return urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")
 
 
 def _element(row_class: Any, name: str) -> Any:

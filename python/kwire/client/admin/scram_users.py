@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import completion
@@ -125,9 +124,11 @@ class ScramUserOperations:
 
 
 def _salted(credential: UserScramCredentialUpsertion) -> ScramCredentialUpsertion:
+    from secrets import token_bytes
+
     from kwire.messages.kafka.alter_user_scram_credentials import ScramCredentialUpsertion
 
-    salt = secrets.token_bytes(SALT_BYTES)
+    salt = token_bytes(SALT_BYTES)
     return ScramCredentialUpsertion(
         name=credential.user,
         mechanism=credential.mechanism.code,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kwire.compat.controller_file import read_controller
 from kwire.compat.options import ScriptOption, UsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed, parse_uuid
-from kwire.verbs.rows import topic_id_text
+from kwire.readable import topic_id_text
 
 if TYPE_CHECKING:
     from kwire.client.admin import QuorumDescription, QuorumReplica

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kwire.compat.options import ScriptOption, UsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, parse_uuid
-from kwire.verbs.rows import topic_id_text
+from kwire.readable import topic_id_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
