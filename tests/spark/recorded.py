@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "tapes"
 NAMES = ("zk39-public", "kraft44-public")
+SKEW = {"zk39-public": (2, timedelta(minutes=3)), "kraft44-public": (3, timedelta(minutes=-3))}
+"""The broker that is polled with another clock, and how far that is ahead."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ def versions() -> list[Row]:
 
     `NAME every 2 s` has one of four polls, in `NAME without 2` broker 2 is not polled, and in `NAME 2 late` the polls
     of broker 2 are 400 ms late. `NAME lossy` lacks one of eight polls, and in `NAME mixed` broker 3 and half of the
-    polls of broker 1 use version 9 of Metadata, which has no topic ids.
+    polls of broker 1 use version 9 of Metadata, which has no topic ids. In `NAME skewed`, one broker is polled with a
+    clock that is three minutes off (`SKEW`).
     """
     rows: list[Row] = []
     for name in NAMES:
@@ -83,11 +86,8 @@ def versions() -> list[Row]:
         rows += polls
         rows += _thinned(polls, f"{name} every 2 s", 4)
         rows += [row._replace(cluster_id=f"{name} without 2") for row in polls if row.broker_id != 2]
-        late = [
-            row._replace(polled_at=row.polled_at + timedelta(milliseconds=400)) if row.broker_id == 2 else row
-            for row in polls
-        ]
-        rows += [row._replace(cluster_id=f"{name} 2 late") for row in sorted(late, key=lambda row: row.polled_at)]
+        rows += _skewed(polls, f"{name} 2 late", 2, timedelta(milliseconds=400))
+        rows += _skewed(polls, f"{name} skewed", *SKEW[name])
         chance = Random(14)
         rows += [
             row._replace(cluster_id=f"{name} lossy") for row in polls if row.api_key != 3 or chance.random() > 1 / 8
@@ -108,6 +108,13 @@ def _mixed_versions(polls: Iterable[Row]) -> Iterator[Row]:
             topics = tuple(replace(topic, topic_id=UUID(int=0)) for topic in message.topics)
             payload = frame.encode_response(replace(message, topics=topics), version=9, correlation_id=1)[4:]
             yield row._replace(api_version=9, frame=payload, request=None)
+
+
+def _skewed(polls: Iterable[Row], name: str, broker: int, skew: timedelta) -> list[Row]:
+    """Return the polls as recorded if the clock that polls one broker is ahead by `skew`."""
+    rows = [row._replace(cluster_id=name) for row in polls]
+    rows = [row._replace(polled_at=row.polled_at + skew) if row.broker_id == broker else row for row in rows]
+    return sorted(rows, key=lambda row: row.polled_at)
 
 
 def _thinned(polls: Iterable[Row], name: str, step: int) -> list[Row]:

@@ -44,7 +44,7 @@ def test_small_build_runs_few_tasks_in_default_session(
 ) -> None:
     seen: list[str | None] = []
     monkeypatch.setattr(
-        gold, "build", lambda session, *_: seen.append(session.conf.get("spark.sql.shuffle.partitions"))
+        gold, "build", lambda session, *_, **__: seen.append(session.conf.get("spark.sql.shuffle.partitions"))
     )
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     for setting in ("200", "2"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import functions as f
@@ -69,15 +70,24 @@ class Pipeline:
     Several processes may write at a time: an ingest or a build that conflicts with another one is computed again.
     Readers see all tables as they were after one commit.
 
-    Workers that have kwire without its compiled module fail with `EngineMissing`, unless `reference_codec` is set.
+    Workers that have kwire without its compiled module fail with `EngineMissing`, unless `reference_codec` is set. Gold
+    corrects the clocks of pollers that differ by up to `max_clock_skew`, and warns about others (docs/gold.md).
 
     Raises:
         NotAStore: `out` is a file, or has the layout of an older version of kwire.
         UnsupportedLocation: `out` has an unknown scheme.
     """
 
-    def __init__(self, spark: SparkSession, out: str, *, reference_codec: bool = False) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        out: str,
+        *,
+        reference_codec: bool = False,
+        max_clock_skew: timedelta = timedelta(minutes=10),
+    ) -> None:
         self.spark = spark
+        self.max_clock_skew = max_clock_skew
         self.reference_codec = reference_codec
         self.out = str(out)
         self._store = Store(self.out)
@@ -389,7 +399,7 @@ class Pipeline:
         from kwire.spark.gold import build
 
         with sized_queries(self.spark, _largest_day(self._store.snapshot())):
-            build(self.spark, self._store, hours)
+            build(self.spark, self._store, hours, max_clock_skew=self.max_clock_skew)
 
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
         """Return all partitions at a point in time; see `kwire.spark.gold.cluster_at`."""

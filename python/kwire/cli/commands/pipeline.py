@@ -115,6 +115,14 @@ class _Sinks(NamedTuple):
 @click.option("--notify-topic", "topic", metavar="TOPIC", help="Produce incidents to this topic of --notify-bootstrap.")
 @click.option("--notify-bootstrap", "kafka", metavar="HOST:PORT,...", help="The cluster of --notify-topic.")
 @click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the job at this address.")
+@click.option(
+    "--max-clock-skew",
+    type=Duration(),
+    default="10m",
+    show_default=True,
+    metavar="DURATION",
+    help="Correct clocks of pollers that differ by up to this.",
+)
 @click.option("--keep", type=_AGE, metavar="AGE", help="Keep what is not older than this, such as 90d or 12h.")
 def pipeline(
     action: str | None,
@@ -134,6 +142,7 @@ def pipeline(
     topic: str | None,
     kafka: str | None,
     metrics: str | None,
+    max_clock_skew: float,
     keep: timedelta | None,
 ) -> int:
     """Turn polled metadata into tables, on Spark.
@@ -190,7 +199,7 @@ def pipeline(
     started = time.monotonic()
     spark = get_session()
     try:
-        tables = Pipeline(spark, out)
+        tables = Pipeline(spark, out, max_clock_skew=timedelta(seconds=max_clock_skew))
         streaming = _Streaming(every, seconds, *_live_gold(tables, gold_every, sinks)) if stream else None
         if bootstrap:
             _ingest_cluster(tables, bootstrap, config, interval, seconds, streaming)

@@ -20,6 +20,7 @@ from pyspark.sql import functions as f
 
 from kwire.spark.gold import (
     broker_load,
+    clock_skew,
     config_changes,
     days,
     incidents,
@@ -32,15 +33,17 @@ from kwire.spark.gold import (
     transitions,
 )
 from kwire.spark.gold.attribution import attribute_unanswered
+from kwire.spark.gold.clock_skew import Clocks
 from kwire.spark.gold.view import GoldBuild
 from kwire.spark.gold.voting_periods import metadata_polls, voting_periods
 from kwire.spark.session import require_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from kwire.spark.gold.clock_skew import Broker
     from kwire.spark.gold.tables import GoldTable
     from kwire.spark.record import Record
     from kwire.spark.store import Store
@@ -63,11 +66,18 @@ TABLES: tuple[GoldTable, ...] = (
     config_changes.DRIFT,
     propagation.TABLE,
     signals.TABLE,
+    clock_skew.TABLE,
 )
 """All gold tables."""
 
 
-def build(spark: SparkSession, store: Store, hours: Iterable[datetime] | None = None) -> None:
+def build(
+    spark: SparkSession,
+    store: Store,
+    hours: Iterable[datetime] | None = None,
+    *,
+    max_clock_skew: timedelta = clock_skew.MAX_SKEW,
+) -> None:
     """Bring gold up to date with silver.
 
     Args:
@@ -75,6 +85,7 @@ def build(spark: SparkSession, store: Store, hours: Iterable[datetime] | None = 
         store: the store of the pipeline.
         hours: the beginnings of the hours to build again, in UTC; by default, those with frames that are not in gold.
             The hours after the first one are built too, since states last across hours.
+        max_clock_skew: up to which skew the clocks of pollers are corrected (`clock_skew`).
 
     Raises:
         ValueError: the session's time zone is not UTC.
@@ -83,10 +94,12 @@ def build(spark: SparkSession, store: Store, hours: Iterable[datetime] | None = 
     require_utc(spark)
     wanted = None if hours is None else min(hours)
     store.create({table.folder: table.layout for table in TABLES})
-    store.transact(lambda record: _build(spark, store, record, wanted))
+    store.transact(lambda record: _build(spark, store, record, wanted, max_clock_skew))
 
 
-def _build(spark: SparkSession, store: Store, record: Record, wanted: datetime | None) -> None:
+def _build(
+    spark: SparkSession, store: Store, record: Record, wanted: datetime | None, max_clock_skew: timedelta
+) -> None:
     build = GoldBuild(spark, store, record)
     known = record.progress.gold
     first = wanted or _oldest_new_poll(store, record)
@@ -94,16 +107,27 @@ def _build(spark: SparkSession, store: Store, record: Record, wanted: datetime |
     if first is None or end is None:
         return
     incidents_since = state.incidents_by_hour(known)
+    skew_by_hour = state.skew_by_hour(known)
+    build.clocks = Clocks(skew_by_hour[max(skew_by_hour)] if skew_by_hour else {}, bound=max_clock_skew)
+    first, end = build.clocks.range_of(first, end)
     since = max((hour for hour in incidents_since if hour <= state.hour_of(first)), default=None)
     incidents_since = {hour: at for hour, at in incidents_since.items() if since is not None and hour <= since}
     oldest = since or state.hour_of(_first_poll(build))
     build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
+    skew = {} if since is None else skew_by_hour.get(since, {})
     for start, stop in _windows(since, oldest, end):
-        _build_window(build, start, stop, _state_time(oldest, stop, end), incidents_since)
+        build.clocks = _clocks(build, skew, start, stop, max_clock_skew)
+        skew = build.clocks.skew
+        _replace_skew(build, min(stop, end))
+        as_of = _state_time(oldest, stop, end)
+        if as_of is not None:
+            skew_by_hour[as_of] = skew
+        _build_window(build, start, stop, as_of, incidents_since)
+    build.clocks.warn()
     for hour in state.superfluous(incidents_since):
         del incidents_since[hour]
     build.forget_states(set(build.states()) - incidents_since.keys())
-    build.commit(state.to_progress(record.number, incidents_since))
+    build.commit(state.to_progress(record.number, incidents_since, skew_by_hour))
 
 
 def _oldest_new_poll(store: Store, record: Record) -> datetime | None:
@@ -136,6 +160,29 @@ def _windows(since: datetime | None, oldest: datetime, end: datetime) -> list[tu
         windows.append((start, stop))
         start = begin = stop
     return windows
+
+
+def _clocks(
+    build: GoldBuild, skew: Mapping[Broker, int], start: datetime | None, stop: datetime, bound: timedelta
+) -> Clocks:
+    """Return the clocks of a window: the skew before it, and what the changes of the window say about it."""
+    build.clocks = Clocks()
+    files = build.files("silver/partitions")
+    changes = [file for file in files if start is None or (file.last is not None and file.last >= state.micros(start))]
+    now = skew
+    if changes:
+        partitions = days.between(build.silver("partitions", start, stop), "at", start, stop)
+        polls = days.between(build.silver("polls", start, stop), "polled_at", start, stop)
+        found = clock_skew.differences(partitions, polls).collect()
+        now = clock_skew.settle((clock_skew.Difference(*row) for row in found), skew)
+    return Clocks(now, skew, start, bound)
+
+
+def _replace_skew(build: GoldBuild, at: datetime) -> None:
+    """Write the skew of the clocks, if there is or was any."""
+    rows = build.clocks.rows(at)
+    if rows or build.files(clock_skew.TABLE.folder):
+        build.replace(clock_skew.TABLE, build.spark.createDataFrame(rows, clock_skew.TABLE.ddl), None)
 
 
 def _build_window(

@@ -2,9 +2,10 @@
 
 `gold/_last_reports` has each broker's last report about each partition, `gold/_agreed` the agreed states, and
 `gold/_config_polls` the times at which brokers reported configs, each partitioned by `as_of`, the hour. `Progress.gold`
-has for each of these hours the one from which incidents must be diagnosed again because some have not ended
-(`incidents`), and the number of the last `commit` that is in gold. A build continues from the newest state before the
-oldest poll of later commits. Older states are thinned out: a late frame then costs more.
+has the number of the last `commit` that is in gold and, for each of these hours, the one from which incidents must be
+diagnosed again because some have not ended (`incidents`), and the clock skew that was corrected (`skew`). A build
+continues from the newest state before the oldest poll of later commits. Older states are thinned out: a late frame then
+costs more.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from kwire.spark.gold import config_changes, transitions
 from kwire.spark.gold.view import STAMP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pyspark.sql import DataFrame
 
+    from kwire.spark.gold.clock_skew import Broker
     from kwire.spark.gold.view import GoldBuild
 
 EACH_HOUR = timedelta(days=2)
@@ -66,10 +68,26 @@ def incidents_by_hour(gold: dict[str, Any]) -> dict[datetime, datetime]:
     return {_parse(hour): _parse(since) for hour, since in gold.get("incidents", {}).items()}
 
 
-def to_progress(commit: int, incidents: dict[datetime, datetime]) -> dict[str, Any]:
-    """Return `Progress.gold`."""
-    stamps = {hour.strftime(STAMP): since.strftime(STAMP) for hour, since in sorted(incidents.items())}
-    return {"commit": commit, "incidents": stamps}
+def skew_by_hour(gold: dict[str, Any]) -> dict[datetime, Mapping[Broker, int]]:
+    """Return the hours with a state, and the clock skew with which each was built."""
+    return {
+        _parse(hour): {(cluster, broker): skew for cluster, broker, skew in skews}
+        for hour, skews in gold.get("skew", {}).items()
+    }
+
+
+def to_progress(
+    commit: int, incidents: dict[datetime, datetime], skew: Mapping[datetime, Mapping[Broker, int]]
+) -> dict[str, Any]:
+    """Return `Progress.gold`; the skew of hours that are not in `incidents` is dropped."""
+    return {
+        "commit": commit,
+        "incidents": {hour.strftime(STAMP): since.strftime(STAMP) for hour, since in sorted(incidents.items())},
+        "skew": {
+            hour.strftime(STAMP): [[*broker, micros] for broker, micros in skew.get(hour, {}).items()]
+            for hour in sorted(incidents)
+        },
+    }
 
 
 def _parse(stamp: str) -> datetime:

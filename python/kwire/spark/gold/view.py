@@ -19,7 +19,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kwire.spark.delta_table import open_table
-from kwire.spark.gold import days
+from kwire.spark.gold import clock_skew, days
+from kwire.spark.gold.clock_skew import Clocks
 from kwire.spark.record import Change, DataFile, Layout, Record
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.snapshot import Snapshot, read_files
@@ -40,11 +41,16 @@ STAMP = "%Y-%m-%dT%H"
 
 
 class GoldView:
-    """The tables of a snapshot."""
+    """The tables of a snapshot.
 
-    def __init__(self, spark: SparkSession, snapshot: Snapshot) -> None:
+    Attributes:
+        clocks: corrects the times of silver; by default, as the last build of gold did.
+    """
+
+    def __init__(self, spark: SparkSession, snapshot: Snapshot, clocks: Clocks | None = None) -> None:
         self.spark = spark
         self.snapshot = snapshot
+        self.clocks = _last_clocks(snapshot) if clocks is None else clocks
 
     def files(self, table: str) -> list[DataFile]:
         """Return the files of a table, which is named by its folder."""
@@ -53,10 +59,13 @@ class GoldView:
     def silver(self, name: str, start: datetime | None = None, stop: datetime | None = None) -> DataFrame:
         """Read a table of silver with its column `date`, from the day of `start` to that of `stop`, inclusive.
 
-        None means the first or the last day.
+        None means the first or the last day. Times are corrected (`clocks`).
         """
-        schema = f"{SILVER_SCHEMAS[name].ddl}, `date` string"
-        return self._read(f"silver/{name}", schema, lambda file: days.is_between(file.partition["date"], start, stop))
+        table = SILVER_SCHEMAS[name]
+        first, last = self.clocks.days_of(start, stop)
+        schema = f"{table.ddl}, `date` string"
+        rows = self._read(f"silver/{name}", schema, lambda file: days.is_between(file.partition["date"], first, last))
+        return self.clocks.correct(self.spark, rows, table.time)
 
     def table(self, table: GoldTable, since: datetime | None = None) -> DataFrame:
         """Read a table of gold with its columns `date` and `hour`; it is empty before the first build.
@@ -104,7 +113,7 @@ class GoldBuild(GoldView):
     """
 
     def __init__(self, spark: SparkSession, store: Store, record: Record) -> None:
-        super().__init__(spark, Snapshot(store.location, record.number, record.progress.versions))
+        super().__init__(spark, Snapshot(store.location, record.number, record.progress.versions), Clocks())
         self._store = store
         self._current: dict[str, list[DataFile]] = {}
         self._planned: list[_Planned] = []
@@ -165,6 +174,13 @@ class GoldBuild(GoldView):
             change.removed[table] = [file for file in before if file.path not in now]
             change.rows[table.removeprefix("gold/")] = sum(file.rows for file in change.added[table])
         self._store.commit(change)
+
+
+def _last_clocks(snapshot: Snapshot) -> Clocks:
+    """Return the skew with which gold was built."""
+    dataset = snapshot.dataset(clock_skew.TABLE.folder)
+    rows = [] if dataset is None else dataset.to_table().to_pylist()
+    return Clocks({(row["cluster_id"], row["broker_id"]): row["skew_ms"] * 1000 for row in rows if row["corrected"]})
 
 
 STATE_FOLDERS = ("gold/_last_reports", "gold/_agreed", "gold/_config_polls")
