@@ -34,7 +34,7 @@ def jars_of(pom: Path) -> Path:
         MissingTools: Java or Maven is not installed.
         JarDownloadFailed: Maven failed.
     """
-    folder = _cache() / f"{pom.stem}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+    folder = cache_folder() / f"{pom.stem}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     missing = [_missing_java()]
     if not folder.is_dir():
         missing.append(_missing_maven(pom.name))
@@ -46,7 +46,8 @@ def jars_of(pom: Path) -> Path:
     return folder
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Return the user's folder for downloads of kwire."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kwire"
 
 
