@@ -170,7 +170,8 @@ impl<'l> ArrayBuilder<'l> {
             Data::List(list) => {
                 let end = list.end();
                 let child = self.array(list.child, end, None)?;
-                self.list(index, OffsetBuffer::new(fitted(list.offsets).into()), child, nulls)?
+                let offsets = list.offsets.finish(&mut self.repeated);
+                self.list(index, offsets, child, nulls)?
             }
             Data::Struct(group) => {
                 let columns = self.layout.groups[group].columns.clone();
@@ -262,7 +263,7 @@ impl<'l> ArrayBuilder<'l> {
             }
             Kind::List { child } => {
                 let child = self.array(child, 0, None)?;
-                let offsets = OffsetBuffer::new_zeroed(count);
+                let offsets = self.repeated.offsets(0, count);
                 self.list(index, offsets, child, outer)?
             }
             Kind::Struct { group } => {
@@ -331,7 +332,7 @@ fn uuids(values: ScalarBuffer<i128>, nulls: Option<NullBuffer>) -> Made {
 }
 
 /// Return memory that was reserved in vain if it is as much as the values take.
-fn fitted<T>(mut values: Vec<T>) -> Vec<T> {
+pub(crate) fn fitted<T>(mut values: Vec<T>) -> Vec<T> {
     if values.capacity() / 2 > values.len() {
         values.shrink_to_fit();
     }

@@ -9,7 +9,8 @@ use kwire::decode::UniformLayout;
 use kwire::plan::{Literal, Primitive};
 
 use crate::dictionary::Dictionary;
-use crate::text::{Text, signed, unsigned};
+use crate::offsets::Offsets;
+use crate::text::Text;
 
 /// A column of a group.
 pub(crate) struct Column<'a> {
@@ -59,8 +60,7 @@ pub(crate) struct Keys {
 
 /// Lists. Their values are in another column.
 pub(crate) struct List<'a> {
-    /// Zero, then the end of each list.
-    pub(crate) offsets: Vec<i32>,
+    pub(crate) offsets: Offsets,
     pub(crate) child: usize,
     /// Lists of fixed-size elements that have not been converted yet.
     pub(crate) pending: Vec<&'a [u8]>,
@@ -242,7 +242,7 @@ impl Keys {
 impl List<'_> {
     pub(crate) fn new(child: usize) -> Self {
         Self {
-            offsets: vec![0],
+            offsets: Offsets::default(),
             child,
             pending: Vec::new(),
         }
@@ -250,26 +250,25 @@ impl List<'_> {
 
     /// Return the number of converted lists.
     pub(crate) fn len(&self) -> usize {
-        self.offsets.len() - 1
+        self.offsets.len()
     }
 
     /// Return where the elements of the next list begin. Nothing may be pending.
     pub(crate) fn end(&self) -> usize {
-        self.offsets.last().map_or(0, |end| unsigned(*end))
+        self.offsets.end()
     }
 
     /// Convert the pending lists.
     pub(crate) fn convert(&mut self, values: Option<&mut Fixed>) {
         if let Some(values) = values {
-            self.offsets.reserve(self.pending.len());
             for list in self.pending.drain(..) {
+                let before = values.len();
                 values.extend_from_packed(list);
-                self.offsets.push(signed(values.len()));
+                self.offsets.push(values.len() - before);
             }
         } else {
             // Pending lists of elements without a fixed size are empty.
-            let end = signed(self.end());
-            self.offsets.resize(self.offsets.len() + self.pending.len(), end);
+            self.offsets.extend(0, self.pending.len(), None);
             self.pending.clear();
         }
     }
@@ -298,14 +297,9 @@ impl List<'_> {
                 }
             }
         }
-        let mut end = signed(self.end());
-        room.make(&mut self.offsets, blocks.iter().map(|block| block.count).sum());
         for block in blocks {
-            // Never wraps, because a batch has fewer bytes than 31 bits can count.
-            let length = signed(block.layout.range(part).len() / 4);
             self.offsets
-                .extend((1..=signed(block.count)).map(|list| length.wrapping_mul(list).wrapping_add(end)));
-            end = end.wrapping_add(length.wrapping_mul(signed(block.count)));
+                .extend(block.layout.range(part).len() / 4, block.count, Some(room));
         }
     }
 }

@@ -23,6 +23,7 @@ mod column;
 mod dictionary;
 mod error;
 mod layout;
+mod offsets;
 mod repeated;
 mod shape;
 mod size;

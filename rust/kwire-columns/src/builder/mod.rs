@@ -188,7 +188,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
             Data::Text(text) => text.truncate(len),
             Data::Keys(keys) => keys.keys.truncate(len),
             Data::List(list) => {
-                list.offsets.truncate(len + 1);
+                list.offsets.truncate(len);
                 let (child, end) = (list.child, list.end());
                 self.truncate(child, end);
             }

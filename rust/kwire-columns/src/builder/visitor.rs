@@ -10,7 +10,6 @@ use super::{BLOCK, BatchBuilder};
 use crate::column::{Block, Data};
 use crate::layout::{StructLayout, Target};
 use crate::size::Exceeded;
-use crate::text::signed;
 
 impl<'a, 'l> BatchBuilder<'a, 'l> {
     /// Record that a value is not null.
@@ -246,8 +245,7 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
                 // Empty lists are pending like lists of fixed-size elements.
                 self.convert_lists(column);
                 if let Data::List(list) = &mut self.columns[column].data {
-                    let end = list.end() + count;
-                    list.offsets.push(signed(end));
+                    list.offsets.push(count);
                     self.target = Target::Column(list.child);
                     self.budget.charge(count, self.sizes.columns[list.child])?;
                 }
