@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
 import warnings
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.eventually import eventually_sync
+from tests.spark.session import start_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,33 +20,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Return a session in which `format("kwire")` is not registered explicitly."""
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    logging.getLogger("py4j").setLevel(logging.WARNING)
-    folder = tmp_path_factory.mktemp("spark")
-    settings = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "768m",
-        # With little data, optimizing and compiling queries takes longer than running them.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.local.dir": str(folder / "local"),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("tests")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = start_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
 

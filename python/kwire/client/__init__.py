@@ -27,6 +27,8 @@ __all__ = [
     "TimedResponse",
     "TlsHandshakeFailed",
     "broker_configs",
+    "group_offsets",
+    "log_dirs",
     "topic_configs",
 ]
 

@@ -6,8 +6,10 @@ from kwire.client.connection import TimedResponse as TimedResponse
 from kwire.client.connection_config import ConnectionConfig as ConnectionConfig
 from kwire.client.poll import Poll as Poll
 from kwire.client.poll import Statistics as Statistics
+from kwire.client.polled_offsets import group_offsets as group_offsets
 from kwire.client.polled_requests import PolledRequest as PolledRequest
 from kwire.client.polled_requests import broker_configs as broker_configs
+from kwire.client.polled_requests import log_dirs as log_dirs
 from kwire.client.polled_requests import topic_configs as topic_configs
 from kwire.client.poller import Poller as Poller
 from kwire.metadata.events import MetadataEvent as MetadataEvent

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kwire.client.connection_pool import PooledConnection
 from kwire.client.poll import Poll, Statistics
+from kwire.client.polled_requests import HIGHEST_VERSIONS, as_sequence
 from kwire.declare.introspect import fields
 from kwire.errors import DecodeError, EncodeError
 from kwire.messages.kafka.metadata import MetadataRequest
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from kwire.client.connection import Connection, TimedResponse
-    from kwire.client.polled_requests import PolledRequest
+    from kwire.client.polled_requests import PolledRequest, RequestSequence
     from kwire.client.poller_options import PollerOptions
     from kwire.declare import Message, Request
     from kwire.protocol import Endpoint
@@ -186,8 +187,7 @@ class BrokerPoller:
         if polled.separate_connection:
             connection = self._new_connection(self.endpoint)
             self._connections.append(connection)
-        tracker = ResponseTracker()
-        self._trackers.append(tracker)
+        trackers: dict[int, ResponseTracker] = {}
         await self._has_metadata.wait()
         due = monotonic()
         while True:
@@ -195,10 +195,29 @@ class BrokerPoller:
             if metadata is not None and self._should_send(polled, connection):
                 request = polled.request
                 current = request(metadata, self.broker_id) if callable(request) else request
-                if current is not None:
-                    await self._context.deliver(await self._poll(connection, tracker, current))
+                await self._send_all(connection, trackers, as_sequence(current))
             due = self._next(due, polled.interval)
             await asyncio.sleep(due - monotonic())
+
+    async def _send_all(
+        self, connection: PooledConnection, trackers: dict[int, ResponseTracker], requests: RequestSequence
+    ) -> None:
+        """Send the requests of a sequence until one of them fails."""
+        with closing(requests):
+            request = next(requests, None)
+            while request is not None:
+                tracker = trackers.get(request.api_key)
+                if tracker is None:
+                    tracker = trackers[request.api_key] = ResponseTracker()
+                    self._trackers.append(tracker)
+                poll = await self._poll(connection, tracker, request)
+                await self._context.deliver(poll)
+                if poll.message is None:
+                    return
+                try:
+                    request = requests.send(poll.message)
+                except StopIteration:
+                    return
 
     def _should_send(self, polled: PolledRequest, connection: PooledConnection) -> bool:
         if not (self.responds and (polled.separate_connection or connection.is_open)):
@@ -221,7 +240,8 @@ class BrokerPoller:
             await self._look_up_cluster_id(connection)
             sent = request or _metadata_request(connection, self._context.options.dialect, brokers_only=brokers_only)
             attempt = attempt._replace(request=sent)
-            attempt = attempt._replace(version=connection.negotiated.version_of(type(sent)))
+            newest = connection.negotiated.version_of(type(sent))
+            attempt = attempt._replace(version=min(newest, HIGHEST_VERSIONS.get(sent.api_key, newest)))
             response = await connection.submit(sent, version=attempt.version)
         except (ConnectionFault, EncodeError) as error:  # the version of this broker may lack a field that is set
             return self._failed_poll(error, tracker, attempt)

@@ -5,19 +5,40 @@ DescribeConfigs is expensive: describing 500 topics keeps a broker busy for most
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kwire.declare import Message, Request
 
-__all__ = ["PolledRequest", "RequestFactory", "broker_configs", "topic_configs"]
+__all__ = [
+    "HIGHEST_VERSIONS",
+    "PolledRequest",
+    "RequestFactory",
+    "RequestSequence",
+    "as_sequence",
+    "broker_configs",
+    "log_dirs",
+    "topic_configs",
+]
 
-RequestFactory: TypeAlias = "Callable[[Message, int], Request[Any] | None]"
-"""Returns a request for a broker, given its last plausible Metadata response and its id; None to send nothing now."""
+RequestSequence: TypeAlias = "Generator[Request[Any], Any, None]"
+"""Requests that follow one another on one connection: each `yield` of a request returns its response. A failed poll
+ends the sequence.
+"""
+
+RequestFactory: TypeAlias = "Callable[[Message, int], Request[Any] | RequestSequence | None]"
+"""Returns a request, or several, for a broker, given its last plausible Metadata response and its id; None to send
+nothing now.
+"""
+
+HIGHEST_VERSIONS = {9: 9}
+"""By API key, the last version that is polled. Later versions of OffsetFetch have topic ids instead of names."""
 
 TOPIC, BROKER = 2, 4
 
@@ -37,6 +58,14 @@ class PolledRequest(NamedTuple):
     interval: float
     brokers: Literal["all", "one"] = "all"
     separate_connection: bool = False
+
+
+def as_sequence(requested: Request[Any] | RequestSequence | None) -> RequestSequence:
+    """Return what a factory has returned as a sequence."""
+    if isinstance(requested, Generator):
+        yield from requested
+    elif requested is not None:
+        yield requested
 
 
 def topic_configs(keys: Sequence[str] | None = None) -> RequestFactory:
@@ -79,3 +108,8 @@ def broker_configs(keys: Sequence[str] | None = None) -> RequestFactory:
         )
 
     return create
+
+
+def log_dirs() -> Request[Any]:
+    """Return the request for the log directories of the polled broker with all their replicas."""
+    return DescribeLogDirsRequest(topics=None)

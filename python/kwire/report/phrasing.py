@@ -22,6 +22,7 @@ OUTAGES = {
     "controlled_shutdown": "was shut down cleanly",
 }
 CLUSTER_UNREACHABLE = "cluster_unreachable"
+OTHER_OUTAGES = {CLUSTER_UNREACHABLE, "replica_lagging", "group_stalled", "log_dir_offline", "disk_almost_full"}
 RECOVERIES = {
     "broker_restarted": "was restarted",
     "broker_resumed": "resumed",
@@ -52,7 +53,7 @@ class IncidentGroup(Enum):
 
 def incident_group(incident: ReportedIncident) -> IncidentGroup:
     """Return the category of an incident."""
-    if incident.kind in OUTAGES or incident.kind in {CLUSTER_UNREACHABLE, "replica_lagging"}:
+    if incident.kind in OUTAGES or incident.kind in OTHER_OUTAGES:
         return IncidentGroup.OUTAGE
     if incident.kind in RECOVERIES:
         return IncidentGroup.RECOVERY
@@ -86,6 +87,12 @@ def incident_title(incident: ReportedIncident) -> str:
             return _changed_configs(incident, topics)
         case "replica_lagging":
             return f"Broker {incident.broker} fell behind on {pluralize(count, 'partition')}"
+        case "group_stalled":
+            return f"Group {incident.attributes.get('group', '?')} stalled on {pluralize(count, 'partition')}"
+        case "log_dir_offline":
+            return f"Log directory {incident.attributes.get('log_dir', '?')} of broker {incident.broker} is offline"
+        case "disk_almost_full":
+            return f"Log directory {incident.attributes.get('log_dir', '?')} of broker {incident.broker} is almost full"
         case "leaders_moved":
             return f"{pluralize(count, 'partition')} got a new leader for an unknown reason"
     return upper_first(kind.replace("_", " "))

@@ -20,12 +20,14 @@ from kwire.metadata.fields import (
     topic_fields,
     topic_name,
 )
+from kwire.spark.inputs import INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
     from kwire.capture.rows import RequestKey
+    from kwire.declare import Message
     from kwire.metadata.fields import TopicFields
 
 TOPIC, BROKER = 2, 4
@@ -59,6 +61,13 @@ class BrokerState:
         self._topic_ids: dict[str, UUID] = {}
         self._features: dict[str, tuple[int, int]] = {}
         self._lags: dict[tuple[str, int, int], list[int]] = {}
+        self._inputs = [(each.api_keys, each.state(self._add)) for each in INPUTS]
+
+    def apply_input(self, at: int, message: Message) -> None:
+        """Apply a response of an input (`kwire.spark.inputs`); other responses have no effect."""
+        for api_keys, state in self._inputs:
+            if message.api_key in api_keys:
+                state.apply(at, message)
 
     def _add(self, table: str, at: int, *values: Any) -> None:
         self.rows[table].append((self.cluster_id, at, self.broker_id, *values))
@@ -115,6 +124,8 @@ class BrokerState:
         fields = _topic_columns(reported, topic_id)
         if recreated:
             self._remove_resource(at, ("topic", name))
+            for _, state in self._inputs:
+                state.remove_topic(at, name)
         changed = known != fields
         if changed:
             self._add("topics", at, name, "set", *fields)
@@ -140,6 +151,8 @@ class BrokerState:
         for index, _, partition in partition_changes(None, topic):
             self._add("partitions", at, name, fields[0], index, "gone", *(partition or ()))
         self._remove_resource(at, ("topic", name))
+        for _, state in self._inputs:
+            state.remove_topic(at, name)
 
     def _apply_lags(self, at: int, name: str, before: Any, after: Any) -> None:
         known = {} if before is None else partitions_by_index(before)

@@ -16,7 +16,9 @@ from kwire.client import ConnectionConfig, Poller
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from kwire.client import PolledRequest
 
 
 class NoBrokerResponded(KwireError, ConnectionError):
@@ -36,13 +38,22 @@ class BackgroundPolling:
 
     Args:
         config: TLS and SASL; None for plaintext.
+        requests: what is polled besides metadata.
 
     Raises:
         CaptureInUse: another process writes the capture.
     """
 
-    def __init__(self, bootstrap: str, folder: str, interval: float, config: ConnectionConfig | None = None) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        folder: str,
+        interval: float,
+        config: ConnectionConfig | None = None,
+        requests: Sequence[PolledRequest] = (),
+    ) -> None:
         self._config = config
+        self._requests = requests
         self._capture = Capture(folder)
         self._bootstrap = bootstrap
         self._interval = interval
@@ -105,7 +116,11 @@ class BackgroundPolling:
 
     async def _poll(self) -> None:
         async with Poller(
-            self._bootstrap, interval=self._interval, capture=self._capture, config=self._config
+            self._bootstrap,
+            interval=self._interval,
+            requests=self._requests,
+            capture=self._capture,
+            config=self._config,
         ) as poller:
             async for poll in poller:
                 if poll.error is None:
@@ -116,10 +131,14 @@ class BackgroundPolling:
 
 @contextmanager
 def capturing(
-    bootstrap: str, folder: str, interval: float, config: ConnectionConfig | None = None
+    bootstrap: str,
+    folder: str,
+    interval: float,
+    config: ConnectionConfig | None = None,
+    requests: Sequence[PolledRequest] = (),
 ) -> Iterator[BackgroundPolling]:
     """Poll a cluster into a folder while the block runs."""
-    polling = BackgroundPolling(bootstrap, folder, interval, config)
+    polling = BackgroundPolling(bootstrap, folder, interval, config, requests)
     try:
         yield polling
     finally:

@@ -6,18 +6,10 @@ Layout: `OUT/silver/<table>/date=YYYY-MM-DD/*.parquet`, where the date is that o
 
 from __future__ import annotations
 
+from kwire.spark.inputs import INPUTS
+from kwire.spark.reported_columns import CHANGE, PARTITION, REPORTED, TOPIC
 from kwire.spark.tables import Column, Table
 
-_REPORTED = (
-    Column("cluster_id", "string", "the cluster; '' where no response contains its id"),
-    Column("at", "timestamp", "when the response was received", "UTC"),
-    Column("broker_id", "int", "the broker that reported it; -1 if unknown"),
-)
-_CHANGE = Column(
-    "change", "string", "'set': the new state; 'gone': no longer reported, and the other fields are the last known"
-)
-_TOPIC = Column("topic", "string", "the topic's name")
-_PARTITION = Column("partition", "int", "the partition's number, from 0")
 _TOPIC_ID = Column(
     "topic_id", "string", "the topic's id as Kafka writes it (22 characters); null in a cluster without topic ids"
 )
@@ -33,9 +25,9 @@ _TABLES = (
         "brokers",
         "The brokers that a broker lists in its Metadata responses.",
         (
-            *_REPORTED,
+            *REPORTED,
             Column("node_id", "int", "the listed broker"),
-            _CHANGE,
+            CHANGE,
             Column("host", "string", "its advertised host name or address"),
             Column("port", "int", "its advertised port"),
             Column("rack", "string", "its rack (`broker.rack`); null if not configured"),
@@ -45,9 +37,9 @@ _TABLES = (
         "registrations",
         "The brokers that DescribeCluster lists; from version 2 on, fenced brokers too.",
         (
-            *_REPORTED,
+            *REPORTED,
             Column("node_id", "int", "the listed broker"),
-            _CHANGE,
+            CHANGE,
             Column("host", "string", "its advertised host name or address"),
             Column("port", "int", "its advertised port"),
             Column("rack", "string", "its rack (`broker.rack`); null if not configured"),
@@ -58,9 +50,9 @@ _TABLES = (
         "topics",
         "The topics that a broker lists.",
         (
-            *_REPORTED,
-            _TOPIC,
-            _CHANGE,
+            *REPORTED,
+            TOPIC,
+            CHANGE,
             _TOPIC_ID,
             Column("is_internal", "boolean", "whether it is an internal topic"),
             Column("partitions", "int", "number of partitions", "partitions"),
@@ -72,11 +64,11 @@ _TABLES = (
         "partitions",
         "The partitions of the topics that a broker lists.",
         (
-            *_REPORTED,
-            _TOPIC,
+            *REPORTED,
+            TOPIC,
             _TOPIC_ID,
-            _PARTITION,
-            _CHANGE,
+            PARTITION,
+            CHANGE,
             Column("error_code", "int", "Kafka's error code for the partition; 0 for success, 5 without a leader"),
             Column("leader", "int", "the leader; -1 without a leader"),
             Column("leader_epoch", "int", "the leader epoch; -1 if not reported"),
@@ -89,7 +81,7 @@ _TABLES = (
         "configs",
         "Configs as DescribeConfigs reports them (kip4: overrides of topics). Responses with an error are ignored.",
         (
-            *_REPORTED,
+            *REPORTED,
             Column(
                 "resource_type",
                 "string",
@@ -97,7 +89,7 @@ _TABLES = (
             ),
             Column("resource", "string", "the topic's name or the broker's id; '' for the cluster"),
             Column("key", "string", "the name of the config"),
-            _CHANGE,
+            CHANGE,
             Column("value", "string", "its value as text; null if it has none or is sensitive"),
             Column(
                 "source",
@@ -111,9 +103,9 @@ _TABLES = (
         "features",
         "The finalized features of a cluster (KIP-584), as ApiVersions reports them.",
         (
-            *_REPORTED,
+            *REPORTED,
             Column("name", "string", "the feature"),
-            _CHANGE,
+            CHANGE,
             Column("min", "int", "the lowest finalized version level"),
             Column("max", "int", "the highest finalized version level"),
             Column("epoch", "bigint", "the epoch of the finalized features; -1 if unknown"),
@@ -124,9 +116,9 @@ _TABLES = (
         "The lag of replicas by minute; in a minute without a row it equals the last row's `last`. A "
         "minute in which an ingest ended has two rows.",
         (
-            *_REPORTED,
-            _TOPIC,
-            _PARTITION,
+            *REPORTED,
+            TOPIC,
+            PARTITION,
             Column("replica", "int", "the broker that has the replica"),
             Column("minute", "timestamp", "the beginning of the minute", "UTC"),
             Column("min", "bigint", "the smallest lag reported in it", "records"),
@@ -192,6 +184,7 @@ _TABLES = (
         ),
         time="polled_at",
     ),
+    *(table for each in INPUTS for table in each.tables),
 )
 
 SILVER_SCHEMAS: dict[str, Table] = {table.name: table for table in _TABLES}

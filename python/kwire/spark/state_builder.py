@@ -23,6 +23,7 @@ from kwire.metadata.event_stream import reporter_of
 from kwire.metadata.fields import config_fields
 from kwire.metadata.plausibility import EmptyResponseFilter, payload_requests_all_topics
 from kwire.spark.broker_state import BrokerState, resource_of, resource_type_code
+from kwire.spark.inputs import INPUTS
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ CURRENT_CONFIGS = "settings in force"
 """The `error` of the row of a state that has a broker's current configs. States on disk have it."""
 CONFIG_REQUESTS = 16
 """How many different DescribeConfigs requests are remembered for a broker."""
+INPUT_REQUESTS = 16
+"""How many different requests with the API key of an input are remembered for a broker."""
 CONTEXT_BYTES = 32
 """How many bytes before and after an error `bad_frames` has."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -106,6 +109,7 @@ class StateBuilder:
         self._last: dict[RequestKey, _LastResponse] = {}
         self._in_force: dict[tuple[str, int, str, object], Message] = {}
         self._empty_responses: dict[tuple[str, int, str, int], _EmptyResponses] = {}
+        self._input_requests: dict[tuple[str, int, str, int], dict[RequestKey, None]] = {}
         self._clusters: dict[tuple[int, str], str] = {}
         self._decoders: dict[tuple[str, str, int], Decoder[Any]] = {}
 
@@ -251,6 +255,18 @@ class StateBuilder:
         self._last[row.request_key] = _LastResponse(row, message)
         if row.api_key == DESCRIBE_CONFIGS:
             self._forget_config_requests(state)
+        elif any(row.api_key in each.api_keys for each in INPUTS):
+            self._forget_input_requests(row)
+
+    def _forget_input_requests(self, row: Row) -> None:
+        """Bound the memory: a request for the offsets of all groups differs after each new group."""
+        known = self._input_requests.setdefault((*reporter_of(row), row.api_key), {})
+        known.pop(row.request_key, None)
+        known[row.request_key] = None
+        while len(known) > INPUT_REQUESTS:
+            oldest = next(iter(known))
+            del known[oldest]
+            self._last.pop(oldest, None)
 
     def _seed_config_request(self, row: Row) -> None:
         """Remember the response to a DescribeConfigs request with configs that are already known."""
@@ -297,6 +313,7 @@ class StateBuilder:
                             if not replica.is_future_key:
                                 lag = replica.offset_lag
                                 state.apply_lag(at, topic.name, replica.partition_index, row.broker_id, lag)
+        state.apply_input(at, message)
         return None
 
     def _state(self, row: Row) -> BrokerState:

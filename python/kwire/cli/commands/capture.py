@@ -13,9 +13,13 @@ from kwire.cli.cluster_choice import choose_cluster
 from kwire.cli.cluster_options import choosing_options, merge
 from kwire.cli.options import interval_option, require
 from kwire.cli.parameter_types import FiniteRange
+from kwire.cli.polled_input_options import polled_input_options
 from kwire.cli.verb_errors import exit_code
+from kwire.client.polled_inputs import INPUTS, polled_requests
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kwire.capture import Capture
     from kwire.cli.cluster_choice import ClusterChoice
     from kwire.client import Poll, Statistics
@@ -32,14 +36,13 @@ CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
 @click.option("--duration", type=FiniteRange(min=0), metavar="SECONDS", help="Stop after this time  [default: at ^C]")
 @click.option("-d", "--dialect", type=click.Choice(["kafka", "kip4"]), help="Use this dialect  [default: detect]")
 @click.option("--one", is_flag=True, help="Poll one broker instead of all brokers.")
-@click.option("--configs", type=FiniteRange(min=1), metavar="SECONDS", help="Also poll topic configs at this interval.")
+@polled_input_options
 def capture(
     out: Path,
     interval: float,
     duration: float | None,
     dialect: Dialect | None,
     one: bool,
-    configs: float | None,
     **chosen: Any,
 ) -> int:
     """Poll a cluster's metadata into a folder.
@@ -57,6 +60,7 @@ def capture(
     from kwire.capture import CaptureInUse, NotACapture
 
     chosen = merge(click.get_current_context().obj or {}, chosen)
+    intervals = {name: chosen.pop(name) for name in INPUTS}
     cluster = choose_cluster(**{name: chosen[name] for name in CHOOSING})
     _check_bootstrap(cluster.bootstrap)
     outages = Outages()
@@ -64,7 +68,7 @@ def capture(
         with _open_capture(out) as folder:
             for found in folder.recovered:
                 print(f"{found.tail.name}: recovered {found.rows} rows, discarded {found.torn_bytes} incomplete bytes")
-            statistics = _poll(folder, cluster, outages, interval, duration, dialect, one=one, configs=configs)
+            statistics = _poll(folder, cluster, outages, interval, duration, dialect, one=one, intervals=intervals)
     except (CaptureInUse, NotACapture) as error:
         raise click.ClickException(str(error)) from None
     print(
@@ -130,11 +134,11 @@ def _poll(
     dialect: Dialect | None,
     *,
     one: bool,
-    configs: float | None,
+    intervals: Mapping[str, float | None],
 ) -> Statistics:
     import asyncio
 
-    from kwire.client import PolledRequest, Poller, topic_configs
+    from kwire.client import Poller
 
     async def poll() -> Statistics:
         async with Poller(
@@ -142,9 +146,7 @@ def _poll(
             interval=interval,
             dialect=dialect,
             brokers="one" if one else "all",
-            requests=[]
-            if configs is None
-            else [PolledRequest(topic_configs(), configs, "one", separate_connection=True)],
+            requests=polled_requests(intervals),
             capture=folder,
             overflow="drop",  # the capture has all polls
             config=cluster.config,

@@ -14,13 +14,15 @@ import click
 
 from kwire.cli.options import command_config_option, load_command_config, require
 from kwire.cli.parameter_types import Duration, FiniteRange
+from kwire.cli.polled_input_options import polled_input_options
+from kwire.client.polled_inputs import INPUTS, polled_requests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire.client import ConnectionConfig
+    from kwire.client import ConnectionConfig, PolledRequest
     from kwire.spark.ingest_report import IngestReport
     from kwire.spark.live_gold import LiveGold
     from kwire.spark.live_source import BackgroundPolling
@@ -94,6 +96,7 @@ class _Sinks(NamedTuple):
     metavar="SECONDS",
     help="Poll each broker at this interval.",
 )
+@polled_input_options
 @click.option("--seconds", type=_SECONDS, metavar="SECONDS", help="Stop streaming or polling after this time.")
 @click.option("--gold", is_flag=True, help="Also bring gold up to date.")
 @click.option(
@@ -144,6 +147,7 @@ def pipeline(
     metrics: str | None,
     max_clock_skew: float,
     keep: timedelta | None,
+    **intervals: float | None,
 ) -> int:
     """Turn polled metadata into tables, on Spark.
 
@@ -178,6 +182,8 @@ def pipeline(
         raise click.UsageError("--stream needs --capture or --bootstrap: a recording does not grow")
     if command_config and not bootstrap:
         raise click.UsageError("--command-config needs --bootstrap")
+    if any(intervals.values()) and not bootstrap:
+        raise click.UsageError(f"{', '.join(map(_option, INPUTS))} need --bootstrap")
     sinks = _Sinks(webhooks, callables, topic, kafka, metrics)
     if any(sinks) and gold_every is None:
         raise click.UsageError("--notify, --notify-call, --notify-topic, and --metrics need --gold-every")
@@ -202,7 +208,7 @@ def pipeline(
         tables = Pipeline(spark, out, max_clock_skew=timedelta(seconds=max_clock_skew))
         streaming = _Streaming(every, seconds, *_live_gold(tables, gold_every, sinks)) if stream else None
         if bootstrap:
-            _ingest_cluster(tables, bootstrap, config, interval, seconds, streaming)
+            _ingest_cluster(tables, bootstrap, config, interval, polled_requests(intervals), seconds, streaming)
         elif streaming:
             _stream(tables, captures, streaming)
         elif captures:
@@ -216,6 +222,10 @@ def pipeline(
     finally:
         spark.stop()
     return 0
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _maintain(action: str, out: str, keep: timedelta | None) -> int:
@@ -252,6 +262,7 @@ def _ingest_cluster(
     bootstrap: str,
     config: ConnectionConfig | None,
     interval: float,
+    requests: Sequence[PolledRequest],
     seconds: float | None,
     streaming: _Streaming | None,
 ) -> None:
@@ -264,7 +275,7 @@ def _ingest_cluster(
     from kwire.spark.paths import local_path
 
     folder = f"{local_path(tables.out)}/capture"
-    with capturing(bootstrap, folder, interval, config) as polling:
+    with capturing(bootstrap, folder, interval, config, requests) as polling:
         if streaming:
             _stream(tables, [folder], streaming, polling)
         else:

@@ -24,6 +24,7 @@ from kwire.spark.gold import (
     config_changes,
     days,
     incidents,
+    inputs,
     intervals,
     isr_events,
     leader_moves,
@@ -67,6 +68,7 @@ TABLES: tuple[GoldTable, ...] = (
     propagation.TABLE,
     signals.TABLE,
     clock_skew.TABLE,
+    *inputs.TABLES,
 )
 """All gold tables."""
 
@@ -221,25 +223,27 @@ def _build_window(
         (config_changes.CHANGES, days.between(changed, "at", start, stop)),
     ):
         build.replace(table, rows if start is None else rows.where(f.col("at") >= f.lit(start)), start)
-    seen = days.between(
-        signals.signals(agreed, metadata, brokers, changed, first_window=start is None), "at", start, stop
-    )
+    kept_at = as_of if as_of is not None and (start is None or as_of > start) else None
+    seen = signals.signals(agreed, metadata, brokers, changed, first_window=start is None)
+    for each in inputs.plan(build, start, stop, kept_at):
+        seen = seen.unionByName(each)
+    seen = days.between(seen, "at", start, stop)
     seen = seen.select(*(f.col(column.name).cast(column.type) for column in signals.TABLE.columns))
     seen = seen.persist(StorageLevel.MEMORY_AND_DISK)
     build.replace(signals.TABLE, seen, start)
     diagnosed_since = _diagnose(build, start, seen, incidents_since)
-    if as_of is not None and (start is None or as_of > start):
+    if kept_at is not None:
         state.keep(
             build,
-            as_of,
-            last_reports=transitions.last_reports(reports.where(f.col("at") < f.lit(state.micros(as_of)))),
+            kept_at,
+            last_reports=transitions.last_reports(reports.where(f.col("at") < f.lit(state.micros(kept_at)))),
             agreed=agreed,
             config_polls=config_polls,
         )
     agreed.count()  # computed once, before the tasks that write tables from it run side by side
     build.write()
-    if as_of is not None and (start is None or as_of > start):
-        incidents_since[as_of] = _oldest_open_incident(build, diagnosed_since, as_of)
+    if kept_at is not None:
+        incidents_since[kept_at] = _oldest_open_incident(build, diagnosed_since, kept_at)
     for persisted in (metadata, periods, agreed, changed, seen):
         persisted.unpersist()
 

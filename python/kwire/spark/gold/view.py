@@ -117,6 +117,7 @@ class GoldBuild(GoldView):
         self._store = store
         self._current: dict[str, list[DataFile]] = {}
         self._planned: list[_Planned] = []
+        self._persisted: list[DataFrame] = []
 
     def files(self, table: str) -> list[DataFile]:
         """Return the files of a table as the build has changed it."""
@@ -144,6 +145,10 @@ class GoldBuild(GoldView):
         kept = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
         self._planned.append(_Planned(kept, rows.withColumn(AS_OF, f.lit(stamp)), task))
 
+    def keep_until_written(self, rows: DataFrame) -> None:
+        """Unpersist rows after the next `write`."""
+        self._persisted.append(rows)
+
     def write(self) -> None:
         """Write all tables that are planned."""
         manifests = [each.rows.mapInArrow(each.task.run, MANIFEST) for each in self._planned]
@@ -153,12 +158,15 @@ class GoldBuild(GoldView):
             new = [file.data_file for file in entries if isinstance(file, WrittenFile) and file.table == folder]
             self._current[folder] = [*each.kept, *new]
         self._planned.clear()
+        while self._persisted:
+            self._persisted.pop().unpersist()
 
     def forget_states(self, hours: set[datetime]) -> None:
         """Delete the states at the beginning of some hours."""
         stamps = {hour.strftime(STAMP) for hour in hours}
         for folder in STATE_FOLDERS:
-            self._current[folder] = [file for file in self.files(folder) if file.partition[AS_OF] not in stamps]
+            if files := self.files(folder):
+                self._current[folder] = [file for file in files if file.partition[AS_OF] not in stamps]
 
     def commit(self, gold: dict[str, object]) -> None:
         """Commit the build. `gold` is its `Progress.gold`.
@@ -183,7 +191,7 @@ def _last_clocks(snapshot: Snapshot) -> Clocks:
     return Clocks({(row["cluster_id"], row["broker_id"]): row["skew_ms"] * 1000 for row in rows if row["corrected"]})
 
 
-STATE_FOLDERS = ("gold/_last_reports", "gold/_agreed", "gold/_config_polls")
+STATE_FOLDERS = ("gold/_last_reports", "gold/_agreed", "gold/_config_polls", "gold/_group_lag", "gold/_log_dirs")
 
 
 class _Planned(NamedTuple):

@@ -10,7 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.spark.gold.diagnosis import broker_outages, configs, controllers, movements, reachability, topology
+from kwire.spark.gold.diagnosis import (
+    broker_outages,
+    configs,
+    controllers,
+    groups,
+    log_dirs,
+    movements,
+    reachability,
+    topology,
+)
 from kwire.spark.gold.diagnosis.incident import Incident, IncidentKind, Sign
 from kwire.spark.gold.diagnosis.signal import PollFailure, Signal, SignalKind, Signals
 
@@ -43,6 +52,8 @@ def diagnose(seen: Iterable[Signal]) -> list[Incident]:
         *config_changes,
         *controller_moves,
         *topology.find(signals),
+        *groups.find(signals),
+        *log_dirs.find(signals),
         *movements.elections(signals, reassignments),
         *movements.unexplained_moves(signals, [*unreachable, *outages, *reassignments]),
         *movements.lagging_replicas(signals, [*unreachable, *outages, *reassignments]),

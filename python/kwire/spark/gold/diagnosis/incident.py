@@ -32,6 +32,9 @@ class IncidentKind(StrEnum):
     CLUSTER_UNREACHABLE = "cluster_unreachable"
     REPLICA_LAGGING = "replica_lagging"
     LEADERS_MOVED = "leaders_moved"
+    GROUP_STALLED = "group_stalled"
+    LOG_DIR_OFFLINE = "log_dir_offline"
+    DISK_ALMOST_FULL = "disk_almost_full"
 
 
 class Sign(StrEnum):
@@ -51,6 +54,8 @@ class Sign(StrEnum):
     REPLICAS = "replicas"
     POLL_FAILED = "poll_failed"
     TOPICS = "topics"
+    COMMITS = "commits"
+    LOG_DIR = "log_dir"
 
 
 class PartitionCount:
@@ -104,6 +109,8 @@ class Incident:
     """The first time of each sign."""
     caused_by: Incident | None = None
     attributes: dict[str, str] = field(default_factory=dict)
+    subject: str = ""
+    """What the incident is about besides a broker, such as a group; '' if the broker or topics identify it."""
 
     def add_sign(self, sign: Sign, at: int) -> None:
         """Record a sign, unless an earlier one of its kind is known."""
@@ -116,8 +123,10 @@ class Incident:
 
     def id(self, cluster_id: str) -> str:
         """Return the id: twelve hexadecimal digits, which a rebuild of gold does not change."""
-        subject = self.broker_id if self.broker_id is not None else min(self.topics, default="")
-        text = f"{cluster_id}\0{self.kind}\0{subject}\0{self.first_sign_at}\0{self.attributes.get('scope', '')}"
+        topic = "" if self.subject else min(self.topics, default="")
+        broker_or_topic = self.broker_id if self.broker_id is not None else topic
+        scope = self.attributes.get("scope", "") or self.subject
+        text = f"{cluster_id}\0{self.kind}\0{broker_or_topic}\0{self.first_sign_at}\0{scope}"
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def covers(self, at: int, margin: int) -> bool:

@@ -77,6 +77,18 @@ class SignalKind(StrEnum):
     """`reported_by` no longer lists `broker_id`."""
     PARTITIONS_VANISHED = "partitions_vanished"
     """Partitions of `topic` vanished. Detail: `topic_id`, `before`."""
+    GROUP_STALLED = "group_stalled"
+    """Logs grow, and a group has not committed. Detail: `group`; `state`, if it is known."""
+    GROUP_CONTINUED = "group_continued"
+    """A group that had stalled has committed, or no longer has committed offsets. Detail: `group`."""
+    LOG_DIR_OFFLINE = "log_dir_offline"
+    """A log directory of `broker_id` went offline. Detail: `log_dir`, `error_code`, `total_bytes`, `usable_bytes`."""
+    LOG_DIR_ONLINE = "log_dir_online"
+    """A log directory of `broker_id` is no longer offline. Detail: as above."""
+    DISK_FULL = "disk_full"
+    """The volume of a log directory of `broker_id` became almost full. Detail: as above."""
+    DISK_FREE = "disk_free"
+    """The volume of a log directory of `broker_id` is no longer almost full. Detail: as above."""
 
 
 class PollFailure(StrEnum):

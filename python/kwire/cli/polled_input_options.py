@@ -1,0 +1,28 @@
+"""Options for the further inputs of a poller: each names the interval of one input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from kwire.cli.parameter_types import FiniteRange
+from kwire.client.polled_inputs import INPUTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+C = TypeVar("C", bound="Callable[..., object]")
+
+
+def polled_input_options(command: C) -> C:
+    """Add an option for each of `INPUTS`, in their order; its value is the interval in seconds, or None."""
+    for name, each in reversed(INPUTS.items()):
+        option = click.option(
+            f"--{name.replace('_', '-')}",
+            type=FiniteRange(min=1),
+            metavar="SECONDS",
+            help=f"Also poll {each.doc} at this interval.",
+        )
+        command = option(command)
+    return command

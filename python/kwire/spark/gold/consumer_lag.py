@@ -1,0 +1,230 @@
+"""`consumer_lag`: how far groups are behind the ends of the logs that they read, and the signals of stalled groups.
+
+A group stalls on a partition if the log grows and the committed offset does not (`partition_lag`). Groups without
+members count only if a commit of them was observed: others are abandoned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as f
+
+from kwire.spark.gold import days
+from kwire.spark.gold.diagnosis.signal import SignalKind
+from kwire.spark.gold.input_signals import signal_columns
+from kwire.spark.gold.partition_lag import Event, LagSample, PartitionLag
+from kwire.spark.gold.tables import GoldTable
+from kwire.spark.tables import Column
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from kwire.spark.gold.view import GoldBuild
+
+TABLE = GoldTable(
+    "consumer_lag",
+    "The lag of groups by minute; in a minute without a row it equals the last row's.",
+    (
+        Column("cluster_id", "string", "the cluster"),
+        Column("at", "timestamp", "the beginning of the minute", "UTC"),
+        Column("group", "string", "the group's id"),
+        Column("topic", "string", "the topic's name"),
+        Column("partition", "int", "the partition's number, from 0"),
+        Column("committed_offset", "bigint", "the last committed offset in the minute"),
+        Column("log_end", "bigint", "the end of the log then"),
+        Column("lag", "bigint", "the lag then", "records"),
+        Column("max_lag", "bigint", "the largest lag in the minute", "records"),
+        Column(
+            "time_lag",
+            "double",
+            "how old the next record of the group was then, estimated from the growth of the log; null if it is "
+            "older than the known log ends",
+            "seconds",
+        ),
+    ),
+)
+
+STATE = "group_lag"
+"""The part of gold's state with the events from which the fold continues."""
+
+_EVENTS = (
+    "cluster_id string, topic string, partition int, at_us bigint, broker_id int, `group` string, `offset` bigint, "
+    "gone boolean"
+)
+_FOLDED = (
+    f"output string, {_EVENTS}, log_end bigint, lag bigint, time_lag bigint, not_before bigint, stalled boolean, "
+    "has_committed boolean"
+)
+_MINUTE = 60_000_000
+_SAMPLE, _STALL, _KEPT = "sample", "stall", "kept"
+WITHOUT_MEMBERS = ("Empty", "Dead")
+
+
+def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame | None:
+    """Plan the table and the state of a window, and return its signals; None if no group was ever polled."""
+    if not build.files("silver/group_offsets"):
+        return None
+    folded = _fold(build, start, stop, as_of).persist()
+    build.keep_until_written(folded)
+    build.replace(TABLE, _by_minute(folded.where(f.col("output") == _SAMPLE)), start)
+    if as_of is not None:
+        build.keep_state(STATE, as_of, folded.where(f.col("output") == _KEPT).select(*_names(_EVENTS)))
+    return _stall_signals(folded.where(f.col("output") == _STALL), build.silver("groups"))
+
+
+def _names(ddl: str) -> list[str]:
+    return [column.split()[0].strip("`") for column in ddl.split(", ")]
+
+
+def _fold(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame:
+    commits = days.between(build.silver("group_offsets", start, stop), "at", start, stop)
+    ends = days.between(build.silver("log_ends", start, stop), "at", start, stop).withColumn(
+        "group", f.lit(None).cast("string")
+    )
+    events = _events(commits, "committed_offset").unionByName(_events(ends, "log_end"))
+    if start is not None and build.files(f"gold/_{STATE}"):
+        events = events.unionByName(build.state(STATE, start))
+    fold = _Fold(_micros(start), _micros(as_of))
+
+    def run(table: pa.Table) -> pa.Table:  # Spark passes the key too to a bound method
+        return fold.run(table)
+
+    return events.groupBy("cluster_id", "topic").applyInArrow(run, _FOLDED)
+
+
+def _micros(time: datetime | None) -> int | None:
+    return None if time is None else round(time.timestamp() * 1_000_000)
+
+
+def _events(rows: DataFrame, offset: str) -> DataFrame:
+    return rows.select(
+        "cluster_id",
+        "topic",
+        "partition",
+        f.unix_micros("at").alias("at_us"),
+        "broker_id",
+        "group",
+        f.col(offset).alias("offset"),
+        (f.col("change") == "gone").alias("gone"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    """The fold of one topic in a worker. Results before `start` are of the window before; `as_of`: see `build`."""
+
+    start: int | None
+    as_of: int | None
+
+    def run(self, table: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        cluster_id, topic = table["cluster_id"][0].as_py(), table["topic"][0].as_py()
+        rows = table.select(["partition", "at_us", "broker_id", "group", "offset", "gone"]).to_pylist()
+        rows.sort(key=lambda row: (row["partition"], row["at_us"], row["group"] is not None, row["broker_id"]))
+        by_partition: dict[int, list[Event]] = {}
+        for row in rows:
+            partition = row.pop("partition")
+            by_partition.setdefault(partition, []).append(Event(row.pop("at_us"), **row))
+        found: list[dict[str, Any]] = []
+        for partition, events in by_partition.items():
+            key = {"cluster_id": cluster_id, "topic": topic, "partition": partition}
+            found += [{**key, **row} for row in self._of_partition(events)]
+        return pa.Table.from_pylist(found, schema=_folded_schema())
+
+    def _of_partition(self, events: list[Event]) -> list[dict[str, Any]]:
+        lag = PartitionLag()
+        found: list[dict[str, Any]] = []
+        kept: list[Event] | None = None
+        for event in events:
+            if kept is None and self.as_of is not None and event.at >= self.as_of:
+                kept = lag.kept_events()
+            found += [_row(each) for each in lag.apply(event) if self.start is None or each.at >= self.start]
+        if self.as_of is not None:
+            found += [_kept_row(event) for event in (lag.kept_events() if kept is None else kept)]
+        return found
+
+
+def _folded_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    from kwire.spark.tables import arrow_type
+
+    columns = (column.split() for column in _FOLDED.split(", "))
+    return pa.schema([pa.field(name.strip("`"), arrow_type(type)) for name, type in columns])
+
+
+def _row(found: Any) -> dict[str, Any]:
+    row: dict[str, Any] = found._asdict()
+    row["at_us"] = row.pop("at")
+    if isinstance(found, LagSample):
+        return {"output": _SAMPLE, "offset": row.pop("committed_offset"), **row}
+    return {"output": _STALL, "broker_id": row.pop("reported_by"), **row}
+
+
+def _kept_row(event: Event) -> dict[str, Any]:
+    row = event._asdict()
+    return {"output": _KEPT, "at_us": row.pop("at"), **row}
+
+
+def _by_minute(samples: DataFrame) -> DataFrame:
+    minute = f.col("at_us") - f.col("at_us") % _MINUTE
+    last = f.max_by(f.struct("offset", "log_end", "lag", "time_lag"), "at_us")
+    grouped = samples.groupBy("cluster_id", minute.alias("minute"), "group", "topic", "partition")
+    return grouped.agg(last.alias("last"), f.max("lag").alias("max_lag")).select(
+        "cluster_id",
+        f.timestamp_micros("minute").alias("at"),
+        "group",
+        "topic",
+        "partition",
+        f.col("last.offset").alias("committed_offset"),
+        "last.log_end",
+        "last.lag",
+        "max_lag",
+        (f.col("last.time_lag") / 1e6).alias("time_lag"),
+    )
+
+
+def _stall_signals(stalls: DataFrame, groups: DataFrame) -> DataFrame:
+    """Return the signals of groups that stalled or continued, one for each group and poll."""
+    states = groups.where("change = 'set'").select(
+        "cluster_id", "group", "state", f.unix_micros("at").alias("state_since")
+    )
+    known = f.col("state_since") <= f.col("at_us")
+    key = ["cluster_id", "at_us", "group", "stalled", "broker_id"]
+    by_partition = stalls.join(f.broadcast(states), ["cluster_id", "group"], "left").groupBy(*key, "topic", "partition")
+    stalled = by_partition.agg(
+        f.max_by(f.when(known, f.col("state")), f.when(known, f.col("state_since"))).alias("state"),
+        f.max("not_before").alias("not_before"),
+        f.max("has_committed").alias("has_committed"),
+    )
+    abandoned = f.coalesce(f.col("state").isin(*WITHOUT_MEMBERS), f.lit(False)) & ~f.col("has_committed")
+    summed = (
+        stalled.where(~abandoned)
+        .groupBy(*key)
+        .agg(
+            f.min("not_before").alias("not_before"),
+            f.count("*").cast("int").alias("partitions"),
+            f.sort_array(f.collect_set("topic")).alias("topics"),
+            f.collect_set(f.xxhash64("topic", "partition")).alias("partition_hashes"),
+            f.max("state").alias("state"),
+        )
+    )
+    kind = f.when(f.col("stalled"), SignalKind.GROUP_STALLED.value).otherwise(SignalKind.GROUP_CONTINUED.value)
+    return summed.select(
+        *signal_columns(
+            kind=kind,
+            at=f.timestamp_micros("at_us"),
+            not_before=f.timestamp_micros("not_before"),
+            reported_by=f.col("broker_id"),
+            partitions=f.col("partitions"),
+            topics=f.col("topics"),
+            partition_hashes=f.col("partition_hashes"),
+            detail={"group": f.col("group"), "state": f.col("state")},
+        )
+    )
