@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.spark import gold
+from kwire.spark.gold import inputs
 from kwire.spark.store import Store
 from kwire.spark.tables import as_markdown
 from tests.docs.pages import as_module
@@ -60,8 +61,8 @@ def test_query_gives_same_result_in_spark_and_duckdb(number: int, spark: SparkSe
     query = QUERIES[number]
     rows = in_spark(spark, recorded_gold, query)
     assert sorted(map(repr, rows)) == sorted(map(repr, in_duckdb(recorded_gold, query)))
-    # At the end of the recordings no partition is under-replicated or offline.
-    assert rows or query == QUERIES[0]
+    # At the end of the recordings no partition is under-replicated or offline, and they have metadata and configs only.
+    assert rows or query == QUERIES[0] or any(table.name in query for table in inputs.TABLES)
 
 
 def test_page_lists_gold_tables() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 
+from kwire.spark.inputs import INPUTS
 from kwire.spark.record import INGESTS, LATE, RECORDS, STATE, Change, DataFile, Record
 from kwire.spark.snapshot import Snapshot
 from kwire.spark.writing import FileKind, Output, TableFile
@@ -23,6 +24,9 @@ TARGET_BYTES = 64 << 20
 
 EXPIRING = ("bronze", "silver/polls", "silver/bad_frames", "silver/lag")
 """Tables of which every old day can be deleted. The others of silver have the current state, however old it is."""
+
+RESUMED = {"silver/partitions", *(f"silver/{name}" for each in INPUTS for name in each.resumed)}
+"""The tables of silver of which gold keeps the state."""
 
 
 def optimize(store: Store) -> int:
@@ -161,7 +165,7 @@ def _first_kept_day(table: str, first: str, resumed: str | None, incidents: dict
         return min(first, incidents[resumed][:10])
     if table.startswith("gold/_"):
         return resumed
-    return min(first, resumed[:10]) if table.startswith("gold/") or table == "silver/partitions" else None
+    return min(first, resumed[:10]) if table.startswith("gold/") or table in RESUMED else None
 
 
 def _day(file: DataFile) -> str:

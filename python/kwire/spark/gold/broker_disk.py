@@ -66,7 +66,7 @@ _KEY = ["cluster_id", "broker_id", "log_dir"]
 
 def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame | None:
     """Plan the tables and the state of a window, and return its signals; None if no log directory was ever polled."""
-    if not build.files("silver/log_dirs"):
+    if not build.files("silver/log_dirs") and not build.files(f"gold/_{STATE}"):
         return None
     rows = days.between(build.silver("log_dirs", start, stop), "at", start, stop)
     sizes = days.between(build.silver("topic_sizes", start, stop), "at", start, stop)

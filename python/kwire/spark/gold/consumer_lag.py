@@ -67,7 +67,7 @@ WITHOUT_MEMBERS = ("Empty", "Dead")
 
 def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame | None:
     """Plan the table and the state of a window, and return its signals; None if no group was ever polled."""
-    if not build.files("silver/group_offsets"):
+    if not build.files("silver/group_offsets") and not build.files(f"gold/_{STATE}"):
         return None
     folded = _fold(build, start, stop, as_of).persist()
     build.keep_until_written(folded)

@@ -137,5 +137,8 @@ class GroupOffsetsState:
 
 
 INPUT = SilverInput(
-    frozenset({LIST_OFFSETS, OFFSET_FETCH, LIST_GROUPS}), (GROUPS, GROUP_OFFSETS, LOG_ENDS), GroupOffsetsState
+    api_keys=frozenset({LIST_OFFSETS, OFFSET_FETCH, LIST_GROUPS}),
+    tables=(GROUPS, GROUP_OFFSETS, LOG_ENDS),
+    state=GroupOffsetsState,
+    resumed=frozenset({GROUP_OFFSETS.name, LOG_ENDS.name}),
 )

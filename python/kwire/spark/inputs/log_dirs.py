@@ -100,4 +100,9 @@ def _size(replicas: Any) -> _TopicSize:
     return _TopicSize(len(sizes), sum(sizes), len(future), sum(future))
 
 
-INPUT = SilverInput(frozenset({DESCRIBE_LOG_DIRS}), (LOG_DIRS, TOPIC_SIZES), LogDirsState)
+INPUT = SilverInput(
+    api_keys=frozenset({DESCRIBE_LOG_DIRS}),
+    tables=(LOG_DIRS, TOPIC_SIZES),
+    state=LogDirsState,
+    resumed=frozenset({LOG_DIRS.name, TOPIC_SIZES.name}),
+)

@@ -37,8 +37,10 @@ class SilverInput:
         api_keys: the API keys of the responses that it reads.
         tables: its tables.
         state: creates the state of a broker from the function that adds rows.
+        resumed: the names of the tables of which gold keeps the state, so that old days are not needed.
     """
 
     api_keys: frozenset[int]
     tables: tuple[Table, ...]
     state: Callable[[AddRow], InputState]
+    resumed: frozenset[str]
