@@ -44,7 +44,7 @@ def test_time_lag_is_age_of_next_record() -> None:
     assert ages == [20 * SECOND, 0, None]  # record 15 was written at 5, and record 5 before the first log end
 
 
-def test_commit_beyond_last_known_end_is_no_lag() -> None:
+def test_commit_beyond_last_known_end_has_lag_zero() -> None:
     [_, sample] = folded(end(0, 10), commit(1, 10), commit(2, 12))
 
     assert isinstance(sample, LagSample)
@@ -69,7 +69,7 @@ def test_stall_began_after_last_time_without_lag() -> None:
     assert (caught_up.not_before, lagging.not_before) == (110 * SECOND, SECOND)
 
 
-def test_idle_log_and_frequent_commits_are_no_stall() -> None:
+def test_idle_log_and_frequent_commits_do_not_stall() -> None:
     assert stalls(commit(0, 5), end(1, 10), end(500, 11)) == []
     assert stalls(commit(0, 5), end(1, 10), end(2, 11), end(3, 12), end(4, 13)) == []
     assert stalls(*(event for at in range(0, 100, 10) for event in (end(at, at + 20), commit(at + 5, at)))) == []

@@ -126,6 +126,7 @@ _TABLES = (
             Column("last", "bigint", "the last lag", "records"),
         ),
     ),
+    *(table for each in INPUTS for table in each.tables),
     Table(
         "polls",
         "Every poll, and whether it succeeded.",
@@ -184,7 +185,6 @@ _TABLES = (
         ),
         time="polled_at",
     ),
-    *(table for each in INPUTS for table in each.tables),
 )
 
 SILVER_SCHEMAS: dict[str, Table] = {table.name: table for table in _TABLES}

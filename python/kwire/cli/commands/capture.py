@@ -59,8 +59,8 @@ def capture(
     require("pyarrow", "capture")
     from kwire.capture import CaptureInUse, NotACapture
 
-    chosen = merge(click.get_current_context().obj or {}, chosen)
     intervals = {name: chosen.pop(name) for name in INPUTS}
+    chosen = merge(click.get_current_context().obj or {}, chosen)
     cluster = choose_cluster(**{name: chosen[name] for name in CHOOSING})
     _check_bootstrap(cluster.bootstrap)
     outages = Outages()
