@@ -1,4 +1,4 @@
-"""Tables on S3, served by moto, and how places are spelled."""
+"""Tables on S3, served by moto, and on HDFS; and how places are spelled."""
 
 from __future__ import annotations
 
@@ -12,15 +12,21 @@ from typing import TYPE_CHECKING
 
 import pyarrow.fs
 import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from kwire.spark import maintenance
 from kwire.spark.location import Location, UnsupportedLocation
+from kwire.spark.pipeline import Pipeline
 from kwire.spark.store import Store
+from kwire.testing.kafka.jars import jars_of
 from tests.eventually import eventually_sync
+from tests.spark.bronze_rows import response, table, topic
 from tests.spark.test_store import clusters, commit, everywhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 COMMITS = 2
 
@@ -62,16 +68,44 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         server.wait()
 
 
+@pytest.fixture
+def hdfs(tmp_path: Path) -> Iterator[str]:
+    """Return a URI in an empty HDFS with one data node."""
+    jars = jars_of(Path(__file__).with_name("hdfs.xml"))
+    options = ["-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    port, token = launch_gateway(
+        classpath=str(jars / "*"),
+        javaopts=options,
+        die_on_exit=True,
+        enable_auth=True,
+        redirect_stdout=subprocess.DEVNULL,
+        redirect_stderr=subprocess.DEVNULL,
+    )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    try:
+        hadoop = gateway.jvm.org.apache.hadoop
+        settings = hadoop.conf.Configuration()
+        settings.set("hdfs.minidfs.basedir", str(tmp_path / "hdfs"))
+        cluster = hadoop.hdfs.MiniDFSCluster.Builder(settings).numDataNodes(1).build()
+        cluster.waitActive()
+        yield f"{cluster.getURI().toString()}/kafka"
+        cluster.shutdown()
+    finally:
+        gateway.shutdown()
+
+
 def _commit_all(out: str, name: str) -> None:
     store = Store(out)
     for number in range(COMMITS):
         commit(store, f"{name}{number}")
 
 
-def test_two_processes_write_to_object_store(s3: str) -> None:
-    store = Store(s3)
+@pytest.mark.parametrize("storage", ["s3", "hdfs"])
+def test_two_processes_write_to_shared_storage(storage: str, request: pytest.FixtureRequest) -> None:
+    out: str = request.getfixturevalue(storage)
+    store = Store(out)
     context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_commit_all, args=(s3, name)) for name in "ab"]
+    writers = [context.Process(target=_commit_all, args=(out, name)) for name in "ab"]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -82,7 +116,17 @@ def test_two_processes_write_to_object_store(s3: str) -> None:
     assert clusters(store) == everywhere(*names)
     assert maintenance.optimize(store) > 0
     assert maintenance.vacuum(store, timedelta(0)) > 0
-    assert clusters(Store(s3.replace("s3a:", "s3:"))) == everywhere(*names)
+    assert clusters(Store(out.replace("s3a:", "s3:"))) == everywhere(*names)
+
+
+@pytest.mark.usefixtures("one_shuffle_partition")
+def test_pipeline_runs_on_hdfs(spark: SparkSession, hdfs: str, tmp_path: Path) -> None:
+    pipeline = Pipeline(spark, hdfs)
+
+    report = pipeline.ingest(table(spark, tmp_path / "bronze", response(0, topic("a")), response(1, topic("b"))))
+
+    assert report.rows["polls"] == 2
+    assert [row.topic for row in pipeline.table("partitions").where("change = 'gone'").collect()] == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -309,13 +309,9 @@ class Store:
 
     def _delete_old_records(self, record: Record) -> None:
         """Delete records that are no longer needed, and the states that they have released."""
-        from pyarrow.fs import FileSelector
-
-        found = self.files.get_file_info(FileSelector(RECORDS, allow_not_found=True))
-        for info in found:
-            number = int(info.base_name.partition("-")[0])
+        for path in self._records():
+            number = int(path.removeprefix(f"{RECORDS}/").partition("-")[0])
             if number <= record.number - RECORDS_KEPT:
-                path = f"{RECORDS}/{info.base_name}"
                 with suppress(FileNotFoundError):  # another writer may delete it too
                     for state in self.record(path).released:
                         self.delete(state)
@@ -337,10 +333,14 @@ class Store:
     def used_files(self) -> set[str]:
         """Return the records that are kept, and the states that they refer to."""
         used = set()
-        for path, _ in self.list_files(RECORDS):
+        for path in self._records():
             record = self.record(path)
             used |= {path, *record.progress.states(), *record.released}
         return used
+
+    def _records(self) -> list[str]:
+        """Return the paths of all records; on HDFS, one that is being written has a name with a dot before it."""
+        return [path for path, _ in self.list_files(RECORDS) if not path.removeprefix(f"{RECORDS}/").startswith(".")]
 
     def _rows_of(self, ingests: DeltaTable, since: int | None) -> list[dict[str, Any]]:
         """Return rows of `ingests`, newest first: at least those from number `since` on, or the last two."""
