@@ -10,6 +10,7 @@ import pytest
 from kwire.http.access import InvalidTokens, Role, is_loopback, read_tokens
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cli.running import kwire
+from tests.eventually import eventually_sync
 from tests.http.server_process import ServerProcess
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ def test_token_is_required(guarded: ServerProcess) -> None:
     )
     assert guarded.get("/api/v1/topics/list", Authorization=f"Basic {READER}").status == 401
     assert guarded.get(f"/api/v1/topics/list?token={READER}").status == 401
+
+
+def test_address_with_too_many_wrong_tokens_waits(cluster: FakeCluster, tokens: Path) -> None:
+    with ServerProcess(cluster.bootstrap, "--tokens", tokens) as server:
+        refused = [server.get("/api/v1/topics/list", **bearer("x")) for _ in range(15)]
+        assert {each.status for each in refused[:10]} == {401}
+        assert refused[-1].status == 429
+        assert refused[-1].headers["retry-after"] in {"1", "2"}
+        assert "too many wrong tokens came from 127.0.0.1" in refused[-1].body["error"]["message"]
+        assert server.get("/").status == 200
+        eventually_sync(lambda: server.get("/api/v1/topics/list", **bearer(READER)).status == 200, "a token is checked")
 
 
 def test_page_and_description_need_no_token(guarded: ServerProcess) -> None:

@@ -12,8 +12,10 @@ import confluent_kafka
 import pytest
 
 from kwire.cluster.zookeeper import ConsumerOffset, connect, make_path
+from kwire.testing import FakeCluster
 from scripts.record_shell_session import RECORDING, recorded
 from tests.cli.administration import Operator
+from tests.cli.running import kwire
 from tests.cli.shell.tmux import Terminal
 from tests.eventually import eventually_sync
 from tests.kafka.traffic import Traffic
@@ -144,3 +146,20 @@ def test_the_recording_in_the_documentation_is_what_the_shell_does(kafka44: Kafk
 def outline(recording: str) -> list[str]:
     kept = ("kafka>", "    ->", "Error:", "  ^", "Reset", "Delete", "GROUP", "NAME")
     return [" ".join(line.split()) for line in recording.splitlines() if line.startswith(kept)]
+
+
+def test_use_group_checks_that_the_group_exists(kafka44: Kafka44) -> None:
+    with topic(kafka44) as operator:
+        operator.json("groups", "reset-offsets", GROUP, "--topic", TOPIC, "--to", "earliest", "--yes")
+        listed = kwire("shell", "-b", kafka44.bootstrap, stdin=f"use group {GROUP};use;")
+        assert (listed.code, listed.out.splitlines()[-1]) == (0, f"group {GROUP}"), listed.err
+        misspelled = kwire("shell", "-b", kafka44.bootstrap, "--keep-going", stdin=f"use group {GROUP}s;use;")
+        assert misspelled.code == 1
+        assert f"did you mean {GROUP}?" in misspelled.err
+        assert misspelled.out.splitlines()[-1] == "group -"
+        operator.json("groups", "delete", GROUP, "--yes")
+
+
+def test_use_group_accepts_any_group_where_brokers_have_none() -> None:
+    with FakeCluster(1, topics=["orders"]) as cluster:
+        assert kwire("shell", "-b", cluster.bootstrap, stdin="use group billing;").code == 0

@@ -3,6 +3,7 @@
 - A request carries a token in the header Authorization, never in its address. Each token has a name and a role.
 - Without tokens, the server listens on loopback only, and every program of the machine may use it. Web pages may not:
   a request must name a loopback address in the header Host (DNS rebinding), and must not come from another origin.
+- An address that sent too many wrong tokens waits before its tokens are checked again (`GuessLimit`).
 - Changes are JSON, which no form of another page can send.
 - Roles are decided by the authorizer of nodes: `read` is Kafka's operation Describe on the cluster, `change` is Alter.
 """
@@ -25,6 +26,7 @@ from kwire.cluster.security.acl_authorizer import AclAuthorizer, Permission, Res
 from kwire.cluster.security.subjects import ANONYMOUS, Subject
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME, AclEntry
 from kwire.errors import KwireError
+from kwire.http.guess_limit import GuessLimit
 from kwire.http.responses import refuse
 from kwire.verbs.verb import Danger
 
@@ -39,7 +41,7 @@ __all__ = ["AccessControl", "InvalidTokens", "Role", "Token", "is_loopback", "re
 log = logging.getLogger("kwire.http")
 
 SHORTEST_TOKEN = 20
-"""Characters. Nothing limits how often a token is guessed."""
+"""Characters. One address can guess one token a second, but there are many addresses."""
 LOCAL_NAMES = frozenset({"localhost", "ip6-localhost"})
 CONTENT_SECURITY_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -131,6 +133,11 @@ def is_loopback(host: str) -> bool:
         return host.lower() in LOCAL_NAMES
 
 
+def _address(scope: Scope) -> str:
+    """Return the address of the client."""
+    return scope["client"][0] if scope.get("client") else "unknown"
+
+
 class AccessControl:
     """ASGI middleware that authenticates requests and protects the server from other web pages.
 
@@ -147,6 +154,7 @@ class AccessControl:
         self._app = app
         self._tokens = tuple(tokens)
         self._public = frozenset(public)
+        self._guesses = GuessLimit()
         self._authorizer = AclAuthorizer()
         roles = [(f"User:{token.name}", token.role) for token in self._tokens] or [(ANONYMOUS, anonymous)]
         entries = [
@@ -177,11 +185,12 @@ class AccessControl:
             reason = self._authenticate(scope, headers)
         if reason is not None:
             status, sentence = reason
-            address = scope["client"][0] if scope.get("client") else "unknown"
-            log.warning("refused %s %s from %s: %s", scope["method"], scope["path"], address, sentence)
+            log.warning("refused %s %s from %s: %s", scope["method"], scope["path"], _address(scope), sentence)
             response = refuse(status, "NotAuthorized", sentence)
             if status == 401:
                 response.headers["WWW-Authenticate"] = "Bearer"
+            elif status == 429:
+                response.headers["Retry-After"] = str(self._guesses.wait(_address(scope)))
             await response(scope, receive, send_secured)
             return
         scope.setdefault("state", {})["access"] = self
@@ -211,9 +220,14 @@ class AccessControl:
             if scope["path"] in self._public:
                 return None
             return 401, "a token is required in the header Authorization: Bearer TOKEN"
+        address = _address(scope)
+        seconds = self._guesses.wait(address)
+        if seconds:
+            return 429, f"too many wrong tokens came from {address}: try again in {seconds} s"
         digest = sha256(text.strip().encode("latin-1")).digest()
         found = [token for token in self._tokens if compare_digest(token.digest, digest)]
         if not found:
+            self._guesses.add(address)
             return 401, "the token is unknown"
         state["principal"] = f"User:{found[0].name}"
         return None

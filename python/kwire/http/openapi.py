@@ -36,6 +36,7 @@ ERRORS = {
     "400": "An argument is invalid, or the cluster does not have the operation.",
     "401": "The token is missing or unknown.",
     "403": "The role of the token, or Kafka's permissions, do not allow it.",
+    "429": "Too many wrong tokens came from the address of the client.",
     "404": "The topic, group, or transaction is unknown.",
     "409": "A broker refused it.",
     "502": "The response of a broker was lost: the outcome is unknown.",

@@ -17,11 +17,11 @@ from kwire.cli.shell.live_names import LiveNames
 from kwire.cli.verb_session import VerbSession, current_session, open_admin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from kwire.cli.cluster_choice import ClusterChoice
-    from kwire.client.admin import AdminClient
+    from kwire.client.admin import AdminClient, AdminError
     from kwire.verbs.verb import Verb
 
 __all__ = ["ShellSession", "shell_session"]
@@ -137,16 +137,46 @@ class ShellSession(VerbSession):
         Raises:
             KwireError: the cluster cannot be reached.
         """
-        from kwire.cli.suggestions import with_suggestion
         from kwire.client.admin import AdminError
+
+        async def find(admin: AdminClient) -> dict[str, AdminError]:
+            found = await admin.describe_topics(names)
+            return {name: error for name, error in found.items() if isinstance(error, AdminError)}
+
+        return self._none_missing(find)
+
+    def have_group(self, name: str) -> bool:
+        """Return whether brokers or ZooKeeper may have a group, and report one that the brokers do not have.
+
+        Clusters without groups, such as those of kwire's nodes, have offsets of groups in ZooKeeper only.
+
+        Raises:
+            KwireError: the cluster cannot be reached.
+        """
+        from kwire.client.admin import AdminError
+        from kwire.messages.kafka.error_codes import ErrorCode
+        from kwire.protocol.errors import NoCommonVersion
+
+        async def find(admin: AdminClient) -> dict[str, AdminError]:
+            if admin.dialect == "kip4":
+                return {}
+            try:
+                known = {each.group_id for each in await admin.list_groups()}
+            except NoCommonVersion:
+                return {}
+            return {} if name in known else {name: AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, name)}
+
+        return self._none_missing(find)
+
+    def _none_missing(self, find: Callable[[AdminClient], Awaitable[Mapping[str, AdminError]]]) -> bool:
+        """Report names that do not exist with the nearest ones, and return whether there are none."""
+        from kwire.cli.suggestions import with_suggestion
         from kwire.verbs.verb import Failure
 
-        async def find(admin: AdminClient) -> list[Any]:
-            found = await admin.describe_topics(names)
-            missing = [Failure(name, error) for name, error in found.items() if isinstance(error, AdminError)]
-            return [await with_suggestion(admin, each) for each in missing]
+        async def suggest(admin: AdminClient) -> list[Any]:
+            return [await with_suggestion(admin, Failure(name, error)) for name, error in (await find(admin)).items()]
 
-        missing = self.ask(find)
+        missing = self.ask(suggest)
         for each in missing:
             self.report(str(each.error), each.name)
         return not missing

@@ -38,7 +38,10 @@ def topic(name: str | None) -> int:
 @click.argument("name", type=Named("groups"), required=False)
 def group(name: str | None) -> int:
     """Use a group; without a name, no group."""
-    shell_session().group = name
+    session = shell_session()
+    if name is not None and not session.have_group(name):
+        return REFUSED
+    session.group = name
     return 0
 
 

@@ -1,0 +1,39 @@
+"""The limit on wrong tokens, with a clock of its own."""
+
+from __future__ import annotations
+
+from kwire.http.guess_limit import ADDRESSES, GuessLimit
+
+
+class Clock:
+    """A clock that tests advance."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_wrong_tokens_are_forgotten_one_by_one() -> None:
+    clock = Clock()
+    limit = GuessLimit(burst=3, seconds=2.0, clock=clock)
+    for _ in range(3):
+        assert limit.wait("a") == 0
+        limit.add("a")
+    assert (limit.wait("a"), limit.wait("b")) == (2, 0)
+    clock.now += 2.0
+    assert limit.wait("a") == 0
+    limit.add("a")
+    assert limit.wait("a") == 2
+    clock.now += 100.0
+    for _ in range(3):
+        limit.add("a")
+    assert limit.wait("a") == 2
+
+
+def test_number_of_addresses_is_limited() -> None:
+    limit = GuessLimit(burst=1, seconds=60.0, clock=Clock())
+    for number in range(ADDRESSES + 1):
+        limit.add(str(number))
+    assert (limit.wait("0"), limit.wait("1")) == (0, 60)
